@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The growable buffer: doubles until its ceiling, never past it. */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+void buf_free(struct buf *b)
+{
+    free(b->data);
+    b->data = NULL;
+    b->size = b->capacity = 0;
+}
+
+int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *err)
+{
+    size_t wanted, capacity;
+    uint8_t *grown;
+
+    if (extra <= b->capacity - b->size)
+        return SHEAF_OK;
+    if (extra > b->limit - MIN(b->size, b->limit))
+        return err_set(err, SHEAF_ERR_LIMIT, "%zu bytes and %zu more pass the limit of %zu bytes",
+                       b->size, extra, b->limit);
+    wanted = b->size + extra;
+    capacity = MAX(b->capacity, 64);
+    while (capacity < wanted)
+        capacity = capacity <= b->limit / 2 ? capacity * 2 : b->limit;
+    grown = realloc(b->data, capacity);
+    if (grown == NULL)
+        return err_memory(err, capacity);
+    b->data = grown;
+    b->capacity = capacity;
+    return SHEAF_OK;
+}
+
+int buf_append(struct buf *b, const void *data, size_t size, struct sheaf_error *err)
+{
+    int code = buf_reserve(b, size, err);
+
+    if (code == SHEAF_OK)
+        buf_put(b, data, size);
+    return code;
+}
+
+int buf_printf(struct buf *b, struct sheaf_error *err, const char *format, ...)
+{
+    va_list args;
+    int size, code;
+
+    va_start(args, format);
+    size = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (size < 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "text that cannot be formatted");
+    code = buf_reserve(b, (size_t)size + 1, err);
+    if (code != SHEAF_OK)
+        return code;
+    va_start(args, format);
+    vsnprintf((char *)b->data + b->size, (size_t)size + 1, format, args);
+    va_end(args);
+    b->size += (size_t)size;
+    return SHEAF_OK;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A growable byte buffer with a hard ceiling.
+ *
+ *     data                    data+size            data+capacity
+ *     |------- content --------|------- spare -------|          size <= capacity <= limit
+ *
+ * Zero-initialised with BUF_INIT(limit); buf_free() makes it that again. */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sheaf.h"
+
+struct buf {
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+    size_t limit;       /* bytes; growing past it is SHEAF_ERR_LIMIT */
+};
+
+#define BUF_INIT(most) { .limit = (most) }
+
+void buf_free(struct buf *b);
+
+/* Makes room for `extra` more bytes.  The content may move. */
+int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *err);
+
+int buf_append(struct buf *b, const void *data, size_t size, struct sheaf_error *err);
+
+int buf_printf(struct buf *b, struct sheaf_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* For callers that have reserved room already. */
+static inline void buf_put(struct buf *b, const void *data, size_t size)
+{
+    if (size != 0)
+        __builtin_memcpy(b->data + b->size, data, size);
+    b->size += size;
+}
+
+#endif

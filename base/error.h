@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One error type for the whole library: a code and a sentence, set where the fault is found and
+ * prefixed with the place (shard, file) by callers that know it.  Functions return the code, so
+ * that `return err_set(...)` is the usual way out. */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include "sheaf.h"
+
+/* Sets code and message; returns code.  `err` may be NULL. */
+int err_set(struct sheaf_error *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Like err_set, with the code that fits `errnum` and ": <strerror>" after the message. */
+int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts text before the message that is there ("shard-000001.tar: " ...); returns err->code. */
+int err_prefix(struct sheaf_error *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The error "out of memory" for `bytes` bytes. */
+int err_memory(struct sheaf_error *err, size_t bytes);
+
+#endif

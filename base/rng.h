@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The generator behind every order: xoshiro256** (Blackman and Vigna), seeded through XXH3 so
+ * that neighbouring seeds, epochs and lanes are unrelated.  reader/ORDER.md specifies it; what it
+ * returns must never change. */
+#ifndef BASE_RNG_H
+#define BASE_RNG_H
+
+#include <stdint.h>
+
+enum rng_purpose { RNG_SHARDS = 1, RNG_LANE = 2 };
+
+struct rng { uint64_t s[4]; };
+
+/* State word i is XXH3-64, with seed i, of the four arguments as little-endian 64-bit words. */
+void rng_seed(struct rng *rng, enum rng_purpose purpose, uint64_t seed, uint64_t epoch,
+              uint64_t lane);
+
+static inline uint64_t rng_rotate(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
+
+static inline uint64_t rng_next(struct rng *rng)
+{
+    uint64_t *s = rng->s;
+    const uint64_t result = rng_rotate(s[1] * 5, 7) * 9;
+    const uint64_t t = s[1] << 17;
+
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rng_rotate(s[3], 45);
+    return result;
+}
+
+/* Uniform in [0, n), n > 0: the high half of a 128-bit product, redrawn where it would be
+ * biased (Lemire 2019). */
+static inline uint64_t rng_below(struct rng *rng, uint64_t n)
+{
+    unsigned __int128 product = (unsigned __int128)rng_next(rng) * n;
+
+    if ((uint64_t)product < n) {
+        const uint64_t threshold = -n % n;
+
+        while ((uint64_t)product < threshold)
+            product = (unsigned __int128)rng_next(rng) * n;
+    }
+    return (uint64_t)(product >> 64);
+}
+
+#endif

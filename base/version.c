@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The version of the library that is running, which may not be the header's. */
+#include "sheaf.h"
+
+#define TEXT(x) #x
+#define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
+
+const char *sheaf_version(void)
+{
+    return VERSION(SHEAF_VERSION_MAJOR, SHEAF_VERSION_MINOR, SHEAF_VERSION_PATCH);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thread pool: one lock, a FIFO of jobs, one condition for workers and one for waiters.
+ * Jobs are pieces of a megabyte or so, so the lock is taken a few thousand times a second at
+ * most and nothing cleverer is needed. */
+#include "base/workers.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/error.h"
+
+struct workers {
+    pthread_mutex_t lock;
+    pthread_cond_t work;        /* a job was queued, or the pool ends */
+    pthread_cond_t done;        /* a job became done */
+    struct {
+        struct job *first, **last;
+        unsigned running;
+        bool ending;
+    } locked;
+    unsigned thread_count;
+    pthread_t threads[];
+};
+
+uint64_t clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+unsigned workers_processors(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 1)
+        return 1;
+    return (unsigned)CPU_COUNT(&set);
+}
+
+static struct job *pop_locked(struct workers *w)
+{
+    struct job *job = w->locked.first;
+
+    w->locked.first = job->next;
+    if (w->locked.first == NULL)
+        w->locked.last = &w->locked.first;
+    return job;
+}
+
+static void *work(void *argument)
+{
+    struct workers *w = argument;
+
+    pthread_mutex_lock(&w->lock);
+    for (;;) {
+        struct job *job;
+
+        while (w->locked.first == NULL && !w->locked.ending)
+            pthread_cond_wait(&w->work, &w->lock);
+        if (w->locked.first == NULL)
+            break;
+        job = pop_locked(w);
+        job->state = JOB_RUNNING;
+        w->locked.running++;
+        pthread_mutex_unlock(&w->lock);
+        job->run(job);
+        pthread_mutex_lock(&w->lock);
+        job->state = JOB_DONE;
+        w->locked.running--;
+        pthread_cond_broadcast(&w->done);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+int workers_open(struct workers **workers, unsigned threads, struct sheaf_error *err)
+{
+    struct workers *w = calloc(1, sizeof(*w) + threads * sizeof(w->threads[0]));
+
+    if (w == NULL)
+        return err_memory(err, sizeof(*w));
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->work, NULL);
+    pthread_cond_init(&w->done, NULL);
+    w->locked.last = &w->locked.first;
+    for (; w->thread_count < threads; w->thread_count++) {
+        int failed = pthread_create(&w->threads[w->thread_count], NULL, work, w);
+
+        if (failed != 0) {
+            workers_close(w);
+            return err_errno(err, failed, "cannot start thread %u of %u", w->thread_count + 1,
+                             threads);
+        }
+    }
+    *workers = w;
+    return SHEAF_OK;
+}
+
+void workers_submit(struct workers *w, struct job *job)
+{
+    pthread_mutex_lock(&w->lock);
+    job->next = NULL;
+    job->state = JOB_QUEUED;
+    job->cancelled = false;
+    *w->locked.last = job;
+    w->locked.last = &job->next;
+    pthread_cond_signal(&w->work);
+    pthread_mutex_unlock(&w->lock);
+}
+
+bool workers_is_done(struct workers *w, struct job *job)
+{
+    bool done;
+
+    pthread_mutex_lock(&w->lock);
+    done = job->state == JOB_DONE;
+    pthread_mutex_unlock(&w->lock);
+    return done;
+}
+
+uint64_t workers_wait(struct workers *w, struct job *job)
+{
+    uint64_t waited = 0;
+
+    pthread_mutex_lock(&w->lock);
+    if (job->state != JOB_DONE) {
+        const uint64_t start = clock_ns();
+
+        while (job->state != JOB_DONE)
+            pthread_cond_wait(&w->done, &w->lock);
+        waited = clock_ns() - start;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return waited;
+}
+
+bool workers_wait_for(struct workers *w, struct job *job, uint64_t timeout_ns)
+{
+    struct timespec until;
+    int failed = 0;
+    bool done;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    timeout_ns += (uint64_t)until.tv_nsec;
+    until.tv_sec += (time_t)(timeout_ns / 1000000000u);
+    until.tv_nsec = (long)(timeout_ns % 1000000000u);
+    pthread_mutex_lock(&w->lock);
+    while (job->state != JOB_DONE && failed == 0)
+        failed = pthread_cond_timedwait(&w->done, &w->lock, &until);
+    done = job->state == JOB_DONE;
+    pthread_mutex_unlock(&w->lock);
+    return done;
+}
+
+bool workers_wait_or(struct workers *w, struct job *job, const volatile int *interrupt,
+                     uint64_t *waited_ns)
+{
+    const uint64_t poll_ns = 20000000;
+    uint64_t start;
+    bool done = workers_is_done(w, job);
+
+    if (done)
+        return true;
+    start = clock_ns();
+    while (!done && *interrupt == 0)
+        done = workers_wait_for(w, job, poll_ns);
+    *waited_ns += clock_ns() - start;
+    return done;
+}
+
+void workers_cancel(struct workers *w)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->locked.first != NULL) {
+        struct job *job = pop_locked(w);
+
+        job->cancelled = true;
+        job->state = JOB_DONE;
+    }
+    pthread_cond_broadcast(&w->done);
+    while (w->locked.running != 0)
+        pthread_cond_wait(&w->done, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void workers_close(struct workers *w)
+{
+    if (w == NULL)
+        return;
+    workers_cancel(w);
+    pthread_mutex_lock(&w->lock);
+    w->locked.ending = true;
+    pthread_cond_broadcast(&w->work);
+    pthread_mutex_unlock(&w->lock);
+    for (unsigned i = 0; i < w->thread_count; i++)
+        pthread_join(w->threads[i], NULL);
+    pthread_cond_destroy(&w->work);
+    pthread_cond_destroy(&w->done);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}

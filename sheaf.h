@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf.h - bind many small files into a few large shards, and stream them back shuffled.
+ *
+ * This header is the manual of libsheaf.  The words: a SHARD is one container file (TFRecord,
+ * RecordIO or WebDataset tar).  A SAMPLE is what training consumes: a key, named FIELDS and
+ * labels, the same whatever the container.  A DATA SET is shards plus their manifest.  An EPOCH
+ * is one pass over it.  A LANE is one of the equal sequences that an epoch is cut into.  A RANK
+ * of a WORLD SIZE asks for its part of an epoch; inside a rank, a WORKER of so many WORKERS.
+ *
+ * Rules that hold everywhere:
+ *  - Results.  An int result is SHEAF_OK (0), SHEAF_END (1, "no more"), or a negative SHEAF_ERR_
+ *    code.  Calls without a handle to keep the message on take a `struct sheaf_error *`, which
+ *    may be NULL; it is written only on failure.
+ *  - Options.  An options struct is initialised by its _init function, which stores its size and
+ *    the defaults; so a program built against an older header goes on working.
+ *  - Threads.  An object may be used by one thread at a time; different threads may use different
+ *    objects.  A data set never changes after it was opened and may be shared by any number of
+ *    readers and threads.  The one exception is sheaf_reader_interrupt.
+ *  - Ownership.  Strings and arrays passed in are borrowed for the length of the call unless
+ *    stated otherwise.  Freeing NULL is a no-op.
+ *  - The library never prints, never exits, and installs no signal handler. */
+#ifndef SHEAF_H
+#define SHEAF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SHEAF_VERSION_MAJOR 0
+#define SHEAF_VERSION_MINOR 1
+#define SHEAF_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define SHEAF_API   __attribute__((visibility("default")))
+#define SHEAF_CHECK __attribute__((warn_unused_result))
+#else
+#define SHEAF_API
+#define SHEAF_CHECK
+#endif
+
+/* sheaf_version: "MAJOR.MINOR.PATCH" of the library that is running. */
+SHEAF_API const char *sheaf_version(void);
+
+/* ---- Errors ------------------------------------------------------------------------------- */
+
+#define SHEAF_OK    0       /* done; or: here is a sample */
+#define SHEAF_END   1       /* no more samples in this epoch */
+
+/* Each error: name, value, sentence. */
+#define SHEAF_ERRORS(X)                                                                         \
+    X(MEMORY,      -1,  "out of memory")                                                        \
+    X(ARGUMENT,    -2,  "invalid argument")                                                     \
+    X(STATE,       -3,  "call not allowed in this state")                                       \
+    X(IO,          -4,  "input/output error")                                                   \
+    X(NETWORK,     -5,  "network error")                                                        \
+    X(ACCESS,      -6,  "access denied")                                                        \
+    X(NOT_FOUND,   -7,  "not found")                                                            \
+    X(EXISTS,      -8,  "already exists")                                                       \
+    X(CORRUPT,     -9,  "corrupt data")                                                         \
+    X(TRUNCATED,   -10, "truncated data")                                                       \
+    X(UNSUPPORTED, -11, "not supported")                                                        \
+    X(LIMIT,       -12, "a limit would be passed")                                              \
+    X(INTERRUPTED, -13, "interrupted")                                                          \
+    X(CHANGED,     -14, "the data changed while it was in use")
+
+enum sheaf_error_code {
+#define SHEAF_ERROR_ENUM(name, value, sentence) SHEAF_ERR_##name = value,
+    SHEAF_ERRORS(SHEAF_ERROR_ENUM)
+#undef SHEAF_ERROR_ENUM
+    SHEAF_ERROR_CODES_END = -15
+};
+
+struct sheaf_error {
+    int code;               /* a SHEAF_ERR_ code */
+    char message[1020];     /* one line: where (shard, offset, record), found, expected */
+};
+
+/* sheaf_strerror: the sentence of a code; never NULL. */
+SHEAF_API const char *sheaf_strerror(int code);
+
+/* ---- Samples ------------------------------------------------------------------------------ */
+
+/* A field is one file's bytes.  Its name is what follows the first dot of the file's base name,
+ * in lower case ("jpg", "seg.png"); suffix is the same as the file had it ("JPG"). */
+struct sheaf_field {
+    const char *name;
+    const char *suffix;     /* name differs from it in case only; NULL on input means `name` */
+    const void *data;
+    size_t size;            /* bytes */
+};
+
+/* The key is the path up to that dot ("001.ak47/001_0001").  Labels are integers up to 2^53 or
+ * values that a 32-bit float holds exactly; none is fine.  UTF-8 throughout. */
+struct sheaf_sample {
+    const char *key;
+    const struct sheaf_field *fields;
+    size_t field_count;
+    const double *labels;
+    size_t label_count;
+    const char *class_name; /* of the label, where the data set names its classes; or NULL */
+    uint64_t number;        /* 0-based place in the data set, in manifest order */
+    uint32_t shard;         /* 0-based, in manifest order */
+    uint64_t record;        /* 0-based, within the shard */
+};
+
+enum sheaf_container { SHEAF_TFRECORD = 1, SHEAF_RECORDIO = 2, SHEAF_WEBDATASET = 3 };
+enum sheaf_codec { SHEAF_CODEC_NONE = 0, SHEAF_CODEC_GZIP = 1, SHEAF_CODEC_LZ4 = 2 };
+
+/* sheaf_container_name, sheaf_codec_name: "tfrecord", "recordio", "webdataset"; "none", "gzip",
+ * "lz4"; NULL for a value that is none of them.
+ * sheaf_container_of, sheaf_codec_of: the reverse; -1 for an unknown name. */
+SHEAF_API const char *sheaf_container_name(enum sheaf_container container);
+SHEAF_API const char *sheaf_codec_name(enum sheaf_codec codec);
+SHEAF_API int sheaf_container_of(const char *name);
+SHEAF_API int sheaf_codec_of(const char *name);
+
+/* What to do about a bad file (packing) or a bad record (reading). */
+enum sheaf_on_error { SHEAF_FAIL = 0, SHEAF_SKIP = 1 };
+
+/* ---- Progress and reports ----------------------------------------------------------------- */
+
+struct sheaf_progress {
+    const char *stage;          /* "scan", "pack", "verify", ...; static */
+    uint64_t done_bytes;        /* <= total_bytes where that is known */
+    uint64_t total_bytes;       /* 0: not known */
+    uint64_t done_count;        /* files or samples */
+    uint64_t total_count;       /* 0: not known */
+};
+
+/* Called now and then from the thread that made the call (at most some ten times a second). */
+typedef void sheaf_progress_fn(void *context, const struct sheaf_progress *progress);
+
+/* One bad file or record, as it is found and skipped.  `where` is the file or shard. */
+typedef void sheaf_report_fn(void *context, const char *where, const struct sheaf_error *error);
+
+/* ---- Data set ------------------------------------------------------------------------------
+ * A data set is opened from one or more sources:
+ *   - a directory with a dataset.json (written by the packer), or the path of that file;
+ *   - foreign shards, which need no manifest: a directory of them (taken in byte order of
+ *     names), a brace pattern "train-{000000..000007}.tar", a single file, several of any of
+ *     these, "@FILE" for a text file with one path a line; "-" for standard input.
+ * Container and codec are found from content.  For foreign uncompressed shards the headers are
+ * scanned at open to count and place the samples; compressed ones and standard input are read as
+ * streams: their counts are not known before their end, and they have one lane only. */
+
+struct sheaf_dataset;
+
+struct sheaf_shard_info {
+    const char *name;           /* relative to the manifest; as given for foreign shards */
+    uint64_t bytes;             /* of the shard as stored */
+    uint64_t payload_bytes;     /* of its fields' content; 0: not known */
+    uint64_t samples;
+    const char *xxh3;           /* XXH3-128 of the stored bytes, 32 hex digits; NULL: not known */
+};
+
+struct sheaf_dataset_info {
+    const char *url;            /* the first source, as given */
+    int has_manifest;
+    int is_stream;              /* counts are not known, and it can be read one way only */
+    enum sheaf_container container;
+    enum sheaf_codec codec;
+    uint64_t samples;           /* 0 for a stream */
+    uint64_t bytes;
+    uint64_t payload_bytes;
+    size_t shard_count;
+    size_t class_count;         /* 0: labels have no names */
+    int label_base;             /* the number of the first class, 0 or 1 */
+    const char *fingerprint;    /* 32 hex digits; "" for a stream */
+    const char *manifest_json;  /* the manifest's text; NULL for foreign shards */
+};
+
+SHEAF_API SHEAF_CHECK int sheaf_dataset_open(const char *const *sources, size_t source_count,
+                                             struct sheaf_dataset **dataset,
+                                             struct sheaf_error *error);
+/* Every reader of it must have been freed before. */
+SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);
+/* What these point to is the data set's, and lives as long as it. */
+SHEAF_API void sheaf_dataset_get_info(const struct sheaf_dataset *dataset,
+                                      struct sheaf_dataset_info *info, size_t sizeof_info);
+/* SHEAF_ERR_ARGUMENT for an index that is too large. */
+SHEAF_API SHEAF_CHECK int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t index,
+                                              struct sheaf_shard_info *info, size_t sizeof_info);
+/* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
+SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
+
+/* ---- Reader --------------------------------------------------------------------------------
+ * To read epochs:
+ *   1) sheaf_reader_options_init, and set what differs from the defaults;
+ *   2) sheaf_reader_open: the first epoch is options.epoch;
+ *   3) sheaf_reader_next until SHEAF_END;
+ *   4) sheaf_reader_begin_epoch for another one, and 3) again;
+ *   5) sheaf_reader_free.
+ *
+ * Order.  The order of an epoch is a function of (data set, seed, epoch, lanes, shuffle buffer)
+ * and of nothing else; reader/ORDER.md specifies it.  Over all ranks and workers each sample
+ * comes exactly once per epoch, but for what `remainder` says. */
+
+struct sheaf_reader;
+
+/* Lanes have equal lengths only if their number divides the samples.  KEEP: their lengths differ
+ * by one.  DROP: the remainder, at most lanes - 1 samples, is left out.  PAD: the shorter lanes
+ * repeat one sample. */
+enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
+
+struct sheaf_reader_options {
+    size_t sizeof_options;          /* set by _init */
+    uint64_t seed;                  /* 0 */
+    uint64_t epoch;                 /* 0: the epoch that open begins */
+    int no_shuffle;                 /* 0; 1: manifest order, no shuffling at all */
+    uint64_t shuffle_buffer;        /* samples, over all lanes; 10000; 0: shards are permuted,
+                                       but there is no buffer */
+    uint32_t lanes;                 /* 0: world_size x workers; else a multiple of that */
+    uint32_t rank, world_size;      /* 0 of 1 */
+    uint32_t worker, workers;       /* 0 of 1 */
+    enum sheaf_remainder remainder; /* AUTO: KEEP alone, PAD if world_size > 1 */
+    uint64_t memory_bytes;          /* hard ceiling for prefetch, buffer and index; 1 GiB */
+    unsigned threads;               /* that read and check ahead; 0: the processors, 8 at most */
+    enum sheaf_on_error on_corrupt; /* FAIL; SKIP passes over bad records */
+    uint64_t max_corrupt;           /* with SKIP: fail at the next one; UINT64_MAX, no limit */
+    sheaf_report_fn *report;        /* NULL; called for each record skipped, from next() */
+    void *report_context;
+};
+
+SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options,
+                                         size_t sizeof_options);
+
+/* Borrows the data set until sheaf_reader_free.  What cannot fit into memory_bytes is refused
+ * here, with the numbers (SHEAF_ERR_LIMIT). */
+SHEAF_API SHEAF_CHECK int sheaf_reader_open(const struct sheaf_dataset *dataset,
+                                            const struct sheaf_reader_options *options,
+                                            struct sheaf_reader **reader,
+                                            struct sheaf_error *error);
+SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
+
+/* Begins an epoch from its start, wherever the reader was. */
+SHEAF_API SHEAF_CHECK int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
+
+/* The exact number of samples that this reader's part of the epoch has; UINT64_MAX for a
+ * stream.  (Records skipped as corrupt are in it.) */
+SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader);
+
+/* The next sample.  It is the reader's, valid until the next call on this reader.  SHEAF_END at
+ * the end of the epoch.  After SHEAF_ERR_CORRUPT or _TRUNCATED under on_corrupt = FAIL, and
+ * after any other error but INTERRUPTED, only _error, _get_stats and _free are of use. */
+SHEAF_API SHEAF_CHECK int sheaf_reader_next(struct sheaf_reader *reader,
+                                            const struct sheaf_sample **sample);
+
+/* Up to `max` samples, all valid until the next call on this reader.  Returns SHEAF_OK with
+ * *count >= 1, or as sheaf_reader_next does; an error that comes after samples were found is
+ * kept for the next call. */
+SHEAF_API SHEAF_CHECK int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
+                                                  const struct sheaf_sample **samples,
+                                                  size_t *count);
+
+#define SHEAF_POSITION_SIZE 257     /* with its NUL */
+
+/* Writes where the reader is: printable text of at most 256 bytes, good on any machine.
+ * SHEAF_ERR_UNSUPPORTED for standard input. */
+SHEAF_API SHEAF_CHECK int sheaf_reader_position(const struct sheaf_reader *reader,
+                                                char text[SHEAF_POSITION_SIZE]);
+
+/* Goes to a position.  Seed, epoch, lanes, buffer and remainder are taken from the text.  A
+ * position taken after a whole round of the lanes fits any world_size x workers that divides
+ * lanes; another one only the same rank and worker.  SHEAF_ERR_CHANGED for another data set's
+ * position. */
+SHEAF_API SHEAF_CHECK int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
+
+/* Makes a blocked or the next sheaf_reader_next return SHEAF_ERR_INTERRUPTED, once; the reader
+ * then goes on as if nothing had happened.  From any thread, and from a signal handler. */
+SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
+
+struct sheaf_reader_stats {
+    uint64_t samples;               /* handed out, over all epochs */
+    uint64_t payload_bytes;         /* of their fields */
+    uint64_t read_bytes;            /* from the store */
+    uint64_t corrupt;               /* records skipped; <= samples of the data set x epochs */
+    uint64_t stall_ns;              /* that next() waited for data */
+    uint64_t first_sample_ns;       /* from open to the first sample */
+    uint64_t memory_bytes;          /* held now; <= memory_peak_bytes */
+    uint64_t memory_peak_bytes;     /* <= options.memory_bytes */
+};
+
+SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
+                                      struct sheaf_reader_stats *stats, size_t sizeof_stats);
+
+/* The last error of this reader; valid until the next call on it. */
+SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
+
+/* ---- The plan of an epoch, without reading data --------------------------------------------- */
+
+/* A stretch of one shard that one worker of one rank reads, in one lane. */
+struct sheaf_stretch {
+    uint32_t rank, worker, lane;
+    uint32_t shard;             /* in manifest order */
+    uint64_t first_record;
+    uint64_t samples;
+};
+typedef void sheaf_stretch_fn(void *context, const struct sheaf_stretch *stretch);
+
+/* Who reads what in options->epoch: calls `each` for every stretch of every lane, in the order of
+ * (rank, worker, lane, line).  Of the options, rank and worker have no meaning here.
+ * SHEAF_ERR_UNSUPPORTED for a stream. */
+SHEAF_API SHEAF_CHECK int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
+                                             const struct sheaf_reader_options *options,
+                                             sheaf_stretch_fn *each, void *context,
+                                             struct sheaf_error *error);
+
+#define SHEAF_MIXING_POINTS 1000
+#define SHEAF_MIXING_BATCH  256
+
+/* How well an epoch is mixed, beside an ideal shuffle of the same samples.  Places are in
+ * manifest order, which is what a class-sorted data set is sorted by. */
+struct sheaf_mixing {
+    uint64_t samples;                   /* of the epoch, over all ranks */
+    double displacement;                /* mean distance of a sample from its place */
+    double ideal_displacement;
+    double neighbours;                  /* share of samples that come within 100 steps of the
+                                           one that was next to them */
+    double ideal_neighbours;
+    int has_labels;                     /* the index knows the labels; else zeros follow */
+    double label_run;                   /* mean length of runs of one label */
+    double ideal_label_run;
+    uint64_t longest_label_run;
+    double batch_labels;                /* mean number of labels in SHEAF_MIXING_BATCH samples */
+    double ideal_batch_labels;
+    size_t point_count;                 /* <= SHEAF_MIXING_POINTS: samples at equal steps of
+                                           the epoch, for a plot: */
+    double came[SHEAF_MIXING_POINTS];   /* when it came, in [0, 1) of the epoch */
+    double lay[SHEAF_MIXING_POINTS];    /* where it lay, in [0, 1) of the data set */
+};
+
+/* Replays options->epoch on numbers. */
+SHEAF_API SHEAF_CHECK int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
+                                               const struct sheaf_reader_options *options,
+                                               struct sheaf_mixing *mixing, size_t sizeof_mixing,
+                                               struct sheaf_error *error);
+
+/* ---- Packing a source ----------------------------------------------------------------------
+ * sheaf_pack makes a data set of files, in one call.  The source is one of
+ *   - a directory tree: the class of a file is the directory it is in;
+ *   - a list, known by its name: *.lst (MXNet: index, label[s], path), *.csv (path, label[s]),
+ *     *.jsonl (objects with "path" and "label"), any other file (one path a line).
+ * Files whose paths agree up to the first dot of the base name are one sample.  The plan (keys,
+ * labels, splits, order, shard boundaries) is made before a file is read, and every byte of the
+ * output follows from it and from the files: not from jobs, time, user or file system. */
+
+/* One shard of a plan. */
+struct sheaf_plan_shard {
+    const char *split;          /* the split's name; "" without splits */
+    const char *name;           /* "shard-000000.tar" */
+    uint64_t samples;
+    uint64_t payload_bytes;
+};
+typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
+
+struct sheaf_pack_options {
+    size_t sizeof_options;          /* set by _init */
+    enum sheaf_container container; /* SHEAF_WEBDATASET */
+    enum sheaf_codec codec;         /* NONE */
+    int single_member;              /* 0; 1: one gzip member or LZ4 frame a shard, for readers
+                                       that stop after the first */
+    uint64_t shard_bytes;           /* payload of a shard, about; 150000000 */
+    uint64_t shard_count;           /* 0: from shard_bytes; else just so many (per split) */
+    const char *prefix;             /* "shard" */
+    const char *root;               /* NULL: of a list, its directory */
+    int no_shuffle;                 /* 0; 1: samples stay in byte order of keys */
+    uint64_t seed;                  /* 0: of the shuffle and of splits */
+    int label_base;                 /* 0 or 1: the number of the first class */
+    const char *split;              /* NULL; "train=0.8,val=0.2" or "train=60/class,val=rest" */
+    enum sheaf_on_error on_error;   /* FAIL */
+    int resume;                     /* 0; 1: go on with a run that was killed */
+    int overwrite;                  /* 0; 1: replace a data set */
+    int dry_run;                    /* 0; 1: make the plan, write nothing */
+    const char *index;              /* NULL; of "dali,mxnet,wids,energon": peers' index files */
+    unsigned jobs;                  /* threads; 0: the processors, 8 at most */
+    uint64_t memory_bytes;          /* hard ceiling for buffers (the plan is apart); 512 MiB */
+    sheaf_progress_fn *progress;    /* NULL */
+    sheaf_report_fn *report;        /* NULL; called for each bad file */
+    sheaf_plan_fn *plan;            /* NULL; with dry_run, called for each shard of the plan */
+    void *context;                  /* of these three */
+    const volatile int *interrupt;  /* NULL; a nonzero value ends the work with INTERRUPTED */
+};
+
+SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options,
+                                       size_t sizeof_options);
+
+struct sheaf_pack_result {
+    uint64_t files;             /* found in the source */
+    uint64_t samples;           /* packed (with dry_run: planned) */
+    uint64_t payload_bytes;     /* of their fields */
+    uint64_t stored_bytes;      /* of the shards */
+    uint64_t shards;
+    uint64_t shards_kept;       /* of those: found finished by resume */
+    uint64_t skipped;           /* files left out; each is in the report file */
+    uint64_t multipart_records; /* RecordIO: records that hold the magic, so are in parts */
+    uint64_t memory_peak_bytes; /* buffers; <= memory_bytes */
+    uint64_t plan_bytes;        /* memory of the plan */
+};
+
+/* Writes to the directory `dest`, which is made if need be: shards, dataset.index and, last,
+ * dataset.json (each split in a directory of its own below it).  A failed call leaves no
+ * dataset.json; what is finished stays for `resume`. */
+SHEAF_API SHEAF_CHECK int sheaf_pack(const char *source, const char *dest,
+                                     const struct sheaf_pack_options *options,
+                                     struct sheaf_pack_result *result,
+                                     struct sheaf_error *error);
+
+
+/* ---- Packing samples made by a program -----------------------------------------------------
+ *   1) options_init  2) sheaf_packer_open  3) sheaf_packer_append ...
+ *   4) sheaf_packer_finish, or _abort  5) sheaf_packer_free
+ * Samples keep the order they come in.  Of the options, those about sources, labels, splits,
+ * order, resume and dry_run have no meaning here. */
+
+struct sheaf_packer;
+
+SHEAF_API SHEAF_CHECK int sheaf_packer_open(const char *dest,
+                                            const struct sheaf_pack_options *options,
+                                            struct sheaf_packer **packer,
+                                            struct sheaf_error *error);
+/* Names the classes of the labels label_base, label_base + 1, ...; before the first sample. */
+SHEAF_API SHEAF_CHECK int sheaf_packer_set_classes(struct sheaf_packer *packer,
+                                                   const char *const *names, size_t count);
+/* Copies what it needs.  Blocks while the memory budget is used up. */
+SHEAF_API SHEAF_CHECK int sheaf_packer_append(struct sheaf_packer *packer,
+                                              const struct sheaf_sample *sample);
+/* The next sample starts a new shard; a second cut in a row makes no empty one.  Without cuts a
+ * shard ends when its payload reaches shard_bytes. */
+SHEAF_API SHEAF_CHECK int sheaf_packer_cut(struct sheaf_packer *packer);
+/* Waits for everything, then writes the manifest.  `result` may be NULL. */
+SHEAF_API SHEAF_CHECK int sheaf_packer_finish(struct sheaf_packer *packer,
+                                              struct sheaf_pack_result *result);
+/* Leaves nothing behind.  Keeps the first error. */
+SHEAF_API void sheaf_packer_abort(struct sheaf_packer *packer);
+SHEAF_API const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *packer);
+SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless finished */
+
+/* ---- Samples as a stream of one container --------------------------------------------------
+ * Turns samples into the bytes of one shard, to be written wherever the caller likes. */
+
+struct sheaf_encoder;
+
+SHEAF_API SHEAF_CHECK int sheaf_encoder_open(enum sheaf_container container,
+                                             struct sheaf_encoder **encoder,
+                                             struct sheaf_error *error);
+/* *data is the encoder's, valid until the next call on it. */
+SHEAF_API SHEAF_CHECK int sheaf_encoder_add(struct sheaf_encoder *encoder,
+                                            const struct sheaf_sample *sample,
+                                            const void **data, size_t *size,
+                                            struct sheaf_error *error);
+/* What ends the shard (two zero blocks for a tar; nothing for the others). */
+SHEAF_API SHEAF_CHECK int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **data,
+                                            size_t *size, struct sheaf_error *error);
+SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
+
+/* ---- Checking and indexing ----------------------------------------------------------------- */
+
+struct sheaf_verify_options {
+    size_t sizeof_options;          /* set by _init */
+    uint64_t memory_bytes;          /* 1 GiB */
+    unsigned threads;               /* 0: the processors, 8 at most */
+    sheaf_progress_fn *progress;    /* NULL */
+    sheaf_report_fn *report;        /* NULL; called for each problem */
+    void *context;                  /* of both */
+    const volatile int *interrupt;  /* NULL; a nonzero value ends the work with INTERRUPTED */
+};
+
+SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options,
+                                         size_t sizeof_options);
+
+struct sheaf_verify_result {
+    uint64_t shards;
+    uint64_t samples;
+    uint64_t bytes;             /* read */
+    uint64_t problems;          /* 0: the data set is sound */
+};
+
+/* Reads everything and checks each shard's size and hash, each record's framing and checksums,
+ * the counts and the index against the shards.  SHEAF_OK also if there are problems: they are
+ * reported and counted.  An error means that the check itself could not be done. */
+SHEAF_API SHEAF_CHECK int sheaf_verify(const struct sheaf_dataset *dataset,
+                                       const struct sheaf_verify_options *options,
+                                       struct sheaf_verify_result *result,
+                                       struct sheaf_error *error);
+
+/* Makes foreign shards a data set: reads them once and writes dataset.index and dataset.json
+ * into `directory`, which must hold the shards.  SHEAF_ERR_EXISTS if it has a manifest and
+ * `overwrite` is 0.  `peers` as sheaf_pack_options.index. */
+SHEAF_API SHEAF_CHECK int sheaf_index(const char *directory, const char *peers, int overwrite,
+                                      const struct sheaf_verify_options *options,
+                                      struct sheaf_verify_result *result,
+                                      struct sheaf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
