@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * LZ4 frames (magic 0x184d2204) through liblz4's frame interface.
+ *
+ * A block of ours is a frame with content size and content checksum.  A single frame is put
+ * together of pieces, each some LZ4 blocks; its content checksum could not be put together of
+ * theirs, so the LZ4 blocks have checksums instead:
+ *
+ *     begin()   frame header: independent blocks, block checksums, no content size
+ *     block     LZ4 blocks
+ *     ...
+ *     end()     end mark
+ *
+ * LZ4 blocks are independent and at most 256 KiB in both forms: larger ones gain little, and
+ * cost every decoder buffers of that size. */
+#include <lz4frame.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/codec.h"
+
+#define MAGIC          0x184d2204u
+#define MAGIC_LEGACY   0x184c2102u
+#define MAGIC_SKIPPABLE 0x184d2a50u     /* and the 15 after it */
+#define FLAG_DICTIONARY 0x01            /* of the byte after the magic */
+
+static const uint8_t end_mark[4] = { 0 };
+
+static bool is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
+
+/* Also frames that are not read, so that the stream can say which. */
+static bool lz4_detect(const uint8_t *data, size_t size)
+{
+    uint32_t magic;
+
+    if (size < 4)
+        return false;
+    magic = load32(data);
+    return magic == MAGIC || magic == MAGIC_LEGACY || is_skippable(magic);
+}
+
+static LZ4F_preferences_t preferences(bool single, size_t size)
+{
+    LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
+
+    p.frameInfo.blockSizeID = LZ4F_max256KB;
+    p.frameInfo.blockMode = LZ4F_blockIndependent;
+    p.autoFlush = 1;
+    if (single) {
+        p.frameInfo.blockChecksumFlag = LZ4F_blockChecksumEnabled;
+    } else {
+        p.frameInfo.contentChecksumFlag = LZ4F_contentChecksumEnabled;
+        p.frameInfo.contentSize = size;
+    }
+    return p;
+}
+
+/* liblz4's words for what is wrong. */
+static int lz4_error(size_t result, struct sheaf_error *err)
+{
+    const char *name = LZ4F_getErrorName(result);
+
+    if (strcmp(name, "ERROR_allocation_failed") == 0)
+        return err_memory(err, 1 << 19);
+    return err_set(err, SHEAF_ERR_CORRUPT, "lz4: %s", name);
+}
+
+/* The LZ4 blocks of a single frame are what follows a header that is written elsewhere. */
+static size_t compress_piece(const void *data, size_t size, void *out, size_t capacity,
+                             uint8_t header[LZ4F_HEADER_SIZE_MAX], size_t *header_size)
+{
+    const LZ4F_preferences_t p = preferences(true, size);
+    LZ4F_cctx *context;
+    size_t result = LZ4F_createCompressionContext(&context, LZ4F_VERSION);
+
+    if (LZ4F_isError(result))
+        return result;
+    result = *header_size = LZ4F_compressBegin(context, header, LZ4F_HEADER_SIZE_MAX, &p);
+    if (!LZ4F_isError(result))
+        result = size == 0 ? 0 : LZ4F_compressUpdate(context, out, capacity, data, size, NULL);
+    LZ4F_freeCompressionContext(context);
+    return result;
+}
+
+static int lz4_begin(bool single, struct buf *out, struct sheaf_error *err)
+{
+    uint8_t header[LZ4F_HEADER_SIZE_MAX];
+    size_t header_size, result;
+
+    if (!single)
+        return SHEAF_OK;
+    result = compress_piece(NULL, 0, NULL, 0, header, &header_size);
+    if (LZ4F_isError(result))
+        return lz4_error(result, err);
+    return buf_append(out, header, header_size, err);
+}
+
+static int lz4_compress(bool single, const void *data, size_t size, struct buf *out,
+                        struct codec_block *block, struct sheaf_error *err)
+{
+    const LZ4F_preferences_t p = preferences(single, size);
+    uint8_t header[LZ4F_HEADER_SIZE_MAX];
+    size_t header_size, result;
+    int code = buf_reserve(out, codec_bound(size), err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (single)
+        result = compress_piece(data, size, out->data + out->size, out->capacity - out->size,
+                                header, &header_size);
+    else
+        result = LZ4F_compressFrame(out->data + out->size, out->capacity - out->size, data, size,
+                                    &p);
+    if (LZ4F_isError(result))
+        return lz4_error(result, err);
+    out->size += result;
+    block->raw_bytes = size;
+    block->crc = 0;
+    return SHEAF_OK;
+}
+
+static int lz4_end(bool single, const struct codec_total *total, struct buf *out,
+                   struct sheaf_error *err)
+{
+    (void)total;
+    return single ? buf_append(out, end_mark, sizeof(end_mark), err) : SHEAF_OK;
+}
+
+/* The two sides of a run through liblz4. */
+struct run {
+    LZ4F_dctx *context;
+    const uint8_t *in;
+    uint8_t *out;
+    size_t in_left, out_left;
+};
+
+/* Until the frame ends (0), something is wrong, or one side has run out. */
+static size_t run_decompress(struct run *run, const LZ4F_decompressOptions_t *options)
+{
+    size_t result, taken, given;
+
+    do {
+        taken = run->in_left;
+        given = run->out_left;
+        result = LZ4F_decompress(run->context, run->out, &given, run->in, &taken, options);
+        if (LZ4F_isError(result))
+            break;
+        run->in += taken;
+        run->in_left -= taken;
+        run->out += given;
+        run->out_left -= given;
+    } while (result != 0 && (taken != 0 || given != 0));
+    return result;
+}
+
+/* One part of the input of a block, which may be the end of its frame. */
+static size_t run_part(struct run *run, const void *data, size_t size)
+{
+    const LZ4F_decompressOptions_t options = { .stableDst = 1 };
+
+    run->in = data;
+    run->in_left = size;
+    return run_decompress(run, &options);
+}
+
+/* A whole piece of a single frame is one that makes a frame with a header before and an end mark
+ * after it. */
+static size_t run_piece(struct run *run, const void *data, size_t size)
+{
+    uint8_t header[LZ4F_HEADER_SIZE_MAX];
+    size_t header_size, result;
+
+    result = compress_piece(NULL, 0, NULL, 0, header, &header_size);
+    if (!LZ4F_isError(result))
+        result = run_part(run, header, header_size);
+    if (!LZ4F_isError(result) && size != 0)
+        result = run_part(run, data, size);
+    if (LZ4F_isError(result) || run->in_left != 0)
+        return result;
+    if (result == 0)        /* the frame ends inside the piece */
+        return sizeof(end_mark);
+    return run_part(run, end_mark, sizeof(end_mark));
+}
+
+static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
+                          size_t raw_size, struct sheaf_error *err)
+{
+    struct run run = { .out = raw, .out_left = raw_size };
+    size_t result = LZ4F_createDecompressionContext(&run.context, LZ4F_VERSION);
+    int code = SHEAF_OK;
+
+    if (LZ4F_isError(result))
+        return lz4_error(result, err);
+    result = single ? run_piece(&run, data, size) : run_part(&run, data, size);
+    if (LZ4F_isError(result))
+        code = lz4_error(result, err);
+    else if (result != 0 || run.in_left != 0 || run.out_left != 0)
+        code = err_set(err, SHEAF_ERR_CORRUPT,
+                       "lz4: a block of %zu bytes is not what %zu bytes were packed into", size,
+                       raw_size);
+    LZ4F_freeDecompressionContext(run.context);
+    return code;
+}
+
+/* ---- Streams -------------------------------------------------------------------------------- */
+
+/* Magic and flags of each frame are looked at before liblz4 sees them: it would pass over
+ * skippable frames, and unpack without a dictionary what needs one. */
+struct lz4_stream {
+    struct codec_stream base;
+    struct run run;
+    uint8_t head[5];
+    size_t head_size;       /* < 5: between frames, so much of the next one's head was seen */
+    uint64_t frames;        /* ended */
+    uint64_t taken_bytes;
+};
+
+static int lz4_stream_open(struct codec_stream **stream, struct sheaf_error *err)
+{
+    struct lz4_stream *s = calloc(1, sizeof(*s));
+    size_t result;
+
+    if (s == NULL)
+        return err_memory(err, sizeof(*s));
+    result = LZ4F_createDecompressionContext(&s->run.context, LZ4F_VERSION);
+    if (LZ4F_isError(result)) {
+        free(s);
+        return lz4_error(result, err);
+    }
+    s->base.ops = &lz4_ops;
+    *stream = &s->base;
+    return SHEAF_OK;
+}
+
+static int check_head(const struct lz4_stream *s, struct sheaf_error *err)
+{
+    const uint32_t magic = load32(s->head);
+
+    if (magic == MAGIC_LEGACY)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "lz4: a legacy frame (magic 0x%08x)", magic);
+    if (is_skippable(magic))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "lz4: a skippable frame (magic 0x%08x)",
+                       magic);
+    if (magic != MAGIC)
+        return err_set(err, SHEAF_ERR_CORRUPT,
+                       "lz4: bytes %02x %02x %02x %02x after %llu frames, expected another frame "
+                       "(04 22 4d 18) or the end", s->head[0], s->head[1], s->head[2],
+                       s->head[3], (unsigned long long)s->frames);
+    if (s->head[4] & FLAG_DICTIONARY)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "lz4: a frame that needs a dictionary");
+    return SHEAF_OK;
+}
+
+/* Gathers the head of a frame; when it is whole, gives it to liblz4. */
+static int begin_frame(struct lz4_stream *s, struct sheaf_error *err)
+{
+    const size_t part = MIN(s->run.in_left, sizeof(s->head) - s->head_size);
+    size_t result, none = 0, size = sizeof(s->head);
+    int code;
+
+    if (part != 0)
+        memcpy(s->head + s->head_size, s->run.in, part);
+    s->run.in += part;
+    s->run.in_left -= part;
+    s->head_size += part;
+    if (s->head_size < sizeof(s->head))
+        return SHEAF_OK;
+    code = check_head(s, err);
+    if (code != SHEAF_OK)
+        return code;
+    result = LZ4F_decompress(s->run.context, NULL, &none, s->head, &size, NULL);
+    return LZ4F_isError(result) ? lz4_error(result, err) : SHEAF_OK;
+}
+
+static int push_frames(struct lz4_stream *s, struct sheaf_error *err)
+{
+    for (;;) {
+        size_t result;
+
+        if (s->head_size < sizeof(s->head)) {
+            int code = begin_frame(s, err);
+
+            if (code != SHEAF_OK || s->head_size < sizeof(s->head))
+                return code;
+        }
+        result = run_decompress(&s->run, NULL);
+        if (LZ4F_isError(result))
+            return lz4_error(result, err);
+        if (result != 0)
+            return SHEAF_OK;
+        s->head_size = 0;
+        s->frames++;
+    }
+}
+
+static int lz4_stream_push(struct codec_stream *stream, const void *data, size_t *size,
+                           void *raw, size_t *raw_size, struct sheaf_error *err)
+{
+    struct lz4_stream *s = (struct lz4_stream *)stream;
+    int code;
+
+    s->run.in = data;
+    s->run.in_left = *size;
+    s->run.out = raw;
+    s->run.out_left = *raw_size;
+    code = push_frames(s, err);
+    *size -= s->run.in_left;
+    *raw_size -= s->run.out_left;
+    s->taken_bytes += *size;
+    if (code != SHEAF_OK)
+        return err_prefix(err, "stored byte %llu: ", (unsigned long long)s->taken_bytes);
+    return SHEAF_OK;
+}
+
+/* Fewer bytes than a head are the beginning of one, or something else. */
+static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
+{
+    struct lz4_stream *s = (struct lz4_stream *)stream;
+    uint8_t magic[4];
+
+    if (s->frames != 0 && s->head_size == 0)
+        return SHEAF_OK;
+    store32(magic, MAGIC);
+    if (memcmp(s->head, magic, MIN(s->head_size, sizeof(magic))) != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT,
+                       "lz4: %zu bytes after %llu frames that begin no other", s->head_size,
+                       (unsigned long long)s->frames);
+    return err_set(err, SHEAF_ERR_TRUNCATED,
+                   "lz4: the stream ends at stored byte %llu, inside frame %llu",
+                   (unsigned long long)s->taken_bytes, (unsigned long long)s->frames + 1);
+}
+
+static void lz4_stream_free(struct codec_stream *stream)
+{
+    struct lz4_stream *s = (struct lz4_stream *)stream;
+
+    LZ4F_freeDecompressionContext(s->run.context);
+    free(s);
+}
+
+const struct codec_ops lz4_ops = {
+    .id = SHEAF_CODEC_LZ4,
+    .name = "lz4",
+    .suffix = ".lz4",
+    .detect = lz4_detect,
+    .begin = lz4_begin,
+    .compress = lz4_compress,
+    .end = lz4_end,
+    .decompress = lz4_decompress,
+    .stream_open = lz4_stream_open,
+    .stream_push = lz4_stream_push,
+    .stream_end = lz4_stream_end,
+    .stream_free = lz4_stream_free,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tf.train.Example, the payload of a TFRecord: a map from names to lists of bytes, floats or
+ * integers, in protobuf's wire format, which is small enough to be written and read by hand.
+ *
+ *     Example { 1: Features { 1: map<string, Feature> } }
+ *     Feature { oneof: 1: BytesList { 1: bytes... }  2: FloatList { 1: float... }
+ *                      3: Int64List { 1: int64... } }
+ *
+ * The names are those of TF-slim's image data sets (image/encoded, image/class/label, ...). */
+#ifndef FORMATS_EXAMPLE_H
+#define FORMATS_EXAMPLE_H
+
+#include "formats/format.h"
+
+/* Appends the Example of a sample, features in byte order of names; `spare` more bytes are
+ * reserved behind it.  On failure `out` is as it was. */
+int example_encode(const struct sheaf_sample *sample, const struct encode_context *context,
+                   size_t spare, struct buf *out, struct sheaf_error *err);
+
+/* Makes a sample of any payload; one that is no Example becomes the one field `data`. */
+int example_decode(const uint8_t *data, size_t size, const struct record *record,
+                   const struct decode_context *context, struct decode_scratch *scratch,
+                   struct sheaf_sample *sample, struct sheaf_error *err);
+
+#endif

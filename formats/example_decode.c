@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tf.train.Example -> sample.  Three steps: the features are found and checked (anything that is
+ * no Example, down to the last byte, is left as one opaque field); those that say what the key,
+ * the image and the labels are, are taken out; what remains becomes fields, lists as text.
+ *
+ * image/format, /height and /width are taken out too where they say just what the image itself
+ * does, so that an Example of ours read without its manifest has no more fields than with it. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "formats/example.h"
+#include "formats/example_wire.h"
+#include "formats/jpeg.h"
+#include "formats/sample.h"
+
+/* What a slice's data are, after parsing: the content of a list message, or of its one value. */
+enum form { FORM_EMPTY, FORM_VALUE, FORM_VALUES, FORM_FLOATS, FORM_INTS };
+
+static struct wire_numbers numbers_of(const struct slice *s)
+{
+    const struct wire list = { s->data, s->data + s->size };
+
+    return (struct wire_numbers){ .list = list, .packed = { list.p, list.p },
+                                  .floats = s->form == FORM_FLOATS };
+}
+
+static double float_of(uint64_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return (double)value;
+}
+
+/* ---- Finding the features ----------------------------------------------------------------- */
+
+static bool parse_bytes_list(struct wire list, struct slice *s)
+{
+    struct wire value = list;
+    size_t count = 0;
+    uint8_t tag;
+
+    s->data = list.p;
+    s->size = wire_left(&list);
+    while (wire_tag(&list, &tag)) {
+        if (tag != TAG_DELIMITED_1 || !wire_delimited(&list, &value))
+            return false;
+        count++;
+    }
+    s->form = count == 0 ? FORM_EMPTY : count == 1 ? FORM_VALUE : FORM_VALUES;
+    if (count == 1) {
+        s->data = value.p;
+        s->size = wire_left(&value);
+    }
+    return true;
+}
+
+static bool parse_numbers(struct wire list, enum form form, struct slice *s)
+{
+    struct wire_numbers numbers;
+    uint64_t value;
+
+    s->form = form;
+    s->data = list.p;
+    s->size = wire_left(&list);
+    for (numbers = numbers_of(s); wire_number(&numbers, &value); )
+        ;
+    return !numbers.bad;
+}
+
+/* A Feature: one list of one of three kinds, or nothing. */
+static bool parse_feature(struct wire feature, struct slice *s)
+{
+    struct wire list;
+    uint8_t tag;
+
+    s->form = FORM_EMPTY;
+    s->data = feature.p;
+    if (!wire_tag(&feature, &tag))
+        return true;
+    if (!wire_delimited(&feature, &list) || wire_left(&feature) != 0)
+        return false;
+    switch (tag) {
+    case TAG_DELIMITED_1: return parse_bytes_list(list, s);
+    case TAG_DELIMITED_2: return parse_numbers(list, FORM_FLOATS, s);
+    case TAG_DELIMITED_3: return parse_numbers(list, FORM_INTS, s);
+    default:              return false;
+    }
+}
+
+/* An entry of the map: name and Feature, in any order, each once. */
+static bool parse_entry(struct wire entry, struct slice *s)
+{
+    struct wire name = { NULL, NULL }, feature = { NULL, NULL }, content;
+    uint8_t tag;
+
+    while (wire_tag(&entry, &tag)) {
+        struct wire *part = tag == TAG_DELIMITED_1 ? &name : tag == TAG_DELIMITED_2 ? &feature
+                                                                                   : NULL;
+
+        if (part == NULL || part->p != NULL || !wire_delimited(&entry, &content))
+            return false;
+        *part = content;
+    }
+    if (name.p == NULL || feature.p == NULL || name.p == name.end ||
+        wire_left(&name) > KEY_LIMIT || !name_is_text((const char *)name.p, wire_left(&name)))
+        return false;
+    s->suffix = (const char *)name.p;
+    s->suffix_size = wire_left(&name);
+    return parse_feature(feature, s);
+}
+
+static bool parse_features(struct wire features, struct decode_scratch *scratch)
+{
+    struct wire entry;
+    uint8_t tag;
+
+    while (wire_tag(&features, &tag)) {
+        struct slice slice = { .size = 0 };
+
+        if (tag != TAG_DELIMITED_1 || !wire_delimited(&features, &entry) ||
+            !parse_entry(entry, &slice) || sample_add(scratch, &slice, NULL) != SHEAF_OK)
+            return false;
+    }
+    return true;
+}
+
+/* True if the payload is an Example and nothing else, with no more features than a sample may
+ * have fields.  The room for the slices has been reserved. */
+static bool parse_example(const uint8_t *data, size_t size, struct decode_scratch *scratch)
+{
+    struct wire example = { data, data + size }, features;
+    uint8_t tag;
+
+    if (size == 0)
+        return false;
+    while (wire_tag(&example, &tag)) {
+        if (tag != TAG_DELIMITED_1 || !wire_delimited(&example, &features) ||
+            !parse_features(features, scratch))
+            return false;
+    }
+    return true;
+}
+
+/* ---- What the features of ours say -------------------------------------------------------- */
+
+enum known { IMAGE, FILENAME, FORMAT, HEIGHT, WIDTH, LABEL, CLASS_TEXT, KEY, KNOWN_COUNT };
+
+/* The features that are known by name; NULL where there is none, or once it is taken out. */
+struct known_features {
+    struct slice *of[KNOWN_COUNT];
+};
+
+static struct known_features find_known(const struct decode_scratch *scratch)
+{
+    static const char *const names[KNOWN_COUNT] = {
+        [IMAGE] = "image/encoded", [FILENAME] = "image/filename", [FORMAT] = "image/format",
+        [HEIGHT] = "image/height", [WIDTH] = "image/width", [LABEL] = "image/class/label",
+        [CLASS_TEXT] = "image/class/text", [KEY] = "__key__",
+    };
+    struct known_features known = { { NULL } };
+    struct slice *slices = sample_slices(scratch);
+    size_t i, k, count = sample_slice_count(scratch);
+
+    for (i = 0; i < count; i++) {
+        if (slices[i].suffix[0] != 'i' && slices[i].suffix[0] != '_')
+            continue;
+        for (k = 0; k < KNOWN_COUNT; k++) {
+            if (known.of[k] == NULL && slices[i].suffix_size == strlen(names[k]) &&
+                memcmp(slices[i].suffix, names[k], slices[i].suffix_size) == 0)
+                known.of[k] = &slices[i];
+        }
+    }
+    return known;
+}
+
+/* Marks a feature as no field. */
+static void take_out(struct slice *s)
+{
+    s->suffix = NULL;
+}
+
+static bool is_value(const struct slice *s)
+{
+    return s != NULL && s->form == FORM_VALUE;
+}
+
+/* A value as a NUL-terminated path. */
+static bool copy_path(const struct slice *s, const char *end, char path[KEY_LIMIT + 1])
+{
+    const size_t end_size = strlen(end);
+
+    if (!is_value(s) || s->size > KEY_LIMIT - end_size ||
+        memchr(s->data, '\0', s->size) != NULL)
+        return false;
+    memcpy(path, s->data, s->size);
+    memcpy(path + s->size, end, end_size + 1);
+    return name_problem(path) == NULL;
+}
+
+/* The key, from the image's file name or the key's own feature; false if neither has one. */
+static bool find_key(struct known_features *known, char path[KEY_LIMIT + 1], struct text *key)
+{
+    struct slice *image = known->of[IMAGE];
+    const char *suffix;
+
+    *key = (struct text){ path, 0 };
+    if (is_value(image) && copy_path(known->of[FILENAME], "", path) &&
+        name_split(path, &key->size, &suffix)) {
+        image->suffix = suffix;
+        image->suffix_size = strlen(suffix);
+        take_out(known->of[FILENAME]);
+        return true;
+    }
+    if (!copy_path(known->of[KEY], ".none", path) || !name_split(path, &key->size, &suffix) ||
+        key->size != known->of[KEY]->size)
+        return false;
+    take_out(known->of[KEY]);
+    return true;
+}
+
+/* The suffix of an image without a file name: by its format, else by its content. */
+static void name_image(struct slice *image, const struct slice *format, char name[16])
+{
+    const char *sniffed = sniff_suffix(image->data, image->size);
+    size_t i = 0;
+
+    if (is_value(format) && format->size < 16) {
+        for (; i < format->size && isalnum(format->data[i]) != 0; i++)
+            name[i] = (char)format->data[i];
+    }
+    name[i] = '\0';
+    name_lower(name);
+    if (i != 0 && i == format->size)
+        image->suffix = strcmp(name, "jpeg") == 0 ? "jpg" : name;
+    else
+        image->suffix = sniffed != NULL ? sniffed : "data";
+    image->suffix_size = strlen(image->suffix);
+}
+
+/* A feature that holds just this one integer. */
+static bool says(const struct slice *s, uint64_t expected)
+{
+    struct wire_numbers numbers;
+    uint64_t value, second;
+
+    if (s == NULL || s->form != FORM_INTS)
+        return false;
+    numbers = numbers_of(s);
+    return wire_number(&numbers, &value) && value == expected && !wire_number(&numbers, &second);
+}
+
+static bool is_jpeg_name(const char *suffix, size_t size)
+{
+    return (size >= 3 && strncasecmp(suffix + size - 3, "jpg", 3) == 0) ||
+           (size >= 4 && strncasecmp(suffix + size - 4, "jpeg", 4) == 0);
+}
+
+/* Takes out what can be had from the image again. */
+static void drop_derived(struct known_features *known, bool ours)
+{
+    const struct slice *image = known->of[IMAGE];
+    struct slice *format = known->of[FORMAT];
+    struct jpeg_info info;
+
+    if (!is_value(format) || format->size != 4 || memcmp(format->data, "JPEG", 4) != 0 ||
+        !is_jpeg_name(image->suffix, image->suffix_size))
+        return;
+    take_out(format);
+    if (known->of[HEIGHT] == NULL || known->of[WIDTH] == NULL)
+        return;
+    if (ours || (jpeg_size(image->data, image->size, &info) &&
+                 says(known->of[HEIGHT], info.height) && says(known->of[WIDTH], info.width))) {
+        take_out(known->of[HEIGHT]);
+        take_out(known->of[WIDTH]);
+    }
+}
+
+/* An integer that a label cannot be. */
+static bool is_wide(int64_t value)
+{
+    return value > (int64_t)1 << 53 || value < -((int64_t)1 << 53);
+}
+
+/* The labels, if every value of the list can be one; else it stays a field. */
+static int take_labels(struct slice *s, struct decode_scratch *scratch, struct sheaf_error *err)
+{
+    struct wire_numbers numbers;
+    uint64_t bits;
+
+    if (s == NULL || (s->form != FORM_INTS && s->form != FORM_FLOATS))
+        return SHEAF_OK;
+    for (numbers = numbers_of(s); wire_number(&numbers, &bits); ) {
+        const double label = numbers.floats ? float_of(bits) : (double)(int64_t)bits;
+        int code;
+
+        if (!label_is_exact(label) || (!numbers.floats && is_wide((int64_t)bits))) {
+            scratch->labels.size = 0;
+            return SHEAF_OK;
+        }
+        code = sample_add_label(scratch, label, err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    take_out(s);
+    return SHEAF_OK;
+}
+
+static struct text take_class_name(struct slice *s)
+{
+    if (!is_value(s) || !name_is_text((const char *)s->data, s->size))
+        return (struct text){ NULL, 0 };
+    take_out(s);
+    return (struct text){ (const char *)s->data, s->size };
+}
+
+/* ---- What remains ------------------------------------------------------------------------- */
+
+static void drop_taken(struct decode_scratch *scratch)
+{
+    struct slice *slices = sample_slices(scratch);
+    size_t i, kept = 0, count = sample_slice_count(scratch);
+
+    for (i = 0; i < count; i++) {
+        if (slices[i].suffix != NULL)
+            slices[kept++] = slices[i];
+    }
+    scratch->slices.size = kept * sizeof(*slices);
+}
+
+static int print_number(uint64_t bits, bool is_float, struct buf *out, struct sheaf_error *err)
+{
+    double number;
+
+    if (!is_float)
+        return buf_printf(out, err, "%" PRId64, (int64_t)bits);
+    number = float_of(bits);
+    if (isfinite(number))
+        return label_print(out, &number, 1, err);
+    return buf_printf(out, err, isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
+}
+
+static int print_numbers(const struct slice *s, struct buf *out, struct sheaf_error *err)
+{
+    const size_t start = out->size;
+    struct wire_numbers numbers = numbers_of(s);
+    uint64_t bits;
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && wire_number(&numbers, &bits)) {
+        if (out->size != start)
+            code = buf_append(out, " ", 1, err);
+        if (code == SHEAF_OK)
+            code = print_number(bits, numbers.floats, out, err);
+    }
+    return code;
+}
+
+static int join_values(const struct slice *s, struct buf *out, struct sheaf_error *err)
+{
+    struct wire list = { s->data, s->data + s->size }, value;
+    uint8_t tag;
+    bool first = true;
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && wire_tag(&list, &tag) && wire_delimited(&list, &value)) {
+        code = buf_append(out, "\n", !first, err);
+        if (code == SHEAF_OK)
+            code = buf_append(out, value.p, wire_left(&value), err);
+        first = false;
+    }
+    return code;
+}
+
+/* Makes lists text.  No number takes more than five times its bytes, separator included; the
+ * room is reserved for all at once, so that nothing moves. */
+static int print_lists(struct decode_scratch *scratch, struct sheaf_error *err)
+{
+    struct slice *slices = sample_slices(scratch);
+    size_t i, lists = 0, count = sample_slice_count(scratch);
+    struct buf *out = &scratch->joined;
+    int code;
+
+    for (i = 0; i < count; i++)
+        lists += slices[i].form >= FORM_VALUES ? slices[i].size : 0;
+    if (lists == 0)
+        return SHEAF_OK;
+    code = buf_reserve(out, 5 * lists + 64, err);
+    for (i = 0; i < count && code == SHEAF_OK; i++) {
+        const size_t start = out->size;
+
+        if (slices[i].form < FORM_VALUES)
+            continue;
+        code = slices[i].form == FORM_VALUES ? join_values(&slices[i], out, err)
+                                             : print_numbers(&slices[i], out, err);
+        slices[i].data = out->data + start;
+        slices[i].size = out->size - start;
+    }
+    return code;
+}
+
+static int decode_opaque(const uint8_t *data, size_t size, const struct record *record,
+                         const struct decode_context *context, struct decode_scratch *scratch,
+                         struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    const struct slice whole = { .suffix = "data", .suffix_size = 4, .data = data, .size = size };
+    const struct text no_class = { NULL, 0 };
+    char key[KEY_LIMIT + 1];
+    int code;
+
+    sample_begin(scratch);
+    code = sample_add(scratch, &whole, err);
+    if (code != SHEAF_OK)
+        return code;
+    return sample_finish(scratch, record, context, sample_made_up_key(record, context, key),
+                         no_class, sample, err);
+}
+
+int example_decode(const uint8_t *data, size_t size, const struct record *record,
+                   const struct decode_context *context, struct decode_scratch *scratch,
+                   struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    char path[KEY_LIMIT + 1], image_name[16];
+    struct known_features known;
+    struct text key, class_name;
+    bool has_key;
+    int code;
+
+    sample_begin(scratch);
+    code = buf_reserve(&scratch->slices, FIELD_LIMIT * sizeof(struct slice), err);
+    if (code != SHEAF_OK)
+        return code;
+    if (!parse_example(data, size, scratch)) {
+        if (context->ours)
+            return err_set(err, SHEAF_ERR_CORRUPT, "the record's %zu bytes are no "
+                           "tf.train.Example", size);
+        return decode_opaque(data, size, record, context, scratch, sample, err);
+    }
+    known = find_known(scratch);
+    has_key = find_key(&known, path, &key);
+    if (!has_key && context->ours)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record's tf.train.Example has neither a valid "
+                       "image/filename nor a valid __key__");
+    if (!has_key)
+        key = sample_made_up_key(record, context, path);
+    if (is_value(known.of[IMAGE])) {
+        if (known.of[FILENAME] == NULL || known.of[FILENAME]->suffix != NULL)
+            name_image(known.of[IMAGE], known.of[FORMAT], image_name);
+        drop_derived(&known, context->ours);
+    }
+    code = take_labels(known.of[LABEL], scratch, err);
+    class_name = take_class_name(known.of[CLASS_TEXT]);
+    drop_taken(scratch);
+    if (code == SHEAF_OK)
+        code = print_lists(scratch, err);
+    if (code != SHEAF_OK)
+        return code;
+    return sample_finish(scratch, record, context, key, class_name, sample, err);
+}

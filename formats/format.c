@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of containers, and which of them a stream is: each bids the number of bits that it
+ * has verified, and the highest bid wins. */
+#include "formats/format.h"
+
+#include <ctype.h>
+
+#include "base/bytes.h"
+
+static const struct format_ops *const formats[] = { &tfrecord_ops, &recordio_ops, &webdataset_ops };
+
+const struct format_ops *format_of(enum sheaf_container container)
+{
+    size_t i;
+
+    for (i = 0; i < COUNT_OF(formats); i++) {
+        if (formats[i]->id == container)
+            return formats[i];
+    }
+    return NULL;
+}
+
+const char *sheaf_container_name(enum sheaf_container container)
+{
+    const struct format_ops *format = format_of(container);
+
+    return format == NULL ? NULL : format->name;
+}
+
+int sheaf_container_of(const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < COUNT_OF(formats); i++) {
+        if (strcmp(formats[i]->name, name) == 0)
+            return (int)formats[i]->id;
+    }
+    return -1;
+}
+
+/* Whether `word` stands behind a dot of a file's name, and not as the beginning of a longer word:
+ * so are found "a.tar.gz" and "a.tfrecord-00000-of-00010". */
+static bool has_word(const char *name, const char *word)
+{
+    const size_t size = strlen(word);
+    const char *slash = strrchr(name, '/');
+    const char *dot = strchr(slash == NULL ? name : slash, '.');
+
+    for (; dot != NULL; dot = strchr(dot + 1, '.')) {
+        if (strncmp(dot + 1, word, size) == 0 && !isalpha((unsigned char)dot[1 + size]))
+            return true;
+    }
+    return false;
+}
+
+static const struct format_ops *format_by_name(const char *name)
+{
+    if (has_word(name, "tfrecord") || has_word(name, "tfrecords"))
+        return &tfrecord_ops;
+    if (has_word(name, "rec") || has_word(name, "recordio"))
+        return &recordio_ops;
+    return has_word(name, "tar") || has_word(name, "tgz") ? &webdataset_ops : NULL;
+}
+
+const struct format_ops *format_detect(const uint8_t *data, size_t size, const char *name)
+{
+    const struct format_ops *best = NULL;
+    unsigned best_bid = 0;
+    size_t i;
+
+    for (i = 0; i < COUNT_OF(formats); i++) {
+        const unsigned bid = formats[i]->bid(data, size);
+
+        if (bid > best_bid) {
+            best = formats[i];
+            best_bid = bid;
+        }
+    }
+    return best != NULL || name == NULL ? best : format_by_name(name);
+}
+
+void format_scan_reset(struct format_scan *scan)
+{
+    /* Room for a path; the reader's scans live as long as it does. */
+    *scan = (struct format_scan){
+        .key = BUF_INIT(KEY_LIMIT),
+        .passed_name = BUF_INIT(KEY_LIMIT + 1),
+    };
+}
+
+void format_scan_free(struct format_scan *scan)
+{
+    buf_free(&scan->key);
+    buf_free(&scan->passed_name);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What every container does, as a table of functions: bytes in, records out; no I/O, no threads,
+ * no clock.  formats/FORMATS.md has the byte tables.
+ *
+ *   encode   sample -> bytes of one FRAME (a TFRecord or RecordIO record; all tar members of
+ *            one key), appended to a buffer
+ *   part     finds the extent of the next piece of a stream from its header alone, so that a
+ *            reader may hop from header to header without reading what is between
+ *   check    verifies all that a whole frame carries of its own, and gives the CRC that the
+ *            index keeps
+ *   decode   frame -> sample whose fields point into the frame
+ *
+ * A FRAME is one PART_START and the PART_NEXTs that follow it, without a gap. */
+#ifndef FORMATS_FORMAT_H
+#define FORMATS_FORMAT_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "sheaf.h"
+
+/* A frame larger than this is refused wherever it is met, before anything is allocated. */
+#define FRAME_LIMIT ((uint64_t)1 << 40)
+#define KEY_LIMIT    4096       /* bytes of a path: key, dot and suffix */
+#define FIELD_LIMIT  1024       /* fields of a sample */
+#define LABEL_LIMIT  65536      /* labels of a sample */
+
+enum part_kind {
+    PART_MORE,      /* undecided: show at least `need` bytes from here (counted from data) */
+    PART_START,     /* a new frame starts here; its first piece has `size` bytes */
+    PART_NEXT,      /* `size` more bytes of the same frame */
+    PART_SKIP,      /* `size` bytes that belong to no frame (directory, zero block, ...) */
+};
+
+struct part {
+    enum part_kind kind;
+    uint64_t size;
+    size_t need;
+};
+
+/* What a container remembers between parts of one stream.  Zero-initialised by
+ * format_scan_reset(); freed by format_scan_free(). */
+struct format_scan {
+    bool frame_open;            /* RecordIO: parts of a record are missing still; tar: `key` is
+                                   the key of the frame that goes on */
+    unsigned zero_blocks;       /* tar: since the last member; two of them end an archive */
+    struct buf key;             /* tar */
+    uint64_t passed_over;       /* tar: members that are no sample's: links, devices, names
+                                   without key or suffix (directories are not counted) */
+    struct buf passed_name;     /* tar: the last of them, NUL-terminated, for a report; no data
+                                   if there was none */
+};
+
+/* A frame as the index or a scan has placed it. */
+struct record {
+    const uint8_t *data;        /* the frame's bytes, as stored (uncompressed) */
+    size_t size;
+    const char *name_line;      /* RecordIO: its line of the .lst, without the newline; or NULL */
+    size_t name_line_size;
+    uint64_t number;            /* in the data set */
+    uint32_t shard;
+    uint64_t record;            /* in the shard */
+};
+
+/* What a decoder must know of the data set.  All borrowed. */
+struct decode_context {
+    const char *shard_name;         /* for keys that have to be made up */
+    const char *const *classes;     /* names of the labels from label_base up; or NULL */
+    size_t class_count;
+    int label_base;
+    bool ours;                      /* it has a manifest of the packer's: records are as
+                                       `encode` makes them, and a `cls` member that it made of
+                                       the labels is no field */
+    bool cls_is_label;              /* the same for a `cls` member, where `ours` is not set */
+};
+
+/* Scratch for one decoded sample; reused from sample to sample.  What a decoded sample points to
+ * lives here or in the frame, until the next decode with the same scratch. */
+struct decode_scratch {         /* zero-initialised */
+    struct buf text;            /* keys, names: NUL-terminated strings */
+    struct buf joined;          /* RecordIO: parts rejoined; TFRecord: lists as text */
+    struct buf slices;          /* struct slice[] (sample.h) */
+    struct buf fields;          /* struct sheaf_field[] */
+    struct buf labels;          /* double[] */
+};
+
+struct encode_context {
+    const char *const *classes;     /* as above; class_name of the sample wins */
+    size_t class_count;
+    int label_base;
+};
+
+struct encoded {
+    size_t size;                /* bytes appended to `out` */
+    uint32_t crc;               /* as check() would give it */
+    size_t name_line_size;      /* bytes appended to `names`, newline included; 0 without one */
+    bool multipart;             /* RecordIO: it holds the magic */
+};
+
+struct format_ops {
+    enum sheaf_container id;
+    const char *name;           /* "tfrecord" */
+    const char *suffix;         /* ".tfrecord" */
+    bool has_names;             /* keys are in a .lst beside each shard (RecordIO) */
+
+    /* Appends the frame of `sample` to `out`, and to `names` its .lst line if has_names.  On
+     * failure both are as they were.  SHEAF_ERR_LIMIT: too large for the container. */
+    int (*encode)(const struct sheaf_sample *sample, const struct encode_context *context,
+                  struct buf *out, struct buf *names, struct encoded *encoded,
+                  struct sheaf_error *err);
+
+    /* Appends what ends a shard. */
+    int (*finish)(struct buf *out, struct sheaf_error *err);
+
+    /* Looks at the stream at `data`, of which `size` bytes are shown (at_end: there are no more
+     * than these; at least one).  SHEAF_OK and *part; SHEAF_ERR_CORRUPT, SHEAF_ERR_TRUNCATED,
+     * _UNSUPPORTED, _LIMIT with found and expected in the message (the caller puts shard and
+     * offset before it).  The next call begins after the part's size; after PART_MORE at the
+     * same place.  A part whose size passes what is left of the stream is the caller's to
+     * find.  With at_end, PART_MORE does not occur. */
+    int (*part)(struct format_scan *scan, const uint8_t *data, size_t size, bool at_end,
+                struct part *part, struct sheaf_error *err);
+
+    /* At the end of a stream: SHEAF_ERR_TRUNCATED if something is missing.  The last frame is
+     * then not to be trusted either. */
+    int (*end)(struct format_scan *scan, struct sheaf_error *err);
+
+    /* How far ahead the next plausible frame begins (after damage): an offset in data, > 0, or
+     * `size` rounded down to what is safe to drop if there is none in what is shown.  The scan
+     * is then reset.  In a tar, the frame found may be the rest of a damaged one: it is not to
+     * be trusted. */
+    size_t (*resync)(const uint8_t *data, size_t size);
+
+    /* Verifies a whole frame.  *crc, the index's: TFRecord: CRC-32C of the payload (not
+     * masked); others: of the frame's bytes. The caller continues it over the name line
+     * (without its newline) if there is one.  SHEAF_ERR_CORRUPT. */
+    int (*check)(const uint8_t *frame, size_t size, uint32_t *crc, struct sheaf_error *err);
+
+    /* SHEAF_ERR_CORRUPT if it cannot be understood.  Need not verify what check() does, but must
+     * be safe on any bytes. */
+    int (*decode)(const struct record *record, const struct decode_context *context,
+                  struct decode_scratch *scratch, struct sheaf_sample *sample,
+                  struct sheaf_error *err);
+
+    /* How many bits of the first bytes of a stream speak for this container; 0: it is not. */
+    unsigned (*bid)(const uint8_t *data, size_t size);
+};
+
+extern const struct format_ops tfrecord_ops, recordio_ops, webdataset_ops;
+
+const struct format_ops *format_of(enum sheaf_container container);
+
+/* The container that a stream (uncompressed) begins with, from its first bytes (1024 are
+ * enough, fewer if the stream is shorter), the name deciding where the content cannot (an empty
+ * stream).  NULL: none of them. */
+const struct format_ops *format_detect(const uint8_t *data, size_t size, const char *name);
+
+void format_scan_reset(struct format_scan *scan);
+void format_scan_free(struct format_scan *scan);
+void decode_scratch_free(struct decode_scratch *scratch);
+
+/* ---- formats/name.c: the key and extension rule of WebDataset ------------------------------ */
+
+/* Splits a path: the key's length, and where the suffix starts (after the dot).  False if it has
+ * no key or no suffix by that rule ("README", ".hidden"), in which case webdataset would drop
+ * the file silently. */
+bool name_split(const char *path, size_t *key_size, const char **suffix);
+
+/* Why a path cannot be packed, or NULL if it can: not UTF-8, control characters, absolute, "."
+ * or ".." or empty components, names that webdataset's readers pass over (__x__), no key, no
+ * suffix, too long.  The text is static and fits after "path: ". */
+const char *name_problem(const char *path);
+
+/* A path that webdataset's readers take for their own: its first component is like __this__. */
+bool name_is_passed_over(const char *path);
+
+/* Valid UTF-8 without control characters. */
+bool name_is_text(const char *name, size_t size);
+
+/* Lower case as webdataset has it (ASCII letters only are changed).  Returns true if anything
+ * changed. */
+bool name_lower(char *name);
+
+/* ---- formats/label.c: labels as text -------------------------------------------------------- */
+
+/* An integer of magnitude up to 2^53, or what a 32-bit float holds exactly (no infinity). */
+bool label_is_exact(double label);
+bool label_is_integer(double label);
+
+/* Parses one or more numbers separated by blanks, tabs or commas.  Each must be an integer of
+ * magnitude up to 2^53 or else is rounded to the nearest 32-bit float.  Returns their number, at
+ * most `most`, or -1 if the text is anything else. */
+long label_parse(const char *text, size_t size, double *labels, size_t most);
+
+/* Appends the shortest text that label_parse gives back: "17", "0.25", "1 0 3".
+ * SHEAF_ERR_ARGUMENT for a label that is not exact. */
+int label_print(struct buf *out, const double *labels, size_t count, struct sheaf_error *err);
+
+#endif

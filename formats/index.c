@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sections of the index: gathering, writing, parsing.  FORMATS.md has the byte table.
+ *
+ *     header | frame sizes | CRCs | name line sizes | gaps | blocks | XXH3-64 of all before
+ *
+ * The hash finds damage; every count and sum is checked all the same, as a section may be made to
+ * do harm.  Parsing is one pass over each part, into one allocation whose size is known from
+ * counts that were checked against the section's size. */
+#include "formats/index.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/format.h"
+
+#define VERSION      1
+#define HEADER_BYTES 104
+#define HASH_BYTES   8
+#define VARINT_MOST  10         /* bytes of a 64-bit varint */
+
+static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'I', 'D', 'X' };
+
+/* The 64-bit words after the magic. */
+enum header_word {
+    WORD_VERSION, WORD_SAMPLES, WORD_RAW_BYTES, WORD_NAMES_BYTES, WORD_LEAD, WORD_GAP_COUNT,
+    WORD_BLOCK_COUNT,
+    WORD_SIZES_SIZE, WORD_NAMES_SIZE, WORD_GAPS_SIZE, WORD_BLOCKS_SIZE,     /* of the parts */
+    WORD_LABELS_SIZE,
+    WORD_COUNT,
+};
+_Static_assert(sizeof(magic) + 8 * WORD_COUNT == HEADER_BYTES, "the header's size");
+
+/* ---- Writing -------------------------------------------------------------------------------- */
+
+static int put_varint(struct buf *b, uint64_t value, struct sheaf_error *err)
+{
+    uint8_t bytes[VARINT_MOST];
+    size_t size = 0;
+
+    for (; value >= 0x80; value >>= 7)
+        bytes[size++] = (uint8_t)(value | 0x80);
+    bytes[size++] = (uint8_t)value;
+    b->limit = SIZE_MAX;        /* what is gathered is the writer's own */
+    return buf_append(b, bytes, size, err);
+}
+
+static int put_pair(struct buf *b, uint64_t first, uint64_t second, struct sheaf_error *err)
+{
+    int code = put_varint(b, first, err);
+
+    return code != SHEAF_OK ? code : put_varint(b, second, err);
+}
+
+int index_add_gap(struct index_writer *w, uint64_t bytes, struct sheaf_error *err)
+{
+    if (bytes > UINT64_MAX - w->gap_bytes)
+        return err_set(err, SHEAF_ERR_LIMIT, "gaps of %llu and %llu bytes pass 64 bits",
+                       (unsigned long long)w->gap_bytes, (unsigned long long)bytes);
+    w->gap_bytes += bytes;
+    return SHEAF_OK;
+}
+
+/* Notes the gap before a sample, if there is one. */
+static int end_gap(struct index_writer *w, struct sheaf_error *err)
+{
+    int code;
+
+    if (w->gap_bytes == 0)
+        return SHEAF_OK;
+    code = put_pair(&w->gaps, w->samples - w->gap_sample, w->gap_bytes, err);
+    if (code != SHEAF_OK)
+        return code;
+    w->raw_bytes += w->gap_bytes;
+    w->gap_sample = w->samples;
+    w->gap_bytes = 0;
+    w->gap_count++;
+    return SHEAF_OK;
+}
+
+static int check_sample(const struct index_writer *w, uint64_t frame_bytes,
+                        size_t name_line_size, struct sheaf_error *err)
+{
+    uint64_t end;
+
+    if (frame_bytes == 0 || frame_bytes > FRAME_LIMIT)
+        return err_set(err, SHEAF_ERR_LIMIT, "a frame of %llu bytes, expected 1 to %llu",
+                       (unsigned long long)frame_bytes, (unsigned long long)FRAME_LIMIT);
+    if (__builtin_add_overflow(w->raw_bytes, w->gap_bytes, &end) ||
+        __builtin_add_overflow(end, frame_bytes, &end))
+        return err_set(err, SHEAF_ERR_LIMIT, "a shard of more than 64 bits of bytes");
+    if (w->samples != 0 && w->has_names != (name_line_size != 0))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "sample %llu %s a name line, unlike those before",
+                       (unsigned long long)w->samples, name_line_size != 0 ? "has" : "lacks");
+    if (w->names_bytes + name_line_size > UINT32_MAX)
+        return err_set(err, SHEAF_ERR_LIMIT, "names of more than %u bytes in a shard", UINT32_MAX);
+    return SHEAF_OK;
+}
+
+int index_add_sample(struct index_writer *w, uint64_t frame_bytes, uint32_t crc,
+                     size_t name_line_size, struct sheaf_error *err)
+{
+    int code = check_sample(w, frame_bytes, name_line_size, err);
+
+    if (code == SHEAF_OK)
+        code = end_gap(w, err);
+    if (code == SHEAF_OK)
+        code = put_varint(&w->sizes, frame_bytes, err);
+    w->crcs.limit = SIZE_MAX;
+    if (code == SHEAF_OK)
+        code = buf_append(&w->crcs, &crc, sizeof(crc), err);
+    if (code == SHEAF_OK && name_line_size != 0)
+        code = put_varint(&w->names, name_line_size, err);
+    if (code != SHEAF_OK)
+        return code;
+    w->has_names = name_line_size != 0;
+    w->names_bytes += name_line_size;
+    w->raw_bytes += frame_bytes;
+    w->largest = MAX(w->largest, frame_bytes);
+    w->samples++;
+    return SHEAF_OK;
+}
+
+int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *err)
+{
+    return put_varint(&w->labels, label, err);
+}
+
+int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_bytes,
+                    struct sheaf_error *err)
+{
+    uint64_t end;
+    int code;
+
+    if (stored_bytes == 0 || raw_bytes == 0 ||
+        __builtin_add_overflow(w->block_raw_bytes, raw_bytes, &end) || end < w->raw_bytes)
+        return err_set(err, SHEAF_ERR_ARGUMENT,
+                       "block %llu of %llu stored and %llu raw bytes does not hold its samples",
+                       (unsigned long long)w->block_count, (unsigned long long)stored_bytes,
+                       (unsigned long long)raw_bytes);
+    code = put_pair(&w->blocks, stored_bytes, raw_bytes, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (w->block_count++ == 0)
+        w->first_block_bytes = stored_bytes;
+    w->block_raw_bytes = end;
+    return SHEAF_OK;
+}
+
+static int check_blocks(const struct index_writer *w, uint64_t lead, struct sheaf_error *err)
+{
+    if (w->block_count != 0 ? lead >= w->first_block_bytes : lead != 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%llu bytes before a first block of %llu",
+                       (unsigned long long)lead, (unsigned long long)w->first_block_bytes);
+    if (w->block_count != 0 && w->block_raw_bytes < w->raw_bytes)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "blocks of %llu raw bytes, samples of %llu",
+                       (unsigned long long)w->block_raw_bytes, (unsigned long long)w->raw_bytes);
+    return SHEAF_OK;
+}
+
+static void put_header(const struct index_writer *w, uint64_t lead, struct buf *out)
+{
+    const uint64_t words[WORD_COUNT] = {
+        [WORD_VERSION] = VERSION,
+        [WORD_SAMPLES] = w->samples,
+        [WORD_RAW_BYTES] = w->raw_bytes,
+        [WORD_NAMES_BYTES] = w->names_bytes,
+        [WORD_LEAD] = lead,
+        [WORD_GAP_COUNT] = w->gap_count,
+        [WORD_BLOCK_COUNT] = w->block_count,
+        [WORD_SIZES_SIZE] = w->sizes.size,
+        [WORD_NAMES_SIZE] = w->names.size,
+        [WORD_GAPS_SIZE] = w->gaps.size,
+        [WORD_BLOCKS_SIZE] = w->blocks.size,
+        [WORD_LABELS_SIZE] = w->labels.size,
+    };
+
+    buf_put(out, magic, sizeof(magic));
+    buf_put(out, words, sizeof(words));
+}
+
+int index_finish(struct index_writer *w, uint64_t lead, struct buf *out,
+                 struct sheaf_error *err)
+{
+    const struct buf *parts[] = { &w->sizes, &w->crcs, &w->names, &w->gaps, &w->blocks,
+                                  &w->labels };
+    const size_t start = out->size;
+    size_t size = HEADER_BYTES + HASH_BYTES;
+    XXH64_canonical_t hash;
+    int code = check_blocks(w, lead, err);
+
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        size += parts[i]->size;
+    if (code == SHEAF_OK)
+        code = buf_reserve(out, size, err);
+    if (code != SHEAF_OK)
+        return code;
+    put_header(w, lead, out);
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        buf_put(out, parts[i]->data, parts[i]->size);
+    XXH64_canonicalFromHash(&hash, XXH3_64bits(out->data + start, out->size - start));
+    buf_put(out, &hash, sizeof(hash));
+    index_writer_free(w);
+    return SHEAF_OK;
+}
+
+void index_writer_free(struct index_writer *w)
+{
+    buf_free(&w->sizes);
+    buf_free(&w->crcs);
+    buf_free(&w->names);
+    buf_free(&w->gaps);
+    buf_free(&w->blocks);
+    buf_free(&w->labels);
+    *w = (struct index_writer){ 0 };
+}
+
+/* ---- Parsing -------------------------------------------------------------------------------- */
+
+struct cursor {
+    const uint8_t *at, *end;
+};
+
+/* Fails on a varint that is cut, longer than 64 bits, or longer than it need be. */
+static bool take_varint(struct cursor *c, uint64_t *value)
+{
+    const uint8_t *p = c->at;
+    uint64_t v = 0;
+
+    for (unsigned shift = 0; p < c->end && shift < 64; shift += 7) {
+        const uint8_t byte = *p++;
+
+        if (shift == 63 && byte > 1)
+            return false;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            c->at = p;
+            *value = v;
+            return byte != 0 || shift == 0;
+        }
+    }
+    return false;
+}
+
+struct parser {
+    uint64_t words[WORD_COUNT];
+    struct cursor sizes, names, gaps, blocks, labels;
+    const uint8_t *crcs;
+    struct index_section *section;
+};
+
+static int corrupt(struct sheaf_error *err, const char *what, uint64_t number)
+{
+    return err_set(err, SHEAF_ERR_CORRUPT, "index: %s %llu is not sound", what,
+                   (unsigned long long)number);
+}
+
+static int check_frame(const uint8_t *data, size_t size, struct sheaf_error *err)
+{
+    XXH64_canonical_t stored;
+    uint64_t hash, version;
+
+    if (size < HEADER_BYTES + HASH_BYTES || memcmp(data, magic, sizeof(magic)) != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: %zu bytes that are no section", size);
+    version = load64(data + sizeof(magic));
+    if (version != VERSION)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "index: version %llu, expected %d",
+                       (unsigned long long)version, VERSION);
+    memcpy(&stored, data + size - HASH_BYTES, HASH_BYTES);
+    hash = XXH3_64bits(data, size - HASH_BYTES);
+    if (hash != XXH64_hashFromCanonical(&stored))
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: XXH3-64 is %016llx, expected %016llx",
+                       (unsigned long long)hash,
+                       (unsigned long long)XXH64_hashFromCanonical(&stored));
+    return SHEAF_OK;
+}
+
+/* Takes a part of `size` bytes that holds `count` things of at least `least` bytes each. */
+static bool cut_part(struct cursor *rest, uint64_t size, uint64_t count, uint64_t least,
+                     struct cursor *part)
+{
+    if (size > (uint64_t)(rest->end - rest->at) || count > size / least)
+        return false;
+    part->at = rest->at;
+    part->end = rest->at += size;
+    return true;
+}
+
+static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_t samples,
+                     struct sheaf_error *err)
+{
+    struct cursor rest = { data + HEADER_BYTES, data + size - HASH_BYTES }, crcs;
+    uint64_t crcs_size;
+    const uint64_t *words = p->words;
+
+    memcpy(p->words, data + sizeof(magic), sizeof(p->words));
+    if (words[WORD_SAMPLES] != samples)
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: %llu samples, expected %llu",
+                       (unsigned long long)words[WORD_SAMPLES], (unsigned long long)samples);
+    if (__builtin_mul_overflow(samples, sizeof(uint32_t), &crcs_size) ||
+        !cut_part(&rest, words[WORD_SIZES_SIZE], samples, 1, &p->sizes) ||
+        !cut_part(&rest, crcs_size, samples, sizeof(uint32_t), &crcs) ||
+        !cut_part(&rest, words[WORD_NAMES_SIZE],
+                  words[WORD_NAMES_SIZE] != 0 ? samples : 0, 1, &p->names) ||
+        !cut_part(&rest, words[WORD_GAPS_SIZE], words[WORD_GAP_COUNT], 2, &p->gaps) ||
+        !cut_part(&rest, words[WORD_BLOCKS_SIZE], words[WORD_BLOCK_COUNT], 2, &p->blocks) ||
+        !cut_part(&rest, words[WORD_LABELS_SIZE],
+                  words[WORD_LABELS_SIZE] != 0 ? samples : 0, 1, &p->labels) ||
+        rest.at != rest.end)
+        return err_set(err, SHEAF_ERR_CORRUPT,
+                       "index: %zu bytes do not agree with the counts in them", size);
+    p->crcs = crcs.at;
+    return SHEAF_OK;
+}
+
+/* All arrays lie behind the struct, those of larger alignment first. */
+static int allocate(struct parser *p, struct sheaf_error *err)
+{
+    const uint64_t samples = p->words[WORD_SAMPLES];
+    const bool has_names = p->words[WORD_NAMES_SIZE] != 0;
+    const uint64_t gap_count = p->words[WORD_GAP_COUNT];
+    const uint64_t block_count = p->words[WORD_BLOCK_COUNT];
+    const uint64_t bytes = index_memory(samples, has_names, block_count) +
+                           gap_count * sizeof(struct index_gap);
+    struct index_section *s = calloc(1, bytes);
+
+    if (s == NULL)
+        return err_memory(err, bytes);
+    s->samples = samples;
+    s->offsets = (uint64_t *)(s + 1);
+    s->gap_count = gap_count;
+    s->gaps = gap_count != 0 ? (struct index_gap *)(s->offsets + samples + 1) : NULL;
+    s->block_count = block_count;
+    s->blocks = (struct index_block *)(s->offsets + samples + 1 + 2 * gap_count);
+    s->crcs = (uint32_t *)(s->blocks + (block_count != 0 ? block_count + 1 : 0));
+    if (block_count == 0)
+        s->blocks = NULL;
+    s->name_offsets = has_names ? s->crcs + samples : NULL;
+    s->memory_bytes = bytes;
+    p->section = s;
+    return SHEAF_OK;
+}
+
+static int parse_gaps(struct parser *p, struct sheaf_error *err)
+{
+    struct index_section *s = p->section;
+    uint64_t sample = 0, skipped, bytes;
+
+    for (uint64_t i = 0; i < s->gap_count; i++) {
+        if (!take_varint(&p->gaps, &skipped) || !take_varint(&p->gaps, &bytes) || bytes == 0 ||
+            (skipped == 0 && i != 0) || skipped >= s->samples - sample)
+            return corrupt(err, "gap", i);
+        sample += skipped;
+        s->gaps[i] = (struct index_gap){ sample, bytes };
+    }
+    return p->gaps.at == p->gaps.end ? SHEAF_OK : corrupt(err, "gap", s->gap_count);
+}
+
+static int parse_offsets(struct parser *p, struct sheaf_error *err)
+{
+    struct index_section *s = p->section;
+    uint64_t offset = 0, size, gap = 0;
+
+    for (uint64_t i = 0; i < s->samples; i++) {
+        if (gap < s->gap_count && s->gaps[gap].sample == i &&
+            __builtin_add_overflow(offset, s->gaps[gap++].bytes, &offset))
+            return corrupt(err, "gap before sample", i);
+        s->offsets[i] = offset;
+        if (!take_varint(&p->sizes, &size) || size == 0 || size > FRAME_LIMIT ||
+            __builtin_add_overflow(offset, size, &offset))
+            return corrupt(err, "size of sample", i);
+    }
+    s->offsets[s->samples] = offset;
+    if (p->sizes.at != p->sizes.end || offset != p->words[WORD_RAW_BYTES])
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: samples of %llu bytes, expected %llu",
+                       (unsigned long long)offset, (unsigned long long)p->words[WORD_RAW_BYTES]);
+    return SHEAF_OK;
+}
+
+static int parse_names(struct parser *p, struct sheaf_error *err)
+{
+    struct index_section *s = p->section;
+    uint64_t offset = 0, size;
+
+    for (uint64_t i = 0; s->name_offsets != NULL && i < s->samples; i++) {
+        if (!take_varint(&p->names, &size) || size == 0 || size > UINT32_MAX - offset)
+            return corrupt(err, "name of sample", i);
+        offset += size;
+        s->name_offsets[i + 1] = (uint32_t)offset;
+    }
+    if (p->names.at != p->names.end || offset != p->words[WORD_NAMES_BYTES])
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: names of %llu bytes, expected %llu",
+                       (unsigned long long)offset,
+                       (unsigned long long)p->words[WORD_NAMES_BYTES]);
+    return SHEAF_OK;
+}
+
+/* No sample may lie across the raw offset where a block begins. */
+static bool is_between_samples(const struct index_section *s, uint64_t raw_offset)
+{
+    uint64_t low = 0, high = s->samples;
+
+    while (low < high) {        /* the first sample that begins there or later */
+        const uint64_t middle = low + (high - low) / 2;
+
+        if (s->offsets[middle] < raw_offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 || s->offsets[low - 1] + index_frame_bytes(s, low - 1) <= raw_offset;
+}
+
+static int parse_blocks(struct parser *p, struct sheaf_error *err)
+{
+    struct index_section *s = p->section;
+    struct index_block at = { 0 };
+    const uint64_t lead = p->words[WORD_LEAD];
+    uint64_t stored, raw;
+
+    for (uint64_t i = 0; i < s->block_count; i++) {
+        s->blocks[i] = at;
+        if (!take_varint(&p->blocks, &stored) || !take_varint(&p->blocks, &raw) || raw == 0 ||
+            stored <= (i == 0 ? lead : 0) ||
+            __builtin_add_overflow(at.stored_offset, stored, &at.stored_offset) ||
+            __builtin_add_overflow(at.raw_offset, raw, &at.raw_offset) ||
+            !is_between_samples(s, s->blocks[i].raw_offset))
+            return corrupt(err, "block", i);
+    }
+    if (p->blocks.at != p->blocks.end || (s->block_count == 0 && lead != 0))
+        return corrupt(err, "block", s->block_count);
+    if (s->block_count == 0)
+        return SHEAF_OK;
+    s->blocks[0].stored_offset = lead;
+    s->blocks[s->block_count] = at;
+    if (at.raw_offset < s->offsets[s->samples])
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: blocks of %llu raw bytes, samples of %llu",
+                       (unsigned long long)at.raw_offset,
+                       (unsigned long long)s->offsets[s->samples]);
+    return SHEAF_OK;
+}
+
+/* Goes through the labels; into `labels` unless that is NULL. */
+static int parse_labels(struct parser *p, uint32_t *labels, struct sheaf_error *err)
+{
+    uint64_t value;
+
+    if (p->words[WORD_LABELS_SIZE] == 0)
+        return SHEAF_OK;
+    for (uint64_t i = 0; i < p->words[WORD_SAMPLES]; i++) {
+        if (!take_varint(&p->labels, &value) || value > UINT32_MAX)
+            return corrupt(err, "label", i);
+        if (labels != NULL)
+            labels[i] = (uint32_t)value;
+    }
+    return p->labels.at == p->labels.end ? SHEAF_OK
+         : corrupt(err, "label", p->words[WORD_SAMPLES]);
+}
+
+int index_parse(const uint8_t *data, size_t size, uint64_t samples,
+                struct index_section **section, struct sheaf_error *err)
+{
+    struct parser p = { 0 };
+    int code = check_frame(data, size, err);
+
+    if (code == SHEAF_OK)
+        code = cut_parts(&p, data, size, samples, err);
+    if (code == SHEAF_OK)
+        code = allocate(&p, err);
+    if (code == SHEAF_OK)
+        code = parse_gaps(&p, err);
+    if (code == SHEAF_OK)
+        code = parse_offsets(&p, err);
+    if (code == SHEAF_OK)
+        code = parse_names(&p, err);
+    if (code == SHEAF_OK)
+        code = parse_blocks(&p, err);
+    if (code == SHEAF_OK)
+        code = parse_labels(&p, NULL, err);
+    if (code != SHEAF_OK) {
+        index_section_free(p.section);
+        return code;
+    }
+    memcpy(p.section->crcs, p.crcs, samples * sizeof(uint32_t));
+    *section = p.section;
+    return SHEAF_OK;
+}
+
+int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *labels,
+                 struct sheaf_error *err)
+{
+    struct parser p = { 0 };
+    int code = check_frame(data, size, err);
+
+    if (code == SHEAF_OK)
+        code = cut_parts(&p, data, size, samples, err);
+    if (code == SHEAF_OK && p.words[WORD_LABELS_SIZE] == 0 && samples != 0)
+        return SHEAF_END;
+    return code == SHEAF_OK ? parse_labels(&p, labels, err) : code;
+}
+
+/* ---- Using ---------------------------------------------------------------------------------- */
+
+void index_section_free(struct index_section *section)
+{
+    free(section);
+}
+
+uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count)
+{
+    uint64_t bytes = sizeof(struct index_section) + (samples + 1) * sizeof(uint64_t) +
+                     samples * sizeof(uint32_t);
+
+    if (has_names)
+        bytes += (samples + 1) * sizeof(uint32_t);
+    if (block_count != 0)
+        bytes += (block_count + 1) * sizeof(struct index_block);
+    return bytes;
+}
+
+/* The gap that ends where sample i begins, or 0. */
+static uint64_t gap_before(const struct index_section *s, uint64_t i)
+{
+    uint64_t low = 0, high = s->gap_count;
+
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+
+        if (s->gaps[middle].sample < i)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->gap_count && s->gaps[low].sample == i ? s->gaps[low].bytes : 0;
+}
+
+uint64_t index_frame_bytes(const struct index_section *section, uint64_t i)
+{
+    return section->offsets[i + 1] - section->offsets[i] - gap_before(section, i + 1);
+}
+
+uint64_t index_block_of(const struct index_section *section, uint64_t raw_offset)
+{
+    uint64_t low = 0, high = section->block_count;
+
+    while (high - low > 1) {    /* the last block that begins there or before */
+        const uint64_t middle = low + (high - low) / 2;
+
+        if (section->blocks[middle].raw_offset <= raw_offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A JPEG is SOI, marker segments, scans of entropy-coded data, EOI (ISO/IEC 10918-1, annex B).
+ * Decoders make up what a truncated file lacks, so completeness must be found here; whether the
+ * coded data make sense is left to the decoder. */
+#include "formats/jpeg.h"
+
+#include <string.h>
+
+enum { SOI = 0xd8, EOI = 0xd9, SOS = 0xda, RST0 = 0xd0, RST7 = 0xd7, TEM = 0x01 };
+
+/* Where the walk is: behind a marker. */
+struct walk {
+    const uint8_t *p, *end;
+    uint8_t marker;
+    const uint8_t *segment;     /* behind its length; NULL for a marker alone */
+    size_t segment_size;
+};
+
+static bool stands_alone(uint8_t marker)
+{
+    return marker == SOI || marker == EOI || marker == TEM || (marker >= RST0 && marker <= RST7);
+}
+
+/* Goes to the next marker and past its segment.  False if there is none, with p == end if the
+ * data end before it does. */
+static bool next_marker(struct walk *w)
+{
+    size_t size;
+
+    if (w->p == w->end || *w->p != 0xff)
+        return false;
+    while (w->p != w->end && *w->p == 0xff)     /* fill bytes */
+        w->p++;
+    if (w->p == w->end)
+        return false;
+    w->marker = *w->p++;
+    w->segment = NULL;
+    w->segment_size = 0;
+    if (stands_alone(w->marker))
+        return true;
+    size = w->end - w->p < 2 ? SIZE_MAX : (size_t)w->p[0] << 8 | w->p[1];
+    if (size > (size_t)(w->end - w->p)) {
+        w->p = w->end;
+        return false;
+    }
+    if (size < 2)
+        return false;
+    w->segment = w->p + 2;
+    w->segment_size = size - 2;
+    w->p += size;
+    return true;
+}
+
+/* Goes over entropy-coded data to the marker that ends them. */
+static void pass_scan(struct walk *w)
+{
+    while (w->p != w->end) {
+        const uint8_t *mark = memchr(w->p, 0xff, (size_t)(w->end - w->p));
+
+        if (mark == NULL || mark + 1 == w->end) {
+            w->p = w->end;
+            return;
+        }
+        w->p = mark;
+        if (mark[1] != 0 && mark[1] != 0xff && !(mark[1] >= RST0 && mark[1] <= RST7))
+            return;
+        w->p += mark[1] == 0xff ? 1 : 2;
+    }
+}
+
+static bool is_frame_header(uint8_t marker)
+{
+    return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+}
+
+static bool parse_frame_header(const struct walk *w, struct jpeg_info *info)
+{
+    const uint8_t *s = w->segment;
+
+    if (w->segment_size < 6)
+        return false;
+    info->height = (uint32_t)s[1] << 8 | s[2];
+    info->width = (uint32_t)s[3] << 8 | s[4];
+    info->components = s[5];
+    return info->height != 0 && info->width != 0 && info->components != 0;
+}
+
+static bool begin(struct walk *w, const void *data, size_t size)
+{
+    w->p = data;
+    w->end = w->p + size;
+    return size >= 3 && w->p[0] == 0xff && w->p[1] == SOI && w->p[2] == 0xff && next_marker(w);
+}
+
+bool jpeg_size(const void *data, size_t size, struct jpeg_info *info)
+{
+    struct walk w;
+
+    if (size == 0 || !begin(&w, data, size))
+        return false;
+    while (next_marker(&w)) {
+        if (is_frame_header(w.marker))
+            return parse_frame_header(&w, info);
+        if (w.marker == SOS || w.marker == EOI)
+            return false;
+    }
+    return false;
+}
+
+const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info)
+{
+    bool framed = false, scanned = false;
+    struct walk w;
+
+    memset(info, 0, sizeof(*info));
+    if (size == 0)
+        return "the file is empty";
+    if (!begin(&w, data, size))
+        return "not a JPEG: it does not begin with SOI and a marker";
+    while (next_marker(&w)) {
+        if (w.marker == EOI)
+            break;
+        if (is_frame_header(w.marker) && !framed) {
+            framed = true;
+            if (!parse_frame_header(&w, info))
+                return "not a sound JPEG: its frame header is invalid";
+        }
+        if (w.marker == SOS) {
+            scanned = true;
+            pass_scan(&w);
+        }
+    }
+    if (w.marker != EOI)
+        return w.p == w.end ? "truncated JPEG: it ends before its EOI marker"
+                            : "damaged JPEG: no EOI marker where the markers lead to";
+    if (!framed || !scanned)
+        return "not a sound JPEG: it has no image data";
+    return info->components == 4 ? "a JPEG of four components (CMYK or YCCK)" : NULL;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a JPEG's markers say, without decoding it. */
+#ifndef FORMATS_JPEG_H
+#define FORMATS_JPEG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct jpeg_info {
+    uint32_t width, height;
+    unsigned components;        /* 1: grey; 3: colour; 4: CMYK or YCCK */
+};
+
+/* Reads up to the frame header (SOF).  False if it is no JPEG, or has no such header. */
+bool jpeg_size(const void *data, size_t size, struct jpeg_info *info);
+
+/* Walks all markers to the end of the image.  NULL if the file is whole and not CMYK; else what
+ * is wrong, as static text that fits after "path: ".
+ * `info` is written if there is a frame header, else zeroed. */
+const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info);
+
+#endif

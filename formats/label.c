@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Labels as text.  A label is an integer that a double holds exactly, or a 32-bit float: what
+ * all three containers can keep.  Numbers are read and written as in the C locale, whatever the
+ * program has set, and a fraction is rounded once, from the text to the float. */
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/format.h"
+
+#define INTEGER_LIMIT 9007199254740992.0    /* 2^53 */
+#define NUMBER_LIMIT  512                   /* characters of one number */
+
+bool label_is_integer(double label)
+{
+    return fabs(label) <= INTEGER_LIMIT && trunc(label) == label;
+}
+
+bool label_is_exact(double label)
+{
+    return label_is_integer(label) || (isfinite(label) && fabs(label) <= 0x1.fffffep127 &&
+                                       (double)(float)label == label);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t count_digits(const char *text, size_t size)
+{
+    size_t n = 0;
+
+    while (n < size && is_digit(text[n]))
+        n++;
+    return n;
+}
+
+/* The length of the number at `text`: sign, digits, fraction, exponent; 0 if there is none. */
+static size_t number_size(const char *text, size_t size)
+{
+    size_t n = size > 0 && (text[0] == '-' || text[0] == '+');
+    size_t digits = count_digits(text + n, size - n), exponent;
+
+    n += digits;
+    if (n < size && text[n] == '.') {
+        const size_t fraction = count_digits(text + n + 1, size - n - 1);
+
+        n += 1 + fraction;
+        digits += fraction;
+    }
+    if (digits == 0)
+        return 0;
+    if (n < size && (text[n] == 'e' || text[n] == 'E')) {
+        const size_t sign = n + 1 < size && (text[n + 1] == '-' || text[n + 1] == '+');
+
+        exponent = count_digits(text + n + 1 + sign, size - n - 1 - sign);
+        if (exponent == 0)
+            return 0;
+        n += 1 + sign + exponent;
+    }
+    return n;
+}
+
+/* Small integers, which most labels are, without a library call. */
+static bool parse_small(const char *text, size_t size, double *label)
+{
+    long value = 0;
+    size_t i;
+
+    if (size > 15)
+        return false;
+    for (i = 0; i < size; i++) {
+        if (!is_digit(text[i]))
+            return false;
+        value = value * 10 + (text[i] - '0');
+    }
+    *label = (double)value;
+    return true;
+}
+
+static bool parse_number(const char *text, size_t size, double *label)
+{
+    char copy[NUMBER_LIMIT];
+    locale_t c_locale;
+
+    if (parse_small(text, size, label))
+        return true;
+    if (size >= sizeof(copy))
+        return false;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c_locale == (locale_t)0)
+        return false;
+    *label = strtod_l(copy, NULL, c_locale);
+    if (!label_is_integer(*label))
+        *label = (double)strtof_l(copy, NULL, c_locale);
+    freelocale(c_locale);
+    *label += 0.0;              /* no -0 */
+    return isfinite(*label);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Passes over what may stand between two numbers.  Returns 0 if nothing does. */
+static size_t separator_size(const char *text, size_t size)
+{
+    size_t n = 0;
+
+    while (n < size && is_blank(text[n]))
+        n++;
+    if (n < size && text[n] == ',') {
+        n++;
+        while (n < size && is_blank(text[n]))
+            n++;
+    }
+    return n;
+}
+
+long label_parse(const char *text, size_t size, double *labels, size_t most)
+{
+    size_t at = 0, count = 0;
+
+    while (at < size && is_blank(text[at]))
+        at++;
+    while (size > at && (is_blank(text[size - 1]) || text[size - 1] == '\n' ||
+                         text[size - 1] == '\r'))
+        size--;
+    for (;;) {
+        const size_t number = number_size(text + at, size - at);
+        size_t gap;
+
+        if (number == 0 || count == most || !parse_number(text + at, number, &labels[count]))
+            return -1;
+        count++;
+        at += number;
+        if (at == size)
+            return (long)count;
+        gap = separator_size(text + at, size - at);
+        if (gap == 0)
+            return -1;
+        at += gap;
+    }
+}
+
+/* The shortest digits that are read back as the same float. */
+static int print_float(struct buf *out, float label, struct sheaf_error *err)
+{
+    char text[32];
+    int digits;
+
+    for (digits = 1; digits <= 9; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, (double)label);
+        if (strtof(text, NULL) == label)
+            break;
+    }
+    return buf_append(out, text, strlen(text), err);
+}
+
+static int print_label(struct buf *out, double label, struct sheaf_error *err)
+{
+    locale_t c_locale, before;
+    int code;
+
+    if (label_is_integer(label))
+        return buf_printf(out, err, "%lld", (long long)label);
+    if (!label_is_exact(label))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the label %.17g is neither an integer up to 2^53 "
+                       "nor a 32-bit float", label);
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c_locale == (locale_t)0)
+        return err_memory(err, 0);
+    before = uselocale(c_locale);
+    code = print_float(out, (float)label, err);
+    uselocale(before);
+    freelocale(c_locale);
+    return code;
+}
+
+int label_print(struct buf *out, const double *labels, size_t count, struct sheaf_error *err)
+{
+    const size_t before = out->size;
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        int code = i == 0 ? SHEAF_OK : buf_append(out, " ", 1, err);
+
+        if (code == SHEAF_OK)
+            code = print_label(out, labels[i], err);
+        if (code != SHEAF_OK) {
+            out->size = before;
+            return code;
+        }
+    }
+    return SHEAF_OK;
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing and reading dataset.json with jansson.
+ *
+ * Both ways go through one JSON tree, over whose canonical text the fingerprint is taken, and
+ * through one check of the struct, so that nothing is written that would not be read back.  The
+ * text has one line for each shard and class: it is read by people and compared with diff. */
+#include "formats/manifest.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/manifest_check.h"
+
+#define VERSION 1
+
+/* How much memory jansson or xxHash wanted is not known here. */
+static int no_memory(struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_MEMORY, "%s", sheaf_strerror(SHEAF_ERR_MEMORY));
+}
+
+/* ---- The fingerprint ------------------------------------------------------------------------ */
+
+static int hash_text(const char *text, size_t size, void *state)
+{
+    return XXH3_128bits_update(state, text, size) == XXH_OK ? 0 : -1;
+}
+
+/* XXH3-128 of the tree as compact text with sorted keys. */
+static int fingerprint(const json_t *document, char hex[33], struct sheaf_error *err)
+{
+    XXH3_state_t *state = XXH3_createState();
+    XXH128_canonical_t hash;
+    int failed;
+
+    if (state == NULL)
+        return no_memory(err);
+    XXH3_128bits_reset(state);
+    failed = json_dump_callback(document, hash_text, state, JSON_COMPACT | JSON_SORT_KEYS);
+    XXH128_canonicalFromHash(&hash, XXH3_128bits_digest(state));
+    XXH3_freeState(state);
+    if (failed != 0)
+        return no_memory(err);
+    for (size_t i = 0; i < sizeof(hash.digest); i++)
+        snprintf(hex + 2 * i, 3, "%02x", hash.digest[i]);
+    return SHEAF_OK;
+}
+
+/* ---- Writing -------------------------------------------------------------------------------- */
+
+static int pack_error(const json_error_t *error, struct sheaf_error *err)
+{
+    if (json_error_code(error) == json_error_out_of_memory)
+        return no_memory(err);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "manifest: %s", error->text);
+}
+
+static json_t *tree_of_shard(const struct manifest_shard *s, json_error_t *error)
+{
+    return json_pack_ex(error, 0, "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}",
+                        "name", s->name,
+                        "samples", (json_int_t)s->samples,
+                        "bytes", (json_int_t)s->bytes,
+                        "raw_bytes", (json_int_t)s->raw_bytes,
+                        "payload_bytes", (json_int_t)s->payload_bytes,
+                        "largest", (json_int_t)s->largest,
+                        "index_offset", (json_int_t)s->index_offset,
+                        "index_bytes", (json_int_t)s->index_bytes,
+                        "names_bytes", (json_int_t)s->names_bytes,
+                        "xxh3", s->xxh3);
+}
+
+static json_t *tree_of_shards(const struct manifest *m, json_error_t *error)
+{
+    json_t *array = json_pack_ex(error, 0, "[]");
+
+    for (size_t i = 0; array != NULL && i < m->shard_count; i++) {
+        json_t *shard = tree_of_shard(&m->shards[i], error);
+
+        if (shard == NULL || json_array_append_new(array, shard) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
+{
+    json_t *array = json_pack_ex(error, 0, "[]");
+
+    for (size_t i = 0; array != NULL && i < m->class_count; i++) {
+        json_t *name = json_pack_ex(error, 0, "s", m->classes[i]);
+
+        if (name == NULL || json_array_append_new(array, name) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *tree_of_options(const struct manifest *m, json_error_t *error)
+{
+    if (m->options_json == NULL)
+        return json_null();
+    return json_loads(m->options_json, JSON_REJECT_DUPLICATES, error);
+}
+
+/* The document without its fingerprint. */
+static json_t *tree_of(const struct manifest *m, const struct manifest_totals *t,
+                       json_error_t *error)
+{
+    json_t *options = tree_of_options(m, error);
+    json_t *classes = options != NULL ? tree_of_classes(m, error) : NULL;
+    json_t *shards = classes != NULL ? tree_of_shards(m, error) : NULL;
+
+    if (shards == NULL) {
+        json_decref(options);
+        json_decref(classes);
+        return NULL;
+    }
+    return json_pack_ex(error, 0,
+                        "{s:i, s:s, s:s, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:i, s:o,"
+                        " s:o}",
+                        "sheaf", VERSION,
+                        "container", sheaf_container_name(m->container),
+                        "codec", sheaf_codec_name(m->codec),
+                        "single_member", (int)m->single_member,
+                        "foreign", (int)!m->ours,
+                        "cls_is_label", (int)m->cls_is_label,
+                        "samples", (json_int_t)t->samples,
+                        "bytes", (json_int_t)t->bytes,
+                        "raw_bytes", (json_int_t)t->raw_bytes,
+                        "payload_bytes", (json_int_t)t->payload_bytes,
+                        "index_bytes", (json_int_t)m->index_bytes,
+                        "options", options,
+                        "label_base", m->label_base,
+                        "classes", classes,
+                        "shards", shards);
+}
+
+static int print_value(const json_t *value, struct buf *out, struct sheaf_error *err)
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY);
+    int code;
+
+    if (text == NULL)
+        return no_memory(err);
+    code = buf_append(out, text, strlen(text), err);
+    free(text);
+    return code;
+}
+
+static int print_array(const json_t *array, struct buf *out, struct sheaf_error *err)
+{
+    const json_t *value;
+    const char *before = "\n    ";
+    size_t i;
+    int code;
+
+    if (json_array_size(array) == 0)
+        return buf_printf(out, err, "[]");
+    code = buf_printf(out, err, "[");
+    json_array_foreach(array, i, value) {
+        if (code == SHEAF_OK)
+            code = buf_printf(out, err, "%s", before);
+        if (code == SHEAF_OK)
+            code = print_value(value, out, err);
+        before = ",\n    ";
+    }
+    return code != SHEAF_OK ? code : buf_printf(out, err, "\n  ]");
+}
+
+static int print_document(json_t *document, struct buf *out, struct sheaf_error *err)
+{
+    const char *key, *before = "{\n";
+    json_t *value;
+    int code = SHEAF_OK;
+
+    json_object_foreach(document, key, value) {
+        if (code == SHEAF_OK)
+            code = buf_printf(out, err, "%s  \"%s\": ", before, key);
+        if (code == SHEAF_OK)
+            code = json_is_array(value) ? print_array(value, out, err)
+                                        : print_value(value, out, err);
+        before = ",\n";
+    }
+    return code != SHEAF_OK ? code : buf_printf(out, err, "\n}\n");
+}
+
+int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
+{
+    const size_t start = out->size;
+    struct manifest_totals totals;
+    json_error_t error;
+    json_t *document;
+    int code = manifest_check(m, &totals, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    document = tree_of(m, &totals, &error);
+    if (document == NULL)
+        return pack_error(&error, err);
+    code = manifest_check_options(json_object_get(document, "options"), err);
+    if (code == SHEAF_OK)
+        code = fingerprint(document, m->fingerprint, err);
+    if (code == SHEAF_OK &&
+        json_object_set_new(document, "fingerprint", json_string(m->fingerprint)) != 0)
+        code = no_memory(err);
+    if (code == SHEAF_OK)
+        code = print_document(document, out, err);
+    json_decref(document);
+    if (code != SHEAF_OK)
+        out->size = start;
+    return code;
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+/* One object that is being read.  The first thing wrong is kept; what is taken after it is
+ * harmless. */
+struct object {
+    const json_t *json;
+    size_t taken;
+    int code;
+    struct sheaf_error *err;
+};
+
+static const json_t *take(struct object *o, const char *key, json_type type)
+{
+    const json_t *value = json_object_get(o->json, key);
+
+    if (o->code != SHEAF_OK)
+        return NULL;
+    if (value == NULL || json_typeof(value) != type) {
+        o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"%s\" is %s", key,
+                          value == NULL ? "missing" : "of the wrong type");
+        return NULL;
+    }
+    o->taken++;
+    return value;
+}
+
+static uint64_t take_number(struct object *o, const char *key)
+{
+    const json_int_t value = json_integer_value(take(o, key, JSON_INTEGER));
+
+    if (value < 0)
+        o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"%s\" is %lld, expected 0 or more", key,
+                          (long long)value);
+    return (uint64_t)value;
+}
+
+static bool take_bool(struct object *o, const char *key)
+{
+    const bool value = json_is_true(json_object_get(o->json, key));
+
+    take(o, key, value ? JSON_TRUE : JSON_FALSE);
+    return value;
+}
+
+/* Never NULL. */
+static const char *take_string(struct object *o, const char *key)
+{
+    const json_t *value = take(o, key, JSON_STRING);
+
+    return value != NULL ? json_string_value(value) : "";
+}
+
+static int take_name(struct object *o, const char *key, int (*of)(const char *))
+{
+    const char *name = take_string(o, key);
+    const int value = of(name);
+
+    if (value < 0 && o->code == SHEAF_OK)
+        o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"%s\" is \"%s\", which is none", key, name);
+    return value;
+}
+
+static char *take_copy(struct object *o, const char *text)
+{
+    char *copy = strdup(text);
+
+    if (copy == NULL && o->code == SHEAF_OK)
+        o->code = err_memory(o->err, strlen(text) + 1);
+    return copy;
+}
+
+/* Room for all of an array; NULL for an empty one. */
+static void *take_room(struct object *o, const json_t *array, size_t each)
+{
+    const size_t count = json_array_size(array);
+    void *room = count != 0 ? calloc(count, each) : NULL;
+
+    if (count != 0 && room == NULL && o->code == SHEAF_OK)
+        o->code = err_memory(o->err, count * each);
+    return room;
+}
+
+/* What was not taken is not known. */
+static int end_object(struct object *o)
+{
+    if (o->code == SHEAF_OK && json_object_size(o->json) != o->taken)
+        o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "%zu keys, expected %zu",
+                          json_object_size(o->json), o->taken);
+    return o->code;
+}
+
+static int read_shard(const json_t *json, struct manifest_shard *s, struct sheaf_error *err)
+{
+    struct object o = { .json = json, .err = err };
+
+    s->name = take_copy(&o, take_string(&o, "name"));
+    s->samples = take_number(&o, "samples");
+    s->bytes = take_number(&o, "bytes");
+    s->raw_bytes = take_number(&o, "raw_bytes");
+    s->payload_bytes = take_number(&o, "payload_bytes");
+    s->largest = take_number(&o, "largest");
+    s->index_offset = take_number(&o, "index_offset");
+    s->index_bytes = take_number(&o, "index_bytes");
+    s->names_bytes = take_number(&o, "names_bytes");
+    snprintf(s->xxh3, sizeof(s->xxh3), "%s", take_string(&o, "xxh3"));
+    if (o.code == SHEAF_OK && json_string_length(json_object_get(json, "xxh3")) != 32)
+        o.code = err_set(err, SHEAF_ERR_CORRUPT, "\"xxh3\" is not of 32 digits");
+    return end_object(&o);
+}
+
+static void read_shards(struct object *o, struct manifest *m)
+{
+    const json_t *array = take(o, "shards", JSON_ARRAY);
+
+    m->shards = take_room(o, array, sizeof(m->shards[0]));
+    for (size_t i = 0; o->code == SHEAF_OK && i < json_array_size(array); i++) {
+        m->shard_count = i + 1;
+        o->code = read_shard(json_array_get(array, i), &m->shards[i], o->err);
+        if (o->code != SHEAF_OK)
+            err_prefix(o->err, "shard %zu: ", i);
+    }
+}
+
+static void read_classes(struct object *o, struct manifest *m)
+{
+    const json_t *array = take(o, "classes", JSON_ARRAY);
+
+    m->classes = take_room(o, array, sizeof(m->classes[0]));
+    for (size_t i = 0; o->code == SHEAF_OK && i < json_array_size(array); i++) {
+        const json_t *name = json_array_get(array, i);
+
+        if (!json_is_string(name)) {
+            o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "class %zu is no string", i);
+            return;
+        }
+        m->class_count = i + 1;
+        m->classes[i] = take_copy(o, json_string_value(name));
+    }
+}
+
+static void read_options(struct object *o, struct manifest *m)
+{
+    const json_t *options = json_object_get(o->json, "options");
+
+    take(o, "options", json_is_null(options) ? JSON_NULL : JSON_OBJECT);
+    if (o->code != SHEAF_OK || json_is_null(options))
+        return;
+    o->code = manifest_check_options(options, o->err);
+    if (o->code != SHEAF_OK)
+        return;
+    m->options_json = json_dumps(options, JSON_COMPACT);
+    if (m->options_json == NULL)
+        o->code = no_memory(o->err);
+}
+
+static int read_document(const json_t *document, struct manifest *m, struct sheaf_error *err)
+{
+    struct object o = { .json = document, .err = err };
+    struct manifest_totals stated, totals;
+    uint64_t label_base;
+    int code;
+
+    take_number(&o, "sheaf");
+    m->container = (enum sheaf_container)take_name(&o, "container", sheaf_container_of);
+    m->codec = (enum sheaf_codec)take_name(&o, "codec", sheaf_codec_of);
+    m->single_member = take_bool(&o, "single_member");
+    m->ours = !take_bool(&o, "foreign");
+    m->cls_is_label = take_bool(&o, "cls_is_label");
+    stated.samples = take_number(&o, "samples");
+    stated.bytes = take_number(&o, "bytes");
+    stated.raw_bytes = take_number(&o, "raw_bytes");
+    stated.payload_bytes = take_number(&o, "payload_bytes");
+    m->index_bytes = take_number(&o, "index_bytes");
+    read_options(&o, m);
+    label_base = take_number(&o, "label_base");
+    m->label_base = (int)MIN(label_base, 2);        /* 0 or 1 pass the check */
+    read_classes(&o, m);
+    read_shards(&o, m);
+    code = end_object(&o);
+    if (code == SHEAF_OK)
+        code = manifest_check(m, &totals, err);
+    return code != SHEAF_OK ? code : manifest_check_totals(&stated, &totals, err);
+}
+
+static int check_version(const json_t *document, struct sheaf_error *err)
+{
+    struct object o = { .json = document, .err = err };
+    const uint64_t version = take_number(&o, "sheaf");
+
+    if (o.code == SHEAF_OK && version != VERSION)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "version %llu, expected %d",
+                       (unsigned long long)version, VERSION);
+    return o.code;
+}
+
+/* Takes the fingerprint out of the tree. */
+static int check_fingerprint(json_t *document, struct manifest *m, struct sheaf_error *err)
+{
+    struct object o = { .json = document, .err = err };
+    char stated[sizeof(m->fingerprint)];
+    int code;
+
+    snprintf(stated, sizeof(stated), "%s", take_string(&o, "fingerprint"));
+    if (o.code != SHEAF_OK)
+        return o.code;
+    json_object_del(document, "fingerprint");
+    code = fingerprint(document, m->fingerprint, err);
+    if (code == SHEAF_OK && strcmp(stated, m->fingerprint) != 0)
+        code = err_set(err, SHEAF_ERR_CORRUPT,
+                       "the text was changed: its fingerprint is %s, expected \"%s\"",
+                       m->fingerprint, stated);
+    return code;
+}
+
+static int load_error(const json_error_t *error, struct sheaf_error *err)
+{
+    if (json_error_code(error) == json_error_out_of_memory)
+        return no_memory(err);
+    return err_set(err, SHEAF_ERR_CORRUPT, "line %d, column %d: %s", error->line, error->column,
+                   error->text);
+}
+
+int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
+{
+    json_error_t error;
+    json_t *document;
+    int code;
+
+    *m = (struct manifest){ 0 };
+    if (size > MANIFEST_LIMIT)
+        return err_set(err, SHEAF_ERR_LIMIT, "a manifest of %zu bytes, expected at most %zu", size,
+                       MANIFEST_LIMIT);
+    document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (document == NULL)
+        return load_error(&error, err);
+    code = check_version(document, err);
+    if (code == SHEAF_OK)
+        code = check_fingerprint(document, m, err);
+    if (code == SHEAF_OK)
+        code = read_document(document, m, err);
+    json_decref(document);
+    if (code != SHEAF_OK)
+        manifest_clear(m);
+    return code;
+}
+
+void manifest_clear(struct manifest *m)
+{
+    for (size_t i = 0; i < m->class_count; i++)
+        free(m->classes[i]);
+    for (size_t i = 0; i < m->shard_count; i++)
+        free(m->shards[i].name);
+    free(m->classes);
+    free(m->shards);
+    free(m->options_json);
+    *m = (struct manifest){ 0 };
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dataset.json: what a data set consists of.  formats/FORMATS.md has the schema.
+ *
+ * The fingerprint is XXH3-128 of the document without it (keys sorted, compact), so every part of
+ * the manifest is checked when it is read, and a position knows the data set that it is of. */
+#ifndef FORMATS_MANIFEST_H
+#define FORMATS_MANIFEST_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "sheaf.h"
+
+#define MANIFEST_NAME "dataset.json"
+#define INDEX_NAME    "dataset.index"
+#define MANIFEST_LIMIT ((size_t)1 << 30)    /* bytes of a dataset.json */
+#define SHARD_LIMIT   10000000u             /* shards of a data set */
+
+struct manifest_shard {
+    char *name;
+    uint64_t bytes;             /* stored */
+    uint64_t raw_bytes;         /* container bytes; == bytes without a codec */
+    uint64_t payload_bytes;
+    uint64_t samples;
+    uint64_t largest;           /* frame bytes of the largest sample */
+    char xxh3[33];              /* XXH3-128 of the stored bytes, canonical, hex */
+    uint64_t index_offset;      /* of its section in dataset.index */
+    uint64_t index_bytes;
+    uint64_t names_bytes;       /* RecordIO: size of its .lst; else 0 */
+};
+
+struct manifest {
+    enum sheaf_container container;
+    enum sheaf_codec codec;
+    bool single_member;
+    bool ours;                  /* records are as the packer makes them; false: `sheaf index` */
+    bool cls_is_label;          /* see format.h */
+    int label_base;
+    char **classes;             /* or NULL */
+    size_t class_count;
+    char *options_json;         /* what the packer was told: an object; NULL for none */
+    struct manifest_shard *shards;
+    size_t shard_count;
+    uint64_t index_bytes;       /* size of dataset.index */
+    char fingerprint[33];       /* set by manifest_write and manifest_parse */
+};
+
+/* Appends the JSON text (indented, final newline).  Totals are computed here. */
+int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err);
+
+/* Strict: unknown version, missing or doubled key, wrong type, sums that do not agree, names with
+ * a slash, a wrong fingerprint are SHEAF_ERR_CORRUPT (another version: _UNSUPPORTED). */
+int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err);
+
+/* Frees what m points to, and zeroes it. */
+void manifest_clear(struct manifest *m);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rules of a manifest that are not of JSON: names, hashes, sums, places in the index. */
+#include "formats/manifest_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static bool has_control(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            return true;
+    }
+    return false;
+}
+
+/* A name is joined to a directory, so it must stay in it. */
+static bool is_file_name(const char *name)
+{
+    return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0 && !has_control(name);
+}
+
+static bool is_hash(const char *hex)
+{
+    return strlen(hex) == 32 && strspn(hex, "0123456789abcdef") == 32;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int check_names_differ(const struct manifest *m, struct sheaf_error *err)
+{
+    const char **names = calloc(m->shard_count + 1, sizeof(*names));
+    int code = SHEAF_OK;
+
+    if (names == NULL)
+        return err_memory(err, (m->shard_count + 1) * sizeof(*names));
+    for (size_t i = 0; i < m->shard_count; i++)
+        names[i] = m->shards[i].name;
+    qsort(names, m->shard_count, sizeof(*names), compare_names);
+    for (size_t i = 1; i < m->shard_count && code == SHEAF_OK; i++) {
+        if (strcmp(names[i - 1], names[i]) == 0)
+            code = err_set(err, SHEAF_ERR_CORRUPT, "two shards are named \"%s\"", names[i]);
+    }
+    free(names);
+    return code;
+}
+
+/* What of one shard does not depend on the others. */
+static const char *shard_problem(const struct manifest *m, const struct manifest_shard *s)
+{
+    if (!is_file_name(s->name))
+        return "its name is no plain file name";
+    if (!is_hash(s->xxh3))
+        return "\"xxh3\" is not 32 hexadecimal digits in lower case";
+    if (m->codec == SHEAF_CODEC_NONE && s->raw_bytes != s->bytes)
+        return "\"raw_bytes\" differs from \"bytes\" without a codec";
+    if (s->largest > s->raw_bytes || (s->largest == 0) != (s->samples == 0))
+        return "\"largest\" does not agree with \"samples\" and \"raw_bytes\"";
+    if (s->names_bytes != 0 && m->container != SHEAF_RECORDIO)
+        return "\"names_bytes\" is of RecordIO only";
+    return NULL;
+}
+
+/* JSON libraries hold 64-bit integers with a sign. */
+static bool add(uint64_t *sum, uint64_t value)
+{
+    return !__builtin_add_overflow(*sum, value, sum) && *sum <= INT64_MAX;
+}
+
+static int check_shard(const struct manifest *m, size_t i, uint64_t *index_end,
+                       struct manifest_totals *t, struct sheaf_error *err)
+{
+    const struct manifest_shard *s = &m->shards[i];
+    const char *problem = shard_problem(m, s);
+
+    if (problem != NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "shard %zu: %s", i, problem);
+    if (s->index_offset != *index_end)
+        return err_set(err, SHEAF_ERR_CORRUPT, "shard %zu: index section at %llu, expected %llu",
+                       i, (unsigned long long)s->index_offset, (unsigned long long)*index_end);
+    if (!add(index_end, s->index_bytes) || !add(&t->samples, s->samples) ||
+        !add(&t->bytes, s->bytes) || !add(&t->raw_bytes, s->raw_bytes) ||
+        !add(&t->payload_bytes, s->payload_bytes) || s->names_bytes > INT64_MAX)
+        return err_set(err, SHEAF_ERR_CORRUPT, "shard %zu: sums of more than 63 bits", i);
+    return SHEAF_OK;
+}
+
+static int check_head(const struct manifest *m, struct sheaf_error *err)
+{
+    if (sheaf_container_name(m->container) == NULL || sheaf_codec_name(m->codec) == NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "container %d or codec %d is none",
+                       (int)m->container, (int)m->codec);
+    if (m->single_member && m->codec == SHEAF_CODEC_NONE)
+        return err_set(err, SHEAF_ERR_CORRUPT, "\"single_member\" without a codec");
+    if (m->label_base != 0 && m->label_base != 1)
+        return err_set(err, SHEAF_ERR_CORRUPT, "\"label_base\" is not 0 or 1");
+    if (m->shard_count > SHARD_LIMIT)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%zu shards, expected at most %u", m->shard_count,
+                       SHARD_LIMIT);
+    for (size_t i = 0; i < m->class_count; i++) {
+        if (has_control(m->classes[i]))
+            return err_set(err, SHEAF_ERR_CORRUPT, "class %zu: a control character", i);
+    }
+    return SHEAF_OK;
+}
+
+int manifest_check(const struct manifest *m, struct manifest_totals *totals,
+                   struct sheaf_error *err)
+{
+    uint64_t index_end = 0;
+    int code = check_head(m, err);
+
+    *totals = (struct manifest_totals){ 0 };
+    for (size_t i = 0; code == SHEAF_OK && i < m->shard_count; i++)
+        code = check_shard(m, i, &index_end, totals, err);
+    if (code == SHEAF_OK && m->index_bytes != index_end)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "\"index_bytes\" is %llu, expected %llu",
+                       (unsigned long long)m->index_bytes, (unsigned long long)index_end);
+    return code != SHEAF_OK ? code : check_names_differ(m, err);
+}
+
+static int check_total(const char *key, uint64_t stated, uint64_t total, struct sheaf_error *err)
+{
+    if (stated == total)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CORRUPT, "\"%s\" is %llu, expected %llu, the sum of all shards",
+                   key, (unsigned long long)stated, (unsigned long long)total);
+}
+
+int manifest_check_totals(const struct manifest_totals *stated,
+                          const struct manifest_totals *totals, struct sheaf_error *err)
+{
+    int code = check_total("samples", stated->samples, totals->samples, err);
+
+    if (code == SHEAF_OK)
+        code = check_total("bytes", stated->bytes, totals->bytes, err);
+    if (code == SHEAF_OK)
+        code = check_total("raw_bytes", stated->raw_bytes, totals->raw_bytes, err);
+    if (code == SHEAF_OK)
+        code = check_total("payload_bytes", stated->payload_bytes, totals->payload_bytes, err);
+    return code;
+}
+
+/* jansson limits how deep trees are. */
+static bool has_fraction(const json_t *value)
+{
+    const json_t *part;
+    const char *key;
+    size_t i;
+
+    json_array_foreach(value, i, part) {
+        if (has_fraction(part))
+            return true;
+    }
+    json_object_foreach((json_t *)(uintptr_t)value, key, part) {
+        if (has_fraction(part))
+            return true;
+    }
+    return json_is_real(value);
+}
+
+int manifest_check_options(const json_t *options, struct sheaf_error *err)
+{
+    if (!json_is_object(options) && !json_is_null(options))
+        return err_set(err, SHEAF_ERR_CORRUPT, "\"options\" is no object");
+    if (has_fraction(options))
+        return err_set(err, SHEAF_ERR_CORRUPT, "\"options\" has a number that is no integer");
+    return SHEAF_OK;
+}

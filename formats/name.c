@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The key and extension rule of WebDataset: the key is the path up to the first dot of its base
+ * name, the suffix what follows that dot.  Names that this rule, or a reader of the field, would
+ * lose silently are found here, before anything is packed under them. */
+#include "base/bytes.h"
+#include "formats/format.h"
+
+bool name_split(const char *path, size_t *key_size, const char **suffix)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    const char *dot = strchr(base, '.');
+
+    if (dot == NULL || dot == base || dot[1] == '\0')
+        return false;
+    *key_size = (size_t)(dot - path);
+    *suffix = dot + 1;
+    return true;
+}
+
+bool name_lower(char *name)
+{
+    bool changed = false;
+
+    for (; *name != '\0'; name++) {
+        if (*name >= 'A' && *name <= 'Z') {
+            *name += 'a' - 'A';
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* The bytes of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7); 0 if it is none. */
+static size_t utf8_sequence(const uint8_t *p, size_t left)
+{
+    const uint8_t first = p[0];
+    const size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    const uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    const uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    size_t i;
+
+    if (size == 1)
+        return 1;
+    if (first < 0xc2 || first > 0xf4 || size > left || p[1] < low || p[1] > high)
+        return 0;
+    for (i = 2; i < size; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    return size;
+}
+
+/* What is wrong with the characters of a name, or NULL. */
+static const char *text_problem(const char *name, size_t size)
+{
+    const uint8_t *p = (const uint8_t *)name;
+    size_t at, step;
+
+    for (at = 0; at < size; at += step) {
+        if (p[at] < 0x20 || p[at] == 0x7f)
+            return "the name holds a control character";
+        step = utf8_sequence(p + at, size - at);
+        if (step == 0)
+            return "the name is not valid UTF-8";
+    }
+    return NULL;
+}
+
+bool name_is_text(const char *name, size_t size)
+{
+    return text_problem(name, size) == NULL;
+}
+
+static bool is_dunder(const char *name, size_t size)
+{
+    return size >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + size - 2, "__", 2) == 0;
+}
+
+bool name_is_passed_over(const char *path)
+{
+    return is_dunder(path, strcspn(path, "/"));
+}
+
+/* What is wrong with the components of a path, or NULL. */
+static const char *component_problem(const char *path)
+{
+    const char *start = path;
+
+    if (*path == '/')
+        return "the path is absolute";
+    for (;;) {
+        const size_t size = strcspn(start, "/");
+
+        if (size == 0)
+            return "the path has an empty component";
+        if ((size == 1 && start[0] == '.') || (size == 2 && memcmp(start, "..", 2) == 0))
+            return "the path has a component \".\" or \"..\"";
+        if (start[size] == '\0')
+            return NULL;
+        start += size + 1;
+    }
+}
+
+const char *name_problem(const char *path)
+{
+    const size_t size = strnlen(path, KEY_LIMIT + 1);
+    const char *problem, *suffix;
+    size_t key_size;
+
+    if (size == 0)
+        return "the path is empty";
+    if (size > KEY_LIMIT)
+        return "the path is longer than 4096 bytes";
+    problem = text_problem(path, size);
+    if (problem == NULL)
+        problem = component_problem(path);
+    if (problem != NULL)
+        return problem;
+    if (name_is_passed_over(path))
+        return "webdataset passes over paths that begin like __this__";
+    if (!name_split(path, &key_size, &suffix))
+        return "the base name is not of the form key.suffix";
+    if (is_dunder(suffix, strlen(suffix)))
+        return "suffixes like __this__ are reserved";
+    return NULL;
+}

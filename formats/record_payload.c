@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sample <-> the payload of a RecordIO record; see record_payload.h.
+ *
+ * A record has room for one file.  The fields of a sample that has more (or none) are laid end
+ * to end, the image first, with a TRAILER behind them that image decoders ignore:
+ *
+ *     first field | other fields | table | u32 CRC-32C of table | u32 table's size | "sheafrec"
+ *     table: u32 count, then for each field: u64 size | u16 suffix's size | suffix
+ *
+ * A single field that ends like a trailer gets one too, so that reading is never ambiguous. */
+#include "formats/record_payload.h"
+
+#include <inttypes.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "formats/sample.h"
+
+#define IR_BYTES    24
+#define NO_LABEL    1           /* bit of id2: the label in the header is none */
+#define END_BYTES   16          /* of a trailer, behind its table */
+#define ENTRY_BYTES 10          /* of a table's entry, before the suffix */
+
+static const char end_magic[8] = { 's', 'h', 'e', 'a', 'f', 'r', 'e', 'c' };
+
+static bool ends_like_trailer(const void *data, size_t size)
+{
+    return size >= sizeof(end_magic) &&
+           memcmp((const uint8_t *)data + size - sizeof(end_magic), end_magic,
+                  sizeof(end_magic)) == 0;
+}
+
+/* ---- Encoding ----------------------------------------------------------------------------- */
+
+static int put_header(const struct sheaf_sample *sample, struct buf *out, struct sheaf_error *err)
+{
+    const size_t count = sample->label_count;
+    uint8_t header[IR_BYTES];
+    float label = 0;
+    size_t i;
+    int code;
+
+    for (i = 0; i < count; i++) {
+        if ((double)(float)sample->labels[i] != sample->labels[i])
+            return err_set(err, SHEAF_ERR_LIMIT, "%.400s: the label %.17g is not exact as a "
+                           "32-bit float, the only kind that RecordIO has", sample->key,
+                           sample->labels[i]);
+    }
+    if (count == 1)
+        label = (float)sample->labels[0];
+    store32(header, count > 1 ? (uint32_t)count : 0);
+    memcpy(header + 4, &label, sizeof(label));
+    store64(header + 8, sample->number);
+    store64(header + 16, count == 0 ? NO_LABEL : 0);
+    code = buf_append(out, header, sizeof(header), err);
+    for (i = 0; i < count && count > 1 && code == SHEAF_OK; i++) {
+        label = (float)sample->labels[i];
+        code = buf_append(out, &label, sizeof(label), err);
+    }
+    return code;
+}
+
+static int put_trailer(const struct sheaf_field *const *fields, size_t count, struct buf *out,
+                       struct sheaf_error *err)
+{
+    const size_t start = out->size;
+    uint8_t number[ENTRY_BYTES];
+    size_t i, table_size;
+    int code;
+
+    store32(number, (uint32_t)count);
+    code = buf_append(out, number, 4, err);
+    for (i = 0; i < count && code == SHEAF_OK; i++) {
+        const size_t suffix_size = strlen(field_suffix(fields[i]));
+
+        store64(number, fields[i]->size);
+        number[8] = (uint8_t)suffix_size;
+        number[9] = (uint8_t)(suffix_size >> 8);
+        code = buf_append(out, number, sizeof(number), err);
+        if (code == SHEAF_OK)
+            code = buf_append(out, field_suffix(fields[i]), suffix_size, err);
+    }
+    table_size = out->size - start;
+    if (code == SHEAF_OK)
+        code = buf_reserve(out, END_BYTES, err);
+    if (code != SHEAF_OK)
+        return code;
+    store32(number, crc32c(0, out->data + start, table_size));
+    store32(number + 4, (uint32_t)table_size);
+    buf_put(out, number, 8);
+    buf_put(out, end_magic, sizeof(end_magic));
+    return SHEAF_OK;
+}
+
+/* "id \t label[ \t label...] \t path \n", as im2rec has it. */
+static int put_name_line(const struct sheaf_sample *sample, const struct sheaf_field *first,
+                         struct buf *names, struct sheaf_error *err)
+{
+    size_t i;
+    int code = buf_printf(names, err, "%" PRIu64, sample->number);
+
+    if (code == SHEAF_OK && sample->label_count == 0)
+        code = buf_append(names, "\t0", 2, err);
+    for (i = 0; i < sample->label_count && code == SHEAF_OK; i++) {
+        code = buf_append(names, "\t", 1, err);
+        if (code == SHEAF_OK)
+            code = label_print(names, &sample->labels[i], 1, err);
+    }
+    if (code != SHEAF_OK)
+        return code;
+    return first == NULL ? buf_printf(names, err, "\t%s\n", sample->key)
+                         : buf_printf(names, err, "\t%s.%s\n", sample->key, field_suffix(first));
+}
+
+/* Moves the field at `index` to the front. */
+static void bring_forward(const struct sheaf_field **fields, size_t index)
+{
+    const struct sheaf_field *first = fields[index];
+
+    memmove(fields + 1, fields, index * sizeof(*fields));
+    fields[0] = first;
+}
+
+int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, struct buf *names,
+                          struct sheaf_error *err)
+{
+    const struct sheaf_field *fields[FIELD_LIMIT];
+    const size_t count = sample->field_count;
+    size_t i, image;
+    int code = sample_check(sample, fields, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    image = sample_image(fields, count);
+    if (image < count)
+        bring_forward(fields, image);
+    code = put_header(sample, out, err);
+    for (i = 0; i < count && code == SHEAF_OK; i++)
+        code = buf_append(out, fields[i]->data, fields[i]->size, err);
+    if (code == SHEAF_OK &&
+        (count != 1 || ends_like_trailer(fields[0]->data, fields[0]->size)))
+        code = put_trailer(fields, count, out, err);
+    if (code == SHEAF_OK)
+        code = put_name_line(sample, count == 0 ? NULL : fields[0], names, err);
+    return code;
+}
+
+/* ---- Decoding ----------------------------------------------------------------------------- */
+
+struct content {
+    const uint8_t *data;
+    size_t size;
+};
+
+static bool is_suffix(const uint8_t *data, size_t size)
+{
+    return size != 0 && size <= KEY_LIMIT && memchr(data, '/', size) == NULL &&
+           name_is_text((const char *)data, size);
+}
+
+/* One entry of the table at *at; its field is the next `size` bytes of content. */
+static bool read_entry(struct content table, size_t *at, struct slice *slice)
+{
+    const uint8_t *p = table.data + *at;
+    size_t suffix_size;
+
+    if (table.size - *at < ENTRY_BYTES)
+        return false;
+    suffix_size = (size_t)p[8] | (size_t)p[9] << 8;
+    if (suffix_size > table.size - *at - ENTRY_BYTES || !is_suffix(p + ENTRY_BYTES, suffix_size))
+        return false;
+    slice->size = load64(p);
+    slice->suffix = (const char *)p + ENTRY_BYTES;
+    slice->suffix_size = suffix_size;
+    *at += ENTRY_BYTES + suffix_size;
+    return true;
+}
+
+/* The table of the trailer, and the fields' bytes before it. */
+static bool find_table(struct content *content, struct content *table)
+{
+    const uint8_t *end = content->data + content->size;
+    size_t table_size;
+
+    if (content->size < END_BYTES + 4)
+        return false;
+    table_size = load32(end - 12);
+    if (table_size < 4 || table_size > content->size - END_BYTES)
+        return false;
+    *table = (struct content){ end - END_BYTES - table_size, table_size };
+    content->size -= END_BYTES + table_size;
+    return crc32c(0, table->data, table->size) == load32(end - 16);
+}
+
+/* The fields that a trailer tells of.  SHEAF_ERR_CORRUPT if it is not sound. */
+static int read_trailer(struct content content, struct decode_scratch *scratch,
+                        struct sheaf_error *err)
+{
+    struct content table;
+    size_t at = 4, used = 0, i, count;
+
+    if (!find_table(&content, &table))
+        return err_set(err, SHEAF_ERR_CORRUPT, "the trailer of the record's fields has a wrong "
+                       "size or CRC");
+    count = load32(table.data);
+    for (i = 0; i < count; i++) {
+        struct slice slice = { .data = content.data + used };
+        int code;
+
+        if (!read_entry(table, &at, &slice) || slice.size > content.size - used)
+            return err_set(err, SHEAF_ERR_CORRUPT, "entry %zu of the %zu in the record's trailer "
+                           "is invalid", i, count);
+        code = sample_add(scratch, &slice, err);
+        if (code != SHEAF_OK)
+            return code;
+        used += slice.size;
+    }
+    if (at != table.size || used != content.size)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record's trailer tells of %zu bytes of fields, "
+                       "where there are %zu", used, content.size);
+    return SHEAF_OK;
+}
+
+/* The labels of a header, whose size is known to be right. */
+static int read_labels(const uint8_t *data, bool ours, struct decode_scratch *scratch,
+                       struct sheaf_error *err)
+{
+    const uint32_t flag = load32(data);
+    const uint8_t *p = flag == 0 ? data + 4 : data + IR_BYTES;
+    size_t i, count = flag == 0 ? 1 : flag;
+
+    if (ours && flag == 0 && (load64(data + 16) & NO_LABEL) != 0)
+        return SHEAF_OK;
+    for (i = 0; i < count; i++) {
+        float label;
+        int code;
+
+        memcpy(&label, p + 4 * i, sizeof(label));
+        code = sample_add_label(scratch, (double)label, err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return SHEAF_OK;
+}
+
+/* The path in a line of the .lst, NUL-terminated, if the line is as put_name_line makes it and
+ * has the number that the record has. */
+static bool read_name_line(const struct record *record, uint64_t id, char path[KEY_LIMIT + 1])
+{
+    const char *line = record->name_line;
+    const size_t size = line == NULL ? 0 : record->name_line_size;
+    const char *tab = size == 0 ? NULL : memrchr(line, '\t', size);
+    uint64_t number = 0;
+    size_t at = 0, path_size;
+
+    if (tab == NULL)
+        return false;
+    for (; line[at] >= '0' && line[at] <= '9'; at++) {
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(line[at] - '0'), &number))
+            return false;
+    }
+    path_size = size - (size_t)(tab + 1 - line);
+    if (at == 0 || line[at] != '\t' || line + at == tab || number != id || path_size == 0 ||
+        path_size > KEY_LIMIT || !name_is_text(tab + 1, path_size))
+        return false;
+    memcpy(path, tab + 1, path_size);
+    path[path_size] = '\0';
+    return true;
+}
+
+/* The key, given the path of the first field; and that field's suffix, where no trailer tells
+ * it.  False if path and fields do not fit together. */
+static bool split_path(const char *path, struct slice *first, struct text *key)
+{
+    const size_t size = strlen(path);
+
+    *key = (struct text){ path, size };
+    if (first == NULL)
+        return true;
+    if (first->suffix == NULL) {
+        if (!name_split(path, &key->size, &first->suffix))
+            return false;
+        first->suffix_size = strlen(first->suffix);
+        return true;
+    }
+    if (size <= first->suffix_size + 1)
+        return false;
+    key->size = size - first->suffix_size - 1;
+    return path[key->size] == '.' &&
+           memcmp(path + key->size + 1, first->suffix, first->suffix_size) == 0;
+}
+
+/* What `sniff_suffix` finds, or "data". */
+static void guess_suffix(struct slice *slice)
+{
+    const char *suffix = sniff_suffix(slice->data, slice->size);
+
+    slice->suffix = suffix == NULL ? "data" : suffix;
+    slice->suffix_size = strlen(slice->suffix);
+}
+
+/* Names what was found: by the .lst, which records of ours must have, or as good as it goes. */
+static int finish(const struct record *record, const struct decode_context *context, uint64_t id,
+                  struct decode_scratch *scratch, struct sheaf_sample *sample,
+                  struct sheaf_error *err)
+{
+    const struct text no_class = { NULL, 0 };
+    struct slice *first = sample_slice_count(scratch) == 0 ? NULL : sample_slices(scratch);
+    char path[KEY_LIMIT + 1];
+    struct text key;
+
+    if (!read_name_line(record, id, path) || !split_path(path, first, &key)) {
+        if (context->ours)
+            return err_set(err, SHEAF_ERR_CORRUPT, "record %" PRIu64 " has the line \"%.*s\" in "
+                           "the .lst, which does not fit it", id,
+                           (int)MIN(record->name_line_size, 200),
+                           record->name_line == NULL ? "" : record->name_line);
+        key = sample_made_up_key(record, context, path);
+        if (first != NULL && first->suffix == NULL)
+            guess_suffix(first);
+    }
+    return sample_finish(scratch, record, context, key, no_class, sample, err);
+}
+
+/* The fields of a content: those of its trailer, or one. */
+static int read_content(struct content content, bool ours, struct decode_scratch *scratch,
+                        struct sheaf_error *err)
+{
+    const struct slice whole = { .data = content.data, .size = content.size };
+
+    if (ends_like_trailer(content.data, content.size)) {
+        int code = read_trailer(content, scratch, err);
+
+        if (code == SHEAF_OK || ours)
+            return code;
+        scratch->slices.size = 0;
+    }
+    return sample_add(scratch, &whole, err);
+}
+
+int record_payload_decode(const uint8_t *data, size_t size, const struct record *record,
+                          const struct decode_context *context, struct decode_scratch *scratch,
+                          struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    const uint64_t labels = size < IR_BYTES ? 0 : load32(data);
+    const uint64_t header_size = IR_BYTES + 4 * labels;
+    struct content content = { data, size };
+    uint64_t id = 0;
+    int code = SHEAF_OK;
+
+    if (size >= header_size &&
+        (context->ours || sniff_suffix(data + header_size, size - header_size) != NULL ||
+         ends_like_trailer(data + header_size, size - header_size))) {
+        content = (struct content){ data + header_size, size - header_size };
+        id = load64(data + 8);
+        code = read_labels(data, context->ours, scratch, err);
+    } else if (context->ours) {
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record has %zu bytes, its header and labels "
+                       "%" PRIu64, size, header_size);
+    }
+    if (code == SHEAF_OK)
+        code = read_content(content, context->ours, scratch, err);
+    if (code != SHEAF_OK)
+        return code;
+    return finish(record, context, id, scratch, sample, err);
+}

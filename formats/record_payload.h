@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What MXNet puts into a RecordIO record: IRHeader (u32 flag | f32 label | u64 id | u64 id2),
+ * `flag` more f32 labels, then the content: of a sample with one field just its bytes.  Keys are
+ * in the line of the .lst beside the shard. */
+#ifndef FORMATS_RECORD_PAYLOAD_H
+#define FORMATS_RECORD_PAYLOAD_H
+
+#include "formats/format.h"
+
+/* Appends the payload to `out` and the line, with its newline, to `names`.  On failure both may
+ * be longer than they were. */
+int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, struct buf *names,
+                          struct sheaf_error *err);
+
+/* Makes a sample of any payload, which may be scratch->joined; the scratch has been emptied. */
+int record_payload_decode(const uint8_t *data, size_t size, const struct record *record,
+                          const struct decode_context *context, struct decode_scratch *scratch,
+                          struct sheaf_sample *sample, struct sheaf_error *err);
+
+#endif

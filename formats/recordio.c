@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * MXNet's RecordIO: u32 magic | u32 cflag << 29 | length | data | zeros to a multiple of 4.
+ * The magic never occurs at an aligned place within data: the writer takes it out there and
+ * splits the record (cflag 1, 2..., 3), the reader puts it back.  There is no checksum; the
+ * index has one.  What the data mean is record_payload.h's. */
+#include <inttypes.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "formats/format.h"
+#include "formats/record_payload.h"
+#include "formats/sample.h"
+
+#define MAGIC        0xced7230au
+#define HEADER_BYTES 8
+#define LENGTH_LIMIT ((size_t)1 << 29)
+
+enum cflag { WHOLE = 0, FIRST = 1, MIDDLE = 2, LAST = 3 };
+
+struct header {
+    enum cflag cflag;
+    size_t length;
+    size_t padded;              /* length, rounded up to a multiple of 4 */
+};
+
+static struct header read_header(const uint8_t *data)
+{
+    const uint32_t word = load32(data + 4);
+    const size_t length = word & (LENGTH_LIMIT - 1);
+
+    return (struct header){ (enum cflag)(word >> 29), length, (length + 3) & ~(size_t)3 };
+}
+
+static void write_header(uint8_t *p, enum cflag cflag, size_t length)
+{
+    store32(p, MAGIC);
+    store32(p + 4, (uint32_t)cflag << 29 | (uint32_t)length);
+}
+
+/* Whether the header may come where it does.  Parts but the last are multiples of 4 long, since
+ * that is where the magic was. */
+static int check_header(const uint8_t *data, bool record_open, struct sheaf_error *err)
+{
+    const struct header h = read_header(data);
+
+    if (load32(data) != MAGIC)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%08" PRIx32 " found where the magic %08x of a "
+                       "record is expected", load32(data), MAGIC);
+    if (h.cflag > LAST)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record's part has the flag %u, above 3",
+                       (unsigned)h.cflag);
+    if (record_open != (h.cflag == MIDDLE || h.cflag == LAST))
+        return err_set(err, SHEAF_ERR_CORRUPT, "a part with the flag %u found where %s is "
+                       "expected", (unsigned)h.cflag, record_open ? "2 or 3" : "0 or 1");
+    if (h.length != h.padded && (h.cflag == FIRST || h.cflag == MIDDLE))
+        return err_set(err, SHEAF_ERR_CORRUPT, "a part of %zu bytes, no multiple of 4, is not "
+                       "the record's last", h.length);
+    return SHEAF_OK;
+}
+
+/* ---- Encoding ----------------------------------------------------------------------------- */
+
+#define SCAN_BYTES 64           /* looked at together */
+
+/* Four words, compared at once. */
+typedef uint32_t words __attribute__((vector_size(16)));
+
+/* Whether the magic is among the 16 aligned words at `data`. */
+static bool has_magic(const uint8_t *data)
+{
+    const words magic = { MAGIC, MAGIC, MAGIC, MAGIC };
+    words w[SCAN_BYTES / sizeof(words)], found;
+
+    memcpy(w, data, sizeof(w));
+    found = (words)(w[0] == magic) | (words)(w[1] == magic) | (words)(w[2] == magic) |
+            (words)(w[3] == magic);
+    return (found[0] | found[1] | found[2] | found[3]) != 0;
+}
+
+/* The next place in data, from `from` on, that is a multiple of 4 and has the magic; or size. */
+static size_t find_magic(const uint8_t *data, size_t size, size_t from)
+{
+    const size_t aligned = size & ~(size_t)3;
+    size_t at = from;
+
+    while (aligned - at >= SCAN_BYTES && !has_magic(data + at))
+        at += SCAN_BYTES;
+    for (; at < aligned; at += 4) {
+        if (load32(data + at) == MAGIC)
+            return at;
+    }
+    return size;
+}
+
+static void put_part(struct buf *out, enum cflag cflag, const uint8_t *data, size_t size)
+{
+    write_header(out->data + out->size, cflag, size);
+    out->size += HEADER_BYTES;
+    buf_put(out, data, size);
+}
+
+/* Frames a payload that holds the magic, which was written behind the place of a header at
+ * `start`.  Each split takes out 4 bytes and puts in 8. */
+static int split(struct buf *out, size_t start, size_t first, struct sheaf_error *err)
+{
+    struct buf copy = BUF_INIT(SIZE_MAX / 4);
+    const size_t size = out->size - start - HEADER_BYTES;
+    size_t at = first, from = 0, splits = 0;
+    enum cflag cflag = FIRST;
+    int code = buf_append(&copy, out->data + start + HEADER_BYTES, size, err);
+
+    if (code != SHEAF_OK)
+        goto out;
+    for (; at < size; at = find_magic(copy.data, size, at + 4))
+        splits++;
+    code = buf_reserve(out, 4 * splits + 4, err);
+    if (code != SHEAF_OK)
+        goto out;
+    out->size = start;
+    for (at = first; at < size; at = find_magic(copy.data, size, from)) {
+        put_part(out, cflag, copy.data + from, at - from);
+        cflag = MIDDLE;
+        from = at + 4;
+    }
+    put_part(out, LAST, copy.data + from, size - from);
+out:
+    buf_free(&copy);
+    return code;
+}
+
+/* Turns the payload that was written behind the place of a header at `start` into a frame. */
+static int frame_payload(struct buf *out, size_t start, bool *multipart, struct sheaf_error *err)
+{
+    const size_t size = out->size - start - HEADER_BYTES;
+    size_t at;
+    int code;
+
+    if (size >= LENGTH_LIMIT)
+        return err_set(err, SHEAF_ERR_LIMIT, "the record has %zu bytes, where RecordIO allows "
+                       "less than %zu", size, LENGTH_LIMIT);
+    at = find_magic(out->data + start + HEADER_BYTES, size, 0);
+    *multipart = at != size;
+    if (*multipart) {
+        code = split(out, start, at, err);
+        if (code != SHEAF_OK)
+            return code;
+    } else {
+        write_header(out->data + start, WHOLE, size);
+    }
+    code = buf_reserve(out, 3, err);
+    if (code == SHEAF_OK)
+        buf_put(out, "\0\0\0", -(out->size - start) & 3);
+    return code;
+}
+
+static int recordio_encode(const struct sheaf_sample *sample, const struct encode_context *context,
+                           struct buf *out, struct buf *names, struct encoded *encoded,
+                           struct sheaf_error *err)
+{
+    const size_t start = out->size, names_start = names->size;
+    bool multipart = false;
+    int code = buf_reserve(out, HEADER_BYTES, err);
+
+    (void)context;
+    if (code != SHEAF_OK)
+        return code;
+    out->size += HEADER_BYTES;
+    code = record_payload_encode(sample, out, names, err);
+    if (code == SHEAF_OK)
+        code = frame_payload(out, start, &multipart, err);
+    if (code != SHEAF_OK) {
+        out->size = start;
+        names->size = names_start;
+        return code;
+    }
+    *encoded = (struct encoded){
+        .size = out->size - start,
+        .crc = crc32c(0, out->data + start, out->size - start),
+        .name_line_size = names->size - names_start,
+        .multipart = multipart,
+    };
+    return SHEAF_OK;
+}
+
+static int recordio_finish(struct buf *out, struct sheaf_error *err)
+{
+    (void)out;
+    (void)err;
+    return SHEAF_OK;
+}
+
+/* ---- Reading ------------------------------------------------------------------------------ */
+
+static int recordio_part(struct format_scan *scan, const uint8_t *data, size_t size, bool at_end,
+                         struct part *part, struct sheaf_error *err)
+{
+    struct header h;
+    int code;
+
+    if (size < HEADER_BYTES) {
+        if (at_end)
+            return err_set(err, SHEAF_ERR_TRUNCATED, "the stream ends after %zu bytes of a "
+                           "record's header of %d", size, HEADER_BYTES);
+        *part = (struct part){ .kind = PART_MORE, .need = HEADER_BYTES };
+        return SHEAF_OK;
+    }
+    code = check_header(data, scan->frame_open, err);
+    if (code != SHEAF_OK)
+        return code;
+    h = read_header(data);
+    *part = (struct part){ .kind = scan->frame_open ? PART_NEXT : PART_START,
+                           .size = HEADER_BYTES + h.padded };
+    scan->frame_open = h.cflag == FIRST || h.cflag == MIDDLE;
+    return SHEAF_OK;
+}
+
+static int recordio_end(struct format_scan *scan, struct sheaf_error *err)
+{
+    if (scan->frame_open)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "the stream ends before the last part of a "
+                       "record of several parts");
+    return SHEAF_OK;
+}
+
+/* Records begin at multiples of 4 from each other. */
+static size_t recordio_resync(const uint8_t *data, size_t size)
+{
+    size_t at;
+
+    for (at = 4; at + HEADER_BYTES <= size; at += 4) {
+        if (load32(data + at) == MAGIC && read_header(data + at).cflag <= FIRST)
+            return at;
+    }
+    return MIN(at, size);
+}
+
+/* The part at `at` of a frame, found to be sound, and what comes after it. */
+static int check_part(const uint8_t *frame, size_t size, size_t at, struct header *h,
+                      struct sheaf_error *err)
+{
+    int code;
+
+    if (size - at < HEADER_BYTES)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%zu bytes found where a part's header of %d is "
+                       "expected", size - at, HEADER_BYTES);
+    code = check_header(frame + at, at != 0, err);
+    if (code != SHEAF_OK)
+        return code;
+    *h = read_header(frame + at);
+    if (h->padded > size - at - HEADER_BYTES)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the part says that it has %zu bytes, where there "
+                       "are %zu", h->padded, size - at - HEADER_BYTES);
+    return SHEAF_OK;
+}
+
+static bool is_open(const struct header *h)
+{
+    return h->cflag == FIRST || h->cflag == MIDDLE;
+}
+
+static int recordio_check(const uint8_t *frame, size_t size, uint32_t *crc,
+                          struct sheaf_error *err)
+{
+    struct header h;
+    size_t at = 0, i;
+
+    do {
+        int code = check_part(frame, size, at, &h, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        at += HEADER_BYTES;
+        for (i = h.length; i < h.padded; i++) {
+            if (frame[at + i] != 0)
+                return err_set(err, SHEAF_ERR_CORRUPT, "the padding behind the record has the "
+                               "byte %02x where 00 is expected", frame[at + i]);
+        }
+        at += h.padded;
+    } while (is_open(&h));
+    if (at != size)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record ends %zu bytes before its place does",
+                       size - at);
+    *crc = crc32c(0, frame, size);
+    return SHEAF_OK;
+}
+
+/* Joins the parts of a frame, with the magic between them. */
+static int join(const uint8_t *frame, size_t size, struct buf *joined, struct sheaf_error *err)
+{
+    const uint32_t magic = MAGIC;
+    struct header h;
+    size_t at = 0;
+    int code = buf_reserve(joined, size, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    do {
+        code = check_part(frame, size, at, &h, err);
+        if (code != SHEAF_OK)
+            return code;
+        buf_put(joined, frame + at + HEADER_BYTES, h.length);
+        if (is_open(&h))
+            buf_put(joined, &magic, sizeof(magic));
+        at += HEADER_BYTES + h.padded;
+    } while (is_open(&h));
+    return SHEAF_OK;
+}
+
+static int recordio_decode(const struct record *record, const struct decode_context *context,
+                           struct decode_scratch *scratch, struct sheaf_sample *sample,
+                           struct sheaf_error *err)
+{
+    struct header h;
+    int code = check_part(record->data, record->size, 0, &h, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    sample_begin(scratch);
+    if (!is_open(&h))
+        return record_payload_decode(record->data + HEADER_BYTES, h.length, record, context,
+                                     scratch, sample, err);
+    code = join(record->data, record->size, &scratch->joined, err);
+    if (code != SHEAF_OK)
+        return code;
+    return record_payload_decode(scratch->joined.data, scratch->joined.size, record, context,
+                                 scratch, sample, err);
+}
+
+/* The magic and the three bits of the flag. */
+static unsigned recordio_bid(const uint8_t *data, size_t size)
+{
+    return size >= HEADER_BYTES && check_header(data, false, NULL) == SHEAF_OK ? 35 : 0;
+}
+
+const struct format_ops recordio_ops = {
+    .id = SHEAF_RECORDIO,
+    .name = "recordio",
+    .suffix = ".rec",
+    .has_names = true,
+    .encode = recordio_encode,
+    .finish = recordio_finish,
+    .part = recordio_part,
+    .end = recordio_end,
+    .resync = recordio_resync,
+    .check = recordio_check,
+    .decode = recordio_decode,
+    .bid = recordio_bid,
+};

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rules and shapes of samples that are the same in every container; see sample.h.  Nothing here
+ * allocates per sample once the scratch has grown to its usual size. */
+#include "formats/sample.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#define SCRATCH_LIMIT (SIZE_MAX / 4)
+
+/* ---- Encoding ----------------------------------------------------------------------------- */
+
+/* Whether the path that key and suffix make can be packed, and gives them back. */
+static int check_path(const char *key, const char *suffix, struct sheaf_error *err)
+{
+    const size_t key_size = strnlen(key, KEY_LIMIT + 1);
+    const size_t suffix_size = strnlen(suffix, KEY_LIMIT + 1);
+    char path[KEY_LIMIT + 1];
+    const char *problem, *split_suffix;
+    size_t split;
+
+    if (key_size + 1 + suffix_size > KEY_LIMIT)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "key and suffix have %zu bytes, more than %d: "
+                       "%.60s...", key_size + 1 + suffix_size, KEY_LIMIT, key);
+    memcpy(path, key, key_size);
+    path[key_size] = '.';
+    memcpy(path + key_size + 1, suffix, suffix_size + 1);
+    problem = name_problem(path);
+    if (problem != NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: %s", path, problem);
+    if (!name_split(path, &split, &split_suffix) || split != key_size)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: the key has a dot in its base name, so "
+                       "it would be read back as %.*s", path, (int)MIN(split, 400), path);
+    return SHEAF_OK;
+}
+
+/* Whether a field's name is its suffix in lower case. */
+static bool is_lower_of(const char *name, const char *suffix)
+{
+    for (; *suffix != '\0'; name++, suffix++) {
+        const char lower = *suffix >= 'A' && *suffix <= 'Z' ? *suffix + ('a' - 'A') : *suffix;
+
+        if (*name != lower)
+            return false;
+    }
+    return *name == '\0';
+}
+
+/* Puts a field in its place among `count` sorted ones.  No two may have one name. */
+static int insert_field(const struct sheaf_sample *sample, const struct sheaf_field *field,
+                        const struct sheaf_field **sorted, size_t count, struct sheaf_error *err)
+{
+    size_t i;
+
+    if (!is_lower_of(field->name, field_suffix(field)))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: the field's name \"%.100s\" is not its "
+                       "suffix \"%.100s\" in lower case", sample->key, field->name,
+                       field_suffix(field));
+    for (i = 0; i < count; i++) {
+        if (strcmp(sorted[i]->name, field->name) == 0)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: two fields are named \"%.100s\"",
+                           sample->key, field->name);
+    }
+    for (i = count; i > 0 && strcmp(field_suffix(sorted[i - 1]), field_suffix(field)) > 0; i--)
+        sorted[i] = sorted[i - 1];
+    sorted[i] = field;
+    return SHEAF_OK;
+}
+
+static int check_labels(const struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    size_t i;
+
+    if (sample->label_count > LABEL_LIMIT)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: %zu labels, more than %d", sample->key,
+                       sample->label_count, LABEL_LIMIT);
+    for (i = 0; i < sample->label_count; i++) {
+        if (!label_is_exact(sample->labels[i]))
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: the label %.17g is neither an integer "
+                           "up to 2^53 nor a 32-bit float", sample->key, sample->labels[i]);
+    }
+    return SHEAF_OK;
+}
+
+int sample_check(const struct sheaf_sample *sample, const struct sheaf_field *sorted[FIELD_LIMIT],
+                 struct sheaf_error *err)
+{
+    size_t i;
+    int code;
+
+    if (sample->field_count > FIELD_LIMIT)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: %zu fields, more than %d", sample->key,
+                       sample->field_count, FIELD_LIMIT);
+    if (sample->field_count == 0) {
+        code = check_path(sample->key, "none", err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    for (i = 0; i < sample->field_count; i++) {
+        code = check_path(sample->key, field_suffix(&sample->fields[i]), err);
+        if (code == SHEAF_OK)
+            code = insert_field(sample, &sample->fields[i], sorted, i, err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return check_labels(sample, err);
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t size = strlen(name), end_size = strlen(end);
+
+    return size >= end_size && strcmp(name + size - end_size, end) == 0;
+}
+
+size_t sample_image(const struct sheaf_field *const *sorted, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        if (strcmp(sorted[i]->name, "jpg") == 0 || strcmp(sorted[i]->name, "jpeg") == 0)
+            return i;
+    }
+    for (i = 0; i < count; i++) {
+        if (ends_in(sorted[i]->name, ".jpg") || ends_in(sorted[i]->name, ".jpeg"))
+            return i;
+    }
+    return count;
+}
+
+static const char *class_of(const double *labels, size_t count, const char *const *classes,
+                            size_t class_count, int label_base)
+{
+    double number;
+
+    if (classes == NULL || count != 1 || !label_is_integer(labels[0]))
+        return NULL;
+    number = labels[0] - label_base;
+    return number >= 0 && number < (double)class_count ? classes[(size_t)number] : NULL;
+}
+
+const char *sample_class(const struct sheaf_sample *sample, const char *const *classes,
+                         size_t class_count, int label_base)
+{
+    if (sample->class_name != NULL)
+        return sample->class_name;
+    return class_of(sample->labels, sample->label_count, classes, class_count, label_base);
+}
+
+/* ---- Decoding ----------------------------------------------------------------------------- */
+
+void sample_begin(struct decode_scratch *scratch)
+{
+    scratch->text.size = scratch->joined.size = scratch->slices.size = 0;
+    scratch->fields.size = scratch->labels.size = 0;
+    scratch->text.limit = scratch->joined.limit = scratch->slices.limit = SCRATCH_LIMIT;
+    scratch->fields.limit = scratch->labels.limit = SCRATCH_LIMIT;
+}
+
+void decode_scratch_free(struct decode_scratch *scratch)
+{
+    buf_free(&scratch->text);
+    buf_free(&scratch->joined);
+    buf_free(&scratch->slices);
+    buf_free(&scratch->fields);
+    buf_free(&scratch->labels);
+}
+
+int sample_add(struct decode_scratch *scratch, const struct slice *slice,
+               struct sheaf_error *err)
+{
+    if (sample_slice_count(scratch) == FIELD_LIMIT)
+        return err_set(err, SHEAF_ERR_LIMIT, "the sample has more than %d fields", FIELD_LIMIT);
+    return buf_append(&scratch->slices, slice, sizeof(*slice), err);
+}
+
+int sample_add_label(struct decode_scratch *scratch, double label, struct sheaf_error *err)
+{
+    if (scratch->labels.size == LABEL_LIMIT * sizeof(label))
+        return err_set(err, SHEAF_ERR_LIMIT, "the sample has more than %d labels", LABEL_LIMIT);
+    return buf_append(&scratch->labels, &label, sizeof(label), err);
+}
+
+/* Copies text behind what is there, with a NUL.  The room has been reserved. */
+static char *put_text(struct buf *out, const char *data, size_t size)
+{
+    char *copy = (char *)out->data + out->size;
+
+    buf_put(out, data, size);
+    buf_put(out, "", 1);
+    return copy;
+}
+
+/* Names and suffixes of a field, in the scratch's text. */
+static void name_field(struct buf *text, const struct slice *slice, struct sheaf_field *field)
+{
+    char *suffix = put_text(text, slice->suffix, slice->suffix_size), *name, *slash;
+
+    for (slash = strchr(suffix, '/'); slash != NULL; slash = strchr(slash, '/'))
+        *slash = '.';
+    name = put_text(text, suffix, slice->suffix_size);
+    if (!name_lower(name)) {
+        text->size -= slice->suffix_size + 1;
+        name = suffix;
+    }
+    field->suffix = suffix;
+    field->name = name;
+    field->data = slice->data;
+    field->size = slice->size;
+}
+
+/* Reserves all the text that sample_finish writes, so that it does not move meanwhile. */
+static int reserve_text(struct decode_scratch *scratch, size_t more, struct sheaf_error *err)
+{
+    const struct slice *slices = sample_slices(scratch);
+    const size_t count = sample_slice_count(scratch);
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        more += 2 * (slices[i].suffix_size + 1);
+    return buf_reserve(&scratch->text, more, err);
+}
+
+/* Names the fields and puts them in order; an insertion sort, since they mostly are. */
+static int order_fields(struct decode_scratch *scratch, struct sheaf_error *err)
+{
+    const struct slice *slices = sample_slices(scratch);
+    const size_t count = sample_slice_count(scratch);
+    struct sheaf_field *fields, field;
+    size_t i, j;
+    int code = buf_reserve(&scratch->fields, count * sizeof(field), err);
+
+    if (code != SHEAF_OK)
+        return code;
+    fields = (struct sheaf_field *)(void *)scratch->fields.data;
+    for (i = 0; i < count; i++) {
+        name_field(&scratch->text, &slices[i], &field);
+        for (j = 0; j < i; j++) {
+            if (strcmp(fields[j].name, field.name) == 0)
+                return err_set(err, SHEAF_ERR_CORRUPT, "the sample has two fields named "
+                               "\"%.200s\"", field.name);
+        }
+        for (j = i; j > 0 && strcmp(fields[j - 1].suffix, field.suffix) > 0; j--)
+            fields[j] = fields[j - 1];
+        fields[j] = field;
+    }
+    scratch->fields.size = count * sizeof(field);
+    return SHEAF_OK;
+}
+
+int sample_finish(struct decode_scratch *scratch, const struct record *record,
+                  const struct decode_context *context, struct text key, struct text class_name,
+                  struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    int code = reserve_text(scratch, key.size + class_name.size + 2, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    sample->key = put_text(&scratch->text, key.data, key.size);
+    sample->labels = (const double *)(const void *)scratch->labels.data;
+    sample->label_count = scratch->labels.size / sizeof(double);
+    if (class_name.data != NULL)
+        sample->class_name = put_text(&scratch->text, class_name.data, class_name.size);
+    else
+        sample->class_name = class_of(sample->labels, sample->label_count, context->classes,
+                                      context->class_count, context->label_base);
+    code = order_fields(scratch, err);
+    if (code != SHEAF_OK)
+        return code;
+    sample->fields = (const struct sheaf_field *)(const void *)scratch->fields.data;
+    sample->field_count = sample_slice_count(scratch);
+    sample->number = record->number;
+    sample->shard = record->shard;
+    sample->record = record->record;
+    return SHEAF_OK;
+}
+
+struct text sample_made_up_key(const struct record *record, const struct decode_context *context,
+                               char key[KEY_LIMIT + 1])
+{
+    const char *name = context->shard_name == NULL ? "" : context->shard_name;
+    const char *slash = strrchr(name, '/');
+    size_t size;
+
+    if (slash != NULL)
+        name = slash + 1;
+    size = strcspn(name, ".");
+    if (size == 0 || size > 255 || !name_is_text(name, size)) {
+        name = "shard";
+        size = strlen(name);
+    }
+    size = (size_t)snprintf(key, KEY_LIMIT + 1, "%.*s/%08" PRIu64, (int)size, name,
+                            record->record);
+    return (struct text){ key, size };
+}
+
+const char *sniff_suffix(const uint8_t *data, size_t size)
+{
+    static const struct {
+        const char *magic, *suffix;
+        uint8_t magic_size, at;
+    } known[] = {
+        { "\xff\xd8\xff", "jpg", 3, 0 },
+        { "\x89PNG\r\n\x1a\n", "png", 8, 0 },
+        { "GIF87a", "gif", 6, 0 },
+        { "GIF89a", "gif", 6, 0 },
+        { "WEBP", "webp", 4, 8 },
+        { "\x93NUMPY", "npy", 6, 0 },
+    };
+    size_t i;
+
+    for (i = 0; i < COUNT_OF(known); i++) {
+        if (size >= (size_t)known[i].at + known[i].magic_size &&
+            memcmp(data + known[i].at, known[i].magic, known[i].magic_size) == 0 &&
+            (known[i].at == 0 || memcmp(data, "RIFF", 4) == 0))
+            return known[i].suffix;
+    }
+    /* Two letters alone would be guessing: a bitmap also says its own size. */
+    if (size >= 14 && memcmp(data, "BM", 2) == 0 && load32(data + 2) == size)
+        return "bmp";
+    return NULL;
+}

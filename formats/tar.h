@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tar members: ustar, pax and GNU headers read; ustar, with pax where it cannot say it, written.
+ * A member is its extension headers (pax 'x', GNU 'L' and 'K', each with data), its own header,
+ * and its data, rounded up to blocks. */
+#ifndef FORMATS_TAR_H
+#define FORMATS_TAR_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "sheaf.h"
+
+#define TAR_BLOCK 512
+#define TAR_END_BLOCKS 2
+/* Of all extension headers before one member. */
+#define TAR_EXTENSION_LIMIT ((size_t)1 << 20)
+
+enum tar_kind {
+    TAR_FILE,           /* regular */
+    TAR_DIRECTORY,
+    TAR_OTHER,          /* links, devices, vendors' types */
+    TAR_GLOBAL,         /* a global pax header, which names no member */
+    TAR_ZERO,           /* a zero block */
+};
+
+/* A member's path is prefix, a slash if there is a prefix, and name; both point into the data
+ * that were parsed. */
+struct tar_member {
+    enum tar_kind kind;
+    size_t header_bytes;        /* from the first extension header to the data */
+    uint64_t bytes;             /* of data */
+    const char *prefix, *name;
+    size_t prefix_size, name_size;
+    bool is_label;              /* made of the labels by tar_write */
+};
+
+static inline uint64_t tar_padded(uint64_t bytes)
+{
+    return (bytes + TAR_BLOCK - 1) & ~(uint64_t)(TAR_BLOCK - 1);
+}
+
+/* Parses the member at `data`, of which `size` bytes are shown.  *need == 0: it is in *member;
+ * else so many bytes must be shown.  SHEAF_ERR_CORRUPT, _UNSUPPORTED, _LIMIT. */
+int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
+              struct sheaf_error *err);
+
+/* Appends a member.  `is_label` marks it as made of the sample's labels. */
+int tar_write(struct buf *out, const char *path, const void *data, size_t size, bool is_label,
+              struct sheaf_error *err);
+
+/* Appends the blocks that end an archive. */
+int tar_write_end(struct buf *out, struct sheaf_error *err);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ustar header block (POSIX.1-1988), as it lies in the archive. */
+#ifndef FORMATS_TAR_HEADER_H
+#define FORMATS_TAR_HEADER_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+/* Who owns the members that are made of a sample's labels, in archives of ours. */
+#define TAR_LABEL_GROUP "label"
+
+struct tar_header {
+    char name[100];
+    char mode[8], uid[8], gid[8];
+    char size[12], mtime[12];
+    char checksum[8];
+    char type;
+    char link_name[100];
+    char magic[6], version[2];
+    char user[32], group[32];
+    char major[8], minor[8];
+    char prefix[155];
+    char unused[12];
+};
+
+static_assert(sizeof(struct tar_header) == 512, "a tar header is one block");
+
+/* The sum of all bytes, those of the checksum counted as blanks.  Eight bytes at a time, in four
+ * lanes of 16 bits: 64 words of two bytes to a lane make 128 x 255 at most, which fits. */
+static inline unsigned tar_checksum(const struct tar_header *h)
+{
+    const uint64_t low = 0x00ff00ff00ff00ff;
+    const uint8_t *bytes = (const uint8_t *)h;
+    uint64_t lanes = 0;
+    unsigned sum;
+    size_t i;
+
+    for (i = 0; i < sizeof(*h); i += 8) {
+        const uint64_t word = load64(bytes + i);
+
+        lanes += (word & low) + (word >> 8 & low);
+    }
+    sum = (unsigned)((lanes & 0xffff) + (lanes >> 16 & 0xffff) + (lanes >> 32 & 0xffff) +
+                     (lanes >> 48));
+    for (i = 0; i < sizeof(h->checksum); i++)
+        sum += ' ' - (unsigned)(uint8_t)h->checksum[i];
+    return sum;
+}
+
+#endif

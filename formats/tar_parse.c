@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading tar headers.  Extension headers belong to the member behind them, so they are parsed
+ * together with it, as one header of many blocks; nothing is remembered from member to member.
+ * Global pax headers may hold anything but what would change how later members are read. */
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/format.h"
+#include "formats/tar.h"
+#include "formats/tar_header.h"
+
+/* What extension headers say of the member behind them. */
+struct extensions {
+    const char *path;
+    size_t path_size;
+    bool has_size;
+    uint64_t size;
+};
+
+static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf_error *err)
+{
+    char field[sizeof(h->checksum) + 1];
+    size_t i;
+
+    for (i = 0; i < sizeof(h->checksum); i++)
+        field[i] = h->checksum[i] >= ' ' && h->checksum[i] < 0x7f ? h->checksum[i] : '?';
+    field[i] = '\0';
+    return err_set(err, SHEAF_ERR_CORRUPT, "a tar header's bytes sum up to %06o, but its checksum "
+                   "is \"%s\"", sum, field);
+}
+
+/* An octal number between blanks, ended by a blank, a NUL or the field; or GNU's base-256. */
+static bool parse_number(const char *field, size_t size, uint64_t *value)
+{
+    size_t i = 0;
+
+    *value = 0;
+    if ((uint8_t)field[0] == 0x80) {
+        for (i = 1; i < size; i++) {
+            if (*value >> 56 != 0)
+                return false;
+            *value = *value << 8 | (uint8_t)field[i];
+        }
+        return true;
+    }
+    while (i < size && field[i] == ' ')
+        i++;
+    for (; i < size && field[i] >= '0' && field[i] <= '7'; i++) {
+        if (*value >> 61 != 0)
+            return false;
+        *value = *value << 3 | (uint64_t)(field[i] - '0');
+    }
+    return i == size || field[i] == ' ' || field[i] == '\0';
+}
+
+/* Old writers summed signed characters; all agree where every byte is ASCII. */
+static int check_sum(const struct tar_header *h, struct sheaf_error *err)
+{
+    const uint8_t *bytes = (const uint8_t *)h;
+    unsigned sum = tar_checksum(h), high = 0;
+    uint64_t said;
+    size_t i;
+
+    if (!parse_number(h->checksum, sizeof(h->checksum), &said))
+        return checksum_error(h, sum, err);
+    if (said == sum)
+        return SHEAF_OK;
+    for (i = 0; i < TAR_BLOCK; i++)
+        high += bytes[i] >> 7;
+    for (i = 0; i < sizeof(h->checksum); i++)
+        high -= (uint8_t)h->checksum[i] >> 7;
+    return said + 256 * (uint64_t)high == sum ? SHEAF_OK : checksum_error(h, sum, err);
+}
+
+static int read_size(const struct tar_header *h, uint64_t *bytes, struct sheaf_error *err)
+{
+    if (!parse_number(h->size, sizeof(h->size), bytes))
+        return err_set(err, SHEAF_ERR_CORRUPT, "the size in a tar header is no number");
+    if (*bytes > FRAME_LIMIT)
+        return err_set(err, SHEAF_ERR_LIMIT, "a tar member has %" PRIu64 " bytes, more than the %"
+                       PRIu64 " that are allowed", *bytes, FRAME_LIMIT);
+    return SHEAF_OK;
+}
+
+/* ---- pax ---------------------------------------------------------------------------------- */
+
+struct pax_record {
+    const char *key, *value;
+    size_t key_size, value_size;
+};
+
+/* The record "<size> <key>=<value>\n" at *at, where size counts all of it. */
+static bool next_record(const char *data, size_t size, size_t *at, struct pax_record *r)
+{
+    const char *line = data + *at, *equals;
+    size_t left = size - *at, length = 0, digits = 0;
+
+    for (; digits < left && line[digits] >= '0' && line[digits] <= '9'; digits++) {
+        if (length > left)
+            return false;
+        length = length * 10 + (size_t)(line[digits] - '0');
+    }
+    if (digits == 0 || digits == left || line[digits] != ' ' || length > left ||
+        length < digits + 3 || line[length - 1] != '\n')
+        return false;
+    r->key = line + digits + 1;
+    equals = memchr(r->key, '=', length - digits - 2);
+    if (equals == NULL || equals == r->key)
+        return false;
+    r->key_size = (size_t)(equals - r->key);
+    r->value = equals + 1;
+    r->value_size = length - digits - r->key_size - 3;
+    *at += length;
+    return true;
+}
+
+static bool is_key(const struct pax_record *r, const char *key)
+{
+    return r->key_size == strlen(key) && memcmp(r->key, key, r->key_size) == 0;
+}
+
+static bool is_sparse(const struct pax_record *r)
+{
+    static const char prefix[] = "GNU.sparse.";
+
+    return r->key_size >= sizeof(prefix) - 1 && memcmp(r->key, prefix, sizeof(prefix) - 1) == 0;
+}
+
+static int pax_size(const struct pax_record *r, struct extensions *ext, struct sheaf_error *err)
+{
+    size_t i;
+
+    ext->size = 0;
+    ext->has_size = r->value_size != 0;
+    for (i = 0; i < r->value_size; i++) {
+        if (r->value[i] < '0' || r->value[i] > '9')
+            return err_set(err, SHEAF_ERR_CORRUPT, "the size in a pax header is no number");
+        ext->size = ext->size * 10 + (uint64_t)(r->value[i] - '0');
+        if (ext->size > FRAME_LIMIT)
+            return err_set(err, SHEAF_ERR_LIMIT, "a tar member has more than the %" PRIu64
+                           " bytes that are allowed", FRAME_LIMIT);
+    }
+    return SHEAF_OK;
+}
+
+/* What matters to us in a pax header: path, size, and the ways to say that the data are not what
+ * they seem. */
+static int pax_record_apply(const struct pax_record *r, bool global, struct extensions *ext,
+                            struct sheaf_error *err)
+{
+    const bool is_path = is_key(r, "path"), is_size = is_key(r, "size");
+
+    if (is_sparse(r))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "a sparse file in the tar");
+    if (global && (is_path || is_size))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "a global pax header in the tar gives one %s "
+                       "to all members", is_path ? "path" : "size");
+    if (is_path) {
+        ext->path = r->value_size == 0 ? NULL : r->value;
+        ext->path_size = r->value_size;
+    }
+    return is_size ? pax_size(r, ext, err) : SHEAF_OK;
+}
+
+static int pax_parse(const char *data, size_t size, bool global, struct extensions *ext,
+                     struct sheaf_error *err)
+{
+    struct pax_record r;
+    size_t at = 0;
+
+    while (at < size) {
+        int code;
+
+        if (!next_record(data, size, &at, &r))
+            return err_set(err, SHEAF_ERR_CORRUPT, "a pax header's record at byte %zu of %zu is "
+                           "not of the form \"size key=value\\n\"", at, size);
+        code = pax_record_apply(&r, global, ext, err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return SHEAF_OK;
+}
+
+/* ---- Members ------------------------------------------------------------------------------ */
+
+static bool is_extension(char type)
+{
+    return type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
+}
+
+/* Takes in one extension header's data. */
+static int extend(char type, const char *data, size_t size, struct extensions *ext,
+                  struct sheaf_error *err)
+{
+    if (type == 'K')                            /* the target of a link */
+        return SHEAF_OK;
+    if (type != 'L')
+        return pax_parse(data, size, type == 'g', ext, err);
+    if (ext->path == NULL) {                    /* pax, where there are both, wins */
+        ext->path = data;
+        ext->path_size = strnlen(data, size);
+    }
+    return SHEAF_OK;
+}
+
+static enum tar_kind kind_of(const struct tar_header *h, const struct tar_member *m)
+{
+    switch (h->type) {
+    case '0': case '\0': case '7':
+        /* Before ustar, a directory was a file whose name ends in a slash. */
+        return m->name_size != 0 && m->name[m->name_size - 1] == '/' ? TAR_DIRECTORY : TAR_FILE;
+    case '5': return TAR_DIRECTORY;
+    default:  return TAR_OTHER;
+    }
+}
+
+/* Links, directories and devices have no data, whatever their size says (a hard link's may be
+ * that of the file). */
+static bool has_data(char type)
+{
+    return type < '1' || type > '6';
+}
+
+static void set_path(const struct tar_header *h, const struct extensions *ext,
+                     struct tar_member *m)
+{
+    m->prefix_size = 0;
+    m->prefix = h->prefix;
+    if (ext->path != NULL) {
+        m->name = ext->path;
+        m->name_size = ext->path_size;
+        return;
+    }
+    m->name = h->name;
+    m->name_size = strnlen(h->name, sizeof(h->name));
+    if (memcmp(h->magic, "ustar", 6) == 0)      /* GNU's "ustar  " has times there */
+        m->prefix_size = strnlen(h->prefix, sizeof(h->prefix));
+}
+
+/* The member's own header, behind `at` bytes of extension headers. */
+static int parse_member(const struct tar_header *h, size_t at, const struct extensions *ext,
+                        struct tar_member *m, struct sheaf_error *err)
+{
+    int code = read_size(h, &m->bytes, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (h->type == 'S' || h->type == 'M')
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "a %s in the tar (type %c)", h->type == 'S'
+                       ? "sparse file" : "file continued from another volume", h->type);
+    set_path(h, ext, m);
+    m->kind = kind_of(h, m);
+    if (ext->has_size)
+        m->bytes = ext->size;
+    if (!has_data(h->type))
+        m->bytes = 0;
+    m->header_bytes = at + TAR_BLOCK;
+    m->is_label = m->kind == TAR_FILE && memcmp(h->group, TAR_LABEL_GROUP,
+                                                sizeof(TAR_LABEL_GROUP)) == 0;
+    return SHEAF_OK;
+}
+
+static bool is_zero_block(const uint8_t *block)
+{
+    return block[0] == 0 && memcmp(block, block + 1, TAR_BLOCK - 1) == 0;
+}
+
+/* The extension header at `at`: *next is where its data end, or *need is set. */
+static int parse_extension(const uint8_t *data, size_t size, size_t at, struct extensions *ext,
+                           size_t *next, size_t *need, struct sheaf_error *err)
+{
+    const struct tar_header *h = (const struct tar_header *)(data + at);
+    const char type = h->type;
+    uint64_t bytes;
+    int code = read_size(h, &bytes, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (bytes > TAR_EXTENSION_LIMIT || at + tar_padded(bytes) > TAR_EXTENSION_LIMIT)
+        return err_set(err, SHEAF_ERR_LIMIT, "the extension headers of a tar member have %" PRIu64
+                       " bytes, more than the %zu that are allowed", at + tar_padded(bytes),
+                       TAR_EXTENSION_LIMIT);
+    *next = at + TAR_BLOCK + tar_padded(bytes);
+    if (*next > size) {
+        *need = *next;
+        return SHEAF_OK;
+    }
+    return extend(type, (const char *)data + at + TAR_BLOCK, bytes, ext, err);
+}
+
+int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
+              struct sheaf_error *err)
+{
+    struct extensions ext = { 0 };
+    size_t at = 0, next = 0;
+
+    *need = 0;
+    for (;;) {
+        const struct tar_header *h;
+        int code;
+
+        if (size - at < TAR_BLOCK) {
+            *need = at + TAR_BLOCK;
+            return SHEAF_OK;
+        }
+        h = (const struct tar_header *)(data + at);
+        if (is_zero_block(data + at)) {
+            *member = (struct tar_member){ .kind = TAR_ZERO, .header_bytes = TAR_BLOCK };
+            return at == 0 ? SHEAF_OK
+                           : err_set(err, SHEAF_ERR_CORRUPT, "a zero block found where the tar "
+                                     "member is expected that its extension header tells of");
+        }
+        code = check_sum(h, err);
+        if (code == SHEAF_OK && !is_extension(h->type))
+            return parse_member(h, at, &ext, member, err);
+        if (code == SHEAF_OK)
+            code = parse_extension(data, size, at, &ext, &next, need, err);
+        if (code != SHEAF_OK || *need != 0)
+            return code;
+        if (h->type == 'g' && at == 0) {
+            *member = (struct tar_member){ .kind = TAR_GLOBAL, .header_bytes = next };
+            return SHEAF_OK;
+        }
+        at = next;
+    }
+}

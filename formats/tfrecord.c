@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * TFRecord: u64 length | u32 masked CRC-32C of the length | data | u32 masked CRC-32C of data.
+ * There is no sync marker, but the length has a CRC of its own: so it is believed only after
+ * that was verified, and the next plausible record can be found after damage.  What the data
+ * mean (tf.train.Example) is example.h's. */
+#include <inttypes.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "formats/example.h"
+#include "formats/format.h"
+
+#define HEADER_BYTES 12
+#define FOOTER_BYTES 4
+
+static int tfrecord_encode(const struct sheaf_sample *sample, const struct encode_context *context,
+                           struct buf *out, struct buf *names, struct encoded *encoded,
+                           struct sheaf_error *err)
+{
+    const size_t before = out->size;
+    uint8_t *frame;
+    uint64_t size;
+    uint32_t crc;
+    int code = buf_reserve(out, HEADER_BYTES, err);
+
+    (void)names;
+    if (code != SHEAF_OK)
+        return code;
+    out->size += HEADER_BYTES;
+    code = example_encode(sample, context, FOOTER_BYTES, out, err);
+    if (code != SHEAF_OK) {
+        out->size = before;
+        return code;
+    }
+    frame = out->data + before;
+    size = out->size - before - HEADER_BYTES;
+    crc = crc32c(0, frame + HEADER_BYTES, size);
+    store64(frame, size);
+    store32(frame + 8, crc32c_mask(crc32c(0, frame, 8)));
+    store32(out->data + out->size, crc32c_mask(crc));
+    out->size += FOOTER_BYTES;
+    *encoded = (struct encoded){ .size = out->size - before, .crc = crc };
+    return SHEAF_OK;
+}
+
+static int tfrecord_finish(struct buf *out, struct sheaf_error *err)
+{
+    (void)out;
+    (void)err;
+    return SHEAF_OK;
+}
+
+static int length_error(const uint8_t *header, uint32_t expected, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CORRUPT, "the record's length %" PRIu64 " has the CRC %08" PRIx32
+                   " beside it, but it is %08" PRIx32, load64(header), load32(header + 8),
+                   expected);
+}
+
+static int tfrecord_part(struct format_scan *scan, const uint8_t *data, size_t size, bool at_end,
+                         struct part *part, struct sheaf_error *err)
+{
+    uint32_t crc;
+    uint64_t length;
+
+    (void)scan;
+    if (size < HEADER_BYTES) {
+        if (at_end)
+            return err_set(err, SHEAF_ERR_TRUNCATED, "the stream ends after %zu bytes of a "
+                           "record's header of %d", size, HEADER_BYTES);
+        *part = (struct part){ .kind = PART_MORE, .need = HEADER_BYTES };
+        return SHEAF_OK;
+    }
+    crc = crc32c_mask(crc32c(0, data, 8));
+    if (crc != load32(data + 8))
+        return length_error(data, crc, err);
+    length = load64(data);
+    if (length > FRAME_LIMIT - HEADER_BYTES - FOOTER_BYTES)
+        return err_set(err, SHEAF_ERR_LIMIT, "the record has %" PRIu64 " bytes, more than the %"
+                       PRIu64 " that are allowed", length, FRAME_LIMIT);
+    *part = (struct part){ .kind = PART_START, .size = HEADER_BYTES + length + FOOTER_BYTES };
+    return SHEAF_OK;
+}
+
+static int tfrecord_end(struct format_scan *scan, struct sheaf_error *err)
+{
+    (void)scan;
+    (void)err;
+    return SHEAF_OK;
+}
+
+static bool is_header(const uint8_t *data)
+{
+    return load64(data) <= FRAME_LIMIT && crc32c_mask(crc32c(0, data, 8)) == load32(data + 8);
+}
+
+static size_t tfrecord_resync(const uint8_t *data, size_t size)
+{
+    size_t at;
+
+    for (at = 1; at + HEADER_BYTES <= size; at++) {
+        if (is_header(data + at))
+            return at;
+    }
+    return MIN(at, size);
+}
+
+static int tfrecord_check(const uint8_t *frame, size_t size, uint32_t *crc,
+                          struct sheaf_error *err)
+{
+    uint32_t length_crc, found, expected;
+
+    if (size < HEADER_BYTES + FOOTER_BYTES)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record has %zu bytes where %d are the least",
+                       size, HEADER_BYTES + FOOTER_BYTES);
+    length_crc = crc32c_mask(crc32c(0, frame, 8));
+    if (length_crc != load32(frame + 8))
+        return length_error(frame, length_crc, err);
+    if (load64(frame) != size - HEADER_BYTES - FOOTER_BYTES)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record says that it has %" PRIu64 " bytes, "
+                       "where there are %zu", load64(frame), size - HEADER_BYTES - FOOTER_BYTES);
+    *crc = crc32c(0, frame + HEADER_BYTES, size - HEADER_BYTES - FOOTER_BYTES);
+    found = load32(frame + size - FOOTER_BYTES);
+    expected = crc32c_mask(*crc);
+    if (found != expected)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record's %zu bytes have the masked CRC %08"
+                       PRIx32 ", but %08" PRIx32 " stands behind them",
+                       size - HEADER_BYTES - FOOTER_BYTES, expected, found);
+    return SHEAF_OK;
+}
+
+static int tfrecord_decode(const struct record *record, const struct decode_context *context,
+                           struct decode_scratch *scratch, struct sheaf_sample *sample,
+                           struct sheaf_error *err)
+{
+    if (record->size < HEADER_BYTES + FOOTER_BYTES ||
+        load64(record->data) != record->size - HEADER_BYTES - FOOTER_BYTES)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%zu bytes that are no TFRecord frame",
+                       record->size);
+    return example_decode(record->data + HEADER_BYTES, record->size - HEADER_BYTES - FOOTER_BYTES,
+                          record, context, scratch, sample, err);
+}
+
+/* The length and its CRC, and those of the data if the whole record is shown. */
+static unsigned tfrecord_bid(const uint8_t *data, size_t size)
+{
+    uint32_t crc;
+
+    if (size < HEADER_BYTES || !is_header(data))
+        return 0;
+    if (load64(data) > size - HEADER_BYTES ||
+        size - HEADER_BYTES - load64(data) < FOOTER_BYTES)
+        return 32;
+    return tfrecord_check(data, HEADER_BYTES + load64(data) + FOOTER_BYTES, &crc, NULL) == SHEAF_OK
+         ? 64 : 32;
+}
+
+const struct format_ops tfrecord_ops = {
+    .id = SHEAF_TFRECORD,
+    .name = "tfrecord",
+    .suffix = ".tfrecord",
+    .encode = tfrecord_encode,
+    .finish = tfrecord_finish,
+    .part = tfrecord_part,
+    .end = tfrecord_end,
+    .resync = tfrecord_resync,
+    .check = tfrecord_check,
+    .decode = tfrecord_decode,
+    .bid = tfrecord_bid,
+};

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * WebDataset: a tar whose adjacent members with one key are one sample.
+ *
+ * What belongs to no sample (directories, links, names without key or suffix, global headers) is
+ * counted to the frame that is open, so that frames have no holes and the index covers every
+ * byte of them; before the first frame, and with the zero blocks that end an archive, it is
+ * skipped.  A frame ends where another key or a zero block begins. */
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "formats/format.h"
+#include "formats/sample.h"
+#include "formats/tar.h"
+
+/* ---- Names of members --------------------------------------------------------------------- */
+
+/* A member's path, without the "./" that some writers put before it, and split. */
+struct member_path {
+    char text[KEY_LIMIT + 1];
+    size_t size;
+    size_t key_size;
+    const char *suffix;
+};
+
+/* False if the member is no sample's: webdataset too would pass over it. */
+static bool split_member(const struct tar_member *m, struct member_path *path)
+{
+    const size_t between = m->prefix_size != 0;
+    char *text = path->text;
+
+    path->size = m->prefix_size + between + m->name_size;
+    if (path->size > KEY_LIMIT)
+        return false;
+    memcpy(text, m->prefix, m->prefix_size);
+    if (between)
+        text[m->prefix_size] = '/';
+    memcpy(text + m->prefix_size + between, m->name, m->name_size);
+    while (path->size >= 2 && memcmp(text, "./", 2) == 0) {
+        path->size -= 2;
+        memmove(text, text + 2, path->size);
+    }
+    text[path->size] = '\0';
+    return name_is_text(text, path->size) && !name_is_passed_over(text) &&
+           name_split(text, &path->key_size, &path->suffix);
+}
+
+/* ---- Encoding ----------------------------------------------------------------------------- */
+
+/* Appends the labels that a text says; none if it says anything else. */
+static int parse_labels(struct buf *labels, const void *text, size_t size,
+                        struct sheaf_error *err)
+{
+    const size_t most = MIN(size / 2 + 1, (size_t)LABEL_LIMIT);     /* digit, separator, ... */
+    int code = buf_reserve(labels, most * sizeof(double), err);
+    long count;
+
+    if (code != SHEAF_OK)
+        return code;
+    count = label_parse(text, size, (double *)(void *)(labels->data + labels->size), most);
+    labels->size += count < 0 ? 0 : (size_t)count * sizeof(double);
+    return SHEAF_OK;
+}
+
+/* Labels have no place in a tar but the `cls` member: one that is there must say the same. */
+static int check_cls(const struct sheaf_sample *sample, const struct sheaf_field *cls,
+                     struct sheaf_error *err)
+{
+    struct buf said = BUF_INIT(LABEL_LIMIT * sizeof(double));
+    int code = parse_labels(&said, cls->data, cls->size, err);
+
+    if (code == SHEAF_OK &&
+        (said.size != sample->label_count * sizeof(double) ||
+         (said.size != 0 && memcmp(said.data, sample->labels, said.size) != 0)))
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: the labels are not those that the field "
+                       "cls says, the only place for them in a tar", sample->key);
+    buf_free(&said);
+    return code;
+}
+
+static const struct sheaf_field *find_cls(const struct sheaf_field *const *fields, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        if (strcmp(fields[i]->name, "cls") == 0)
+            return fields[i];
+    }
+    return NULL;
+}
+
+static int write_member(struct buf *out, const char *key, const char *suffix, const void *data,
+                        size_t size, bool is_label, struct sheaf_error *err)
+{
+    const size_t key_size = strlen(key);
+    char path[KEY_LIMIT + 1];
+
+    memcpy(path, key, key_size);
+    path[key_size] = '.';
+    memcpy(path + key_size + 1, suffix, strlen(suffix) + 1);
+    return tar_write(out, path, data, size, is_label, err);
+}
+
+/* The member that says what the labels are, in its place among the others. */
+static int write_labels(struct buf *out, const struct sheaf_sample *sample,
+                        struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT((size_t)LABEL_LIMIT * 32);
+    int code = label_print(&text, sample->labels, sample->label_count, err);
+
+    if (code == SHEAF_OK)
+        code = write_member(out, sample->key, "cls", text.data, text.size, true, err);
+    buf_free(&text);
+    return code;
+}
+
+static int write_members(struct buf *out, const struct sheaf_sample *sample,
+                         const struct sheaf_field *const *fields, struct sheaf_error *err)
+{
+    bool labels_due = sample->label_count != 0 && find_cls(fields, sample->field_count) == NULL;
+    size_t i;
+    int code = SHEAF_OK;
+
+    for (i = 0; i < sample->field_count && code == SHEAF_OK; i++) {
+        const char *suffix = field_suffix(fields[i]);
+
+        if (labels_due && strcmp(suffix, "cls") > 0) {
+            code = write_labels(out, sample, err);
+            labels_due = false;
+        }
+        if (code == SHEAF_OK)
+            code = write_member(out, sample->key, suffix, fields[i]->data, fields[i]->size, false,
+                                err);
+    }
+    if (labels_due && code == SHEAF_OK)
+        code = write_labels(out, sample, err);
+    return code;
+}
+
+static int webdataset_encode(const struct sheaf_sample *sample,
+                             const struct encode_context *context, struct buf *out,
+                             struct buf *names, struct encoded *encoded, struct sheaf_error *err)
+{
+    const struct sheaf_field *fields[FIELD_LIMIT], *cls;
+    const size_t start = out->size;
+    int code = sample_check(sample, fields, err);
+
+    (void)context;
+    (void)names;
+    if (code != SHEAF_OK)
+        return code;
+    if (sample->field_count == 0 && sample->label_count == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: a tar has no room for a sample without "
+                       "fields and labels", sample->key);
+    cls = find_cls(fields, sample->field_count);
+    if (cls != NULL)
+        code = check_cls(sample, cls, err);
+    if (code == SHEAF_OK)
+        code = write_members(out, sample, fields, err);
+    if (code != SHEAF_OK) {
+        out->size = start;
+        return code;
+    }
+    *encoded = (struct encoded){ .size = out->size - start,
+                                 .crc = crc32c(0, out->data + start, out->size - start) };
+    return SHEAF_OK;
+}
+
+/* ---- Scanning ----------------------------------------------------------------------------- */
+
+/* Zero blocks, as many as are shown: they end the frame that is open. */
+static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t size,
+                       struct part *part)
+{
+    struct tar_member m = { .kind = TAR_ZERO };
+    size_t at = 0, need = 0;
+
+    while (size - at >= TAR_BLOCK && data[at] == 0 &&
+           tar_parse(data + at, TAR_BLOCK, &m, &need, NULL) == SHEAF_OK && m.kind == TAR_ZERO) {
+        at += TAR_BLOCK;
+        scan->zero_blocks += scan->zero_blocks < TAR_END_BLOCKS;
+    }
+    scan->frame_open = false;
+    *part = (struct part){ .kind = PART_SKIP, .size = at };
+}
+
+/* Less than what is needed is shown, and there is no more.  Behind the end of an archive there
+ * may be zeros of any number. */
+static int part_at_end(const struct format_scan *scan, const uint8_t *data, size_t size,
+                       size_t need, struct part *part, struct sheaf_error *err)
+{
+    size_t i;
+
+    for (i = 0; i < size && data[i] == 0; i++)
+        ;
+    if (i < size || scan->zero_blocks < TAR_END_BLOCKS)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "the tar ends after %zu bytes of a header of %zu",
+                       size, need);
+    *part = (struct part){ .kind = PART_SKIP, .size = size };
+    return SHEAF_OK;
+}
+
+/* Notes a member that is no sample's, with a name that can be printed. */
+static int pass_over(struct format_scan *scan, const struct member_path *path,
+                     struct sheaf_error *err)
+{
+    static const char too_long[] = "(a path too long)";
+    const bool is_long = path->size > KEY_LIMIT;
+    const char *name = is_long ? too_long : path->text;
+    const size_t size = is_long ? sizeof(too_long) - 1 : path->size;
+    const bool is_text = name_is_text(name, size);
+    size_t i;
+    int code;
+
+    scan->passed_over++;
+    scan->passed_name.size = 0;
+    code = buf_reserve(&scan->passed_name, size + 1, err);
+    if (code != SHEAF_OK)
+        return code;
+    buf_put(&scan->passed_name, name, size);
+    buf_put(&scan->passed_name, "", 1);
+    for (i = 0; i < size && !is_text; i++) {
+        if (name[i] < ' ' || name[i] >= 0x7f)
+            scan->passed_name.data[i] = '?';
+    }
+    return SHEAF_OK;
+}
+
+/* A member of a sample: of the one that is open, or of a new one. */
+static int take_member(struct format_scan *scan, const struct member_path *path,
+                       struct part *part, struct sheaf_error *err)
+{
+    if (scan->frame_open && scan->key.size == path->key_size &&
+        memcmp(scan->key.data, path->text, path->key_size) == 0) {
+        part->kind = PART_NEXT;
+        return SHEAF_OK;
+    }
+    part->kind = PART_START;
+    scan->frame_open = true;
+    scan->key.size = 0;
+    return buf_append(&scan->key, path->text, path->key_size, err);
+}
+
+static int webdataset_part(struct format_scan *scan, const uint8_t *data, size_t size,
+                           bool at_end, struct part *part, struct sheaf_error *err)
+{
+    struct member_path path;
+    struct tar_member m;
+    size_t need;
+    bool has_key;
+    int code = tar_parse(data, size, &m, &need, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (need != 0 && at_end)
+        return part_at_end(scan, data, size, need, part, err);
+    if (need != 0) {
+        *part = (struct part){ .kind = PART_MORE, .need = need };
+        return SHEAF_OK;
+    }
+    if (m.kind == TAR_ZERO) {
+        skip_zeros(scan, data, size, part);
+        return SHEAF_OK;
+    }
+    scan->zero_blocks = 0;
+    *part = (struct part){ .kind = scan->frame_open ? PART_NEXT : PART_SKIP,
+                           .size = m.header_bytes + tar_padded(m.bytes) };
+    if (m.kind == TAR_DIRECTORY || m.kind == TAR_GLOBAL)
+        return SHEAF_OK;
+    has_key = split_member(&m, &path);
+    return has_key && m.kind == TAR_FILE ? take_member(scan, &path, part, err)
+                                         : pass_over(scan, &path, err);
+}
+
+static int webdataset_end(struct format_scan *scan, struct sheaf_error *err)
+{
+    if (scan->zero_blocks < TAR_END_BLOCKS)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "the tar ends with %u of the %d zero blocks that "
+                       "end an archive: samples may be missing", scan->zero_blocks,
+                       TAR_END_BLOCKS);
+    return SHEAF_OK;
+}
+
+/* The next block that has a valid checksum and says that it is a header. */
+static size_t webdataset_resync(const uint8_t *data, size_t size)
+{
+    struct tar_member m;
+    size_t at, need;
+
+    for (at = TAR_BLOCK; at + TAR_BLOCK <= size; at += TAR_BLOCK) {
+        if (memcmp(data + at + 257, "ustar", 5) == 0 &&
+            tar_parse(data + at, TAR_BLOCK, &m, &need, NULL) == SHEAF_OK)
+            return at;
+    }
+    return MIN(at, size);
+}
+
+/* ---- Frames ------------------------------------------------------------------------------- */
+
+/* The member at `at` of a frame; *next is where the one behind it begins. */
+static int frame_member(const uint8_t *frame, size_t size, size_t at, struct tar_member *m,
+                        size_t *next, struct sheaf_error *err)
+{
+    size_t need;
+    int code = tar_parse(frame + at, size - at, m, &need, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (need != 0 || tar_padded(m->bytes) > size - at - m->header_bytes)
+        return err_set(err, SHEAF_ERR_CORRUPT, "a tar member at byte %zu of the sample passes its "
+                       "end at %zu", at, size);
+    *next = at + m->header_bytes + (size_t)tar_padded(m->bytes);
+    return SHEAF_OK;
+}
+
+static int webdataset_check(const uint8_t *frame, size_t size, uint32_t *crc,
+                            struct sheaf_error *err)
+{
+    struct tar_member m;
+    size_t at;
+
+    for (at = 0; at < size; ) {
+        int code = frame_member(frame, size, at, &m, &at, err);
+
+        if (code != SHEAF_OK)
+            return code;
+    }
+    *crc = crc32c(0, frame, size);
+    return SHEAF_OK;
+}
+
+static bool is_cls(const struct slice *slice)
+{
+    return slice->suffix_size == 3 && strncasecmp(slice->suffix, "cls", 3) == 0;
+}
+
+static int add_member(const struct tar_member *m, const struct member_path *path,
+                      const uint8_t *data, const struct decode_context *context,
+                      struct decode_scratch *scratch, struct sheaf_error *err)
+{
+    /* The suffix is the end of the name, which unlike `path` stays where it is. */
+    const size_t suffix_size = path->size - path->key_size - 1;
+    const struct slice slice = { .suffix = m->name + m->name_size - suffix_size,
+                                 .suffix_size = suffix_size, .data = data,
+                                 .size = (size_t)m->bytes };
+    int code;
+
+    if (!is_cls(&slice))
+        return sample_add(scratch, &slice, err);
+    scratch->labels.size = 0;
+    code = parse_labels(&scratch->labels, slice.data, slice.size, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (!m->is_label || !(context->ours || context->cls_is_label))
+        return sample_add(scratch, &slice, err);
+    return scratch->labels.size != 0 ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_CORRUPT, "the sample's member cls, which was made of labels, "
+                   "does not say any");
+}
+
+static int webdataset_decode(const struct record *record, const struct decode_context *context,
+                             struct decode_scratch *scratch, struct sheaf_sample *sample,
+                             struct sheaf_error *err)
+{
+    const struct text no_class = { NULL, 0 };
+    struct member_path paths[2];        /* of the first member; of another one */
+    const struct member_path *first = &paths[0];
+    struct tar_member m;
+    size_t at, next = 0, seen = 0;
+    int code;
+
+    sample_begin(scratch);
+    for (at = 0; at < record->size; at = next) {
+        struct member_path *path = &paths[seen != 0];
+
+        code = frame_member(record->data, record->size, at, &m, &next, err);
+        if (code != SHEAF_OK)
+            return code;
+        if (m.kind != TAR_FILE || !split_member(&m, path))
+            continue;
+        seen++;
+        if (path->key_size != first->key_size ||
+            memcmp(path->text, first->text, path->key_size) != 0)
+            return err_set(err, SHEAF_ERR_CORRUPT, "%.400s found in the sample of %.400s",
+                           path->text, first->text);
+        code = add_member(&m, path, record->data + at + m.header_bytes, context, scratch, err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    if (seen == 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%zu bytes of tar without a sample's member",
+                       record->size);
+    return sample_finish(scratch, record, context, (struct text){ first->text, first->key_size },
+                         no_class, sample, err);
+}
+
+/* The checksum's digits, and the magic if there is one. */
+static unsigned webdataset_bid(const uint8_t *data, size_t size)
+{
+    struct tar_member m;
+    size_t need;
+
+    if (size < TAR_BLOCK || tar_parse(data, TAR_BLOCK, &m, &need, NULL) != SHEAF_OK)
+        return 0;
+    if (need == 0 && m.kind == TAR_ZERO)
+        return 1;
+    return memcmp(data + 257, "ustar", 5) == 0 ? 18 + 40 : 18;
+}
+
+const struct format_ops webdataset_ops = {
+    .id = SHEAF_WEBDATASET,
+    .name = "webdataset",
+    .suffix = ".tar",
+    .encode = webdataset_encode,
+    .finish = tar_write_end,
+    .part = webdataset_part,
+    .end = webdataset_end,
+    .resync = webdataset_resync,
+    .check = webdataset_check,
+    .decode = webdataset_decode,
+    .bid = webdataset_bid,
+};
