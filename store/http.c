@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The engine's thread and its queues.
+ *
+ *     any thread            the engine's thread
+ *     http_submit ---> submitted ---> queued (in order of due time) ---> active ---> done()
+ *                      (locked)         until due, and a place is free     in libcurl
+ *
+ * Handles are taken from a list of spare ones, since libcurl keeps connections with the multi
+ * handle and a used easy handle costs nothing to clear. */
+#include "store/http.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/workers.h"
+
+#define MS 1000000ull
+#define ACTIVE_MOST 256             /* exchanges in libcurl at once */
+#define CONNECTIONS_KEPT 128L
+#define RECEIVE_BYTES (128L << 10)  /* libcurl's buffer of one exchange, each way */
+#define CONNECT_MS 10000
+#define CHECK_MS 100                /* how often stalls are looked for */
+#define REDIRECTS_MOST 5L
+
+TAILQ_HEAD(exchanges, http_exchange);
+
+struct http_engine {
+    CURLM *multi;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    struct {
+        struct exchanges submitted;
+        bool cancels;               /* some exchange has `cancel` set */
+        bool ending;
+    } locked;
+    /* The thread's own. */
+    struct exchanges queued, active;
+    size_t active_count;
+    CURL *spare[ACTIVE_MOST];
+    size_t spare_count;
+    uint64_t checked_ns;
+};
+
+/* ---- Exchanges ------------------------------------------------------------------------------- */
+
+int http_add_header(struct http_exchange *x, const char *name, const char *value,
+                    struct sheaf_error *err)
+{
+    struct http_header *header = &x->headers[x->header_count];
+
+    if (x->header_count == HTTP_HEADERS_MOST)
+        return err_set(err, SHEAF_ERR_LIMIT, "more than %d headers", HTTP_HEADERS_MOST);
+    if (strpbrk(value, "\r\n") != NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "a line break in the value of header %s", name);
+    header->name = name;
+    header->value = strdup(value);
+    if (header->value == NULL)
+        return err_memory(err, strlen(value));
+    x->header_count++;
+    return SHEAF_OK;
+}
+
+void http_clear_headers(struct http_exchange *x)
+{
+    for (size_t i = 0; i < x->header_count; i++) {
+        explicit_bzero(x->headers[i].value, strlen(x->headers[i].value));
+        free(x->headers[i].value);
+    }
+    x->header_count = 0;
+}
+
+void http_exchange_free(struct http_exchange *x)
+{
+    http_clear_headers(x);
+    buf_free(&x->reply);
+}
+
+const char *http_answer_header(const struct http_exchange *x, const char *name)
+{
+    struct curl_header *header;
+
+    if (x->easy == NULL ||
+        curl_easy_header(x->easy, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+        return NULL;
+    return header->value;
+}
+
+/* ---- libcurl's callbacks --------------------------------------------------------------------- */
+
+static size_t on_body(char *data, size_t one, size_t size, void *context)
+{
+    struct http_exchange *x = context;
+    long status = 0;
+
+    (void)one;
+    x->window_bytes += size;
+    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status / 100 == 2 && x->into != NULL) {
+        if (size > x->into_size - x->got) {
+            x->failure = HTTP_TOO_LONG;
+            return 0;
+        }
+        memcpy((char *)x->into + x->got, data, size);
+        x->got += size;
+    } else if (buf_append(&x->reply, data, size, NULL) != SHEAF_OK && status / 100 == 2) {
+        x->failure = HTTP_TOO_LONG;
+        return 0;
+    }
+    return size;
+}
+
+static size_t on_header(char *data, size_t one, size_t size, void *context)
+{
+    struct http_exchange *x = context;
+
+    (void)data, (void)one;
+    x->window_bytes += size;
+    return size;
+}
+
+static size_t on_send(char *data, size_t one, size_t room, void *context)
+{
+    struct http_exchange *x = context;
+    const size_t size = MIN(one * room, x->body_size - x->sent);
+
+    memcpy(data, (const char *)x->body + x->sent, size);
+    x->sent += size;
+    x->window_bytes += size;
+    return size;
+}
+
+/* libcurl goes back to the start when a kept connection turns out to be dead. */
+static int on_seek(void *context, curl_off_t offset, int origin)
+{
+    struct http_exchange *x = context;
+
+    if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > x->body_size)
+        return CURL_SEEKFUNC_FAIL;
+    x->sent = (size_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
+/* ---- Setting a handle up --------------------------------------------------------------------- */
+
+/* The first failure of a row of settings is kept. */
+#define SET(option, value) \
+    do { if (code == CURLE_OK) code = curl_easy_setopt(easy, option, value); } while (0)
+
+static CURLcode set_method(CURL *easy, struct http_exchange *x)
+{
+    CURLcode code = CURLE_OK;
+
+    switch (x->method) {
+    case HTTP_GET:
+        SET(CURLOPT_HTTPGET, 1L);
+        break;
+    case HTTP_HEAD:
+        SET(CURLOPT_NOBODY, 1L);
+        break;
+    case HTTP_PUT:
+        SET(CURLOPT_UPLOAD, 1L);
+        SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)x->body_size);
+        SET(CURLOPT_READFUNCTION, on_send);
+        SET(CURLOPT_READDATA, x);
+        SET(CURLOPT_SEEKFUNCTION, on_seek);
+        SET(CURLOPT_SEEKDATA, x);
+        break;
+    case HTTP_POST:
+        SET(CURLOPT_POST, 1L);
+        SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body_size);
+        SET(CURLOPT_POSTFIELDS, x->body_size != 0 ? x->body : "");
+        break;
+    case HTTP_DELETE:
+        SET(CURLOPT_CUSTOMREQUEST, "DELETE");
+        break;
+    }
+    return code;
+}
+
+static CURLcode set_connection(CURL *easy, struct http_exchange *x)
+{
+    CURLcode code = CURLE_OK;
+    const uint64_t connect_ms = x->connect_ns != 0 ? x->connect_ns / MS : CONNECT_MS;
+
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");
+    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
+    SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
+    SET(CURLOPT_UPLOAD_BUFFERSIZE, RECEIVE_BYTES);
+    SET(CURLOPT_MAXREDIRS, REDIRECTS_MOST);
+    SET(CURLOPT_FOLLOWLOCATION, x->follow ? 1L : 0L);
+    if (x->ca_file != NULL)
+        SET(CURLOPT_CAINFO, x->ca_file);
+    if (x->no_proxy)
+        SET(CURLOPT_NOPROXY, "*");
+    return code;
+}
+
+static bool add_header_line(struct http_exchange *x, const char *name, const char *value)
+{
+    struct curl_slist *list;
+    char *line;
+
+    /* libcurl takes "Name;" for a header with no value. */
+    if (asprintf(&line, *value != '\0' ? "%s: %s" : "%s;", name, value) < 0)
+        return false;
+    list = curl_slist_append(x->header_list, line);
+    explicit_bzero(line, strlen(line));
+    free(line);
+    if (list == NULL)
+        return false;
+    x->header_list = list;
+    return true;
+}
+
+static CURLcode set_request(CURL *easy, struct http_exchange *x)
+{
+    CURLcode code = CURLE_OK;
+
+    for (size_t i = 0; i < x->header_count; i++)
+        if (!add_header_line(x, x->headers[i].name, x->headers[i].value))
+            return CURLE_OUT_OF_MEMORY;
+    SET(CURLOPT_URL, x->url);
+    SET(CURLOPT_PATH_AS_IS, 1L);
+    SET(CURLOPT_HTTPHEADER, x->header_list);
+    SET(CURLOPT_USERAGENT, "sheaf");
+    SET(CURLOPT_ERRORBUFFER, x->detail);
+    SET(CURLOPT_PRIVATE, x);
+    SET(CURLOPT_WRITEFUNCTION, on_body);
+    SET(CURLOPT_WRITEDATA, x);
+    SET(CURLOPT_HEADERFUNCTION, on_header);
+    SET(CURLOPT_HEADERDATA, x);
+    return code;
+}
+
+/* ---- The thread ------------------------------------------------------------------------------ */
+
+static bool is_cancelled(struct http_exchange *x)
+{
+    return __atomic_load_n(&x->cancel, __ATOMIC_ACQUIRE);
+}
+
+static void queue(struct http_engine *e, struct http_exchange *x)
+{
+    struct http_exchange *after = TAILQ_LAST(&e->queued, exchanges);
+
+    if (is_cancelled(x))
+        x->due_ns = 0;
+    while (after != NULL && after->due_ns > x->due_ns)
+        after = TAILQ_PREV(after, exchanges, link);
+    if (after == NULL)
+        TAILQ_INSERT_HEAD(&e->queued, x, link);
+    else
+        TAILQ_INSERT_AFTER(&e->queued, after, x, link);
+    x->place = HTTP_QUEUED;
+}
+
+/* Takes an exchange out of libcurl and hands it back to its owner. */
+static void finish(struct http_engine *e, struct http_exchange *x, CURLcode result)
+{
+    CURL *easy = x->easy;
+    long status = 0;
+    curl_off_t retry_after = 0;
+
+    if (easy != NULL) {
+        curl_multi_remove_handle(e->multi, easy);
+        curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+        curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &retry_after);
+    }
+    if (x->place == HTTP_ACTIVE) {
+        TAILQ_REMOVE(&e->active, x, link);
+        e->active_count--;
+    }
+    x->status = (int)status;
+    x->retry_after_ns = (uint64_t)MIN(MAX(retry_after, 0), 86400) * 1000 * MS;
+    if (x->failure == HTTP_ANSWERED)
+        x->failure = http_failure_of_curl(result);
+    if (x->failure == HTTP_ANSWERED)
+        x->detail[0] = '\0';
+    else if (x->detail[0] == '\0')
+        strncpy(x->detail, curl_easy_strerror(result), sizeof(x->detail) - 1);
+    x->place = HTTP_IDLE;
+    curl_slist_free_all(x->header_list);
+    x->header_list = NULL;
+    x->done(x);     /* x may be gone now, or submitted again */
+    if (easy == NULL)
+        return;
+    curl_easy_reset(easy);
+    if (e->spare_count < ACTIVE_MOST)
+        e->spare[e->spare_count++] = easy;
+    else
+        curl_easy_cleanup(easy);
+}
+
+/* False: it waits, or has failed and is done. */
+static bool begin(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
+{
+    uint64_t wait_ns = 0;
+    int code;
+
+    x->failure = HTTP_ANSWERED;
+    x->status = 0;
+    x->got = x->sent = 0;
+    x->reply.size = 0;
+    x->detail[0] = '\0';
+    x->window_began_ns = now_ns;
+    x->window_bytes = 0;
+    if (is_cancelled(x)) {
+        x->failure = HTTP_CANCELLED;
+        finish(e, x, CURLE_ABORTED_BY_CALLBACK);
+        return false;
+    }
+    code = x->begin == NULL ? SHEAF_OK : x->begin(x, &wait_ns);
+    if (code == SHEAF_OK)
+        return true;
+    if (code == SHEAF_END) {
+        x->due_ns = now_ns + wait_ns;
+        queue(e, x);
+    } else {
+        x->failure = HTTP_NOT_BEGUN;
+        finish(e, x, CURLE_OK);
+    }
+    return false;
+}
+
+static void start(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
+{
+    CURLcode code;
+
+    if (!begin(e, x, now_ns))
+        return;
+    x->easy = e->spare_count != 0 ? e->spare[--e->spare_count] : curl_easy_init();
+    code = x->easy == NULL ? CURLE_OUT_OF_MEMORY : set_request(x->easy, x);
+    if (code == CURLE_OK)
+        code = set_connection(x->easy, x);
+    if (code == CURLE_OK)
+        code = set_method(x->easy, x);
+    if (code == CURLE_OK && curl_multi_add_handle(e->multi, x->easy) != CURLM_OK)
+        code = CURLE_OUT_OF_MEMORY;
+    if (code != CURLE_OK) {
+        finish(e, x, code);
+        return;
+    }
+    TAILQ_INSERT_TAIL(&e->active, x, link);
+    e->active_count++;
+    x->place = HTTP_ACTIVE;
+}
+
+static void start_due(struct http_engine *e)
+{
+    const uint64_t now_ns = clock_ns();
+    struct http_exchange *x;
+
+    while (e->active_count < ACTIVE_MOST && (x = TAILQ_FIRST(&e->queued)) != NULL &&
+           x->due_ns <= now_ns) {
+        TAILQ_REMOVE(&e->queued, x, link);
+        start(e, x, now_ns);
+    }
+}
+
+static void finish_answered(struct http_engine *e)
+{
+    CURLMsg *message;
+    int left;
+
+    while ((message = curl_multi_info_read(e->multi, &left)) != NULL) {
+        struct http_exchange *x = NULL;
+
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &x);
+        finish(e, x, message->data.result);
+    }
+}
+
+static bool is_stalled(struct http_exchange *x, uint64_t now_ns)
+{
+    if (x->stall_ns == 0 || now_ns - x->window_began_ns < x->stall_ns)
+        return false;
+    if (x->window_bytes < x->stall_bytes)
+        return true;
+    x->window_began_ns = now_ns;
+    x->window_bytes = 0;
+    return false;
+}
+
+static void end_stalled(struct http_engine *e)
+{
+    const uint64_t now_ns = clock_ns();
+    struct http_exchange *x, *next;
+
+    if (now_ns - e->checked_ns < CHECK_MS * MS)
+        return;
+    e->checked_ns = now_ns;
+    for (x = TAILQ_FIRST(&e->active); x != NULL; x = next) {
+        next = TAILQ_NEXT(x, link);
+        if (is_stalled(x, now_ns)) {
+            x->failure = HTTP_STALLED;
+            finish(e, x, CURLE_OPERATION_TIMEDOUT);
+        }
+    }
+}
+
+static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
+{
+    struct http_exchange *x, *next;
+
+    for (x = TAILQ_FIRST(list); x != NULL; x = next) {
+        next = TAILQ_NEXT(x, link);
+        if (!all && !is_cancelled(x))
+            continue;
+        if (x->place == HTTP_QUEUED)
+            TAILQ_REMOVE(list, x, link);
+        x->failure = HTTP_CANCELLED;
+        finish(e, x, CURLE_ABORTED_BY_CALLBACK);
+    }
+}
+
+/* Takes in what other threads asked for.  False when the engine is to end. */
+static bool take_in(struct http_engine *e)
+{
+    struct http_exchange *x;
+    bool cancels, ending;
+
+    pthread_mutex_lock(&e->lock);
+    while ((x = TAILQ_FIRST(&e->locked.submitted)) != NULL) {
+        TAILQ_REMOVE(&e->locked.submitted, x, link);
+        queue(e, x);
+    }
+    cancels = e->locked.cancels;
+    e->locked.cancels = false;
+    ending = e->locked.ending;
+    pthread_mutex_unlock(&e->lock);
+    if (cancels || ending) {
+        cancel_in(e, &e->queued, ending);
+        cancel_in(e, &e->active, ending);
+    }
+    return !ending;
+}
+
+static int wait_ms(struct http_engine *e)
+{
+    const struct http_exchange *first = TAILQ_FIRST(&e->queued);
+    const uint64_t now_ns = clock_ns();
+    uint64_t wait = e->active_count != 0 ? CHECK_MS : 60000;
+
+    if (first != NULL && e->active_count < ACTIVE_MOST)
+        wait = first->due_ns <= now_ns ? 0 : MIN(wait, (first->due_ns - now_ns) / MS + 1);
+    return (int)wait;
+}
+
+static void *run(void *argument)
+{
+    struct http_engine *e = argument;
+    int running;
+
+    while (take_in(e)) {
+        start_due(e);
+        curl_multi_perform(e->multi, &running);
+        finish_answered(e);
+        end_stalled(e);
+        curl_multi_poll(e->multi, NULL, 0, wait_ms(e), NULL);
+    }
+    return NULL;
+}
+
+/* ---- From other threads ---------------------------------------------------------------------- */
+
+void http_submit(struct http_engine *e, struct http_exchange *x, uint64_t delay_ns)
+{
+    bool wake, refused;
+
+    x->due_ns = delay_ns == 0 ? 0 : clock_ns() + delay_ns;
+    x->easy = NULL;
+    pthread_mutex_lock(&e->lock);
+    refused = e->locked.ending;
+    wake = TAILQ_EMPTY(&e->locked.submitted);
+    if (!refused) {
+        x->place = HTTP_SUBMITTED;
+        TAILQ_INSERT_TAIL(&e->locked.submitted, x, link);
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (refused) {
+        x->failure = HTTP_CANCELLED;
+        x->status = 0;
+        x->done(x);
+    } else if (wake) {
+        curl_multi_wakeup(e->multi);
+    }
+}
+
+void http_cancel(struct http_engine *e, struct http_exchange *x)
+{
+    pthread_mutex_lock(&e->lock);
+    __atomic_store_n(&x->cancel, true, __ATOMIC_RELEASE);
+    e->locked.cancels = true;
+    pthread_mutex_unlock(&e->lock);
+    curl_multi_wakeup(e->multi);
+}
+
+int http_engine_open(struct http_engine **engine, struct sheaf_error *err)
+{
+    struct http_engine *e;
+    int failed;
+
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return err_set(err, SHEAF_ERR_MEMORY, "libcurl cannot be started");
+    e = calloc(1, sizeof(*e));
+    if (e != NULL)
+        e->multi = curl_multi_init();
+    if (e == NULL || e->multi == NULL) {
+        free(e);
+        curl_global_cleanup();
+        return err_memory(err, sizeof(*e));
+    }
+    curl_multi_setopt(e->multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
+    pthread_mutex_init(&e->lock, NULL);
+    TAILQ_INIT(&e->locked.submitted);
+    TAILQ_INIT(&e->queued);
+    TAILQ_INIT(&e->active);
+    failed = pthread_create(&e->thread, NULL, run, e);
+    if (failed != 0) {
+        curl_multi_cleanup(e->multi);
+        pthread_mutex_destroy(&e->lock);
+        free(e);
+        curl_global_cleanup();
+        return err_errno(err, failed, "cannot start the network thread");
+    }
+    *engine = e;
+    return SHEAF_OK;
+}
+
+void http_engine_stop(struct http_engine *e)
+{
+    bool was_ending;
+
+    pthread_mutex_lock(&e->lock);
+    was_ending = e->locked.ending;
+    e->locked.ending = true;
+    pthread_mutex_unlock(&e->lock);
+    if (was_ending)
+        return;
+    curl_multi_wakeup(e->multi);
+    pthread_join(e->thread, NULL);
+}
+
+void http_engine_close(struct http_engine *e)
+{
+    if (e == NULL)
+        return;
+    http_engine_stop(e);
+    while (e->spare_count != 0)
+        curl_easy_cleanup(e->spare[--e->spare_count]);
+    curl_multi_cleanup(e->multi);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+    curl_global_cleanup();
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What libcurl's codes and HTTP's statuses mean for us: which error, and whether trying again can
+ * help.  This is the one place that knows. */
+#include <curl/curl.h>
+
+#include "base/error.h"
+#include "store/http.h"
+
+enum http_failure http_failure_of_curl(int curl_code)
+{
+    switch (curl_code) {
+    case CURLE_OK:
+        return HTTP_ANSWERED;
+    case CURLE_COULDNT_RESOLVE_HOST: case CURLE_COULDNT_RESOLVE_PROXY:
+        return HTTP_NO_HOST;
+    case CURLE_COULDNT_CONNECT: case CURLE_OPERATION_TIMEDOUT:
+        return HTTP_NO_CONNECTION;
+    case CURLE_PEER_FAILED_VERIFICATION: case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM: case CURLE_SSL_ISSUER_ERROR:
+        return HTTP_NOT_TRUSTED;
+    case CURLE_PARTIAL_FILE: case CURLE_RECV_ERROR: case CURLE_SEND_ERROR:
+    case CURLE_GOT_NOTHING: case CURLE_SSL_CONNECT_ERROR: case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_BAD_CONTENT_ENCODING: case CURLE_SEND_FAIL_REWIND: case CURLE_UPLOAD_FAILED:
+        return HTTP_BROKEN;
+    default:
+        return HTTP_FAILED;
+    }
+}
+
+bool http_failure_may_pass(enum http_failure failure)
+{
+    return failure == HTTP_NO_HOST || failure == HTTP_NO_CONNECTION || failure == HTTP_BROKEN ||
+           failure == HTTP_STALLED;
+}
+
+bool http_status_may_pass(int status)
+{
+    return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
+           status == 504;
+}
+
+static int status_error(const struct http_exchange *x, const char *what, struct sheaf_error *err)
+{
+    switch (x->status) {
+    case 401: case 403:
+        return err_set(err, SHEAF_ERR_ACCESS, "%s: refused (HTTP status %d)", what, x->status);
+    case 404: case 410:
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there is no such object (HTTP status %d)",
+                       what, x->status);
+    case 405: case 501:
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not support it (HTTP "
+                       "status %d)", what, x->status);
+    case 412:
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: is no longer what it was (HTTP status 412)",
+                       what);
+    default:
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: HTTP status %d", what, x->status);
+    }
+}
+
+int http_error(const struct http_exchange *x, const char *what, struct sheaf_error *err)
+{
+    const char *detail = x->detail[0] != '\0' ? x->detail : "no details";
+
+    switch (x->failure) {
+    case HTTP_ANSWERED:
+        return status_error(x, what, err);
+    case HTTP_CANCELLED:
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", what);
+    case HTTP_NO_HOST:
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: the host's address is not known: %s", what,
+                       detail);
+    case HTTP_NO_CONNECTION:
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: no connection: %s", what, detail);
+    case HTTP_NOT_TRUSTED:
+        return err_set(err, SHEAF_ERR_ACCESS, "%s: the server's certificate is not trusted (%s): "
+                       "name its CA with AWS_CA_BUNDLE", what, detail);
+    case HTTP_BROKEN:
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: the connection broke: %s", what, detail);
+    case HTTP_STALLED:
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: stalled: fewer than %llu bytes in %.1f s",
+                       what, (unsigned long long)x->stall_bytes, (double)x->stall_ns / 1e9);
+    case HTTP_TOO_LONG:
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer is longer than the %zu bytes that "
+                       "were asked for", what, x->into != NULL ? x->into_size : x->reply.limit);
+    case HTTP_NOT_BEGUN: case HTTP_FAILED:
+        break;
+    }
+    return err_set(err, SHEAF_ERR_NETWORK, "%s: %s", what, detail);
+}

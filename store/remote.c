@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The process's engine and S3 context.
+ *
+ * They end by an exit handler, which is registered after libcurl and OpenSSL were started and
+ * thus runs before theirs: a thread must not be in OpenSSL while that is taken apart. */
+#include "store/remote.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "store/s3.h"
+
+#define SECOND 1000000000ull
+
+/* Ten attempts wait 22 s on average: long enough for a throttled bucket to make room and for a
+ * connection that moves elsewhere, short enough for someone who mistyped an endpoint.  The time
+ * limit is for reads that do make progress, but hardly. */
+static const struct request_patience usual = {
+    .retry = { .attempts = 10, .time_ns = 900 * SECOND, .base_ns = SECOND / 10,
+               .longest_ns = 20 * SECOND },
+    .stall_ns = 20 * SECOND, .stall_bytes = 20 << 10,
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct http_engine *engine;
+    struct s3_context *s3;
+    struct request_patience patience;
+    const char *container_origin;
+    bool is_prepared;               /* the handlers are registered */
+} process = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .container_origin = "http://169.254.170.2",
+};
+
+static void close_all_locked(void)
+{
+    struct http_engine *engine = process.engine;
+    struct s3_context *s3 = process.s3;
+
+    process.engine = NULL;
+    process.s3 = NULL;
+    if (engine != NULL)
+        http_engine_stop(engine);   /* so that a search for credentials does not go on */
+    s3_context_close(s3);
+    http_engine_close(engine);
+}
+
+static void at_exit(void)
+{
+    pthread_mutex_lock(&process.lock);
+    close_all_locked();
+    pthread_mutex_unlock(&process.lock);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&process.lock);
+}
+
+static void in_parent(void)
+{
+    pthread_mutex_unlock(&process.lock);
+}
+
+/* The parent's thread is not here, and its connections are not ours: they are left alone. */
+static void in_child(void)
+{
+    process.engine = NULL;
+    process.s3 = NULL;
+    pthread_mutex_unlock(&process.lock);
+}
+
+static int prepare_locked(struct sheaf_error *err)
+{
+    if (process.is_prepared)
+        return SHEAF_OK;
+    if (atexit(at_exit) != 0 || pthread_atfork(before_fork, in_parent, in_child) != 0)
+        return err_memory(err, 64);
+    process.is_prepared = true;
+    return SHEAF_OK;
+}
+
+static int engine_locked(struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (process.patience.retry.attempts == 0)
+        process.patience = usual;
+    if (process.engine == NULL)
+        code = http_engine_open(&process.engine, err);
+    return code == SHEAF_OK ? prepare_locked(err) : code;
+}
+
+int remote_engine(struct http_engine **engine, struct sheaf_error *err)
+{
+    int code;
+
+    pthread_mutex_lock(&process.lock);
+    code = engine_locked(err);
+    *engine = process.engine;
+    pthread_mutex_unlock(&process.lock);
+    return code;
+}
+
+const struct request_patience *remote_patience(void)
+{
+    return &process.patience;
+}
+
+int remote_s3(struct s3_context **s3, struct sheaf_error *err)
+{
+    int code;
+
+    pthread_mutex_lock(&process.lock);
+    code = engine_locked(err);
+    if (code == SHEAF_OK && process.s3 == NULL)
+        code = s3_context_open(&process.s3, process.engine, &process.patience,
+                               process.container_origin, err);
+    *s3 = process.s3;
+    pthread_mutex_unlock(&process.lock);
+    return code;
+}
+
+void remote_reset(const struct request_patience *patience, const char *container_origin)
+{
+    pthread_mutex_lock(&process.lock);
+    close_all_locked();
+    process.patience = patience != NULL ? *patience : usual;
+    process.container_origin = container_origin != NULL ? container_origin
+                                                        : "http://169.254.170.2";
+    pthread_mutex_unlock(&process.lock);
+}

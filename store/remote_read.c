@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ranged reads.  The header that says which bytes came is checked before any of them is counted,
+ * the ETag is compared even if the server ignores If-Match, and a body that ended early leaves
+ * what came of it in place: the next attempt asks for the rest. */
+#include "store/remote_read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/s3.h"
+
+#define PROGRESS_BYTES ((size_t)16 << 10)   /* less than this does not count as progress */
+
+struct reading {
+    struct request request;
+    struct store_read *read;
+    size_t have;                /* bytes of it that are in place, before this attempt */
+};
+
+static struct remote_object *object_of(const struct store_read *read)
+{
+    return (struct remote_object *)read->object;
+}
+
+bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint64_t *total)
+{
+    char bytes[80], *dash, *slash;
+
+    if (strncmp(text, "bytes ", 6) != 0 || strlen(text + 6) >= sizeof(bytes))
+        return false;
+    snprintf(bytes, sizeof(bytes), "%s", text + 6);
+    slash = strchr(bytes, '/');
+    if (slash == NULL)
+        return false;
+    *slash++ = '\0';
+    *total = UINT64_MAX;
+    if (strcmp(slash, "*") != 0 && !s3_parse_number(slash, total))
+        return false;
+    *first = 1;
+    *last = 0;
+    if (strcmp(bytes, "*") == 0)
+        return true;
+    dash = strchr(bytes, '-');
+    if (dash == NULL)
+        return false;
+    *dash++ = '\0';
+    return s3_parse_number(bytes, first) && s3_parse_number(dash, last) && *first <= *last &&
+           *last < *total;
+}
+
+/* ---- Judging an attempt ---------------------------------------------------------------------- */
+
+static int changed(const struct reading *g, const char *what, const char *now,
+                   struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the object was replaced while it was in use: its "
+                   "%s is now %.80s", g->request.what, what, now);
+}
+
+/* Whether what comes is the object that was opened. */
+static int check_identity(const struct reading *g, uint64_t total, struct sheaf_error *err)
+{
+    const struct remote_object *o = object_of(g->read);
+    const char *etag = http_answer_header(&g->request.http, "etag");
+    char size[32];
+
+    if (etag != NULL && o->etag != NULL && strcmp(etag, o->etag) != 0)
+        return changed(g, "ETag", etag, err);
+    if (total != UINT64_MAX && total != o->base.bytes) {
+        snprintf(size, sizeof(size), "%llu bytes", (unsigned long long)total);
+        return changed(g, "size", size, err);
+    }
+    return SHEAF_OK;
+}
+
+static int wrong_range(const struct reading *g, const char *got, struct sheaf_error *err)
+{
+    const uint64_t from = g->read->offset + g->have;
+
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s: bytes %llu to %llu were asked for, the server "
+                   "answers \"%.80s\"", g->request.what, (unsigned long long)from,
+                   (unsigned long long)(g->read->offset + g->read->size - 1), got);
+}
+
+/* Whether a 2xx answer's body is what was asked for, from its first byte on. */
+static int check_range(const struct reading *g, bool *again, struct sheaf_error *err)
+{
+    const struct remote_object *o = object_of(g->read);
+    const char *range = http_answer_header(&g->request.http, "content-range");
+    const uint64_t from = g->read->offset + g->have;
+    uint64_t first, last, total;
+    int code;
+
+    if (g->request.http.status == 200 && from == 0 && g->read->size == o->base.bytes)
+        return check_identity(g, UINT64_MAX, err);
+    if (g->request.http.status == 200)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not serve ranges of "
+                       "bytes (it answers 200, not 206)", g->request.what);
+    *again = true;
+    if (g->request.http.status != 206 || range == NULL ||
+        !remote_parse_range(range, &first, &last, &total))
+        return wrong_range(g, range != NULL ? range : "no Content-Range", err);
+    code = check_identity(g, total, err);
+    if (code != SHEAF_OK) {
+        *again = false;
+        return code;
+    }
+    if (first != from || last >= g->read->offset + g->read->size)
+        return wrong_range(g, range, err);
+    *again = false;
+    return SHEAF_OK;
+}
+
+/* What an answer with this status says about an object that was there when it was opened. */
+static int refused(struct reading *g, bool *again, struct sheaf_error *err)
+{
+    struct request *r = &g->request;
+    const int status = r->http.failure == HTTP_ANSWERED ? r->http.status : 0;
+    int code = object_of(g->read)->judge(r, again, err);
+
+    if (status == 412 || status == 416)
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: the object was replaced while it was in use "
+                       "(HTTP status %d)", r->what, status);
+    if (status == 404 && code == SHEAF_ERR_NOT_FOUND)
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: the object was removed while it was in use",
+                       r->what);
+    return code;
+}
+
+static int ask_for_rest(struct reading *g, struct sheaf_error *err)
+{
+    char range[64];
+
+    snprintf(range, sizeof(range), "bytes=%llu-%llu",
+             (unsigned long long)(g->read->offset + g->have),
+             (unsigned long long)(g->read->offset + g->read->size - 1));
+    g->request.http.into = (char *)g->read->data + g->have;
+    g->request.http.into_size = g->read->size - g->have;
+    return request_set_header(&g->request, "range", range, err);
+}
+
+static int judge(struct request *r, bool *again, struct sheaf_error *err)
+{
+    struct reading *g = (struct reading *)r;
+    int code;
+
+    if (r->http.status / 100 != 2)
+        return refused(g, again, err);
+    code = check_range(g, again, err);
+    if (code != SHEAF_OK)
+        return code;
+    g->have += r->http.got;
+    if (g->have == g->read->size)
+        return SHEAF_OK;
+    if (r->http.got >= PROGRESS_BYTES)
+        retry_progress(&r->retry);
+    code = ask_for_rest(g, err);
+    if (code != SHEAF_OK)
+        return code;
+    *again = true;
+    if (r->http.failure != HTTP_ANSWERED)
+        return request_judge_http(r, again, err);
+    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: %zu of %zu bytes came", r->what, g->have,
+                   g->read->size);
+}
+
+/* ---- Starting and ending --------------------------------------------------------------------- */
+
+static void report(struct store_read *read, int code)
+{
+    read->code = code;
+    read->done(read);
+}
+
+static void done(struct request *r)
+{
+    struct reading *g = (struct reading *)r;
+    struct store_read *read = g->read;
+    struct remote_object *o = object_of(read);
+    const int code = r->code;
+
+    pthread_mutex_lock(&o->lock);
+    read->state = NULL;
+    pthread_mutex_unlock(&o->lock);
+    if (code != SHEAF_OK)
+        read->error = r->error;
+    request_free(r);
+    free(g);
+    report(read, code);
+}
+
+static int pin(struct reading *g, struct sheaf_error *err)
+{
+    const struct remote_object *o = object_of(g->read);
+
+    if (o->etag != NULL && strncmp(o->etag, "W/", 2) != 0)
+        return request_set_header(&g->request, "if-match", o->etag, err);
+    if (o->modified != NULL)
+        return request_set_header(&g->request, "if-unmodified-since", o->modified, err);
+    return SHEAF_OK;
+}
+
+static int prepare(struct reading *g, struct sheaf_error *err)
+{
+    const struct remote_object *o = object_of(g->read);
+    char *what = NULL;
+    int code;
+
+    if (asprintf(&what, "%s: reading %zu bytes at %llu", o->base.url, g->read->size,
+                 (unsigned long long)g->read->offset) < 0)
+        what = NULL;
+    code = request_init(&g->request, o->target, HTTP_GET, strdup(o->path), NULL, what, err);
+    g->request.judge = judge;
+    g->request.done = done;
+    if (code == SHEAF_OK)
+        code = ask_for_rest(g, err);
+    return code == SHEAF_OK ? pin(g, err) : code;
+}
+
+void remote_read_start(struct store_read *read)
+{
+    struct remote_object *o = object_of(read);
+    struct reading *g;
+    int code;
+
+    read->state = NULL;
+    if (read->size > o->base.bytes || read->offset > o->base.bytes - read->size) {
+        report(read, err_set(&read->error, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, %zu were to "
+                             "be read at offset %llu", o->base.url,
+                             (unsigned long long)o->base.bytes, read->size,
+                             (unsigned long long)read->offset));
+        return;
+    }
+    g = read->size == 0 ? NULL : calloc(1, sizeof(*g));
+    if (g == NULL) {
+        report(read, read->size == 0 ? SHEAF_OK : err_memory(&read->error, sizeof(*g)));
+        return;
+    }
+    g->read = read;
+    code = prepare(g, &read->error);
+    if (code != SHEAF_OK) {
+        request_free(&g->request);
+        free(g);
+        report(read, code);
+        return;
+    }
+    pthread_mutex_lock(&o->lock);
+    read->state = g;
+    pthread_mutex_unlock(&o->lock);
+    request_start(&g->request);
+}
+
+void remote_read_cancel(struct store_read *read)
+{
+    struct remote_object *o = object_of(read);
+
+    pthread_mutex_lock(&o->lock);
+    if (read->state != NULL)
+        request_cancel(&((struct reading *)read->state)->request);
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+struct waiting_read {
+    struct store_read base;
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+};
+
+static void wake(struct store_read *read)
+{
+    struct waiting_read *w = (struct waiting_read *)read;
+
+    pthread_mutex_lock(&w->lock);
+    w->is_done = true;
+    pthread_cond_signal(&w->done);
+    pthread_mutex_unlock(&w->lock);
+}
+
+int remote_read(struct store_object *object, uint64_t offset, void *data, size_t size,
+                struct sheaf_error *err)
+{
+    struct waiting_read w = {
+        .base = { .object = object, .offset = offset, .data = data, .size = size, .done = wake },
+        .lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER,
+    };
+
+    remote_read_start(&w.base);
+    pthread_mutex_lock(&w.lock);
+    while (!w.is_done)
+        pthread_cond_wait(&w.done, &w.lock);
+    pthread_mutex_unlock(&w.lock);
+    pthread_mutex_destroy(&w.lock);
+    pthread_cond_destroy(&w.done);
+    if (w.base.code != SHEAF_OK && err != NULL)
+        *err = w.base.error;
+    return w.base.code;
+}
+
+/* ---- Objects --------------------------------------------------------------------------------- */
+
+int remote_object_init(struct remote_object *o, const struct store_ops *ops, const char *url,
+                       int url_size, char *path, struct sheaf_error *err)
+{
+    pthread_mutex_init(&o->lock, NULL);
+    o->base.ops = ops;
+    o->base.url = strndup(url, (size_t)url_size);
+    o->base.is_remote = true;
+    o->base.block_bytes = REMOTE_BLOCK;
+    o->path = path;
+    return o->base.url == NULL || path == NULL ? err_memory(err, (size_t)url_size) : SHEAF_OK;
+}
+
+void remote_close(struct store_object *object)
+{
+    struct remote_object *o = (struct remote_object *)object;
+
+    pthread_mutex_destroy(&o->lock);
+    free(o->base.url);
+    free(o->path);
+    free(o->etag);
+    free(o->modified);
+    free(o);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading an object over HTTP, for S3 and plain servers alike: a ranged GET that is pinned to the
+ * object as it was opened, straight into the caller's memory, and that goes on at the byte where
+ * it broke off. */
+#ifndef STORE_REMOTE_READ_H
+#define STORE_REMOTE_READ_H
+
+#include <pthread.h>
+
+#include "store/request.h"
+#include "store/store.h"
+
+/* Reads of multiples of this are best: it is what S3's own clients take, a balance of the time
+ * to the first byte against that of the rest. */
+#define REMOTE_BLOCK ((size_t)8 << 20)
+
+struct remote_object {
+    struct store_object base;
+    const struct target *target;
+    char *path;                     /* encoded, as requests have it */
+    char *etag;                     /* as the server gave it; NULL: none */
+    char *modified;                 /* Last-Modified, where the ETag cannot pin; or NULL */
+    int (*judge)(struct request *request, bool *again, struct sheaf_error *err);
+    pthread_mutex_t lock;           /* of each read's `state` */
+};
+
+/* All three are store_ops calls; the object is a remote_object. */
+int remote_read(struct store_object *object, uint64_t offset, void *data, size_t size,
+                struct sheaf_error *err);
+void remote_read_start(struct store_read *read);
+void remote_read_cancel(struct store_read *read);
+
+/* Fills what is common; the strings are taken, also on failure. */
+int remote_object_init(struct remote_object *object, const struct store_ops *ops,
+                       const char *url, int url_size, char *path, struct sheaf_error *err);
+/* store_ops.close for one that was allocated as it is. */
+void remote_close(struct store_object *object);
+
+/* "bytes 0-99/1000" and "bytes * /1000" (without the blank); the total may be '*', UINT64_MAX
+ * here.  False if it is neither.  For the second form, *first > *last. */
+bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint64_t *total);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Requests: building and signing an attempt, and going round until it is answered. */
+#include "store/request.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/workers.h"
+
+#define MS 1000000ull
+#define CREDENTIALS_WAIT_NS (10 * MS)       /* between looks for credentials on their way */
+#define PATIENT_NS (300000 * MS)
+#define AUTHORIZATION_MOST 4096
+
+/* ---- Targets --------------------------------------------------------------------------------- */
+
+int target_set_url(struct target *target, const struct url *url, struct sheaf_error *err)
+{
+    struct buf host = BUF_INIT(1024);
+    int code = url_append_host(&host, url, err);
+
+    if (code == SHEAF_OK)
+        code = buf_append(&host, "", 1, err);
+    if (code != SHEAF_OK) {
+        buf_free(&host);
+        return code;
+    }
+    free(target->host);
+    free(target->origin);
+    target->host = (char *)host.data;
+    if (asprintf(&target->origin, "%s://%s", url->tls ? "https" : "http", target->host) < 0) {
+        target->origin = NULL;
+        return err_memory(err, host.size);
+    }
+    return SHEAF_OK;
+}
+
+void target_free(struct target *target)
+{
+    free(target->origin);
+    free(target->host);
+    free(target->prefix);
+    target->origin = target->host = target->prefix = NULL;
+}
+
+/* ---- An attempt ------------------------------------------------------------------------------ */
+
+int request_set_header(struct request *r, const char *name, const char *value,
+                       struct sheaf_error *err)
+{
+    char *copy = strdup(value);
+    size_t i = 0;
+
+    if (copy == NULL)
+        return err_memory(err, strlen(value));
+    while (i < r->header_count && strcmp(r->headers[i].name, name) != 0)
+        i++;
+    if (i == REQUEST_HEADERS_MOST) {
+        free(copy);
+        return err_set(err, SHEAF_ERR_LIMIT, "more than %d headers", REQUEST_HEADERS_MOST);
+    }
+    if (i < r->header_count)
+        free(r->headers[i].value);
+    else
+        r->header_count++;
+    r->headers[i].name = name;
+    r->headers[i].value = copy;
+    return SHEAF_OK;
+}
+
+static int build_url(struct request *r, struct sheaf_error *err)
+{
+    const bool has_query = r->query != NULL && *r->query != '\0';
+
+    free(r->url);
+    if (asprintf(&r->url, "%s%s%s%s%s", r->target->origin,
+                 r->target->prefix != NULL ? r->target->prefix : "", r->path,
+                 has_query ? "?" : "", has_query ? r->query : "") < 0) {
+        r->url = NULL;
+        return err_memory(err, strlen(r->path));
+    }
+    r->http.url = r->url;
+    return SHEAF_OK;
+}
+
+/* The Authorization header over all headers that the attempt has so far, and the host. */
+static int add_authorization(struct request *r, const char *date, struct sheaf_error *err)
+{
+    const struct target *t = r->target;
+    struct sigv4_pair pairs[HTTP_HEADERS_MOST + 1];
+    struct buf path = BUF_INIT(SIZE_MAX), value = BUF_INIT(AUTHORIZATION_MOST);
+    const struct sigv4_signer signer = {
+        .access_key_id = r->credentials->access_key_id,
+        .secret_access_key = r->credentials->secret_access_key,
+        .region = t->region, .service = t->service, .date = date,
+    };
+    struct sigv4_request request = {
+        .query = r->query != NULL ? r->query : "", .headers = pairs,
+        .header_count = r->http.header_count + 1, .payload_hash = r->payload_hash,
+    };
+    static const char *const methods[] = { [HTTP_GET] = "GET", [HTTP_HEAD] = "HEAD",
+        [HTTP_PUT] = "PUT", [HTTP_POST] = "POST", [HTTP_DELETE] = "DELETE" };
+    int code;
+
+    pairs[0] = (struct sigv4_pair){ "host", t->host };
+    for (size_t i = 0; i < r->http.header_count; i++)
+        pairs[i + 1] = (struct sigv4_pair){ r->http.headers[i].name, r->http.headers[i].value };
+    code = buf_printf(&path, err, "%s%s", t->prefix != NULL ? t->prefix : "", r->path);
+    if (code == SHEAF_OK)
+        code = buf_append(&path, "", 1, err);
+    request.method = methods[r->http.method];
+    request.path = (const char *)path.data;
+    if (code == SHEAF_OK)
+        code = sigv4_authorization(&request, &signer, &value, err);
+    if (code == SHEAF_OK)
+        code = buf_append(&value, "", 1, err);
+    if (code == SHEAF_OK)
+        code = http_add_header(&r->http, "authorization", (const char *)value.data, err);
+    buf_free(&path);
+    buf_free(&value);
+    return code;
+}
+
+static int sign(struct request *r, struct sheaf_error *err)
+{
+    char date[SIGV4_DATE_SIZE];
+    int code;
+
+    sigv4_date(credentials_now_ms() / 1000, date);
+    code = http_add_header(&r->http, "x-amz-date", date, err);
+    if (code == SHEAF_OK)
+        code = http_add_header(&r->http, "x-amz-content-sha256", r->payload_hash, err);
+    if (code == SHEAF_OK && r->credentials->session_token != NULL)
+        code = http_add_header(&r->http, r->target->token_header, r->credentials->session_token,
+                               err);
+    return code == SHEAF_OK ? add_authorization(r, date, err) : code;
+}
+
+/* http_exchange.begin: everything that is sent, as it is to be now. */
+static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
+{
+    struct request *r = (struct request *)http;
+    struct sheaf_error *err = &r->error;
+    int code;
+
+    http_clear_headers(http);
+    credentials_release(r->credentials);
+    r->credentials = NULL;
+    if (r->retry.began_ns == 0)
+        r->retry.began_ns = clock_ns();
+    *wait_ns = CREDENTIALS_WAIT_NS;
+    if (r->target->credentials != NULL) {
+        code = credentials_get(r->target->credentials, &r->credentials, err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    code = build_url(r, err);
+    for (size_t i = 0; i < r->header_count && code == SHEAF_OK; i++)
+        code = http_add_header(http, r->headers[i].name, r->headers[i].value, err);
+    if (code == SHEAF_OK && r->credentials != NULL)
+        code = sign(r, err);
+    return code;
+}
+
+/* ---- Going round ----------------------------------------------------------------------------- */
+
+int request_judge_http(struct request *r, bool *again, struct sheaf_error *err)
+{
+    const struct http_exchange *x = &r->http;
+
+    if (x->failure == HTTP_ANSWERED && x->status / 100 == 2)
+        return SHEAF_OK;
+    *again = x->failure == HTTP_ANSWERED ? http_status_may_pass(x->status)
+                                         : http_failure_may_pass(x->failure);
+    return http_error(x, r->what, err);
+}
+
+static uint64_t dice(void)
+{
+    uint64_t bits = 0;
+
+    if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) != sizeof(bits))
+        bits = clock_ns() * 0x9e3779b97f4a7c15u;
+    return bits;
+}
+
+static void finish(struct request *r, int code)
+{
+    r->code = code;
+    r->done(r);
+}
+
+/* http_exchange.done */
+static void attempt_done(struct http_exchange *http)
+{
+    struct request *r = (struct request *)http;
+    uint64_t wait_ns = 0, now_ns;
+    bool again = false;
+
+    if (http->failure == HTTP_NOT_BEGUN) {
+        err_prefix(&r->error, "%s: ", r->what);
+        finish(r, r->error.code);
+        return;
+    }
+    r->code = r->judge(r, &again, &r->error);
+    if (r->code == SHEAF_OK || !again || http->failure == HTTP_CANCELLED) {
+        finish(r, r->code);
+        return;
+    }
+    if (__atomic_load_n(&r->cancelled, __ATOMIC_ACQUIRE)) {
+        finish(r, err_set(&r->error, SHEAF_ERR_INTERRUPTED, "%s: interrupted", r->what));
+        return;
+    }
+    now_ns = clock_ns();
+    if (retry_again(&r->target->patience->retry, &r->retry, now_ns, http->retry_after_ns, dice(),
+                    &wait_ns)) {
+        http_submit(r->target->engine, http, wait_ns);
+        return;
+    }
+    if (r->retry.total > 1) {
+        const size_t used = strlen(r->error.message);
+
+        snprintf(r->error.message + used, sizeof(r->error.message) - used,
+                 "; gave up after %u attempts in %.1f s", r->retry.total,
+                 (double)(now_ns - r->retry.began_ns) / 1e9);
+    }
+    finish(r, r->code);
+}
+
+int request_init(struct request *r, const struct target *target, enum http_method method,
+                 char *path, char *query, char *what, struct sheaf_error *err)
+{
+    memset(r, 0, sizeof(*r));
+    r->target = target;
+    r->path = path;
+    r->query = query;
+    r->what = what;
+    r->judge = request_judge_http;
+    r->http.method = method;
+    r->http.reply.limit = REQUEST_REPLY_MOST;
+    return path == NULL || what == NULL ? err_memory(err, 64) : SHEAF_OK;
+}
+
+void request_free(struct request *r)
+{
+    http_exchange_free(&r->http);
+    for (size_t i = 0; i < r->header_count; i++)
+        free(r->headers[i].value);
+    credentials_release(r->credentials);
+    free(r->path);
+    free(r->query);
+    free(r->what);
+    free(r->url);
+}
+
+void request_start(struct request *r)
+{
+    const struct target *t = r->target;
+    int code = SHEAF_OK;
+
+    r->http.ca_file = t->ca_file;
+    r->http.follow = t->follow;
+    r->http.no_proxy = t->no_proxy;
+    r->http.connect_ns = t->connect_ns;
+    r->http.stall_ns = r->is_patient ? MAX(PATIENT_NS, t->patience->stall_ns)
+                                     : t->patience->stall_ns;
+    r->http.stall_bytes = r->is_patient ? 1 : t->patience->stall_bytes;
+    r->http.begin = begin_attempt;
+    r->http.done = attempt_done;
+    /* TLS guards a body on its way at no cost; without it the signature has to. */
+    if (t->credentials != NULL && r->http.body_size != 0 && strncmp(t->origin, "https:", 6) == 0)
+        snprintf(r->payload_hash, sizeof(r->payload_hash), SIGV4_UNSIGNED);
+    else if (t->credentials != NULL)
+        code = sigv4_hash(r->http.body_size != 0 ? r->http.body : "", r->http.body_size,
+                          r->payload_hash, &r->error);
+    if (code != SHEAF_OK)
+        finish(r, code);
+    else
+        http_submit(t->engine, &r->http, 0);
+}
+
+void request_cancel(struct request *r)
+{
+    __atomic_store_n(&r->cancelled, true, __ATOMIC_RELEASE);
+    http_cancel(r->target->engine, &r->http);
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+struct waiter {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+};
+
+static void wake(struct request *r)
+{
+    struct waiter *w = r->waiter;
+
+    pthread_mutex_lock(&w->lock);
+    w->is_done = true;
+    pthread_cond_signal(&w->done);
+    pthread_mutex_unlock(&w->lock);
+}
+
+int request_run(struct request *r, struct sheaf_error *err)
+{
+    struct waiter w = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false };
+
+    r->waiter = &w;
+    r->done = wake;
+    request_start(r);
+    pthread_mutex_lock(&w.lock);
+    while (!w.is_done)
+        pthread_cond_wait(&w.done, &w.lock);
+    pthread_mutex_unlock(&w.lock);
+    pthread_mutex_destroy(&w.lock);
+    pthread_cond_destroy(&w.done);
+    if (r->code != SHEAF_OK && err != NULL)
+        *err = r->error;
+    return r->code;
+}

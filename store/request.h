@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A request: HTTP exchanges with one place, signed if it wants that, repeated until one of them
+ * is answered for good.  Retries happen here, below everything, and nowhere else.
+ *
+ * What an answer means is the business of the request's `judge`.  Signing happens when an attempt
+ * begins, so that the date is right and the credentials are current however long it waited. */
+#ifndef STORE_REQUEST_H
+#define STORE_REQUEST_H
+
+#include "store/credentials.h"
+#include "store/http.h"
+#include "store/retry.h"
+#include "store/sigv4.h"
+#include "store/url.h"
+
+#define REQUEST_HEADERS_MOST 10
+#define REQUEST_REPLY_MOST ((size_t)64 << 10)   /* bytes of an error's text, and of small replies */
+
+/* How patient requests are.  Tests shorten it. */
+struct request_patience {
+    struct retry_policy retry;
+    uint64_t stall_ns;
+    uint64_t stall_bytes;
+};
+
+/* Where requests go.  Lives longer than they. */
+struct target {
+    struct http_engine *engine;
+    const struct request_patience *patience;
+    char *origin;               /* "https://host:port" */
+    char *host;                 /* as the Host header has it */
+    char *prefix;               /* before each path: "" or "/bucket" */
+    const char *ca_file;        /* NULL: the system's */
+    bool follow, no_proxy;
+    uint64_t connect_ns;        /* 0: the engine's default */
+
+    /* NULL: requests are not signed. */
+    struct credentials_cache *credentials;
+    const char *region, *service, *token_header;
+};
+
+/* Fills origin and host from a URL whose path is ignored. */
+int target_set_url(struct target *target, const struct url *url, struct sheaf_error *err);
+void target_free(struct target *target);    /* what it points to and owns */
+
+struct request {
+    struct http_exchange http;          /* method, body, into and reply.limit are the caller's */
+    const struct target *target;
+    char *path;                         /* encoded; the request's */
+    char *query;                        /* canonical, or NULL; the request's */
+    struct http_header headers[REQUEST_HEADERS_MOST];
+    size_t header_count;
+    char *what;                         /* for messages: "reading s3://bucket/key"; the request's */
+    bool is_patient;                    /* the server may think for minutes: no stall for 5 */
+
+    /* After an attempt, whole or not: SHEAF_OK if it is what was wanted, or the error, and whether
+     * another attempt may do better.  On the engine's thread. */
+    int (*judge)(struct request *request, bool *again, struct sheaf_error *err);
+    /* Called once, as http_exchange.done. */
+    void (*done)(struct request *request);
+
+    /* The outcome. */
+    int code;
+    struct sheaf_error error;
+
+    /* The request's own. */
+    struct retry retry;
+    struct credentials *credentials;    /* that the last attempt was signed with */
+    char payload_hash[SIGV4_HASH_SIZE];
+    char *url;
+    bool cancelled;
+    void *waiter;
+};
+
+/* `path`, `query` and `what` are taken, also on failure; NULL for a query is none, for the others
+ * "out of memory".  The rest is zero, judge is request_judge_http, and reply.limit is
+ * REQUEST_REPLY_MOST.  request_free is due whatever the result. */
+int request_init(struct request *request, const struct target *target, enum http_method method,
+                 char *path, char *query, char *what, struct sheaf_error *err);
+void request_free(struct request *request);
+
+/* Sets a header of every attempt; `name` is static and in lower case. */
+int request_set_header(struct request *request, const char *name, const char *value,
+                       struct sheaf_error *err);
+
+/* Hashes the body where the target wants it signed, and starts.  What fails already here is
+ * reported through done as well, before it returns. */
+void request_start(struct request *request);
+/* Makes a started request that is not done yet end soon. */
+void request_cancel(struct request *request);
+/* Starts, and waits; returns request->code, its error copied to err. */
+int request_run(struct request *request, struct sheaf_error *err);
+
+/* Any 2xx is right; what may pass is tried again. */
+int request_judge_http(struct request *request, bool *again, struct sheaf_error *err);
+
+#endif

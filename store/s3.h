@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * S3: where a bucket is, and requests to it.  A bucket is a target of requests with a name; the
+ * context has the configuration and the credentials, and the buckets that were asked for.
+ *
+ * Buckets whose name ends in --ZONE--x-s3 are directory buckets (S3 Express One Zone): requests
+ * to them are signed with the keys of a session of five minutes, which is got and renewed like
+ * any other temporary credentials. */
+#ifndef STORE_S3_H
+#define STORE_S3_H
+
+#include "store/aws_error.h"
+#include "store/request.h"
+
+struct s3_context;
+
+int s3_context_open(struct s3_context **s3, struct http_engine *engine,
+                    const struct request_patience *patience, const char *container_origin,
+                    struct sheaf_error *err);
+void s3_context_close(struct s3_context *s3);       /* NULL is fine */
+
+struct s3_bucket {
+    struct target target;
+    char *name;
+    bool is_express;
+    bool checksums;             /* uploads carry their CRC-32C */
+    struct s3_bucket *next;
+};
+
+/* The bucket of s3://BUCKET/KEY, which lives as long as the process, and the key, to be freed. */
+int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
+              struct sheaf_error *err);
+
+/* A request to an object, or with key "" to the bucket.  `doing` goes before the name in
+ * messages ("reading").  The pairs are put in order.  request_free is due whatever the result. */
+int s3_request_init(struct request *request, const struct s3_bucket *bucket,
+                    enum http_method method, const char *key, struct sigv4_pair *query,
+                    size_t query_count, const char *doing, struct sheaf_error *err);
+
+/* What HEAD says of an object; `etag` is to be freed, and NULL if it has none. */
+struct s3_head {
+    uint64_t bytes;
+    char *etag;
+};
+int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *head,
+            struct sheaf_error *err);
+
+/* A decimal number of at most 2^63 - 1; false for anything else. */
+bool s3_parse_number(const char *text, uint64_t *number);
+
+#endif

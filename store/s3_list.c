@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Listing a prefix, and removing the uploads below it that were never completed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/s3_ops.h"
+#include "store/s3_upload.h"
+#include "store/s3_xml.h"
+
+#define PAGE_MOST ((size_t)16 << 20)    /* bytes of 1000 keys, each of 1024 bytes, encoded */
+#define PAGES_MOST 10000000
+
+/* The directory that `url` names, as the prefix of its objects' keys: "" or "key/". */
+static int locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
+                            struct sheaf_error *err)
+{
+    char *key;
+    int code = s3_locate(url, bucket, &key, err);
+    size_t size;
+
+    if (code != SHEAF_OK)
+        return code;
+    size = strlen(key);
+    if (asprintf(prefix, "%s%s", key, size == 0 || key[size - 1] == '/' ? "" : "/") < 0)
+        code = err_memory(err, size);
+    free(key);
+    return code;
+}
+
+/* One page; `query` is the whole of it. */
+static int get_page(const struct s3_bucket *bucket, const char *prefix, struct sigv4_pair *query,
+                    size_t count, s3_xml_entry_fn *each, void *context,
+                    struct s3_xml_page *page, struct sheaf_error *err)
+{
+    struct request r;
+    int code = s3_request_init(&r, bucket, HTTP_GET, "", query, count, "listing", err);
+
+    memset(page, 0, sizeof(*page));
+    r.http.reply.limit = PAGE_MOST;
+    if (code == SHEAF_OK)
+        code = request_run(&r, err);
+    if (code == SHEAF_OK) {
+        code = s3_xml_list(r.http.reply.data, r.http.reply.size, each, context, page, err);
+        if (code == SHEAF_ERR_CORRUPT)
+            err_prefix(err, "%s%s: ", r.what, prefix);
+    }
+    request_free(&r);
+    return code;
+}
+
+/* All pages; `delimiter` NULL for every depth. */
+static int list_pages(const struct s3_bucket *bucket, const char *prefix, const char *delimiter,
+                      s3_xml_entry_fn *each, void *context, struct sheaf_error *err)
+{
+    char *token = NULL;
+    int code = SHEAF_OK;
+
+    for (unsigned pages = 0; code == SHEAF_OK; pages++) {
+        struct sigv4_pair query[6] = {
+            { "list-type", "2" }, { "encoding-type", "url" }, { "prefix", prefix },
+        };
+        struct s3_xml_page page;
+        size_t count = 3;
+
+        if (delimiter != NULL)
+            query[count++] = (struct sigv4_pair){ "delimiter", delimiter };
+        if (token != NULL)
+            query[count++] = (struct sigv4_pair){ "continuation-token", token };
+        code = get_page(bucket, prefix, query, count, each, context, &page, err);
+        if (code == SHEAF_OK && page.is_truncated &&
+            (pages == PAGES_MOST || page.token == NULL ||
+             (token != NULL && strcmp(token, page.token) == 0)))
+            code = err_set(err, SHEAF_ERR_CORRUPT, "listing s3://%s/%s: it does not end",
+                           bucket->name, prefix);
+        free(token);
+        token = page.is_truncated ? page.token : NULL;
+        if (token != NULL)
+            page.token = NULL;
+        s3_xml_page_free(&page);
+        if (token == NULL)
+            break;
+    }
+    free(token);
+    return code;
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+struct listing {
+    const char *prefix;
+    size_t prefix_size;
+    store_list_fn *each;
+    void *context;
+};
+
+/* The entry's name below the prefix; NULL for what is no plain entry: the prefix itself and other
+ * markers of directories, and hidden names. */
+static const char *name_below(const struct listing *l, const char *key, struct sheaf_error *err)
+{
+    const char *name = key + l->prefix_size;
+    const char *base;
+
+    if (strncmp(key, l->prefix, l->prefix_size) != 0) {
+        err_set(err, SHEAF_ERR_CORRUPT, "a listing of \"%s\" has the key \"%.200s\"", l->prefix,
+                key);
+        return NULL;
+    }
+    base = strrchr(name, '/');
+    base = base != NULL ? base + 1 : name;
+    return *base == '\0' || *base == '.' ? "" : name;
+}
+
+static int walk_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
+{
+    const struct listing *l = context;
+    const char *name = name_below(l, entry->key, err);
+
+    if (name == NULL)
+        return SHEAF_ERR_CORRUPT;
+    return *name == '\0' ? SHEAF_OK : l->each(l->context, name, entry->bytes);
+}
+
+int s3_walk(const char *url, store_list_fn *each, void *context, struct sheaf_error *err)
+{
+    struct listing l = { .each = each, .context = context };
+    const struct s3_bucket *bucket;
+    char *prefix = NULL;
+    int code = locate_directory(url, &bucket, &prefix, err);
+
+    if (code == SHEAF_OK) {
+        l.prefix = prefix;
+        l.prefix_size = strlen(prefix);
+        code = list_pages(bucket, prefix, NULL, walk_entry, &l, err);
+    }
+    free(prefix);
+    return code;
+}
+
+/* ---- In order -------------------------------------------------------------------------------- */
+
+struct name {
+    char *text;
+    uint64_t bytes;
+};
+
+/* Directory buckets list in no order, so all names are collected and sorted. */
+struct names {
+    struct listing listing;
+    struct name *items;
+    size_t count, capacity;
+};
+
+static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
+{
+    struct names *all = context;
+    const char *name = name_below(&all->listing, entry->key, err);
+    struct name *grown;
+
+    if (name == NULL)
+        return SHEAF_ERR_CORRUPT;
+    if (*name == '\0')
+        return SHEAF_OK;
+    if (all->count == all->capacity) {
+        const size_t capacity = MAX(2 * all->capacity, (size_t)64);
+
+        grown = reallocarray(all->items, capacity, sizeof(*grown));
+        if (grown == NULL)
+            return err_memory(err, capacity * sizeof(*grown));
+        all->items = grown;
+        all->capacity = capacity;
+    }
+    all->items[all->count] = (struct name){ strdup(name), entry->bytes };
+    if (all->items[all->count].text == NULL)
+        return err_memory(err, strlen(name));
+    all->count++;
+    return SHEAF_OK;
+}
+
+static int name_compare(const void *a, const void *b)
+{
+    const struct name *x = a, *y = b;
+
+    return strcmp(x->text, y->text);
+}
+
+int s3_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err)
+{
+    struct names all = { .count = 0 };
+    const struct s3_bucket *bucket;
+    char *prefix = NULL;
+    int code = locate_directory(url, &bucket, &prefix, err);
+
+    if (code == SHEAF_OK) {
+        all.listing.prefix = prefix;
+        all.listing.prefix_size = strlen(prefix);
+        code = list_pages(bucket, prefix, "/", keep_entry, &all, err);
+    }
+    if (code == SHEAF_OK && all.count != 0)
+        qsort(all.items, all.count, sizeof(all.items[0]), name_compare);
+    for (size_t i = 0; i < all.count && code == SHEAF_OK; i++)
+        code = each(context, all.items[i].text, all.items[i].bytes);
+    for (size_t i = 0; i < all.count; i++)
+        free(all.items[i].text);
+    free(all.items);
+    free(prefix);
+    return code;
+}
+
+/* ---- Uploads that were never completed ------------------------------------------------------- */
+
+#define SAME_MOST 3
+
+struct cleaning {
+    const struct s3_bucket *bucket;
+    char *first;                    /* the first upload of the page before */
+    bool is_first;                  /* the next entry is the first of its page */
+    unsigned same;                  /* pages in a row that began with it */
+    size_t count;                   /* entries of the page */
+};
+
+static int check_progress(struct cleaning *c, const struct s3_xml_entry *entry,
+                          struct sheaf_error *err)
+{
+    c->is_first = false;
+    c->same = c->first != NULL && strcmp(c->first, entry->upload_id) == 0 ? c->same + 1 : 0;
+    if (c->same == SAME_MOST)
+        return err_set(err, SHEAF_ERR_NETWORK, "s3://%s/%s: its unfinished upload is still there "
+                       "after it was aborted %d times", c->bucket->name, entry->key, SAME_MOST);
+    free(c->first);
+    c->first = strdup(entry->upload_id);
+    return c->first == NULL ? err_memory(err, strlen(entry->upload_id)) : SHEAF_OK;
+}
+
+static int abort_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
+{
+    struct cleaning *c = context;
+    int code = SHEAF_OK;
+
+    if (entry->upload_id == NULL)
+        return SHEAF_OK;
+    c->count++;
+    if (c->is_first)
+        code = check_progress(c, entry, err);
+    return code == SHEAF_OK ? s3_upload_abort(c->bucket, entry->key, entry->upload_id, err)
+                            : code;
+}
+
+/* The first page again and again, until it is empty: so what could not be aborted shows.  Keys
+ * are not asked for in encoded form, since radosgw then encodes them without saying so. */
+int s3_clean(const char *url, struct sheaf_error *err)
+{
+    struct cleaning c = { .count = 1 };
+    char *prefix = NULL;
+    int code = locate_directory(url, &c.bucket, &prefix, err);
+
+    while (code == SHEAF_OK && c.count != 0) {
+        struct sigv4_pair query[] = { { "uploads", "" }, { "prefix", prefix } };
+        struct s3_xml_page page;
+
+        c.is_first = true;
+        c.count = 0;
+        code = get_page(c.bucket, prefix, query, COUNT_OF(query), abort_entry, &c, &page, err);
+        s3_xml_page_free(&page);
+    }
+    free(c.first);
+    free(prefix);
+    return code;
+}

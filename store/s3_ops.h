@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The S3 store's calls that stand in files of their own; store/store.h says what each does. */
+#ifndef STORE_S3_OPS_H
+#define STORE_S3_OPS_H
+
+#include "store/store.h"
+
+/* s3_list.c */
+int s3_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+int s3_walk(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+int s3_clean(const char *url, struct sheaf_error *err);
+
+/* s3_writer.c */
+int s3_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
+int s3_write(struct store_writer *writer, const void *data, size_t size, struct sheaf_error *err);
+int s3_commit(struct store_writer *writer, struct sheaf_error *err);
+void s3_abort(struct store_writer *writer);
+
+/* s3_put.c */
+int s3_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Multipart uploads, request by request. */
+#include "store/s3_upload.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "store/s3_xml.h"
+
+#define COMPLETE_MOST ((size_t)4 << 20)     /* bytes of 10000 parts in XML */
+
+/* ---- Proofs ---------------------------------------------------------------------------------- */
+
+static void hexadecimal(const unsigned char *digest, size_t size, char *text)
+{
+    for (size_t i = 0; i < size; i++)
+        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+}
+
+static bool md5(const void *data, size_t size, unsigned char digest[16])
+{
+    return EVP_Digest(data, size, digest, NULL, EVP_md5(), NULL) == 1;
+}
+
+void s3_proof_make(struct s3_proof *p, const struct s3_bucket *bucket, const void *data,
+                   size_t size)
+{
+    memset(p, 0, sizeof(*p));
+    if (bucket->checksums) {
+        const uint32_t crc = __builtin_bswap32(crc32c(0, data, size));
+
+        memcpy(p->crc, &crc, sizeof(p->crc));
+        EVP_EncodeBlock((unsigned char *)p->crc_text, p->crc, sizeof(p->crc));
+    } else if (md5(size != 0 ? data : "", size, p->md5)) {
+        hexadecimal(p->md5, sizeof(p->md5), p->md5_text);
+    }
+}
+
+/* Whether an ETag is `size` hexadecimal digits in quotes, and `suffix`. */
+static bool is_md5_etag(const char *etag, const char *suffix)
+{
+    const size_t digits = strspn(etag + (*etag == '"'), "0123456789abcdef");
+    const char *rest = etag + (*etag == '"') + digits;
+
+    return digits == 32 && strncmp(rest, suffix, strlen(suffix)) == 0 &&
+           (rest[strlen(suffix)] == '"' || rest[strlen(suffix)] == '\0');
+}
+
+static bool etag_has(const char *etag, const char *digits)
+{
+    return strncmp(etag + (*etag == '"'), digits, strlen(digits)) == 0;
+}
+
+/* An object encrypted with a key of somebody's has an ETag that is no MD5 but looks like one. */
+static bool etag_may_be_md5(const struct request *r)
+{
+    const char *how = http_answer_header(&r->http, "x-amz-server-side-encryption");
+
+    return (how == NULL || strcmp(how, "AES256") == 0) &&
+           http_answer_header(&r->http,
+                              "x-amz-server-side-encryption-customer-algorithm") == NULL;
+}
+
+/* ---- PUT ------------------------------------------------------------------------------------- */
+
+static int put_judge(struct request *r, bool *again, struct sheaf_error *err)
+{
+    struct s3_proof *p = &((struct s3_put *)r)->proof;
+    const char *etag = http_answer_header(&r->http, "etag");
+    const char *crc = http_answer_header(&r->http, "x-amz-checksum-crc32c");
+    int code = aws_judge(r, again, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    /* What follows is damage on the way, so the next attempt may do better. */
+    *again = true;
+    if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer has no ETag that is one", r->what);
+    snprintf(p->etag, sizeof(p->etag), "%s", etag);
+    if (crc != NULL && p->crc_text[0] != '\0' && strcmp(crc, p->crc_text) != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has CRC-32C %.40s, sent was %s",
+                       r->what, crc, p->crc_text);
+    p->is_md5 = p->md5_text[0] != '\0' && is_md5_etag(etag, "") && etag_may_be_md5(r);
+    if (p->is_md5 && !etag_has(etag, p->md5_text))
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has MD5 %s, sent was %s", r->what,
+                       etag, p->md5_text);
+    return SHEAF_OK;
+}
+
+int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
+                const char *upload_id, unsigned number, const void *data, size_t size,
+                struct sheaf_error *err)
+{
+    struct request *r = &put->request;
+    char digits[16];
+    struct sigv4_pair query[] = { { "partNumber", digits }, { "uploadId", upload_id } };
+    int code;
+
+    snprintf(digits, sizeof(digits), "%u", number);
+    code = s3_request_init(r, bucket, HTTP_PUT, key, query, upload_id != NULL ? 2 : 0, "writing",
+                           err);
+    r->judge = put_judge;
+    r->http.body = data;
+    r->http.body_size = size;
+    s3_proof_make(&put->proof, bucket, data, size);
+    if (code == SHEAF_OK && put->proof.crc_text[0] != '\0')
+        code = request_set_header(r, "x-amz-checksum-crc32c", put->proof.crc_text, err);
+    return code;
+}
+
+/* ---- Begin and abort ------------------------------------------------------------------------- */
+
+int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **upload_id,
+                    struct sheaf_error *err)
+{
+    struct sigv4_pair query[] = { { "uploads", "" } };
+    struct request r;
+    int code = s3_request_init(&r, bucket, HTTP_POST, key, query, 1, "beginning the upload of",
+                               err);
+
+    *upload_id = NULL;
+    if (code == SHEAF_OK)
+        code = request_set_header(&r, "content-type", "application/octet-stream", err);
+    if (code == SHEAF_OK && bucket->checksums)
+        code = request_set_header(&r, "x-amz-checksum-algorithm", "CRC32C", err);
+    if (code == SHEAF_OK)
+        code = request_run(&r, err);
+    if (code == SHEAF_OK) {
+        code = s3_xml_upload_id(r.http.reply.data, r.http.reply.size, upload_id, err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: ", r.what);
+    }
+    request_free(&r);
+    return code;
+}
+
+int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,
+                    struct sheaf_error *err)
+{
+    struct sigv4_pair query[] = { { "uploadId", upload_id } };
+    struct request r;
+    int code = s3_request_init(&r, bucket, HTTP_DELETE, key, query, 1, "aborting the upload of",
+                               err);
+
+    if (code == SHEAF_OK)
+        code = request_run(&r, err);
+    request_free(&r);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+/* ---- Complete -------------------------------------------------------------------------------- */
+
+struct completion {
+    struct request base;
+    struct s3_xml_completed answer;
+    bool is_lost;               /* an earlier attempt may have succeeded, its answer was lost */
+};
+
+/* The store may answer 200 and then an error, so that the connection stays alive while it works;
+ * aws_judge sees that.  An upload that is not there any more after an attempt that was not
+ * answered has been completed by that attempt: the look at the object then decides. */
+static int complete_judge(struct request *r, bool *again, struct sheaf_error *err)
+{
+    struct completion *c = (struct completion *)r;
+    char reason[64];
+    int code = aws_judge(r, again, err);
+
+    if (code != SHEAF_OK) {
+        aws_error_code(r, reason);
+        if (r->retry.total == 0 || strcmp(reason, "NoSuchUpload") != 0)
+            return code;
+        c->is_lost = true;
+        return SHEAF_OK;
+    }
+    code = s3_xml_completed(r->http.reply.data, r->http.reply.size, &c->answer, err);
+    if (code != SHEAF_OK) {
+        err_prefix(err, "%s: ", r->what);
+        *again = true;
+    }
+    return code;
+}
+
+static int complete_body(const struct s3_proof *parts, unsigned count, struct buf *body,
+                         struct sheaf_error *err)
+{
+    int code = buf_printf(body, err, "<CompleteMultipartUpload "
+                          "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+
+    for (unsigned i = 0; i < count && code == SHEAF_OK; i++) {
+        code = buf_printf(body, err, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag>", i + 1,
+                          parts[i].etag);
+        if (code == SHEAF_OK && parts[i].crc_text[0] != '\0')
+            code = buf_printf(body, err, "<ChecksumCRC32C>%s</ChecksumCRC32C>", parts[i].crc_text);
+        if (code == SHEAF_OK)
+            code = buf_printf(body, err, "</Part>");
+    }
+    return code == SHEAF_OK ? buf_printf(body, err, "</CompleteMultipartUpload>") : code;
+}
+
+/* The ETag of a multipart object is the MD5 of its parts' MD5s, and the checksum likewise. */
+static int check_etag(const struct s3_proof *parts, unsigned count, const char *etag,
+                      const char *what, struct sheaf_error *err)
+{
+    unsigned char *all = malloc((size_t)count * 16);
+    unsigned char digest[16];
+    char expected[33], suffix[16];
+    bool all_md5 = all != NULL && etag != NULL;
+
+    for (unsigned i = 0; i < count && all_md5; i++) {
+        all_md5 = parts[i].is_md5;
+        memcpy(all + (size_t)i * 16, parts[i].md5, 16);
+    }
+    snprintf(suffix, sizeof(suffix), "-%u", count);
+    all_md5 = all_md5 && is_md5_etag(etag, suffix) && md5(all, (size_t)count * 16, digest);
+    free(all);
+    if (!all_md5)
+        return SHEAF_OK;
+    hexadecimal(digest, sizeof(digest), expected);
+    if (etag_has(etag, expected))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s: the object's ETag is %s, its parts make "
+                   "\"%s-%u\"", what, etag, expected, count);
+}
+
+static int check_crc(const struct s3_proof *parts, unsigned count, const char *answered,
+                     const char *what, struct sheaf_error *err)
+{
+    uint32_t crc = 0;
+    char expected[S3_CRC_SIZE + 16];
+
+    if (answered[0] == '\0' || parts[0].crc_text[0] == '\0')
+        return SHEAF_OK;
+    for (unsigned i = 0; i < count; i++)
+        crc = crc32c(crc, parts[i].crc, sizeof(parts[i].crc));
+    crc = __builtin_bswap32(crc);
+    EVP_EncodeBlock((unsigned char *)expected, (const unsigned char *)&crc, sizeof(crc));
+    snprintf(expected + S3_CRC_SIZE - 1, sizeof(expected) - S3_CRC_SIZE + 1, "-%u", count);
+    /* A store that makes one checksum of the whole object answers without the "-N". */
+    if (strchr(answered, '-') == NULL || strcmp(answered, expected) == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s: the object's CRC-32C is %s, its parts make %s",
+                   what, answered, expected);
+}
+
+/* Looks at the object itself: some answers are lost, and some stores' say nothing. */
+static int check_object(const struct s3_bucket *bucket, const char *key,
+                        const struct s3_proof *parts, unsigned count, uint64_t bytes,
+                        const char *what, struct sheaf_error *err)
+{
+    struct s3_head head;
+    int code = s3_head(bucket, key, &head, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (head.bytes != bytes)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has %llu bytes, %llu were written",
+                       what, (unsigned long long)head.bytes, (unsigned long long)bytes);
+    if (code == SHEAF_OK)
+        code = check_etag(parts, count, head.etag, what, err);
+    free(head.etag);
+    return code;
+}
+
+int s3_upload_complete(const struct s3_bucket *bucket, const char *key, const char *upload_id,
+                       const struct s3_proof *parts, unsigned count, uint64_t bytes,
+                       struct sheaf_error *err)
+{
+    struct sigv4_pair query[] = { { "uploadId", upload_id } };
+    struct completion c = { .is_lost = false };
+    struct buf body = BUF_INIT(COMPLETE_MOST);
+    struct request *r = &c.base;
+    int code = s3_request_init(r, bucket, HTTP_POST, key, query, 1, "completing the upload of",
+                               err);
+
+    r->judge = complete_judge;
+    r->is_patient = true;
+    if (code == SHEAF_OK)
+        code = complete_body(parts, count, &body, err);
+    r->http.body = body.data;
+    r->http.body_size = body.size;
+    if (code == SHEAF_OK)
+        code = request_set_header(r, "content-type", "application/xml", err);
+    if (code == SHEAF_OK)
+        code = request_run(r, err);
+    if (code == SHEAF_OK && !c.is_lost)
+        code = check_crc(parts, count, c.answer.crc32c, r->what, err);
+    if (code == SHEAF_OK)
+        code = check_object(bucket, key, parts, count, bytes, r->what, err);
+    request_free(r);
+    buf_free(&body);
+    return code;
+}

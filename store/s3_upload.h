@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The requests of a multipart upload, and what proves that its bytes arrived: the MD5 of each
+ * part, where its ETag is that, or the CRC-32C that the store was sent and checked itself. */
+#ifndef STORE_S3_UPLOAD_H
+#define STORE_S3_UPLOAD_H
+
+#include "store/s3.h"
+
+#define S3_ETAG_SIZE 128
+#define S3_CRC_SIZE 9               /* base64 of four bytes, and a NUL */
+#define S3_PARTS_MOST 10000
+
+/* What is known of one part's bytes, and the store's word for them. */
+struct s3_proof {
+    unsigned char md5[16];
+    char md5_text[33];              /* "" if the MD5 is not had: checksums do the work then */
+    unsigned char crc[4];           /* big-endian CRC-32C, with checksums */
+    char crc_text[S3_CRC_SIZE];     /* "" without */
+    char etag[S3_ETAG_SIZE];        /* as answered */
+    bool is_md5;                    /* the ETag was the MD5 */
+};
+
+/* Computes what the bucket wants to be proved with. */
+void s3_proof_make(struct s3_proof *proof, const struct s3_bucket *bucket, const void *data,
+                   size_t size);
+
+/* A PUT of bytes: a whole object, or with `upload_id` one part of it. */
+struct s3_put {
+    struct request request;
+    struct s3_proof proof;
+};
+int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
+                const char *upload_id, unsigned number, const void *data, size_t size,
+                struct sheaf_error *err);
+
+int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **upload_id,
+                    struct sheaf_error *err);
+/* Completes it, and makes sure that the object is there with all its `bytes`. */
+int s3_upload_complete(const struct s3_bucket *bucket, const char *key, const char *upload_id,
+                       const struct s3_proof *parts, unsigned count, uint64_t bytes,
+                       struct sheaf_error *err);
+int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,
+                    struct sheaf_error *err);
+
+#endif

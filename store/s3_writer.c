@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing an object: parts are sent as they fill, several at a time, and what fits into one part
+ * is one PUT.  Nothing is visible before commit.
+ *
+ * The slots are all the memory there is.  A slot's bytes stay until the store has acknowledged
+ * them, since an attempt may have to be repeated; the writer waits when all are under way.
+ *
+ *     write()  -> fills slots[filling] -> full: sent -> acknowledged: proofs[number-1], slot free
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/s3_ops.h"
+#include "store/s3_upload.h"
+
+#define SLOTS 4
+#define PART_BYTES ((size_t)8 << 20)
+/* After this many parts the next are twice as large, so that 10000 reach S3's largest object. */
+#define PARTS_OF_ONE_SIZE 1000
+
+struct slot {
+    struct s3_put put;
+    struct s3_writer *writer;
+    uint8_t *data;
+    size_t size, capacity;
+    unsigned number;                /* of its part, from 1 */
+};
+
+struct s3_writer {
+    struct store_writer base;
+    const struct s3_bucket *bucket;
+    char *key;
+    char *upload_id;                /* NULL: nothing was sent yet */
+    uint64_t bytes;
+    unsigned part_count;            /* parts sent */
+    struct s3_proof *proofs;        /* of each, once it is acknowledged */
+    struct slot slots[SLOTS];
+    struct slot *filling;           /* NULL: take a free one */
+
+    pthread_mutex_t lock;
+    pthread_cond_t acknowledged;
+    struct {
+        bool busy[SLOTS];
+        unsigned busy_count;
+        struct sheaf_error error;   /* the first that a part had; code 0: none */
+    } locked;
+};
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+static size_t part_bytes(unsigned number)
+{
+    return PART_BYTES << ((number - 1) / PARTS_OF_ONE_SIZE);
+}
+
+/* On the engine's thread. */
+static void part_done(struct request *r)
+{
+    struct slot *slot = ((struct slot *)r);
+    struct s3_writer *w = slot->writer;
+
+    pthread_mutex_lock(&w->lock);
+    if (r->code == SHEAF_OK)
+        w->proofs[slot->number - 1] = slot->put.proof;
+    else if (w->locked.error.code == SHEAF_OK)
+        w->locked.error = r->error;
+    request_free(r);
+    w->locked.busy[slot - w->slots] = false;
+    w->locked.busy_count--;
+    pthread_cond_signal(&w->acknowledged);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static int send_part(struct s3_writer *w, struct sheaf_error *err)
+{
+    struct slot *slot = w->filling;
+    int code = SHEAF_OK;
+
+    if (w->part_count == S3_PARTS_MOST)
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: more than the %d parts that S3 takes",
+                       w->base.url, S3_PARTS_MOST);
+    if (w->upload_id == NULL)
+        code = s3_upload_begin(w->bucket, w->key, &w->upload_id, err);
+    if (code != SHEAF_OK)
+        return code;
+    slot->number = w->part_count + 1;
+    code = s3_put_init(&slot->put, w->bucket, w->key, w->upload_id, slot->number, slot->data,
+                       slot->size, err);
+    if (code != SHEAF_OK) {
+        request_free(&slot->put.request);
+        return code;
+    }
+    slot->put.request.done = part_done;
+    w->part_count++;
+    w->filling = NULL;
+    pthread_mutex_lock(&w->lock);
+    w->locked.busy[slot - w->slots] = true;
+    w->locked.busy_count++;
+    pthread_mutex_unlock(&w->lock);
+    request_start(&slot->put.request);
+    return SHEAF_OK;
+}
+
+static int failed_locked(const struct s3_writer *w, struct sheaf_error *err)
+{
+    return w->locked.error.code == SHEAF_OK
+           ? SHEAF_OK : err_set(err, w->locked.error.code, "%s", w->locked.error.message);
+}
+
+/* A slot that is free, with room for the next part; waits for one. */
+static int take_slot(struct s3_writer *w, struct sheaf_error *err)
+{
+    const size_t capacity = part_bytes(w->part_count + 1);
+    struct slot *slot = w->slots;
+    int code;
+
+    pthread_mutex_lock(&w->lock);
+    while ((code = failed_locked(w, err)) == SHEAF_OK && w->locked.busy_count == SLOTS)
+        pthread_cond_wait(&w->acknowledged, &w->lock);
+    while (code == SHEAF_OK && w->locked.busy[slot - w->slots])
+        slot++;
+    pthread_mutex_unlock(&w->lock);
+    if (code != SHEAF_OK)
+        return code;
+    if (slot->capacity < capacity) {
+        free(slot->data);
+        slot->data = malloc(capacity);
+        slot->capacity = slot->data != NULL ? capacity : 0;
+        if (slot->data == NULL)
+            return err_memory(err, capacity);
+    }
+    slot->size = 0;
+    w->filling = slot;
+    return SHEAF_OK;
+}
+
+/* Waits until no part is under way. */
+static int drain(struct s3_writer *w, struct sheaf_error *err)
+{
+    int code;
+
+    pthread_mutex_lock(&w->lock);
+    while (w->locked.busy_count != 0)
+        pthread_cond_wait(&w->acknowledged, &w->lock);
+    code = failed_locked(w, err);
+    pthread_mutex_unlock(&w->lock);
+    return code;
+}
+
+/* ---- The store's calls ----------------------------------------------------------------------- */
+
+static void writer_free(struct s3_writer *w)
+{
+    for (size_t i = 0; i < SLOTS; i++)
+        free(w->slots[i].data);
+    free(w->proofs);
+    free(w->upload_id);
+    free(w->key);
+    free(w->base.url);
+    pthread_cond_destroy(&w->acknowledged);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+int s3_create(const char *url, struct store_writer **writer, struct sheaf_error *err)
+{
+    struct s3_writer *w = calloc(1, sizeof(*w));
+    int code;
+
+    if (w == NULL)
+        return err_memory(err, sizeof(*w));
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->acknowledged, NULL);
+    w->base.ops = &store_s3_ops;
+    w->base.url = strdup(url);
+    w->base.memory_bytes = SLOTS * PART_BYTES;
+    w->proofs = calloc(S3_PARTS_MOST, sizeof(w->proofs[0]));
+    for (size_t i = 0; i < SLOTS; i++)
+        w->slots[i].writer = w;
+    code = s3_locate(url, &w->bucket, &w->key, err);
+    if (code == SHEAF_OK && *w->key == '\0')
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a bucket, not an object", url);
+    if (code == SHEAF_OK && (w->base.url == NULL || w->proofs == NULL))
+        code = err_memory(err, S3_PARTS_MOST * sizeof(w->proofs[0]));
+    if (code == SHEAF_OK)
+        *writer = &w->base;
+    else
+        writer_free(w);
+    return code;
+}
+
+int s3_write(struct store_writer *writer, const void *data, size_t size, struct sheaf_error *err)
+{
+    struct s3_writer *w = (struct s3_writer *)writer;
+    const uint8_t *from = data;
+    int code = SHEAF_OK;
+
+    while (size != 0 && code == SHEAF_OK) {
+        const size_t full = part_bytes(w->part_count + 1);
+        size_t piece;
+
+        /* A full part is sent only when more comes: what ends here may be the whole object. */
+        if (w->filling != NULL && w->filling->size == full)
+            code = send_part(w, err);
+        if (code == SHEAF_OK && w->filling == NULL)
+            code = take_slot(w, err);
+        if (code != SHEAF_OK)
+            break;
+        piece = MIN(size, part_bytes(w->part_count + 1) - w->filling->size);
+        memcpy(w->filling->data + w->filling->size, from, piece);
+        w->filling->size += piece;
+        w->bytes += piece;
+        from += piece;
+        size -= piece;
+    }
+    return code;
+}
+
+static int put_whole(struct s3_writer *w, struct sheaf_error *err)
+{
+    struct s3_put put;
+    const void *data = w->filling != NULL ? w->filling->data : NULL;
+    int code = s3_put_init(&put, w->bucket, w->key, NULL, 0, data, (size_t)w->bytes, err);
+
+    if (code == SHEAF_OK)
+        code = request_run(&put.request, err);
+    request_free(&put.request);
+    return code;
+}
+
+int s3_commit(struct store_writer *writer, struct sheaf_error *err)
+{
+    struct s3_writer *w = (struct s3_writer *)writer;
+    int code = SHEAF_OK;
+
+    if (w->upload_id == NULL) {
+        code = put_whole(w, err);
+        writer_free(w);
+        return code;
+    }
+    if (w->filling != NULL && w->filling->size != 0)
+        code = send_part(w, err);
+    if (code == SHEAF_OK)
+        code = drain(w, err);
+    if (code == SHEAF_OK)
+        code = s3_upload_complete(w->bucket, w->key, w->upload_id, w->proofs, w->part_count,
+                                  w->bytes, err);
+    if (code != SHEAF_OK)
+        s3_abort(writer);
+    else
+        writer_free(w);
+    return code;
+}
+
+void s3_abort(struct store_writer *writer)
+{
+    struct s3_writer *w = (struct s3_writer *)writer;
+
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < SLOTS; i++)
+        if (w->locked.busy[i])
+            request_cancel(&w->slots[i].put.request);
+    pthread_mutex_unlock(&w->lock);
+    (void)drain(w, NULL);
+    /* What cannot be aborted now is found by store_clean later. */
+    if (w->upload_id != NULL)
+        (void)s3_upload_abort(w->bucket, w->key, w->upload_id, NULL);
+    writer_free(w);
+}

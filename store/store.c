@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The choice of a store by URL, the dispatch of its calls, and what is built on them alone. */
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+static const struct store_ops *const stores[] = {
+    &store_file_ops, &store_s3_ops, &store_http_ops, &store_https_ops,
+};
+
+const struct store_ops *store_of(const char *url, struct sheaf_error *err)
+{
+    const size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz0123456789+.-");
+
+    if (scheme == 0 || strncmp(url + scheme, "://", 3) != 0)
+        return &store_file_ops;
+    for (size_t i = 0; i < COUNT_OF(stores); i++)
+        if (strlen(stores[i]->scheme) == scheme && strncmp(stores[i]->scheme, url, scheme) == 0)
+            return stores[i];
+    err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: no store is known for \"%.*s://\"", url, (int)scheme,
+            url);
+    return NULL;
+}
+
+int store_open(const char *url, struct store_object **object, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->open(url, object, err);
+}
+
+int store_read(struct store_object *object, uint64_t offset, void *data, size_t size,
+               struct sheaf_error *err)
+{
+    return object->ops->read(object, offset, data, size, err);
+}
+
+void store_read_start(struct store_read *read)
+{
+    const struct store_ops *ops = read->object->ops;
+
+    if (ops->read_start != NULL) {
+        ops->read_start(read);
+        return;
+    }
+    read->code = ops->read(read->object, read->offset, read->data, read->size, &read->error);
+    read->done(read);
+}
+
+void store_read_cancel(struct store_read *read)
+{
+    if (read->object->ops->read_cancel != NULL)
+        read->object->ops->read_cancel(read);
+}
+
+int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
+                    struct sheaf_error *err)
+{
+    return object->ops->read_next(object, data, size, got, err);
+}
+
+void store_close(struct store_object *object)
+{
+    if (object != NULL)
+        object->ops->close(object);
+}
+
+int store_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->list(url, each, context, err);
+}
+
+int store_walk(const char *url, store_list_fn *each, void *context, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    if (ops->walk == NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: cannot be listed at every depth", url);
+    return ops->walk(url, each, context, err);
+}
+
+int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->create(url, writer, err);
+}
+
+int store_write(struct store_writer *writer, const void *data, size_t size,
+                struct sheaf_error *err)
+{
+    return writer->ops->write(writer, data, size, err);
+}
+
+int store_commit(struct store_writer *writer, struct sheaf_error *err)
+{
+    return writer->ops->commit(writer, err);
+}
+
+void store_abort(struct store_writer *writer)
+{
+    if (writer != NULL)
+        writer->ops->abort(writer);
+}
+
+int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->size(url, bytes, err);
+}
+
+int store_remove(const char *url, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->remove(url, err);
+}
+
+int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->free_space(url, bytes, err);
+}
+
+int store_make_directory(const char *url, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->make_directory(url, err);
+}
+
+/* A stream tells its size only by ending, so it is read into a buffer that grows. */
+static int get_stream(struct store_object *object, size_t limit, char **data, size_t *size,
+                      struct sheaf_error *err)
+{
+    size_t capacity = 0, used = 0, got;
+    char *grown;
+    int code;
+
+    *data = NULL;
+    do {
+        if (capacity - used < 2) {
+            capacity = MAX(2 * capacity, (size_t)65536);
+            grown = realloc(*data, capacity);
+            if (grown == NULL)
+                return err_memory(err, capacity);
+            *data = grown;
+        }
+        code = store_read_next(object, *data + used, capacity - used - 1, &got, err);
+        if (code != SHEAF_OK)
+            return code;
+        used += got;
+        if (used > limit)
+            return err_set(err, SHEAF_ERR_LIMIT, "%s: more than the limit of %zu bytes",
+                           object->url, limit);
+    } while (got != 0);
+    *size = used;
+    return SHEAF_OK;
+}
+
+static int get_object(struct store_object *object, size_t limit, char **data, size_t *size,
+                      struct sheaf_error *err)
+{
+    if (object->bytes > limit)
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: %llu bytes, the limit is %zu", object->url,
+                       (unsigned long long)object->bytes, limit);
+    *size = (size_t)object->bytes;
+    *data = malloc(*size + 1);
+    if (*data == NULL)
+        return err_memory(err, *size + 1);
+    return store_read(object, 0, *data, *size, err);
+}
+
+int store_get(const char *url, size_t limit, char **data, size_t *size, struct sheaf_error *err)
+{
+    struct store_object *object = NULL;
+    int code;
+
+    *data = NULL;
+    code = store_open(url, &object, err);
+    if (code != SHEAF_OK)
+        return code;
+    limit = MIN(limit, SIZE_MAX / 4);
+    code = object->is_stream ? get_stream(object, limit, data, size, err)
+                             : get_object(object, limit, data, size, err);
+    store_close(object);
+    if (code != SHEAF_OK) {
+        free(*data);
+        *data = NULL;
+        return code;
+    }
+    (*data)[*size] = '\0';
+    return SHEAF_OK;
+}
+
+int store_put(const char *url, const void *data, size_t size, struct sheaf_error *err)
+{
+    struct store_writer *writer = NULL;
+    int code = store_create(url, &writer, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = store_write(writer, data, size, err);
+    if (code != SHEAF_OK) {
+        store_abort(writer);
+        return code;
+    }
+    return store_commit(writer, err);
+}
+
+int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+    uint64_t bytes;
+    int code;
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    if (ops->put_new != NULL)
+        return ops->put_new(url, data, size, err);
+    code = ops->size(url, &bytes, err);
+    if (code == SHEAF_OK)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists", url);
+    return code == SHEAF_ERR_NOT_FOUND ? store_put(url, data, size, err) : code;
+}
+
+int store_clean(const char *url, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    return ops->clean == NULL ? SHEAF_OK : ops->clean(url, err);
+}
+
+char *store_join(const char *directory, const char *name)
+{
+    const size_t size = strlen(directory);
+    const char *slash = size == 0 || directory[size - 1] == '/' ? "" : "/";
+    char *joined;
+
+    return asprintf(&joined, "%s%s%s", directory, slash, name) < 0 ? NULL : joined;
+}

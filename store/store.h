@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Named bytes, wherever they are: the contract of a store, and the choice of one by URL.
+ *
+ * A name without a scheme (or file://) is a local path.  All calls are thread-safe; an object or
+ * writer is used by one thread at a time, but for store_read, which any number may call at once
+ * on one object. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sheaf.h"
+
+/* Where the temporary files of a directory are, below it; the store removes it when it becomes
+ * empty.  A store that needs no temporary files has none. */
+#define STORE_PARTIAL ".sheaf-partial"
+
+struct store_ops;
+
+/* An open object, to be read.  A store embeds it in a struct of its own. */
+struct store_object {
+    const struct store_ops *ops;
+    char *url;                  /* as opened, for messages; the object's */
+    uint64_t bytes;             /* its size when it was opened; UINT64_MAX for a stream */
+    bool is_stream;             /* a pipe or terminal: store_read_next only */
+    bool is_remote;             /* reads are worth starting early and many at once */
+    size_t block_bytes;         /* reads of multiples of this are best; 0: no preference */
+};
+
+/* One read that is under way; see store_read_start.  The caller embeds it in a struct of its own
+ * and keeps it, and the object, until it is done. */
+struct store_read {
+    struct store_object *object;
+    uint64_t offset;
+    void *data;
+    size_t size;
+    /* Called once, perhaps on a thread of the store, which must not be kept waiting. */
+    void (*done)(struct store_read *read);
+    int code;                   /* then: as store_read returns */
+    struct sheaf_error error;   /* and the error, if it is one */
+    void *state;                /* the store's */
+};
+
+/* A new object, to be written from its start to its end; invisible until committed. */
+struct store_writer {
+    const struct store_ops *ops;
+    char *url;
+    size_t memory_bytes;        /* the most that it holds of what was written to it */
+};
+
+/* Called for each entry of a directory or prefix.  `name` is relative to it.  A nonzero return
+ * ends the listing and is its result. */
+typedef int store_list_fn(void *context, const char *name, uint64_t bytes);
+
+struct store_ops {
+    const char *scheme;         /* "file" */
+
+    int (*open)(const char *url, struct store_object **object, struct sheaf_error *err);
+    /* Exactly `size` bytes at `offset`, or SHEAF_ERR_TRUNCATED (the object ends before),
+     * SHEAF_ERR_CHANGED (it is not the object that was opened), SHEAF_ERR_IO.  Short reads,
+     * EINTR and retries are dealt with here. */
+    int (*read)(struct store_object *object, uint64_t offset, void *data, size_t size,
+                struct sheaf_error *err);
+    /* store_read_start and _cancel; NULL: reads are not worth starting early. */
+    void (*read_start)(struct store_read *read);
+    void (*read_cancel)(struct store_read *read);
+    /* The next bytes of a stream: up to `size`; *got == 0 at its end. */
+    int (*read_next)(struct store_object *object, void *data, size_t size, size_t *got,
+                     struct sheaf_error *err);
+    void (*close)(struct store_object *object);
+
+    /* The plain entries (no directories, no hidden names) right below `url`, in byte order of
+     * names. */
+    int (*list)(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+
+    /* Every plain entry below `url`, at any depth, in no particular order; NULL where directories
+     * are to be walked one by one. */
+    int (*walk)(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+
+    int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);
+    int (*write)(struct store_writer *writer, const void *data, size_t size,
+                 struct sheaf_error *err);
+    /* Makes it durable and visible under its name, replacing what was there.  Frees the writer,
+     * also on failure. */
+    int (*commit)(struct store_writer *writer, struct sheaf_error *err);
+    /* Leaves nothing behind.  Frees the writer. */
+    void (*abort)(struct store_writer *writer);
+
+    /* store_put_new; NULL where looking before writing has to do. */
+    int (*put_new)(const char *url, const void *data, size_t size, struct sheaf_error *err);
+    /* store_clean; NULL: nothing is ever left behind that could not be seen. */
+    int (*clean)(const char *url, struct sheaf_error *err);
+
+    /* SHEAF_ERR_NOT_FOUND if there is none.  UINT64_MAX for a stream, which is not opened. */
+    int (*size)(const char *url, uint64_t *bytes, struct sheaf_error *err);
+    /* Removing what is not there is no error. */
+    int (*remove)(const char *url, struct sheaf_error *err);
+    /* Bytes that may still be written below `url`; UINT64_MAX: no limit known. */
+    int (*free_space)(const char *url, uint64_t *bytes, struct sheaf_error *err);
+    /* Makes the directory `url` and those above it; a no-op where there are none. */
+    int (*make_directory)(const char *url, struct sheaf_error *err);
+};
+
+extern const struct store_ops store_file_ops, store_s3_ops, store_http_ops, store_https_ops;
+
+/* The store of a URL; NULL and an error for a scheme that is not known. */
+const struct store_ops *store_of(const char *url, struct sheaf_error *err);
+
+/* The calls, dispatched. */
+int store_open(const char *url, struct store_object **object, struct sheaf_error *err);
+int store_read(struct store_object *object, uint64_t offset, void *data, size_t size,
+               struct sheaf_error *err);
+/* Begins a read and returns; many may be under way.  `done` may be called before this returns. */
+void store_read_start(struct store_read *read);
+/* Makes a read end soon, as SHEAF_ERR_INTERRUPTED unless it is over already. */
+void store_read_cancel(struct store_read *read);
+int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
+                    struct sheaf_error *err);
+void store_close(struct store_object *object);              /* NULL is fine */
+int store_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+/* SHEAF_ERR_UNSUPPORTED where a store has no such call. */
+int store_walk(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
+int store_write(struct store_writer *writer, const void *data, size_t size,
+                struct sheaf_error *err);
+int store_commit(struct store_writer *writer, struct sheaf_error *err);
+void store_abort(struct store_writer *writer);              /* NULL is fine */
+int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err);
+int store_remove(const char *url, struct sheaf_error *err);
+int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err);
+int store_make_directory(const char *url, struct sheaf_error *err);
+
+/* A whole small object, at most `limit` bytes, with a NUL after it; the caller frees *data. */
+int store_get(const char *url, size_t limit, char **data, size_t *size, struct sheaf_error *err);
+/* A whole small object, durable and atomic. */
+int store_put(const char *url, const void *data, size_t size, struct sheaf_error *err);
+/* The same, but SHEAF_ERR_EXISTS, and nothing written, if there is something of that name; of two
+ * who do it at once one gets the error, where the store can tell. */
+int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
+/* Removes what uploads that were never completed have left below the directory `url`, also those
+ * that someone else is making there now. */
+int store_clean(const char *url, struct sheaf_error *err);
+/* "directory/name" in memory of its own. */
+char *store_join(const char *directory, const char *name);
+
+#endif

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The local store: files, named pipes and standard input ("-").
+ *
+ * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp and renamed to DIR/NAME when it is
+ * whole and on the disk, so no half file is ever seen under its name, and two processes that
+ * write the same name do not meet.  That directory is made on demand and goes when its last file
+ * goes; what a killed process leaves there is its owner's to remove. */
+#include "store/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#define PARTIAL "/" STORE_PARTIAL
+
+/* The kernel takes 2 GiB - 4 KiB a call at most. */
+#define IO_MOST ((size_t)1 << 30)
+
+struct file_object {
+    struct store_object base;
+    int fd;
+    struct stat opened;
+};
+
+struct file_writer {
+    struct store_writer base;
+    int fd;
+    char *directory;            /* of the final name */
+    char *temporary;            /* path */
+    uint64_t written, flushed;  /* bytes handed to the kernel; of those, sent on to the disk */
+};
+
+static const char *path_of(const char *url)
+{
+    return strncmp(url, "file://", 7) == 0 ? url + 7 : url;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static int open_path(const char *url)
+{
+    if (strcmp(url, "-") == 0)
+        return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    return TEMP_FAILURE_RETRY(open(path_of(url), O_RDONLY | O_CLOEXEC));
+}
+
+static int file_open(const char *url, struct store_object **object, struct sheaf_error *err)
+{
+    struct file_object *o = calloc(1, sizeof(*o));
+    int code;
+
+    if (o == NULL)
+        return err_memory(err, sizeof(*o));
+    o->base.ops = &store_file_ops;
+    o->base.url = strdup(url);
+    o->fd = -1;
+    if (o->base.url == NULL) {
+        code = err_memory(err, strlen(url));
+        goto fail;
+    }
+    o->fd = open_path(url);
+    if (o->fd < 0) {
+        code = err_errno(err, errno, "%s: cannot open", url);
+        goto fail;
+    }
+    if (fstat(o->fd, &o->opened) != 0) {
+        code = err_errno(err, errno, "%s: cannot stat", url);
+        goto fail;
+    }
+    if (S_ISDIR(o->opened.st_mode)) {
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a directory, not a file", url);
+        goto fail;
+    }
+    o->base.is_stream = !S_ISREG(o->opened.st_mode) || strcmp(url, "-") == 0;
+    o->base.bytes = o->base.is_stream ? UINT64_MAX : (uint64_t)o->opened.st_size;
+    o->base.block_bytes = o->base.is_stream ? 0 : (size_t)o->opened.st_blksize;
+    *object = &o->base;
+    return SHEAF_OK;
+
+fail:
+    store_close(&o->base);
+    return code;
+}
+
+/* A read came to the end of the file too early: either it has never been that long, or it was
+ * changed since it was opened. */
+static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
+                       struct sheaf_error *err)
+{
+    struct stat now;
+
+    if (fstat(o->fd, &now) == 0 && (now.st_size != o->opened.st_size ||
+                                    now.st_mtim.tv_sec != o->opened.st_mtim.tv_sec ||
+                                    now.st_mtim.tv_nsec != o->opened.st_mtim.tv_nsec))
+        return err_set(err, SHEAF_ERR_CHANGED,
+                       "%s: was %lld bytes when it was opened, is %lld bytes now", o->base.url,
+                       (long long)o->opened.st_size, (long long)now.st_size);
+    return err_set(err, SHEAF_ERR_TRUNCATED,
+                   "%s: ends at offset %llu, %llu more bytes were expected there", o->base.url,
+                   (unsigned long long)offset, (unsigned long long)wanted);
+}
+
+static int file_read(struct store_object *object, uint64_t offset, void *data, size_t size,
+                     struct sheaf_error *err)
+{
+    struct file_object *o = (struct file_object *)object;
+    uint8_t *at = data;
+
+    while (size != 0) {
+        const ssize_t got = pread(o->fd, at, MIN(size, IO_MOST), (off_t)offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno(err, errno, "%s: cannot read %zu bytes at offset %llu", object->url,
+                             size, (unsigned long long)offset);
+        if (got == 0)
+            return ended_early(o, offset, size, err);
+        at += got;
+        offset += (uint64_t)got;
+        size -= (size_t)got;
+    }
+    return SHEAF_OK;
+}
+
+static int file_read_next(struct store_object *object, void *data, size_t size, size_t *got,
+                          struct sheaf_error *err)
+{
+    struct file_object *o = (struct file_object *)object;
+    ssize_t n;
+
+    *got = 0;
+    n = TEMP_FAILURE_RETRY(read(o->fd, data, MIN(size, IO_MOST)));
+    if (n < 0)
+        return err_errno(err, errno, "%s: cannot read", object->url);
+    *got = (size_t)n;
+    return SHEAF_OK;
+}
+
+static void file_close(struct store_object *object)
+{
+    struct file_object *o = (struct file_object *)object;
+
+    if (o->fd >= 0)
+        close(o->fd);
+    free(o->base.url);
+    free(o);
+}
+
+/* ---- Listing --------------------------------------------------------------------------------- */
+
+struct entry {
+    char *name;
+    uint64_t bytes;
+};
+
+struct entries {
+    struct entry *items;
+    size_t count, capacity;
+};
+
+static int entry_compare(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+static int entry_add(struct entries *all, const char *name, uint64_t bytes,
+                     struct sheaf_error *err)
+{
+    struct entry *grown;
+
+    if (all->count == all->capacity) {
+        const size_t capacity = MAX(2 * all->capacity, (size_t)64);
+
+        grown = reallocarray(all->items, capacity, sizeof(*grown));
+        if (grown == NULL)
+            return err_memory(err, capacity * sizeof(*grown));
+        all->items = grown;
+        all->capacity = capacity;
+    }
+    all->items[all->count].name = strdup(name);
+    if (all->items[all->count].name == NULL)
+        return err_memory(err, strlen(name));
+    all->items[all->count++].bytes = bytes;
+    return SHEAF_OK;
+}
+
+static int gather(const char *url, DIR *directory, struct entries *all, struct sheaf_error *err)
+{
+    for (;;) {
+        struct dirent *d;
+        struct stat st;
+        int code;
+
+        errno = 0;
+        d = readdir(directory);
+        if (d == NULL)
+            return errno == 0 ? SHEAF_OK : err_errno(err, errno, "%s: cannot list", url);
+        if (d->d_name[0] == '.')
+            continue;
+        if (fstatat(dirfd(directory), d->d_name, &st, 0) != 0)
+            return err_errno(err, errno, "%s/%s: cannot stat", url, d->d_name);
+        if (S_ISDIR(st.st_mode))
+            continue;
+        code = entry_add(all, d->d_name, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0, err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+}
+
+static int file_list(const char *url, store_list_fn *each, void *context,
+                     struct sheaf_error *err)
+{
+    struct entries all = { NULL, 0, 0 };
+    DIR *directory = opendir(path_of(url));
+    int code;
+
+    if (directory == NULL)
+        return err_errno(err, errno, "%s: cannot list", url);
+    code = gather(url, directory, &all, err);
+    closedir(directory);
+    if (all.count > 1)
+        qsort(all.items, all.count, sizeof(all.items[0]), entry_compare);
+    for (size_t i = 0; i < all.count; i++) {
+        if (code == SHEAF_OK)
+            code = each(context, all.items[i].name, all.items[i].bytes);
+        free(all.items[i].name);
+    }
+    free(all.items);
+    return code;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+/* The directory that a path is in. */
+static char *directory_of(const char *path)
+{
+    char *copy = strdup(path), *directory = NULL;
+
+    if (copy != NULL)
+        directory = strdup(dirname(copy));
+    free(copy);
+    return directory;
+}
+
+static bool is_partial(const char *directory)
+{
+    const size_t size = strlen(directory), tail = strlen(PARTIAL);
+
+    return size >= tail && strcmp(directory + size - tail, PARTIAL) == 0;
+}
+
+/* Where the temporary files of a directory are; such a directory has them in itself. */
+static char *partial_of(const char *directory)
+{
+    return is_partial(directory) ? strdup(directory) : store_join(directory, STORE_PARTIAL);
+}
+
+/* Removes the directory of temporary files if it is empty; fails silently if it is not. */
+static void drop_partial(const char *directory)
+{
+    char *partial = partial_of(directory);
+
+    if (partial != NULL)
+        rmdir(partial);
+    free(partial);
+}
+
+/* Opens a new temporary file; the directory may go at any time until then, as another writer
+ * leaves it. */
+static int create_temporary(struct file_writer *w, const char *name, struct sheaf_error *err)
+{
+    char *partial = partial_of(w->directory);
+    uint64_t random = 0;
+    int failed = ENOMEM;
+
+    for (int tries = 0; partial != NULL && tries < 100; tries++) {
+        failed = getrandom(&random, sizeof(random), 0) == sizeof(random) ? 0 : errno;
+        free(w->temporary);
+        if (asprintf(&w->temporary, "%s/%s.%016llx.tmp", partial, name,
+                     (unsigned long long)random) < 0) {
+            w->temporary = NULL;
+            failed = ENOMEM;
+        }
+        if (failed == 0 && mkdir(partial, 0777) != 0 && errno != EEXIST)
+            failed = errno;
+        if (failed != 0)
+            break;
+        w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        failed = w->fd >= 0 ? 0 : errno;
+        if (failed != ENOENT && failed != EEXIST && failed != EINTR)
+            break;
+    }
+    free(partial);
+    if (failed != 0)
+        return err_errno(err, failed, "%s: cannot create a temporary file", w->base.url);
+    return SHEAF_OK;
+}
+
+static void writer_free(struct file_writer *w)
+{
+    if (w->fd >= 0)
+        close(w->fd);
+    free(w->base.url);
+    free(w->directory);
+    free(w->temporary);
+    free(w);
+}
+
+static int file_create(const char *url, struct store_writer **writer, struct sheaf_error *err)
+{
+    struct file_writer *w = calloc(1, sizeof(*w));
+    const char *path = path_of(url), *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    int code = SHEAF_OK;
+
+    if (w == NULL)
+        return err_memory(err, sizeof(*w));
+    w->fd = -1;
+    w->base.ops = &store_file_ops;
+    w->base.url = strdup(url);
+    w->directory = directory_of(path);
+    if (w->base.url == NULL || w->directory == NULL)
+        code = err_memory(err, strlen(url));
+    else if (name[0] == '\0')
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: names no file", url);
+    else
+        code = create_temporary(w, name, err);
+    if (code != SHEAF_OK) {
+        writer_free(w);
+        return code;
+    }
+    *writer = &w->base;
+    return SHEAF_OK;
+}
+
+static int file_write(struct store_writer *writer, const void *data, size_t size,
+                      struct sheaf_error *err)
+{
+    const uint64_t flush_bytes = 8 << 20;
+    struct file_writer *w = (struct file_writer *)writer;
+    const uint8_t *at = data;
+
+    while (size != 0) {
+        const ssize_t put = write(w->fd, at, MIN(size, IO_MOST));
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return err_errno(err, errno, "%s: cannot write %zu bytes at offset %llu",
+                             writer->url, size, (unsigned long long)w->written);
+        at += put;
+        size -= (size_t)put;
+        w->written += (uint64_t)put;
+    }
+    /* The disk begins early, so that commit does not wait for all of it.  Only a hint. */
+    if (w->written - w->flushed >= flush_bytes) {
+        sync_file_range(w->fd, (off_t)w->flushed, (off_t)(w->written - w->flushed),
+                        SYNC_FILE_RANGE_WRITE);
+        w->flushed = w->written;
+    }
+    return SHEAF_OK;
+}
+
+static int sync_directory(const char *path, struct sheaf_error *err)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = 0;
+
+    if (fd < 0)
+        return err_errno(err, errno, "%s: cannot open", path);
+    /* Some file systems cannot sync a directory, and need not. */
+    if (fsync(fd) != 0 && errno != EINVAL)
+        failed = errno;
+    close(fd);
+    return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot sync", path);
+}
+
+static int publish(struct file_writer *w, struct sheaf_error *err)
+{
+    const char *path = path_of(w->base.url);
+    int failed;
+
+    if (fsync(w->fd) != 0)
+        return err_errno(err, errno, "%s: cannot sync", w->base.url);
+    failed = close(w->fd) == 0 || errno == EINTR ? 0 : errno;
+    w->fd = -1;
+    if (failed != 0)
+        return err_errno(err, failed, "%s: cannot close", w->base.url);
+    if (rename(w->temporary, path) != 0)
+        return err_errno(err, errno, "%s: cannot rename %s to it", w->base.url, w->temporary);
+    return sync_directory(w->directory, err);
+}
+
+static int file_commit(struct store_writer *writer, struct sheaf_error *err)
+{
+    struct file_writer *w = (struct file_writer *)writer;
+    const int code = publish(w, err);
+
+    if (code != SHEAF_OK)
+        unlink(w->temporary);
+    drop_partial(w->directory);
+    writer_free(w);
+    return code;
+}
+
+static void file_abort(struct store_writer *writer)
+{
+    struct file_writer *w = (struct file_writer *)writer;
+
+    unlink(w->temporary);
+    drop_partial(w->directory);
+    writer_free(w);
+}
+
+/* ---- The rest -------------------------------------------------------------------------------- */
+
+static int file_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
+{
+    struct stat st;
+
+    *bytes = UINT64_MAX;
+    if (strcmp(url, "-") == 0)
+        return SHEAF_OK;
+    if (stat(path_of(url), &st) != 0)
+        return err_errno(err, errno, "%s: cannot stat", url);
+    if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
+        return SHEAF_OK;
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is not a regular file", url);
+    *bytes = (uint64_t)st.st_size;
+    return SHEAF_OK;
+}
+
+static int file_remove(const char *url, struct sheaf_error *err)
+{
+    char *directory;
+
+    if (unlink(path_of(url)) != 0 && errno != ENOENT && errno != ENOTDIR)
+        return err_errno(err, errno, "%s: cannot remove", url);
+    directory = directory_of(path_of(url));
+    if (directory != NULL && is_partial(directory))
+        rmdir(directory);
+    free(directory);
+    return SHEAF_OK;
+}
+
+/* Asks the nearest directory above that is there. */
+static int file_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
+{
+    char *path = strdup(path_of(url));
+    struct statvfs fs;
+    int failed = 0;
+
+    while (path != NULL && statvfs(path, &fs) != 0) {
+        char *above;
+
+        failed = errno;
+        if (failed != ENOENT || strcmp(path, "/") == 0 || strcmp(path, ".") == 0)
+            break;
+        failed = 0;
+        above = directory_of(path);
+        free(path);
+        path = above;
+    }
+    if (path == NULL)
+        return err_memory(err, strlen(url));
+    free(path);
+    if (failed != 0)
+        return err_errno(err, failed, "%s: cannot find its free space", url);
+    if (__builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, bytes))
+        *bytes = UINT64_MAX;
+    return SHEAF_OK;
+}
+
+/* Makes one directory, durably. */
+static int make_one(const char *url, const char *path, struct sheaf_error *err)
+{
+    struct stat st;
+    char *above;
+    int code;
+
+    if (mkdir(path, 0777) != 0) {
+        if (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+            return SHEAF_OK;
+        return err_errno(err, errno, "%s: cannot make the directory %s", url, path);
+    }
+    above = directory_of(path);
+    if (above == NULL)
+        return err_memory(err, strlen(path));
+    code = sync_directory(above, err);
+    free(above);
+    return code;
+}
+
+static int file_make_directory(const char *url, struct sheaf_error *err)
+{
+    char *path = strdup(path_of(url));
+    int code = SHEAF_OK;
+
+    if (path == NULL)
+        return err_memory(err, strlen(url));
+    for (char *slash = path + 1; code == SHEAF_OK && path[0] != '\0'; slash++) {
+        slash = strchrnul(slash, '/');
+        if (slash[0] == '\0')
+            break;
+        *slash = '\0';
+        code = make_one(url, path, err);
+        *slash = '/';
+    }
+    if (code == SHEAF_OK)
+        code = make_one(url, path, err);
+    free(path);
+    return code;
+}
+
+const struct store_ops store_file_ops = {
+    .scheme = "file",
+    .open = file_open,
+    .read = file_read,
+    .read_next = file_read_next,
+    .close = file_close,
+    .list = file_list,
+    .create = file_create,
+    .write = file_write,
+    .commit = file_commit,
+    .abort = file_abort,
+    .size = file_size,
+    .remove = file_remove,
+    .free_space = file_free_space,
+    .make_directory = file_make_directory,
+};
