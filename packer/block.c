@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A block's buffers, and the encoding of samples into them. */
+#include "packer/block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "formats/jpeg.h"
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+int block_open(struct block *b, const struct block_setup *setup, struct sheaf_error *err)
+{
+    const size_t no_limit = SIZE_MAX / 4;
+
+    *b = (struct block){ .setup = setup };
+    b->samples.limit = b->problems.limit = b->texts.limit = no_limit;
+    b->fields.limit = b->strings.limit = b->labels.limit = no_limit;
+    return jpeg_reader_open(&b->jpeg, err);
+}
+
+void block_close(struct block *b)
+{
+    block_release(b);
+    jpeg_reader_close(b->jpeg);
+    b->jpeg = NULL;
+}
+
+void block_clear(struct block *b)
+{
+    b->raw.size = b->names.size = b->stored.size = b->samples.size = 0;
+    b->problems.size = b->texts.size = 0;
+    b->payload_bytes = b->multipart = 0;
+    b->codec_block = (struct codec_block){ 0 };
+    b->code = SHEAF_OK;
+    b->outgrown = false;
+}
+
+void block_release(struct block *b)
+{
+    struct buf *const all[] = { &b->raw, &b->names, &b->stored, &b->samples, &b->problems,
+                                &b->texts, &b->scratch, &b->fields, &b->strings, &b->labels };
+
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        buf_free(all[i]);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+/* Upper bounds over the three containers: two tar headers with their padding and a synthesized
+ * member, or an Example's names, or a RecordIO trailer; with long names also pax headers. */
+void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
+                       uint64_t fields, uint64_t text_bytes, uint64_t longest_name)
+{
+    need->raw += bytes + 1280 + fields * (longest_name > 90 ? 4096 : 1024) + 2 * text_bytes;
+    if (guess == BLOCK_WORST)
+        need->raw += 3 * bytes + 16384;
+    need->names += text_bytes + 64;
+    need->scratch = MAX(need->scratch, bytes);
+    need->samples += sizeof(struct block_sample);
+}
+
+struct block_need block_need_planned(const struct block *b, enum block_guess guess)
+{
+    const struct plan *plan = b->setup->plan;
+    struct block_need need = { 0 };
+
+    for (uint64_t i = b->first; i < b->end; i++) {
+        const struct plan_sample *s = &plan->samples[i];
+        const struct plan_label *label = &plan->labels[s->label];
+        uint64_t text = 32 * label->value_count, longest = 0;
+
+        if (label->class_name != NULL)
+            text += strlen(label->class_name);
+        for (uint32_t k = 0; k < s->file_count; k++) {
+            const uint64_t size = strlen(plan->files[s->file + k].path);
+
+            text += size;
+            longest = MAX(longest, size);
+        }
+        /* The numbers of a `cls` file come in addition, and are written anew. */
+        block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
+    }
+    return need;
+}
+
+uint64_t block_need_total(struct block_need *need, const struct block_setup *setup)
+{
+    need->raw += 4096;
+    need->stored = setup->codec == NULL ? 0 : codec_bound(need->raw) + 4096;
+    if (!setup->format->has_names)
+        need->names = 0;
+    return need->raw + need->names + need->stored + need->scratch + need->samples;
+}
+
+void block_allow(struct block *b, const struct block_need *need)
+{
+    b->raw.limit = MAX(need->raw, b->raw.capacity);
+    b->names.limit = MAX(need->names, b->names.capacity);
+    b->stored.limit = MAX(need->stored, b->stored.capacity);
+    b->scratch.limit = MAX(need->scratch, b->scratch.capacity);
+    b->samples.limit = MAX(need->samples, b->samples.capacity);
+}
+
+/* ---- Encoding -------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t size = strlen(name), tail = strlen(end);
+
+    return size >= tail && strcmp(name + size - tail, end) == 0 &&
+           (size == tail || name[size - tail - 1] == '.');
+}
+
+/* Refuses what is no sound JPEG in a field that is named as one. */
+static int check_field(struct block *b, const struct sheaf_sample *sample,
+                       const struct sheaf_field *field, struct sheaf_error *err)
+{
+    struct jpeg_info info;
+    const char *problem;
+
+    if (!ends_in(field->name, "jpg") && !ends_in(field->name, "jpeg"))
+        return SHEAF_OK;
+    problem = jpeg_check(field->data, field->size, &info);
+    if (problem == NULL)
+        problem = jpeg_reader_check(b->jpeg, field->data, field->size);
+    if (problem == NULL)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s.%s: %s", sample->key,
+                   field->suffix != NULL ? field->suffix : field->name, problem);
+}
+
+static uint64_t label_of(const struct sheaf_sample *s)
+{
+    if (s->label_count == 0)
+        return 0;
+    if (s->label_count > 1 || !label_is_integer(s->labels[0]) || s->labels[0] < 0 ||
+        s->labels[0] >= (double)UINT32_MAX)
+        return LABEL_OTHER;
+    return (uint64_t)s->labels[0] + 1;
+}
+
+int block_add(struct block *b, const struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    const struct block_setup *setup = b->setup;
+    const size_t names_start = b->names.size;
+    struct block_sample added = { .number = sample->number, .label = label_of(sample) };
+    struct encoded encoded;
+    int code = buf_reserve(&b->samples, sizeof(added), err);
+
+    for (size_t i = 0; i < sample->field_count && code == SHEAF_OK; i++) {
+        code = check_field(b, sample, &sample->fields[i], err);
+        added.payload_bytes += sample->fields[i].size;
+    }
+    if (code == SHEAF_OK)
+        code = setup->format->encode(sample, &setup->context, &b->raw, &b->names, &encoded, err);
+    if (code != SHEAF_OK)
+        return code;
+    added.frame_bytes = encoded.size;
+    added.crc = encoded.crc;
+    added.name_line_size = (uint32_t)encoded.name_line_size;
+    if (encoded.name_line_size != 0)
+        added.crc = crc32c(added.crc, b->names.data + names_start, encoded.name_line_size - 1);
+    buf_put(&b->samples, &added, sizeof(added));
+    b->payload_bytes += added.payload_bytes;
+    b->multipart += encoded.multipart;
+    return SHEAF_OK;
+}
+
+int block_finish(struct block *b, struct sheaf_error *err)
+{
+    const struct block_setup *setup = b->setup;
+    int code = SHEAF_OK;
+
+    if (b->ends_shard)
+        code = setup->format->finish(&b->raw, err);
+    if (code == SHEAF_OK && setup->codec != NULL && b->raw.size != 0)
+        code = setup->codec->compress(setup->single_member, b->raw.data, b->raw.size, &b->stored,
+                                      &b->codec_block, err);
+    return code;
+}

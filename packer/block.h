@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A block: a run of consecutive samples of one shard, some 4 MiB of them, read and encoded as one
+ * job.  What it makes depends on its samples alone.
+ *
+ *     raw      frame | frame | frame | ...              as the container has them
+ *     names    line  | line  | line  | ...              RecordIO: their .lst lines
+ *     stored   raw, compressed                          with a codec
+ *     samples  struct block_sample for each frame
+ *
+ * A block is filled either by block_run() from the files of a plan, or by block_add() with
+ * samples that a program made; then block_finish() ends it. */
+#ifndef PACKER_BLOCK_H
+#define PACKER_BLOCK_H
+
+#include "base/buf.h"
+#include "base/workers.h"
+#include "formats/codec.h"
+#include "formats/format.h"
+#include "packer/jpeg_header.h"
+#include "packer/plan.h"
+
+/* What all blocks of a run share; nobody changes it. */
+struct block_setup {
+    const struct format_ops *format;
+    const struct codec_ops *codec;      /* NULL: none */
+    bool single_member;
+    const char *peers;                  /* list of peers that get index files; or NULL */
+    struct encode_context context;
+    const struct plan *plan;            /* block_run only */
+    int root_fd;                        /* block_run only */
+};
+
+struct block_sample {
+    uint64_t number;            /* in the data set, as planned */
+    uint64_t frame_bytes;
+    uint64_t payload_bytes;
+    uint32_t crc;               /* the index's */
+    uint32_t name_line_size;
+    uint64_t label;             /* + 1; 0: it has none; LABEL_OTHER: no single small integer */
+};
+#define LABEL_OTHER UINT64_MAX
+
+/* A bad file; path and reason are texts in block.texts. */
+struct block_problem {
+    size_t path, reason;        /* offsets */
+    int code;
+};
+
+struct block {
+    struct job job;
+    const struct block_setup *setup;
+
+    /* What to do. */
+    const struct plan_shard *shard;     /* block_run only */
+    uint64_t first, end;                /* samples of the plan */
+    bool ends_shard;                    /* it also holds what ends a container */
+    bool at_worst;                      /* its limits are BLOCK_WORST's */
+    struct {
+        bool is;                        /* sample `end` was taken out of the block, since it */
+        uint64_t need, limit;           /* does not fit into memory: a problem to be noted */
+    } dropped;
+
+    /* What came of it. */
+    int code;
+    struct sheaf_error error;
+    bool outgrown;              /* SHEAF_ERR_LIMIT: raw.limit was too low; to be done again */
+    struct buf raw, names, stored;
+    struct buf samples;         /* struct block_sample[] */
+    struct buf problems;        /* struct block_problem[] */
+    struct buf texts;
+    struct codec_block codec_block;
+    uint64_t payload_bytes;
+    uint64_t multipart;         /* samples */
+
+    /* For one sample after the other. */
+    struct buf scratch;         /* its files */
+    struct buf fields;          /* struct sheaf_field[] */
+    struct buf strings;         /* its key, and names in lower case */
+    struct buf labels;          /* double[], of a `cls` file */
+    struct jpeg_reader *jpeg;
+};
+
+int block_open(struct block *block, const struct block_setup *setup, struct sheaf_error *err);
+void block_close(struct block *block);
+/* Empties it, and keeps its memory. */
+void block_clear(struct block *block);
+/* Gives its memory back. */
+void block_release(struct block *block);
+
+/* How much memory a block takes.  The frames' size is known only after encoding, so there are
+ * two guesses: what always does but for data made to swell (RecordIO's magic, over and over), and
+ * what always does. */
+struct block_need {
+    uint64_t raw, names, stored, scratch, samples;      /* bytes of these buffers */
+};
+enum block_guess { BLOCK_USUAL, BLOCK_WORST };
+
+/* Adds what a sample needs: `bytes` of payload in `fields` fields, whose names (with the key
+ * before each) and labels have `text_bytes` and `longest_name`. */
+void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
+                       uint64_t fields, uint64_t text_bytes, uint64_t longest_name);
+/* Of block.first to block.end of the plan. */
+struct block_need block_need_planned(const struct block *block, enum block_guess guess);
+/* Adds what ends a block; returns the sum. */
+uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
+/* Lets the buffers grow that far. */
+void block_allow(struct block *block, const struct block_need *need);
+
+/* The job: reads, checks, encodes, finishes.  Result in block.code. */
+void block_run(struct job *job);
+
+/* Encodes one sample, JPEGs checked.  On failure the block is as it was. */
+int block_add(struct block *block, const struct sheaf_sample *sample, struct sheaf_error *err);
+/* Appends what ends the shard (ends_shard), and compresses. */
+int block_finish(struct block *block, struct sheaf_error *err);
+
+static inline size_t block_sample_count(const struct block *block)
+{
+    return block->samples.size / sizeof(struct block_sample);
+}
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fills a block from the files of a plan.  A file that is not what the scan has seen, or not
+ * what its name says, is a problem of its sample, which is left out whole. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/block.h"
+
+static int add_text(struct block *b, const char *text, size_t *offset, struct sheaf_error *err)
+{
+    *offset = b->texts.size;
+    return buf_append(&b->texts, text, strlen(text) + 1, err);
+}
+
+static int note(struct block *b, const char *path, int code, const char *reason,
+                struct sheaf_error *err)
+{
+    struct block_problem problem = { .code = code };
+    int failed = add_text(b, path, &problem.path, err);
+
+    if (failed == SHEAF_OK)
+        failed = add_text(b, reason, &problem.reason, err);
+    if (failed == SHEAF_OK)
+        failed = buf_append(&b->problems, &problem, sizeof(problem), err);
+    return failed;
+}
+
+/* Notes a bad file, and that the others of its sample are left out with it. */
+static int refuse(struct block *b, const struct plan_sample *s,
+                  const struct catalog_file *bad, const struct sheaf_error *why,
+                  struct sheaf_error *err)
+{
+    const struct plan *plan = b->setup->plan;
+    char reason[sizeof(why->message)];
+    int code = note(b, bad->path, why->code, why->message, err);
+
+    snprintf(reason, sizeof(reason), "left out with another file of its sample: %.900s",
+             bad->path);
+    for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++)
+        if (&plan->files[s->file + i] != bad)
+            code = note(b, plan->files[s->file + i].path, why->code, reason, err);
+    return code;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Errors that are of the machine and not of the file. */
+static bool is_fatal(int errnum)
+{
+    return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM;
+}
+
+static int changed(const struct catalog_file *f, uint64_t bytes, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: %llu bytes then, %llu now",
+                   (unsigned long long)f->bytes, (unsigned long long)bytes);
+}
+
+/* The scan's size and time must still hold when all has been read. */
+static int read_content(int fd, const struct catalog_file *f, uint8_t *data,
+                        struct sheaf_error *err)
+{
+    uint64_t got = 0;
+    struct stat st;
+
+    while (got < f->bytes) {
+        const ssize_t n = read(fd, data + got, MIN(f->bytes - got, (uint64_t)1 << 30));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_errno(err, errno, "cannot read at offset %llu", (unsigned long long)got);
+        if (n == 0)
+            break;
+        got += (uint64_t)n;
+    }
+    if (fstat(fd, &st) != 0)
+        return err_errno(err, errno, "cannot stat");
+    if (got != f->bytes || (uint64_t)st.st_size != f->bytes)
+        return changed(f, (uint64_t)st.st_size, err);
+    if ((int64_t)((uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec) !=
+        f->mtime_ns)
+        return err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: it was written to");
+    return SHEAF_OK;
+}
+
+/* Appends a file's content to the scratch.  *fatal: it is not the file's fault. */
+static int read_file(struct block *b, const struct catalog_file *f, bool *fatal,
+                     struct sheaf_error *err)
+{
+    int fd, code;
+
+    *fatal = true;
+    code = buf_reserve(&b->scratch, f->bytes, err);
+    if (code != SHEAF_OK)
+        return code;
+    /* It may be a named pipe by now; that must not block. */
+    fd = TEMP_FAILURE_RETRY(openat(b->setup->root_fd, f->path,
+                                   O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    *fatal = fd < 0 && is_fatal(errno);
+    if (fd < 0)
+        return err_errno(err, errno, errno == ENOENT ? "vanished since the scan" : "cannot open");
+    code = read_content(fd, f, b->scratch.data + b->scratch.size, err);
+    *fatal = code == SHEAF_ERR_MEMORY;
+    close(fd);
+    if (code == SHEAF_OK)
+        b->scratch.size += f->bytes;
+    return code;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+/* Makes the key, names and fields of a sample whose files are in the scratch. */
+static int make_fields(struct block *b, const struct plan_sample *s, struct sheaf_sample *sample,
+                       struct sheaf_error *err)
+{
+    const struct catalog_file *files = &b->setup->plan->files[s->file];
+    struct sheaf_field *fields;
+    size_t text = 0, at = 0;
+    char *string;
+    int code;
+
+    for (uint32_t i = 0; i < s->file_count; i++)
+        text += strlen(files[i].path) + 1;
+    b->strings.size = b->fields.size = 0;
+    code = buf_reserve(&b->strings, text, err);
+    if (code == SHEAF_OK)
+        code = buf_reserve(&b->fields, s->file_count * sizeof(*fields), err);
+    if (code != SHEAF_OK)
+        return code;
+    string = (char *)b->strings.data;
+    fields = (struct sheaf_field *)(void *)b->fields.data;
+    memcpy(string, files[0].path, files[0].key_size);
+    string[files[0].key_size] = '\0';
+    sample->key = string;
+    string += files[0].key_size + 1;
+    for (uint32_t i = 0; i < s->file_count; i++) {
+        const char *suffix = files[i].path + files[i].key_size + 1;
+        const size_t size = strlen(suffix) + 1;
+
+        memcpy(string, suffix, size);
+        name_lower(string);
+        fields[i] = (struct sheaf_field){ string, suffix, b->scratch.data + at, files[i].bytes };
+        string += size;
+        at += files[i].bytes;
+    }
+    sample->fields = fields;
+    sample->field_count = s->file_count;
+    return SHEAF_OK;
+}
+
+/* The numbers of a field `cls` are the labels; if it is anything else, there are none. */
+static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    for (size_t i = 0; i < sample->field_count; i++) {
+        const struct sheaf_field *f = &sample->fields[i];
+        const char *text = f->data;
+        size_t size = f->size, most;
+        long count;
+        int code;
+
+        if (strcmp(f->name, "cls") != 0)
+            continue;
+        while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\r'))
+            size--;
+        most = MIN(size / 2 + 1, (size_t)LABEL_LIMIT);
+        code = buf_reserve(&b->labels, most * sizeof(double), err);
+        if (code != SHEAF_OK)
+            return code;
+        count = label_parse(text, size, (double *)(void *)b->labels.data, most);
+        sample->labels = (const double *)(const void *)b->labels.data;
+        sample->label_count = count > 0 ? (size_t)count : 0;
+    }
+    return SHEAF_OK;
+}
+
+static int make_sample(struct block *b, const struct plan_sample *s, struct sheaf_sample *sample,
+                       struct sheaf_error *err)
+{
+    const struct plan *plan = b->setup->plan;
+    const struct plan_split *split = &plan->splits[s->split];
+    const struct plan_label *label = &plan->labels[s->label];
+    const uint64_t place = (uint64_t)(s - plan->samples);
+
+    *sample = (struct sheaf_sample){
+        .labels = label->values,
+        .label_count = label->value_count,
+        .class_name = label->class_name,
+        .number = place - split->sample,
+        .shard = b->shard->number,
+        .record = place - b->shard->sample,
+    };
+    return make_fields(b, s, sample, err);
+}
+
+/* The file that an error of block_add is about: its message begins with the path. */
+static const struct catalog_file *file_of_error(struct block *b, const struct plan_sample *s,
+                                                struct sheaf_error *why)
+{
+    const struct catalog_file *files = &b->setup->plan->files[s->file];
+
+    for (uint32_t i = 0; i < s->file_count; i++) {
+        const size_t size = strlen(files[i].path);
+
+        if (strncmp(why->message, files[i].path, size) == 0 &&
+            strncmp(why->message + size, ": ", 2) == 0) {
+            memmove(why->message, why->message + size + 2, strlen(why->message + size + 2) + 1);
+            return &files[i];
+        }
+    }
+    return &files[0];
+}
+
+/* One sample, or its problem. */
+static int pack_sample(struct block *b, const struct plan_sample *s, struct sheaf_error *err)
+{
+    const struct catalog_file *files = &b->setup->plan->files[s->file];
+    struct sheaf_sample sample;
+    struct sheaf_error found;
+    int code;
+
+    b->scratch.size = 0;
+    for (uint32_t i = 0; i < s->file_count; i++) {
+        bool fatal;
+
+        code = read_file(b, &files[i], &fatal, &found);
+        if (code != SHEAF_OK && fatal) {
+            *err = found;
+            return err_prefix(err, "%s: ", files[i].path);
+        }
+        if (code != SHEAF_OK)
+            return refuse(b, s, &files[i], &found, err);
+    }
+    code = make_sample(b, s, &sample, err);
+    if (code == SHEAF_OK && s->has_cls)
+        code = take_cls(b, &sample, err);
+    if (code != SHEAF_OK)
+        return code;
+    code = block_add(b, &sample, &found);
+    if (code == SHEAF_OK)
+        return SHEAF_OK;
+    b->outgrown = code == SHEAF_ERR_LIMIT && !b->at_worst;
+    if (b->outgrown || code == SHEAF_ERR_MEMORY) {
+        *err = found;
+        return code;
+    }
+    return refuse(b, s, file_of_error(b, s, &found), &found, err);
+}
+
+/* The sample after the block's last: too large for the memory there is. */
+static int refuse_dropped(struct block *b, struct sheaf_error *err)
+{
+    const struct plan_sample *s = &b->setup->plan->samples[b->end];
+    struct sheaf_error why;
+
+    err_set(&why, SHEAF_ERR_LIMIT, "a sample of %llu bytes needs %llu bytes of memory, the limit "
+            "is %llu", (unsigned long long)s->payload_bytes,
+            (unsigned long long)b->dropped.need, (unsigned long long)b->dropped.limit);
+    return refuse(b, s, &b->setup->plan->files[s->file], &why, err);
+}
+
+void block_run(struct job *job)
+{
+    struct block *b = (struct block *)((char *)job - offsetof(struct block, job));
+    const struct plan *plan = b->setup->plan;
+
+    block_clear(b);
+    for (uint64_t i = b->first; i < b->end && b->code == SHEAF_OK; i++)
+        b->code = pack_sample(b, &plan->samples[i], &b->error);
+    if (b->code == SHEAF_OK && b->dropped.is)
+        b->code = refuse_dropped(b, &b->error);
+    if (b->code == SHEAF_OK)
+        b->code = block_finish(b, &b->error);
+}

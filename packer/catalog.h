@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a source holds: its files, with their labels.  Sources fill it, in whatever order they
+ * find things; the plan is made of it.
+ *
+ * It is as small as it can be, since there may be many millions of files: 32 bytes a file, its
+ * path, and each distinct label once. */
+#ifndef PACKER_CATALOG_H
+#define PACKER_CATALOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "packer/arena.h"
+#include "packer/problems.h"
+#include "sheaf.h"
+
+struct catalog_file {
+    const char *path;           /* relative to the root; its first key_size bytes are the key, */
+    uint64_t bytes;             /* a dot follows, and the rest is the suffix */
+    int64_t mtime_ns;           /* when it was scanned */
+    uint32_t label;             /* an index of catalog.labels */
+    uint16_t key_size;
+    bool bad;                   /* a problem, noted already; its sample cannot be packed */
+};
+
+#define LABEL_NONE 0u           /* the label of files that have none */
+
+/* Either the name of a class, whose number the plan finds, or numbers. */
+struct catalog_label {
+    const char *class_name;     /* NULL: numbers */
+    const double *values;
+    size_t value_count;
+};
+
+/* Zero-initialised. */
+struct catalog {
+    struct catalog_file *files;
+    size_t file_count, file_capacity;
+    struct catalog_label *labels;
+    uint32_t label_count, label_capacity;
+    uint32_t *slots;            /* hash table of labels: index, 0 is empty */
+    uint32_t slot_count;        /* a power of two */
+    struct arena arena;
+};
+
+/* The label of a class, or of so many numbers (0: LABEL_NONE), each distinct one once. */
+int catalog_class(struct catalog *c, const char *name, size_t size, uint32_t *label,
+                  struct sheaf_error *err);
+int catalog_numbers(struct catalog *c, const double *values, size_t count, uint32_t *label,
+                    struct sheaf_error *err);
+
+struct catalog_stat {
+    uint64_t bytes;
+    int64_t mtime_ns;
+};
+
+/* Adds a file.  A path that cannot be packed is noted as a problem instead. */
+int catalog_add(struct catalog *c, struct problems *problems, const char *path,
+                const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err);
+
+/* Notes a file's problem; if its path has a key, the sample of that key is bad. */
+int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path, int code,
+                    const char *reason, struct sheaf_error *err);
+
+/* Bytes of memory that it takes. */
+uint64_t catalog_memory(const struct catalog *c);
+
+void catalog_free(struct catalog *c);
+
+#endif

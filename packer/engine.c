@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ring of blocks, and the writing of what comes out of it. */
+#include "packer/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+/* An idle block keeps its buffers up to this size: what an ordinary one needs. */
+#define KEEP_BYTES ((uint64_t)24 << 20)
+
+/* Blocks for each worker, and some that wait to be written. */
+#define SLOTS_PER_JOB 2
+#define SLOTS_MORE    2
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+int engine_open(struct engine *e, const struct block_setup *setup, const struct target *target,
+                struct problems *problems, struct watch *watch, unsigned jobs,
+                uint64_t memory_bytes, struct sheaf_error *err)
+{
+    int code;
+
+    if (jobs == 0)
+        jobs = MIN(workers_processors(), 8u);
+    *e = (struct engine){
+        .setup = setup, .target = target, .problems = problems, .watch = watch,
+        .budget.limit = memory_bytes,
+        .progress.stage = "pack",
+    };
+    e->slot_count = (size_t)jobs * SLOTS_PER_JOB + SLOTS_MORE;
+    e->slots = calloc(e->slot_count, sizeof(e->slots[0]));
+    if (e->slots == NULL) {
+        e->slot_count = 0;
+        return err_memory(err, e->slot_count * sizeof(e->slots[0]));
+    }
+    code = workers_open(&e->workers, jobs, err);
+    if (code == SHEAF_OK)
+        code = workers_open(&e->committer, 1, err);
+    for (size_t i = 0; i < e->slot_count && code == SHEAF_OK; i++)
+        code = block_open(&e->slots[i].block, setup, err);
+    return code;
+}
+
+void engine_close(struct engine *e)
+{
+    workers_close(e->workers);
+    workers_close(e->committer);
+    for (size_t i = 0; i < ENGINE_COMMITS; i++) {
+        shard_writer_close(e->commits[i].writer);
+        journal_entry_free(&e->commits[i].entry);
+    }
+    shard_writer_close(e->writer);
+    for (size_t i = 0; i < e->slot_count; i++)
+        block_close(&e->slots[i].block);
+    free(e->slots);
+    e->workers = e->committer = NULL;
+    e->writer = NULL;
+    e->slots = NULL;
+    e->slot_count = 0;
+}
+
+void engine_count(struct engine *e, const struct shard_facts *facts)
+{
+    e->result.shards++;
+    e->result.samples += facts->samples;
+    e->result.payload_bytes += facts->payload_bytes;
+    e->result.stored_bytes += facts->bytes;
+    e->result.multipart_records += facts->multipart;
+}
+
+/* ---- Finished shards ------------------------------------------------------------------------- */
+
+static void run_commit(struct job *job)
+{
+    struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));
+    struct shard_writer *w = c->writer;
+
+    c->code = shard_writer_commit(w, &c->error);
+    if (c->code != SHEAF_OK)
+        return;
+    c->entry.facts = w->facts;
+    c->entry.section = w->section;
+    c->entry.sides = w->sides;
+    w->section = w->sides = (struct buf)BUF_INIT(0);
+    c->code = journal_put(&c->target->journal, c->target->journal.plan.splits[c->split],
+                          &c->entry, &c->error);
+}
+
+/* Waits for the oldest of the shards that are being committed. */
+static int reap_commit(struct engine *e, struct sheaf_error *err)
+{
+    struct commit *c = &e->commits[e->commit_head];
+    int code;
+
+    workers_wait(e->committer, &c->job);
+    e->commit_head = (e->commit_head + 1) % ENGINE_COMMITS;
+    e->commit_count--;
+    code = c->code;
+    if (code == SHEAF_OK)
+        engine_count(e, &c->entry.facts);
+    else if (err != NULL)
+        *err = c->error;
+    shard_writer_close(c->writer);
+    c->writer = NULL;
+    journal_entry_free(&c->entry);
+    return code;
+}
+
+static int end_shard(struct engine *e, uint32_t split, struct sheaf_error *err)
+{
+    struct commit *c;
+    int code = shard_writer_end(e->writer, err);
+
+    if (code == SHEAF_OK && e->commit_count == ENGINE_COMMITS)
+        code = reap_commit(e, err);
+    if (code != SHEAF_OK)
+        return code;
+    c = &e->commits[(e->commit_head + e->commit_count) % ENGINE_COMMITS];
+    *c = (struct commit){
+        .job.run = run_commit, .target = e->target, .writer = e->writer, .split = split,
+        .entry.skipped = BUF_INIT(SIZE_MAX / 4),
+    };
+    e->writer = NULL;
+    e->commit_count++;
+    code = problems_write(e->problems, e->first_problem, &c->entry.skipped, err);
+    if (code != SHEAF_OK) {
+        e->commit_count--;      /* engine_close() frees it */
+        return code;
+    }
+    workers_submit(e->committer, &c->job);
+    return SHEAF_OK;
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+static struct slot *slot_at(struct engine *e, size_t place)
+{
+    return &e->slots[(e->head + place) % e->slot_count];
+}
+
+static void release(struct engine *e, struct slot *slot)
+{
+    block_release(&slot->block);
+    budget_give(&e->budget, slot->charged);
+    slot->charged = 0;
+}
+
+/* What a block's buffers may hold, with what they have already. */
+static uint64_t held(const struct block *b, const struct block_need *need)
+{
+    return MAX(need->raw, b->raw.capacity) + MAX(need->names, b->names.capacity) +
+           MAX(need->stored, b->stored.capacity) + MAX(need->scratch, b->scratch.capacity) +
+           MAX(need->samples, b->samples.capacity);
+}
+
+static bool try_charge(struct engine *e, struct slot *slot, const struct block_need *need)
+{
+    const uint64_t wanted = MAX(held(&slot->block, need), slot->charged);
+
+    if (!budget_take(&e->budget, wanted - slot->charged))
+        return false;
+    slot->charged = wanted;
+    block_allow(&slot->block, need);
+    return true;
+}
+
+static int consume(struct engine *e, struct sheaf_error *err);
+
+/* Idle slots give their memory back first, then the blocks in flight, as they are consumed.  The
+ * slot itself is idle or, if it holds samples already, keeps them. */
+int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
+                  struct sheaf_error *err)
+{
+    const uint64_t total = block_need_total(need, e->setup);
+
+    while (!try_charge(e, slot, need)) {
+        uint64_t used = e->budget.used;
+        int code;
+
+        for (size_t i = e->in_flight; i < e->slot_count; i++)
+            if (slot_at(e, i) != slot || block_sample_count(&slot->block) == 0)
+                release(e, slot_at(e, i));
+        if (e->budget.used < used)
+            continue;
+        if (e->in_flight == 0)
+            return err_set(err, SHEAF_ERR_LIMIT,
+                           "a block needs %llu bytes of memory, the limit is %llu",
+                           (unsigned long long)total, (unsigned long long)e->budget.limit);
+        code = consume(e, err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return SHEAF_OK;
+}
+
+int engine_take(struct engine *e, struct slot **slot, struct sheaf_error *err)
+{
+    int code = watch_check(e->watch, err);
+
+    while (code == SHEAF_OK && e->in_flight == e->slot_count)
+        code = consume(e, err);
+    if (code != SHEAF_OK)
+        return code;
+    *slot = slot_at(e, e->in_flight);
+    block_clear(&(*slot)->block);
+    (*slot)->submitted = false;
+    return SHEAF_OK;
+}
+
+void engine_submit(struct engine *e, struct slot *slot)
+{
+    slot->block.shard = &slot->shard;
+    slot->submitted = true;
+    e->in_flight++;
+    workers_submit(e->workers, &slot->block.job);
+}
+
+/* A block has outgrown what is usual: does it again with what is the worst.  The blocks after it
+ * lend their memory; they are done again, too. */
+static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *err)
+{
+    struct block_need need;
+    uint64_t total;
+
+    workers_cancel(e->workers);
+    for (size_t i = 0; i < e->in_flight; i++) {
+        release(e, slot_at(e, i));
+        slot_at(e, i)->submitted = false;
+    }
+    for (size_t i = e->in_flight; i < e->slot_count; i++)
+        release(e, slot_at(e, i));
+    slot->block.at_worst = true;
+    need = block_need_planned(&slot->block, BLOCK_WORST);
+    total = block_need_total(&need, e->setup);
+    if (!try_charge(e, slot, &need))
+        return err_set(err, SHEAF_ERR_LIMIT,
+                       "a block needs %llu bytes of memory, the limit is %llu",
+                       (unsigned long long)total, (unsigned long long)e->budget.limit);
+    slot->submitted = true;
+    workers_submit(e->workers, &slot->block.job);
+    workers_wait(e->workers, &slot->block.job);
+    return SHEAF_OK;
+}
+
+/* A block that has lent its memory gets it back; it has fitted before. */
+static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err)
+{
+    struct block_need need = block_need_planned(&slot->block, BLOCK_USUAL);
+
+    block_need_total(&need, e->setup);
+    while (!try_charge(e, slot, &need)) {
+        const uint64_t used = e->budget.used;
+
+        for (size_t i = e->in_flight; i < e->slot_count; i++)
+            release(e, slot_at(e, i));
+        if (e->budget.used == used)
+            return err_set(err, SHEAF_ERR_LIMIT, "no memory left in the budget of %llu bytes",
+                           (unsigned long long)e->budget.limit);
+    }
+    slot->submitted = true;
+    workers_submit(e->workers, &slot->block.job);
+    return SHEAF_OK;
+}
+
+static int take_problems(struct engine *e, const struct block *b, struct sheaf_error *err)
+{
+    const struct block_problem *found = (const void *)b->problems.data;
+    const char *texts = (const char *)b->texts.data;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < b->problems.size / sizeof(*found) && code == SHEAF_OK; i++)
+        code = problems_add(e->problems, err, texts + found[i].path, found[i].code, "%s",
+                            texts + found[i].reason);
+    return code == SHEAF_OK ? problems_verdict(e->problems, err) : code;
+}
+
+static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *err)
+{
+    const struct plan_shard *shard = &slot->shard;
+    int code = SHEAF_OK;
+
+    if (slot->begins_shard) {
+        e->first_problem = e->problems->count;
+        code = target_open_shard(e->target, shard, &e->writer, err);
+    }
+    if (code == SHEAF_OK)
+        code = take_problems(e, &slot->block, err);
+    if (code == SHEAF_OK)
+        code = shard_writer_add(e->writer, &slot->block, err);
+    if (code == SHEAF_OK && slot->block.ends_shard)
+        code = end_shard(e, shard->split, err);
+    return code;
+}
+
+/* Waits for the oldest block and writes it. */
+static int consume(struct engine *e, struct sheaf_error *err)
+{
+    struct slot *slot = slot_at(e, 0);
+    int code = watch_check(e->watch, err);
+
+    if (code == SHEAF_OK && !slot->submitted)
+        code = resubmit(e, slot, err);
+    if (code != SHEAF_OK)
+        return code;
+    workers_wait(e->workers, &slot->block.job);
+    if (slot->block.outgrown)
+        code = run_again(e, slot, err);
+    if (code == SHEAF_OK && slot->block.code != SHEAF_OK) {
+        *err = slot->block.error;
+        code = slot->block.code;
+    }
+    if (code == SHEAF_OK)
+        code = write_block(e, slot, err);
+    if (code != SHEAF_OK)
+        return code;
+    e->progress.done_bytes += slot->planned_bytes;
+    e->progress.done_count += slot->planned_samples;
+    watch_show(e->watch, &e->progress);
+    e->head = (e->head + 1) % e->slot_count;
+    e->in_flight--;
+    if (slot->charged > KEEP_BYTES)
+        release(e, slot);
+    return SHEAF_OK;
+}
+
+int engine_drain(struct engine *e, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && e->in_flight > 0)
+        code = consume(e, err);
+    while (code == SHEAF_OK && e->commit_count > 0)
+        code = reap_commit(e, err);
+    return code;
+}

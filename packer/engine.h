@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The engine under sheaf_pack and sheaf_packer: blocks go in, in order; shards come out.
+ *
+ *     caller's thread    take -> submit ...       ... wait -> write -> hash -> end of shard
+ *     workers                     | read, encode, compress |                 |
+ *     committer                                                     fsync, rename, journal
+ *
+ * Blocks are a ring: those in flight from `head` on, idle ones after them.  A block is consumed
+ * in the order of its submission, so what is written does not depend on which is done first.
+ * Memory is charged to the budget before a block is submitted, and stays charged as long as the
+ * block keeps its buffers. */
+#ifndef PACKER_ENGINE_H
+#define PACKER_ENGINE_H
+
+#include <stdbool.h>
+
+#include "base/budget.h"
+#include "base/workers.h"
+#include "packer/block.h"
+#include "packer/journal.h"
+#include "packer/target.h"
+#include "packer/problems.h"
+#include "packer/shard_writer.h"
+#include "packer/watch.h"
+
+#define ENGINE_COMMITS 2        /* shards that wait for the disk */
+
+struct slot {
+    struct block block;
+    struct plan_shard shard;    /* the shard that it is of */
+    bool begins_shard;
+    bool submitted;
+    uint64_t charged;           /* bytes of the budget */
+    uint64_t planned_bytes, planned_samples;
+};
+
+struct commit {
+    struct job job;
+    const struct target *target;
+    struct shard_writer *writer;
+    uint32_t split;
+    struct journal_entry entry;
+    int code;
+    struct sheaf_error error;
+};
+
+struct engine {
+    const struct block_setup *setup;
+    const struct target *target;
+    struct problems *problems;
+    struct watch *watch;
+    struct workers *workers, *committer;
+    struct budget budget;
+    struct slot *slots;
+    size_t slot_count, head, in_flight;
+    struct shard_writer *writer;        /* of the shard that is being written; or NULL */
+    size_t first_problem;               /* of that shard, in problems->items */
+    struct commit commits[ENGINE_COMMITS];
+    size_t commit_head, commit_count;
+    struct sheaf_progress progress;
+    struct sheaf_pack_result result;    /* shards, samples, bytes, multipart_records */
+};
+
+int engine_open(struct engine *engine, const struct block_setup *setup,
+                const struct target *target, struct problems *problems, struct watch *watch,
+                unsigned jobs, uint64_t memory_bytes, struct sheaf_error *err);
+/* Stops what is under way.  Shards that were finished stay. */
+void engine_close(struct engine *engine);
+
+/* An idle slot with an empty block, for which the memory needed is charged; consumes blocks until
+ * there is one.  SHEAF_ERR_LIMIT: it cannot fit. */
+int engine_take(struct engine *engine, struct slot **slot, struct sheaf_error *err);
+int engine_charge(struct engine *engine, struct slot *slot, struct block_need *need,
+                  struct sheaf_error *err);
+/* Queues the slot that was taken last. */
+void engine_submit(struct engine *engine, struct slot *slot);
+
+/* Consumes all blocks that are in flight, and waits until every shard is in place. */
+int engine_drain(struct engine *engine, struct sheaf_error *err);
+
+/* Adds a finished shard to the result. */
+void engine_count(struct engine *engine, const struct shard_facts *facts);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_pack: scan, plan, pack, publish. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/engine.h"
+#include "packer/pack_options.h"
+#include "packer/target.h"
+#include "packer/plan.h"
+#include "packer/source.h"
+#include "store/store.h"
+
+struct pack {
+    struct sheaf_pack_options options;
+    const char *dest;
+    struct source source;
+    struct catalog catalog;
+    struct problems problems;
+    struct watch watch;
+    struct plan plan;
+    struct block_setup setup;
+    struct target target;
+    bool *kept;                 /* shards that an earlier run has finished */
+    struct sheaf_pack_result result;
+};
+
+/* ---- Scan and plan --------------------------------------------------------------------------- */
+
+static int scan(struct pack *p, const char *source, struct sheaf_error *err)
+{
+    struct scan scan = { .catalog = &p->catalog, .problems = &p->problems, .watch = &p->watch };
+    const char *path = strncmp(p->dest, "file://", 7) == 0 ? p->dest + 7 : p->dest;
+    int code = source_open(source, p->options.root, &p->source, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (!p->options.dry_run && store_of(p->dest, NULL) == &store_file_ops &&
+        source_contains(&p->source, path))
+        return err_set(err, SHEAF_ERR_ARGUMENT,
+                       "%s: lies in the source %s, which would then be packed into itself",
+                       p->dest, source);
+    code = source_scan(&p->source, &scan, err);
+    p->result.files = scan.found;
+    return code;
+}
+
+static int make_plan(struct pack *p, const char *source, struct sheaf_error *err)
+{
+    int code = plan_make(&p->catalog, &p->options, &p->problems, &p->plan, err);
+
+    if (code == SHEAF_OK)
+        code = problems_verdict(&p->problems, err);
+    if (code == SHEAF_OK && p->plan.sample_count == 0)
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file that could be packed (%llu found)",
+                       source, (unsigned long long)p->result.files);
+    p->result.plan_bytes = p->plan.memory_bytes;
+    p->setup.plan = &p->plan;
+    p->setup.root_fd = p->source.root_fd;
+    return code;
+}
+
+static int show_plan(struct pack *p, struct sheaf_error *err)
+{
+    for (size_t i = 0; i < p->plan.shard_count; i++) {
+        const struct plan_shard *shard = &p->plan.shards[i];
+        char name[SHARD_NAME_BYTES];
+        const struct sheaf_plan_shard shown = {
+            .split = p->plan.splits[shard->split].name, .name = name,
+            .samples = shard->sample_count, .payload_bytes = shard->payload_bytes,
+        };
+        int code = target_shard_name(&p->target, shard, name, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        if (p->options.plan != NULL)
+            p->options.plan(p->options.context, &shown);
+    }
+    p->result.samples = p->plan.sample_count;
+    p->result.payload_bytes = p->plan.payload_bytes;
+    p->result.shards = p->plan.shard_count;
+    return SHEAF_OK;
+}
+
+/* ---- What is there already ------------------------------------------------------------------- */
+
+/* The data set of this plan is finished: says what it is. */
+static int report_finished(struct pack *p, struct sheaf_error *err)
+{
+    for (uint32_t s = 0; s < p->target.split_count; s++) {
+        struct manifest m;
+        int code = target_read_manifest(p->target.directories[s], &m, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        for (size_t i = 0; i < m.shard_count; i++) {
+            p->result.samples += m.shards[i].samples;
+            p->result.payload_bytes += m.shards[i].payload_bytes;
+            p->result.stored_bytes += m.shards[i].bytes;
+        }
+        p->result.shards += m.shard_count;
+        manifest_clear(&m);
+    }
+    p->result.shards_kept = p->result.shards;
+    return target_count_skipped(&p->target, &p->result.skipped, err);
+}
+
+/* A finished shard without the files that were skipped is no use if none may be skipped. */
+static int find_kept(struct pack *p, struct engine *e, struct sheaf_error *err)
+{
+    struct journal_entry entry = { .facts = { .bytes = 0 } };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < p->plan.shard_count && code == SHEAF_OK; i++) {
+        const struct plan_shard *shard = &p->plan.shards[i];
+        char name[SHARD_NAME_BYTES];
+
+        code = target_shard_name(&p->target, shard, name, err);
+        if (code == SHEAF_OK)
+            code = target_find_shard(&p->target, shard->split, name, &entry, &p->kept[i], err);
+        if (code != SHEAF_OK || !p->kept[i])
+            continue;
+        p->kept[i] = entry.skipped.size == 0 || p->options.on_error == SHEAF_SKIP;
+        if (!p->kept[i])
+            continue;
+        code = problems_read(&p->problems, (const char *)entry.skipped.data, entry.skipped.size,
+                             err);
+        engine_count(e, &entry.facts);
+        e->result.shards_kept++;
+        e->progress.done_bytes += shard->payload_bytes;
+        e->progress.done_count += shard->sample_count;
+    }
+    journal_entry_free(&entry);
+    return code;
+}
+
+/* What shards take beyond their payload: at most two tar headers with padding for a file, and
+ * some for the index.  With a codec, nobody knows. */
+static int check_space(struct pack *p, struct sheaf_error *err)
+{
+    uint64_t needed = 1 << 20, space;
+    int code = store_free_space(p->dest, &space, err);
+
+    if (code != SHEAF_OK || p->setup.codec != NULL)
+        return code;
+    for (size_t i = 0; i < p->plan.shard_count; i++) {
+        const struct plan_shard *shard = &p->plan.shards[i];
+
+        if (p->kept[i])
+            continue;
+        needed += shard->payload_bytes;
+        for (uint64_t k = 0; k < shard->sample_count; k++)
+            needed += 1024 + (uint64_t)1024 * p->plan.samples[shard->sample + k].file_count;
+    }
+    if (needed > space)
+        return err_set(err, SHEAF_ERR_IO, "%s: %llu bytes are free there, some %llu are needed",
+                       p->dest, (unsigned long long)space, (unsigned long long)needed);
+    return SHEAF_OK;
+}
+
+/* ---- Pack ------------------------------------------------------------------------------------ */
+
+static uint64_t payload_of(const struct plan *plan, uint64_t first, uint64_t end)
+{
+    uint64_t bytes = 0;
+
+    for (uint64_t i = first; i < end; i++)
+        bytes += plan->samples[i].payload_bytes;
+    return bytes;
+}
+
+/* Charges a block's memory.  What makes a block too large is always its last sample, since a
+ * block ends as soon as it is large enough; that one is then left out. */
+static int charge(struct pack *p, struct engine *e, struct slot *slot, struct sheaf_error *err)
+{
+    struct block *b = &slot->block;
+    struct block_need need = block_need_planned(b, BLOCK_USUAL);
+    int code = engine_charge(e, slot, &need, err);
+
+    if (code != SHEAF_ERR_LIMIT || b->end == b->first)
+        return code;
+    b->end--;
+    b->dropped.is = true;
+    b->dropped.need = block_need_total(&need, &p->setup);
+    b->dropped.limit = e->budget.limit;
+    need = block_need_planned(b, BLOCK_USUAL);
+    return engine_charge(e, slot, &need, err);
+}
+
+static int pack_block(struct pack *p, struct engine *e, const struct plan_shard *shard,
+                      uint64_t *at, struct sheaf_error *err)
+{
+    const uint64_t shard_end = shard->sample + shard->sample_count;
+    struct slot *slot;
+    int code = engine_take(e, &slot, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    slot->shard = *shard;
+    slot->block.shard = &slot->shard;
+    slot->block.first = *at;
+    slot->block.end = plan_block_end(&p->plan, *at, shard_end);
+    slot->block.at_worst = slot->block.dropped.is = false;
+    slot->begins_shard = *at == shard->sample;
+    slot->block.ends_shard = slot->block.end == shard_end;
+    slot->planned_samples = slot->block.end - *at;
+    slot->planned_bytes = payload_of(&p->plan, *at, slot->block.end);
+    *at = slot->block.end;
+    code = charge(p, e, slot, err);
+    if (code == SHEAF_OK) {
+        slot->block.job.run = block_run;
+        engine_submit(e, slot);
+    }
+    return code;
+}
+
+static int pack_shards(struct pack *p, struct engine *e, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < p->plan.shard_count && code == SHEAF_OK; i++) {
+        const struct plan_shard *shard = &p->plan.shards[i];
+        uint64_t at = shard->sample;
+
+        while (!p->kept[i] && code == SHEAF_OK && at < shard->sample + shard->sample_count)
+            code = pack_block(p, e, shard, &at, err);
+    }
+    return code == SHEAF_OK ? engine_drain(e, err) : code;
+}
+
+static void take_result(struct pack *p, const struct engine *e)
+{
+    const struct sheaf_pack_result before = p->result;
+
+    p->result = e->result;
+    p->result.files = before.files;
+    p->result.plan_bytes = before.plan_bytes;
+    p->result.memory_peak_bytes = e->budget.peak;
+}
+
+static int run_engine(struct pack *p, struct sheaf_error *err)
+{
+    struct engine e;
+    int code;
+
+    p->kept = calloc(p->plan.shard_count, sizeof(p->kept[0]));
+    if (p->kept == NULL)
+        return err_memory(err, p->plan.shard_count);
+    code = engine_open(&e, &p->setup, &p->target, &p->problems, &p->watch, p->options.jobs,
+                       p->options.memory_bytes, err);
+    e.progress.total_bytes = p->plan.payload_bytes;
+    e.progress.total_count = p->plan.sample_count;
+    if (code == SHEAF_OK && p->options.resume)
+        code = find_kept(p, &e, err);
+    if (code == SHEAF_OK)
+        code = check_space(p, err);
+    if (code == SHEAF_OK)
+        code = pack_shards(p, &e, err);
+    engine_close(&e);
+    take_result(p, &e);
+    return code;
+}
+
+/* ---- Publish --------------------------------------------------------------------------------- */
+
+static int publish(struct pack *p, struct sheaf_error *err)
+{
+    int code = target_report(&p->target, &p->problems, err);
+
+    for (uint32_t s = 0; s < p->plan.split_count && code == SHEAF_OK; s++) {
+        const struct plan_split *split = &p->plan.splits[s];
+        char *json = pack_options_json(&p->options, source_kind_name(&p->source), p->plan.hash,
+                                  split->name);
+        const struct target_facts facts = {
+            .classes = p->plan.classes, .class_count = p->plan.class_count,
+            .label_base = p->options.label_base, .cls_is_label = split->cls_is_label,
+            .options_json = json,
+        };
+
+        code = json == NULL ? err_memory(err, 1024)
+                            : target_publish(&p->target, s, split->shard_count, &facts, err);
+        free(json);
+    }
+    return code == SHEAF_OK ? target_end(&p->target, err) : code;
+}
+
+static int pack_to_dest(struct pack *p, struct sheaf_error *err)
+{
+    bool finished;
+    int code = target_prepare(&p->target, p->options.resume, p->options.overwrite, &finished,
+                              err);
+
+    if (code != SHEAF_OK || finished)
+        return code == SHEAF_OK ? report_finished(p, err) : code;
+    code = run_engine(p, err);
+    if (code == SHEAF_OK)
+        code = watch_check(&p->watch, err);
+    if (code == SHEAF_OK)
+        code = publish(p, err);
+    if (code != SHEAF_OK)
+        target_abandon(&p->target, p->options.resume || p->result.shards > 0);
+    p->result.skipped = p->problems.count;
+    return code;
+}
+
+static int run(struct pack *p, const char *source, struct sheaf_error *err)
+{
+    int code = scan(p, source, err);
+
+    if (code == SHEAF_OK)
+        code = make_plan(p, source, err);
+    if (code == SHEAF_OK)
+        code = target_open(&p->target, p->dest, &p->setup, p->options.prefix, &p->plan, err);
+    p->result.skipped = p->problems.count;
+    if (code != SHEAF_OK)
+        return code;
+    return p->options.dry_run ? show_plan(p, err) : pack_to_dest(p, err);
+}
+
+int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_options *options,
+               struct sheaf_pack_result *result, struct sheaf_error *error)
+{
+    struct pack p = { .dest = dest, .source.root_fd = -1 };
+    struct sheaf_error found;
+    int code = pack_options_take(options, &p.options, &found);
+
+    if (code == SHEAF_OK) {
+        pack_options_setup(&p.options, &p.setup);
+        pack_options_watch(&p.options, &p.watch, &p.problems);
+        code = run(&p, source, &found);
+    }
+    target_close(&p.target);
+    plan_free(&p.plan);
+    catalog_free(&p.catalog);
+    problems_free(&p.problems);
+    source_close(&p.source);
+    free(p.kept);
+    if (result != NULL)
+        *result = p.result;
+    if (code != SHEAF_OK && error != NULL)
+        *error = found;
+    return code;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Options of sheaf_pack and sheaf_packer_open. */
+#include "packer/pack_options.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/peers.h"
+
+#define PREFIX_LIMIT 200
+
+static void set_defaults(struct sheaf_pack_options *o)
+{
+    *o = (struct sheaf_pack_options){
+        .container = SHEAF_WEBDATASET,
+        .shard_bytes = 150000000,
+        .prefix = "shard",
+        .memory_bytes = (uint64_t)512 << 20,
+    };
+}
+
+void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t sizeof_options)
+{
+    struct sheaf_pack_options defaults;
+
+    set_defaults(&defaults);
+    defaults.sizeof_options = sizeof_options;
+    memset(options, 0, sizeof_options);
+    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+}
+
+static int check_prefix(const char *prefix, struct sheaf_error *err)
+{
+    const size_t size = prefix == NULL ? 0 : strlen(prefix);
+
+    if (size == 0 || size > PREFIX_LIMIT || prefix[0] == '.' || strchr(prefix, '/') != NULL ||
+        !name_is_text(prefix, size))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the prefix must be 1 to %d bytes of UTF-8, "
+                       "without slashes or control characters, and not begin with a dot",
+                       PREFIX_LIMIT);
+    return SHEAF_OK;
+}
+
+/* Peers are known by their list's own parser. */
+static int check_peers(const struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    struct peers_writer peers;
+    const int code = peers_open(&peers, o->index, o->container, o->codec, err);
+
+    peers_free(&peers);
+    return code;
+}
+
+static int check(const struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    int code;
+
+    if (format_of(o->container) == NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "container %d is not known", (int)o->container);
+    if (sheaf_codec_name(o->codec) == NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "codec %d is not known", (int)o->codec);
+    if (o->single_member && o->codec == SHEAF_CODEC_NONE)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "a single member needs a codec");
+    if (o->shard_bytes == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "shards of 0 bytes");
+    if (o->label_base != 0 && o->label_base != 1)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the label base is %d, expected 0 or 1",
+                       o->label_base);
+    if (o->on_error != SHEAF_FAIL && o->on_error != SHEAF_SKIP)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "on_error is %d, expected SHEAF_FAIL or "
+                       "SHEAF_SKIP", (int)o->on_error);
+    if (o->resume && o->overwrite)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "resume and overwrite exclude each other");
+    code = check_prefix(o->prefix, err);
+    return code == SHEAF_OK ? check_peers(o, err) : code;
+}
+
+int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *o,
+                 struct sheaf_error *err)
+{
+    set_defaults(o);
+    if (given != NULL && given->sizeof_options == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
+    if (given != NULL)
+        memcpy(o, given, MIN(given->sizeof_options, sizeof(*o)));
+    return check(o, err);
+}
+
+void pack_options_setup(const struct sheaf_pack_options *o, struct block_setup *setup)
+{
+    *setup = (struct block_setup){
+        .format = format_of(o->container),
+        .codec = codec_of(o->codec),
+        .single_member = o->single_member != 0,
+        .peers = o->index,
+        .context.label_base = o->label_base,
+        .root_fd = -1,
+    };
+}
+
+void pack_options_watch(const struct sheaf_pack_options *o, struct watch *watch,
+                   struct problems *problems)
+{
+    *watch = (struct watch){
+        .progress = o->progress, .context = o->context, .interrupt = o->interrupt,
+    };
+    *problems = (struct problems){
+        .on_error = o->on_error, .report = o->report, .context = o->context,
+    };
+}
+
+/* Adds a value that json_object_set_new takes over; notes whether that failed. */
+static void set(json_t *object, int *failed, const char *name, json_t *value)
+{
+    *failed |= json_object_set_new(object, name, value);
+}
+
+char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
+                   const char *plan_hash, const char *split_name)
+{
+    json_t *object = json_object();
+    char seed[24], *text = NULL;
+    int failed = object == NULL;
+
+    set(object, &failed, "source", json_string(source));
+    set(object, &failed, "prefix", json_string(o->prefix));
+    set(object, &failed, "single_member", json_boolean(o->single_member));
+    if (o->shard_count != 0)
+        set(object, &failed, "shard_count", json_integer((json_int_t)o->shard_count));
+    else
+        set(object, &failed, "shard_bytes", json_integer((json_int_t)o->shard_bytes));
+    if (o->index != NULL && o->index[0] != '\0')
+        set(object, &failed, "index", json_string(o->index));
+    if (plan_hash != NULL) {
+        /* As text: JSON's numbers need not hold 64 bits. */
+        snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);
+        set(object, &failed, "seed", json_string(seed));
+        set(object, &failed, "order", json_string(o->no_shuffle ? "sorted" : "shuffled"));
+        set(object, &failed, "label_base", json_integer(o->label_base));
+        set(object, &failed, "plan", json_string(plan_hash));
+    }
+    if (split_name != NULL && split_name[0] != '\0') {
+        set(object, &failed, "split", json_string(o->split));
+        set(object, &failed, "split_name", json_string(split_name));
+    }
+    if (!failed)
+        text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(object);
+    return text;
+}

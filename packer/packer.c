@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_packer: samples that a program makes, through the engine of sheaf_pack.
+ *
+ * A sample is encoded into the open block as it comes, on the caller's thread; so it is copied
+ * once, and refused at once if it must be.  A block that is full waits until it is known whether
+ * it ends its shard, which is as late as the next sample, cut or finish. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/engine.h"
+#include "packer/keyset.h"
+#include "packer/pack_options.h"
+#include "packer/target.h"
+
+/* Buffers of the open block grow in such steps. */
+#define RAW_STEP  ((uint64_t)4 << 20)
+#define TEXT_STEP ((uint64_t)256 << 10)
+
+struct sheaf_packer {
+    struct sheaf_pack_options options;
+    char *dest, *prefix, *index;
+    struct problems problems;
+    struct watch watch;
+    struct block_setup setup;
+    struct target target;
+    struct engine engine;
+    struct keyset keys;
+    enum { PACKER_OPEN, PACKER_FINISHED, PACKER_FAILED } state;
+    bool engine_open;
+    char **classes;
+    size_t class_count, longest_class;
+    bool has_cls;               /* some sample has a field `cls` of its own */
+    uint64_t samples, files;    /* that came in */
+
+    struct slot *slot;          /* the open block; NULL: none */
+    struct block_need need;     /* of what is in it */
+    uint64_t block_cost;        /* as plan_block_end() counts */
+    struct plan_shard shard;    /* the open one: sample_count and payload so far */
+    bool shard_done;            /* the next sample starts another one */
+    struct sheaf_error error;
+};
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static int copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err)
+{
+    p->dest = strdup(dest);
+    p->prefix = strdup(p->options.prefix);
+    p->index = strdup(p->options.index == NULL ? "" : p->options.index);
+    if (p->dest == NULL || p->prefix == NULL || p->index == NULL)
+        return err_memory(err, strlen(dest));
+    p->options.prefix = p->prefix;
+    p->options.index = p->index;
+    p->options.split = p->options.root = NULL;
+    return SHEAF_OK;
+}
+
+static int begin(struct sheaf_packer *p, struct sheaf_error *err)
+{
+    bool finished;
+    int code;
+
+    pack_options_setup(&p->options, &p->setup);
+    pack_options_watch(&p->options, &p->watch, &p->problems);
+    code = target_open(&p->target, p->dest, &p->setup, p->prefix, NULL, err);
+    if (code == SHEAF_OK)
+        code = target_prepare(&p->target, false, p->options.overwrite != 0, &finished, err);
+    if (code != SHEAF_OK)
+        return code;
+    p->engine_open = true;
+    code = engine_open(&p->engine, &p->setup, &p->target, &p->problems, &p->watch,
+                       p->options.jobs, p->options.memory_bytes, err);
+    if (code != SHEAF_OK)
+        sheaf_packer_abort(p);
+    return code;
+}
+
+int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options,
+                      struct sheaf_packer **packer, struct sheaf_error *error)
+{
+    struct sheaf_packer *p = calloc(1, sizeof(*p));
+    struct sheaf_error found;
+    int code;
+
+    if (p == NULL)
+        return err_memory(error, sizeof(*p));
+    code = pack_options_take(options, &p->options, &found);
+    if (code == SHEAF_OK)
+        code = copy_texts(p, dest, &found);
+    if (code == SHEAF_OK)
+        code = begin(p, &found);
+    if (code != SHEAF_OK) {
+        p->state = PACKER_FAILED;
+        sheaf_packer_free(p);
+        if (error != NULL)
+            *error = found;
+        return code;
+    }
+    *packer = p;
+    return SHEAF_OK;
+}
+
+static void stop(struct sheaf_packer *p)
+{
+    if (p->engine_open)
+        engine_close(&p->engine);
+    p->engine_open = false;
+    p->slot = NULL;
+}
+
+void sheaf_packer_abort(struct sheaf_packer *p)
+{
+    if (p->state != PACKER_OPEN && !p->engine_open)
+        return;
+    stop(p);
+    target_abandon(&p->target, false);
+    p->state = PACKER_FAILED;
+    if (p->error.code == SHEAF_OK)
+        err_set(&p->error, SHEAF_ERR_STATE, "the packer was aborted");
+}
+
+const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *p)
+{
+    return &p->error;
+}
+
+void sheaf_packer_free(struct sheaf_packer *p)
+{
+    if (p == NULL)
+        return;
+    sheaf_packer_abort(p);
+    target_close(&p->target);
+    problems_free(&p->problems);
+    keyset_free(&p->keys);
+    for (size_t i = 0; i < p->class_count; i++)
+        free(p->classes[i]);
+    free(p->classes);
+    free(p->dest);
+    free(p->prefix);
+    free(p->index);
+    free(p);
+}
+
+/* Whether calls are allowed; the first error is kept. */
+static int check_open(struct sheaf_packer *p)
+{
+    if (p->state == PACKER_OPEN)
+        return SHEAF_OK;
+    if (p->error.code == SHEAF_OK)
+        err_set(&p->error, SHEAF_ERR_STATE, "the packer has finished");
+    return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
+}
+
+/* Nothing can go on after this. */
+static int fail(struct sheaf_packer *p, int code)
+{
+    p->state = PACKER_FAILED;
+    return code;
+}
+
+/* ---- Classes --------------------------------------------------------------------------------- */
+
+int sheaf_packer_set_classes(struct sheaf_packer *p, const char *const *names, size_t count)
+{
+    int code = check_open(p);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (p->samples != 0 || p->class_count != 0)
+        return err_set(&p->error, SHEAF_ERR_STATE, "classes must be set once, before the first "
+                       "sample");
+    for (size_t i = 0; i < count; i++)
+        if (names[i] == NULL || names[i][0] == '\0' || !name_is_text(names[i], strlen(names[i])))
+            return err_set(&p->error, SHEAF_ERR_ARGUMENT,
+                           "the name of class %zu is no UTF-8 text", i);
+    p->classes = calloc(MAX(count, (size_t)1), sizeof(p->classes[0]));
+    if (p->classes == NULL)
+        return fail(p, err_memory(&p->error, count * sizeof(p->classes[0])));
+    for (; p->class_count < count; p->class_count++) {
+        p->classes[p->class_count] = strdup(names[p->class_count]);
+        if (p->classes[p->class_count] == NULL)
+            return fail(p, err_memory(&p->error, strlen(names[p->class_count])));
+        p->longest_class = MAX(p->longest_class, strlen(names[p->class_count]));
+    }
+    p->setup.context.classes = (const char *const *)p->classes;
+    p->setup.context.class_count = p->class_count;
+    return SHEAF_OK;
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+static void run_finish(struct job *job)
+{
+    struct block *b = (struct block *)((char *)job - offsetof(struct block, job));
+
+    b->code = block_finish(b, &b->error);
+}
+
+static void submit(struct sheaf_packer *p, bool ends_shard)
+{
+    struct slot *slot = p->slot;
+
+    slot->block.ends_shard = ends_shard;
+    slot->block.job.run = run_finish;
+    slot->planned_samples = block_sample_count(&slot->block);
+    slot->planned_bytes = slot->block.payload_bytes;
+    p->slot = NULL;
+    engine_submit(&p->engine, slot);
+    if (!ends_shard)
+        return;
+    p->shard = (struct plan_shard){ .number = p->shard.number + 1 };
+    p->shard_done = false;
+}
+
+/* Makes sure of an open block that may take a sample. */
+static int open_block(struct sheaf_packer *p)
+{
+    int code;
+
+    if (p->slot != NULL && p->shard_done)
+        submit(p, true);
+    else if (p->slot != NULL && p->block_cost >= BLOCK_BYTES)
+        submit(p, false);
+    if (p->slot != NULL)
+        return SHEAF_OK;
+    code = engine_take(&p->engine, &p->slot, &p->error);
+    if (code != SHEAF_OK)
+        return fail(p, code);
+    p->slot->shard = p->shard;
+    p->slot->begins_shard = p->shard.sample_count == 0;
+    p->block_cost = 0;
+    p->need = (struct block_need){ 0 };
+    return SHEAF_OK;
+}
+
+static uint64_t round_up(uint64_t value, uint64_t step)
+{
+    return (value + step - 1) / step * step;
+}
+
+static struct block_need need_with(const struct sheaf_packer *p,
+                                   const struct sheaf_sample *sample, uint64_t payload,
+                                   enum block_guess guess)
+{
+    struct block_need need = p->need;
+    uint64_t text = 32 * sample->label_count, longest = 0;
+
+    text += sample->class_name != NULL ? strlen(sample->class_name) : p->longest_class;
+    for (size_t i = 0; i < sample->field_count; i++) {
+        const struct sheaf_field *f = &sample->fields[i];
+        const uint64_t size = strlen(sample->key) + 1 +
+                              strlen(f->suffix != NULL ? f->suffix : f->name);
+
+        text += size;
+        longest = MAX(longest, size);
+    }
+    block_need_sample(&need, guess, payload, sample->field_count, text, longest);
+    need.scratch = 0;
+    return need;
+}
+
+/* Gets memory for one more sample. */
+static int make_room(struct sheaf_packer *p, const struct block_need *need)
+{
+    struct block_need rounded = *need;
+
+    rounded.raw = round_up(need->raw + 4096, RAW_STEP) - 4096;
+    rounded.names = round_up(need->names, TEXT_STEP);
+    rounded.samples = round_up(need->samples, TEXT_STEP);
+    return engine_charge(&p->engine, p->slot, &rounded, &p->error);
+}
+
+static int encode(struct sheaf_packer *p, const struct sheaf_sample *sample, uint64_t payload)
+{
+    struct block_need need = need_with(p, sample, payload, BLOCK_USUAL);
+    int code = make_room(p, &need);
+
+    if (code == SHEAF_OK)
+        code = block_add(&p->slot->block, sample, &p->error);
+    if (code == SHEAF_ERR_LIMIT) {
+        need = need_with(p, sample, payload, BLOCK_WORST);
+        code = make_room(p, &need);
+        if (code == SHEAF_OK)
+            code = block_add(&p->slot->block, sample, &p->error);
+    }
+    if (code == SHEAF_OK)
+        p->need = need;
+    return code;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t *payload)
+{
+    *payload = 0;
+    if (s->key == NULL)
+        return err_set(&p->error, SHEAF_ERR_ARGUMENT, "a sample without a key");
+    for (size_t i = 0; i < s->field_count; i++) {
+        const struct sheaf_field *f = &s->fields[i];
+
+        if (f->name == NULL || (f->data == NULL && f->size != 0) ||
+            __builtin_add_overflow(*payload, f->size, payload) || *payload > FRAME_LIMIT)
+            return err_set(&p->error, SHEAF_ERR_ARGUMENT,
+                           "%s: field %zu has no name or no data, or the fields have more than "
+                           "%llu bytes", s->key, i, (unsigned long long)FRAME_LIMIT);
+    }
+    return keyset_check(&p->keys, s->key, &p->error);
+}
+
+/* A sample has its place in the plan also if it is left out of it. */
+static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t payload)
+{
+    keyset_add(&p->keys, s->key);
+    p->samples++;
+    p->files += s->field_count;
+    p->block_cost += payload + s->field_count * BLOCK_FILE_BYTES;
+    p->shard.sample_count++;
+    p->shard.payload_bytes += payload;
+    p->shard_done = p->shard.payload_bytes >= p->options.shard_bytes;
+    for (size_t i = 0; i < s->field_count; i++)
+        p->has_cls |= strcmp(s->fields[i].name, "cls") == 0;
+}
+
+int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sample)
+{
+    struct sheaf_sample s = *sample;
+    uint64_t payload;
+    int code = check_open(p);
+
+    if (code == SHEAF_OK)
+        code = check_sample(p, &s, &payload);
+    if (code == SHEAF_OK)
+        code = open_block(p);
+    if (code != SHEAF_OK)
+        return code;
+    s.number = p->samples;
+    s.shard = p->shard.number;
+    s.record = p->shard.sample_count;
+    code = encode(p, &s, payload);
+    if (code == SHEAF_ERR_CORRUPT && p->options.on_error == SHEAF_SKIP) {
+        code = problems_add(&p->problems, &p->error, s.key, SHEAF_ERR_CORRUPT, "%s",
+                            p->error.message);
+        if (code == SHEAF_OK)
+            p->error = (struct sheaf_error){ 0 };
+    }
+    if (code == SHEAF_OK)
+        count_sample(p, &s, payload);
+    /* A sample that is refused leaves the packer as it was. */
+    if (code != SHEAF_OK && code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_LIMIT &&
+        code != SHEAF_ERR_CORRUPT)
+        fail(p, code);
+    return code;
+}
+
+int sheaf_packer_cut(struct sheaf_packer *p)
+{
+    int code = check_open(p);
+
+    if (code == SHEAF_OK)
+        p->shard_done = p->shard.sample_count != 0;
+    return code;
+}
+
+/* ---- End ------------------------------------------------------------------------------------- */
+
+static int publish(struct sheaf_packer *p, uint64_t shard_count)
+{
+    char *json = pack_options_json(&p->options, "program", NULL, NULL);
+    const struct target_facts facts = {
+        .classes = (const char *const *)p->classes, .class_count = p->class_count,
+        .label_base = p->options.label_base, .cls_is_label = !p->has_cls,
+        .options_json = json,
+    };
+    int code = json == NULL ? err_memory(&p->error, 1024)
+                            : target_report(&p->target, &p->problems, &p->error);
+
+    if (code == SHEAF_OK)
+        code = target_publish(&p->target, 0, shard_count, &facts, &p->error);
+    free(json);
+    return code == SHEAF_OK ? target_end(&p->target, &p->error) : code;
+}
+
+int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result)
+{
+    int code = check_open(p);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (p->slot != NULL)
+        submit(p, true);
+    code = engine_drain(&p->engine, &p->error);
+    if (code == SHEAF_OK)
+        code = publish(p, p->shard.number);
+    if (code != SHEAF_OK) {
+        sheaf_packer_abort(p);
+        return fail(p, code);
+    }
+    if (result != NULL) {
+        *result = p->engine.result;
+        result->files = p->files;
+        result->skipped = p->problems.count;
+        result->memory_peak_bytes = p->engine.budget.peak;
+    }
+    stop(p);
+    p->state = PACKER_FINISHED;
+    return SHEAF_OK;
+}

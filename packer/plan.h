@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plan: which samples there are, in which order, in which shard.  A pure function of a
+ * catalog and the options; every byte of the output follows from it and from the files.
+ *
+ *     splits    | train                                  | val         |
+ *     shards    | 0         | 1          | 2             | 0           |
+ *     blocks    |   |   |   |   |    |   |   |   |   |   |   |   |     |
+ *     samples   .........................................................
+ *     files     sorted by key; a sample's files are a stretch of them, in byte order of suffix
+ *
+ * A shard is made from its stretch of the samples alone, so parts of a plan may be packed
+ * anywhere, in any order. */
+#ifndef PACKER_PLAN_H
+#define PACKER_PLAN_H
+
+#include <stdbool.h>
+
+#include "packer/catalog.h"
+#include "packer/problems.h"
+#include "packer/split.h"
+#include "sheaf.h"
+
+#define PLAN_HASH_SIZE 33           /* 32 hex digits and a NUL */
+
+/* A block ends where its payload, with so much more for each file, reaches BLOCK_BYTES. */
+#define BLOCK_BYTES      ((uint64_t)4 << 20)
+#define BLOCK_FILE_BYTES ((uint64_t)512)
+
+struct plan_sample {
+    uint64_t order;             /* places it within its split, ties going to the lesser key */
+    uint64_t payload_bytes;
+    uint32_t file, file_count;  /* a stretch of plan.files */
+    uint32_t label;             /* an index of plan.labels */
+    uint16_t split;
+    bool has_cls;               /* a field `cls` of its own, from which its labels come */
+};
+
+struct plan_label {             /* labels[0]: none */
+    const char *class_name;     /* NULL: not known */
+    const double *values;
+    size_t value_count;
+};
+
+struct plan_shard {
+    uint32_t split;
+    uint32_t number;            /* within the split; 0-based */
+    uint64_t sample, sample_count;
+    uint64_t payload_bytes;
+};
+
+struct plan_split {
+    char name[SPLIT_NAME_BYTES];        /* "" if the data set is not split */
+    uint64_t sample, sample_count;
+    uint64_t payload_bytes;
+    uint32_t shard, shard_count;
+    bool cls_is_label;          /* no sample of it has a field `cls` of its own */
+};
+
+struct plan {
+    struct catalog_file *files;
+    size_t file_count;
+    struct plan_sample *samples;
+    size_t sample_count;
+    uint64_t payload_bytes;
+    struct plan_label *labels;
+    uint32_t label_count;
+    const char **classes;       /* byte order */
+    double *class_values;       /* label_base, label_base + 1, ... */
+    uint32_t class_count;
+    struct plan_split splits[SPLIT_LIMIT];
+    uint32_t split_count;
+    struct plan_shard *shards;
+    size_t shard_count;
+    char hash[PLAN_HASH_SIZE];
+    uint64_t memory_bytes;
+};
+
+/* Makes the plan of a catalog, whose files it sorts and whose memory it points to.  Files that
+ * make no sample go to `problems`. */
+int plan_make(struct catalog *catalog, const struct sheaf_pack_options *options,
+              struct problems *problems, struct plan *plan, struct sheaf_error *err);
+void plan_free(struct plan *plan);
+
+/* Where the block that begins with sample `first` ends; at most `end`. */
+uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end);
+
+/* ---- Pieces, for the tests and for samples that a program makes ----------------------------- */
+
+/* Cuts `count` samples of the given sizes into *shard_count shards, at most one a sample:
+ * starts[k] is the first sample of shard k, starts[*shard_count] == count.  The sizes are given
+ * by a function, so that nothing is copied. */
+typedef uint64_t plan_size_fn(const void *context, uint64_t sample);
+uint64_t plan_shard_count(uint64_t payload_bytes, uint64_t samples, uint64_t shard_bytes,
+                          uint64_t shard_count);
+void plan_cut(plan_size_fn *size_of, const void *context, uint64_t count, uint64_t payload_bytes,
+              uint64_t shard_count, uint64_t *starts);
+
+/* plan_hash.c: the hash of all that determines the bytes. */
+int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
+              struct sheaf_error *err);
+
+/* plan_group.c: files to samples. */
+int plan_group(struct plan *plan, struct problems *problems, struct sheaf_error *err);
+
+/* plan_label.c: numbers the classes, and puts labels into an order of their own. */
+int plan_number_labels(struct plan *plan, const struct catalog *catalog, int label_base,
+                       struct sheaf_error *err);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files to samples: those with one key are one sample.  A sample is packed whole or not at all,
+ * so one bad file takes the others of its key with it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/format.h"
+#include "packer/plan.h"
+
+static int compare_keys(const struct catalog_file *a, const struct catalog_file *b)
+{
+    const int order = memcmp(a->path, b->path, MIN(a->key_size, b->key_size));
+
+    return order != 0 ? order : (int)a->key_size - (int)b->key_size;
+}
+
+static const char *suffix_of(const struct catalog_file *f)
+{
+    return f->path + f->key_size + 1;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    const struct catalog_file *x = a, *y = b;
+    const int order = compare_keys(x, y);
+
+    return order != 0 ? order : strcmp(suffix_of(x), suffix_of(y));
+}
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
+
+/* Equal but for the case of ASCII letters, whatever the locale. */
+static bool same_name(const char *a, const char *b)
+{
+    while (*a != '\0' && lower(*a) == lower(*b)) {
+        a++;
+        b++;
+    }
+    return lower(*a) == lower(*b);
+}
+
+struct group {
+    struct catalog_file *files;
+    uint32_t count;
+};
+
+/* Two files that would be one field; NULL if there are none. */
+static const struct catalog_file *find_double(const struct group *g,
+                                              const struct catalog_file **other)
+{
+    for (uint32_t i = 0; i < g->count; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (same_name(suffix_of(&g->files[i]), suffix_of(&g->files[j]))) {
+                *other = &g->files[j];
+                return &g->files[i];
+            }
+    return NULL;
+}
+
+/* Notes every file of a group that was not noted before. */
+static int refuse(const struct group *g, struct problems *problems, const char *why,
+                  const char *path, const char *other, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < g->count && code == SHEAF_OK; i++)
+        if (!g->files[i].bad)
+            code = problems_add(problems, err, g->files[i].path, SHEAF_ERR_ARGUMENT, "%s: %s%s%s",
+                                why, path, other[0] == '\0' ? "" : " and ", other);
+    return code;
+}
+
+/* Sets *good if the group can be a sample; notes its files if it cannot. */
+static int check_group(const struct group *g, struct problems *problems, bool *good,
+                       struct sheaf_error *err)
+{
+    const struct catalog_file *file, *other = NULL, *labelled = NULL;
+
+    *good = false;
+    if (g->count > FIELD_LIMIT)
+        return refuse(g, problems, "more files have its key than a sample may have fields",
+                      g->files[0].path, g->files[g->count - 1].path, err);
+    file = find_double(g, &other);
+    if (file != NULL)
+        return refuse(g, problems, "two inputs with one key", other->path, file->path, err);
+    for (uint32_t i = 0; i < g->count; i++) {
+        file = &g->files[i];
+        if (file->bad)
+            return refuse(g, problems, "left out with another file of its sample", file->path,
+                          "", err);
+        if (file->label == LABEL_NONE)
+            continue;
+        if (labelled != NULL && labelled->label != file->label)
+            return refuse(g, problems, "files of one sample with different labels",
+                          labelled->path, file->path, err);
+        labelled = file;
+    }
+    *good = true;
+    return SHEAF_OK;
+}
+
+static void make_sample(const struct plan *plan, const struct group *g, struct plan_sample *s)
+{
+    *s = (struct plan_sample){ .file = (uint32_t)(g->files - plan->files),
+                               .file_count = g->count };
+    for (uint32_t i = 0; i < g->count; i++) {
+        s->payload_bytes += g->files[i].bytes;
+        if (g->files[i].label != LABEL_NONE)
+            s->label = g->files[i].label;
+        if (same_name(suffix_of(&g->files[i]), "cls"))
+            s->has_cls = true;
+    }
+    if (s->has_cls)
+        s->label = LABEL_NONE;
+}
+
+static struct group next_group(const struct plan *plan, size_t at)
+{
+    struct group g = { &plan->files[at], 1 };
+
+    while (at + g.count < plan->file_count &&
+           compare_keys(g.files, &plan->files[at + g.count]) == 0)
+        g.count++;
+    return g;
+}
+
+static size_t count_groups(const struct plan *plan)
+{
+    size_t count = 0;
+
+    for (size_t at = 0; at < plan->file_count; at += next_group(plan, at).count)
+        count++;
+    return count;
+}
+
+/* What sizes may add up to, so that no sum of them passes 63 bits. */
+#define PAYLOAD_LIMIT ((uint64_t)1 << 62)
+
+int plan_group(struct plan *plan, struct problems *problems, struct sheaf_error *err)
+{
+    size_t count;
+
+    if (plan->file_count > 1)
+        qsort(plan->files, plan->file_count, sizeof(plan->files[0]), compare_files);
+    count = count_groups(plan);
+    plan->samples = calloc(MAX(count, (size_t)1), sizeof(plan->samples[0]));
+    if (plan->samples == NULL)
+        return err_memory(err, count * sizeof(plan->samples[0]));
+    for (size_t at = 0; at < plan->file_count;) {
+        const struct group g = next_group(plan, at);
+        struct plan_sample *s = &plan->samples[plan->sample_count];
+        bool good;
+        int code = check_group(&g, problems, &good, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        at += g.count;
+        if (!good)
+            continue;
+        make_sample(plan, &g, s);
+        if (s->payload_bytes > PAYLOAD_LIMIT - plan->payload_bytes)
+            return err_set(err, SHEAF_ERR_LIMIT, "the files have more than 2^62 bytes");
+        plan->payload_bytes += s->payload_bytes;
+        plan->sample_count++;
+    }
+    return SHEAF_OK;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one place where bad files go.  They are gathered and reported as they are found; what
+ * `on_error` says then decides: SHEAF_FAIL makes the first of them (in byte order of paths) the
+ * error of the whole run, SHEAF_SKIP makes them lines of skipped.tsv. */
+#ifndef PACKER_PROBLEMS_H
+#define PACKER_PROBLEMS_H
+
+#include "base/buf.h"
+#include "packer/arena.h"
+#include "sheaf.h"
+
+#define SKIPPED_NAME "skipped.tsv"
+
+struct problem {
+    const char *path;           /* as in skipped.tsv: printable */
+    const char *reason;
+    int code;
+};
+
+struct problems {
+    enum sheaf_on_error on_error;
+    sheaf_report_fn *report;    /* NULL: none */
+    void *context;
+    struct arena arena;
+    struct problem *items;
+    size_t count, capacity;
+};
+
+/* Notes a bad file: `path` (any bytes), an error code, and the reason.  Fails only for want of
+ * memory. */
+int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
+                 const char *reason, ...) __attribute__((format(printf, 5, 6)));
+
+/* SHEAF_OK, or with SHEAF_FAIL and any problem the error that names the first one. */
+int problems_verdict(struct problems *p, struct sheaf_error *err);
+
+/* Appends the lines of skipped.tsv ("path<TAB>reason"), of the problems from `first` on. */
+int problems_write(const struct problems *p, size_t first, struct buf *out,
+                   struct sheaf_error *err);
+/* Takes such lines back, unreported. */
+int problems_read(struct problems *p, const char *text, size_t size, struct sheaf_error *err);
+/* Puts them into byte order. */
+void problems_sort(struct problems *p);
+
+void problems_free(struct problems *p);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing one shard. */
+#include "packer/shard_writer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+int shard_name(char name[SHARD_NAME_BYTES], const struct block_setup *setup, const char *prefix,
+               uint64_t number, uint64_t shard_count, struct sheaf_error *err)
+{
+    int digits = 6, size;
+
+    for (uint64_t most = 1000000; shard_count > most; most *= 10)
+        digits++;
+    size = snprintf(name, SHARD_NAME_BYTES, "%s-%0*llu%s%s", prefix, digits,
+                    (unsigned long long)number, setup->format->suffix,
+                    setup->codec == NULL ? "" : setup->codec->suffix);
+    if (size >= SHARD_NAME_BYTES - 32)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the prefix \"%.40s...\" is too long", prefix);
+    return SHEAF_OK;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static int create(struct shard_writer *w, const char *name, struct store_writer **writer,
+                  struct sheaf_error *err)
+{
+    char *url = store_join(w->directory, name);
+    int code = url == NULL ? err_memory(err, strlen(name)) : store_create(url, writer, err);
+
+    free(url);
+    return code;
+}
+
+static int put(struct shard_writer *w, const void *data, size_t size, struct sheaf_error *err)
+{
+    if (size == 0)
+        return SHEAF_OK;
+    XXH3_128bits_update(w->hash, data, size);
+    w->facts.bytes += size;
+    return store_write(w->shard, data, size, err);
+}
+
+static enum sheaf_codec codec_id(const struct block_setup *setup)
+{
+    return setup->codec == NULL ? SHEAF_CODEC_NONE : setup->codec->id;
+}
+
+static void names_name(const struct shard_writer *w, char name[SHARD_NAME_BYTES])
+{
+    const struct block_setup *setup = w->setup;
+
+    snprintf(name, SHARD_NAME_BYTES, "%.*s.lst",
+             (int)peers_stem(setup->format->id, codec_id(setup), w->facts.name), w->facts.name);
+}
+
+static int create_names(struct shard_writer *w, struct sheaf_error *err)
+{
+    char name[SHARD_NAME_BYTES];
+
+    names_name(w, name);
+    return create(w, name, &w->names, err);
+}
+
+/* Of a single member or frame: what comes before the first block. */
+static int put_lead(struct shard_writer *w, struct sheaf_error *err)
+{
+    int code;
+
+    if (w->setup->codec == NULL)
+        return SHEAF_OK;
+    code = w->setup->codec->begin(w->setup->single_member, &w->text, err);
+    if (code == SHEAF_OK)
+        code = put(w, w->text.data, w->text.size, err);
+    w->lead = w->text.size;
+    w->text.size = 0;
+    return code;
+}
+
+int shard_writer_open(struct shard_writer **writer, const struct block_setup *setup,
+                      const char *directory, const char *name, struct sheaf_error *err)
+{
+    struct shard_writer *w = calloc(1, sizeof(*w));
+    int code;
+
+    if (w == NULL)
+        return err_memory(err, sizeof(*w));
+    w->setup = setup;
+    w->directory = strdup(directory);
+    w->text.limit = w->section.limit = w->sides.limit = SIZE_MAX / 4;
+    w->hash = XXH3_createState();
+    snprintf(w->facts.name, sizeof(w->facts.name), "%s", name);
+    if (w->directory == NULL || w->hash == NULL) {
+        shard_writer_close(w);
+        return err_memory(err, sizeof(*w));
+    }
+    XXH3_128bits_reset(w->hash);
+    code = create(w, name, &w->shard, err);
+    if (code == SHEAF_OK && setup->format->has_names)
+        code = create_names(w, err);
+    if (code == SHEAF_OK)
+        code = peers_open(&w->peers, setup->peers, setup->format->id, codec_id(setup), err);
+    if (code == SHEAF_OK)
+        code = put_lead(w, err);
+    if (code != SHEAF_OK) {
+        shard_writer_close(w);
+        return code;
+    }
+    *writer = w;
+    return SHEAF_OK;
+}
+
+/* The index has the labels of all samples of a shard, or of none. */
+static int index_label(struct shard_writer *w, uint64_t label, struct sheaf_error *err)
+{
+    w->has_label |= label != 0;
+    w->has_other_label |= label == LABEL_OTHER;
+    if (w->has_other_label)
+        return SHEAF_OK;
+    return index_add_label(&w->index, (uint32_t)label, err);
+}
+
+static int index_samples(struct shard_writer *w, const struct block *b, struct sheaf_error *err)
+{
+    const struct block_sample *samples = (const void *)b->samples.data;
+    size_t offset = 0;
+
+    for (size_t i = 0; i < block_sample_count(b); i++) {
+        const struct block_sample *s = &samples[i];
+        int code = index_add_sample(&w->index, s->frame_bytes, s->crc, s->name_line_size, err);
+
+        if (code == SHEAF_OK)
+            code = index_label(w, s->label, err);
+        if (code == SHEAF_OK)
+            code = peers_add_frame(&w->peers, s->number, w->facts.raw_bytes + offset,
+                                   b->raw.data + offset, s->frame_bytes, err);
+        if (code != SHEAF_OK)
+            return code;
+        offset += s->frame_bytes;
+        w->facts.largest = MAX(w->facts.largest, s->frame_bytes);
+    }
+    return SHEAF_OK;
+}
+
+int shard_writer_add(struct shard_writer *w, const struct block *b, struct sheaf_error *err)
+{
+    const struct buf *stored = w->setup->codec == NULL ? &b->raw : &b->stored;
+    int code = put(w, stored->data, stored->size, err);
+
+    if (code == SHEAF_OK)
+        code = index_samples(w, b, err);
+    if (code == SHEAF_OK && w->names != NULL)
+        code = store_write(w->names, b->names.data, b->names.size, err);
+    if (code == SHEAF_OK && w->setup->codec != NULL && b->raw.size != 0) {
+        codec_total_add(w->setup->codec->id, &w->total, &b->codec_block);
+        code = index_add_block(&w->index,
+                               stored->size + (w->index.block_count == 0 ? w->lead : 0),
+                               b->raw.size, err);
+    }
+    w->facts.raw_bytes += b->raw.size;
+    w->facts.names_bytes += b->names.size;
+    w->facts.payload_bytes += b->payload_bytes;
+    w->facts.samples += block_sample_count(b);
+    w->facts.multipart += b->multipart;
+    return code;
+}
+
+int shard_writer_end(struct shard_writer *w, struct sheaf_error *err)
+{
+    XXH128_hash_t hash;
+    int code = SHEAF_OK;
+
+    w->text.size = 0;
+    if (w->setup->codec != NULL) {
+        code = w->setup->codec->end(w->setup->single_member, &w->total, &w->text, err);
+        if (code == SHEAF_OK)
+            code = put(w, w->text.data, w->text.size, err);
+    }
+    if (!w->has_label || w->has_other_label)
+        w->index.labels.size = 0;
+    if (code == SHEAF_OK)
+        code = index_finish(&w->index, w->index.block_count == 0 ? 0 : w->lead, &w->section,
+                            err);
+    hash = XXH3_128bits_digest(w->hash);
+    snprintf(w->facts.xxh3, sizeof(w->facts.xxh3), "%016llx%016llx",
+             (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    return code;
+}
+
+/* A commit frees the store's writer, whatever comes of it. */
+static int commit(struct store_writer **writer, struct sheaf_error *err)
+{
+    struct store_writer *w = *writer;
+
+    *writer = NULL;
+    return w == NULL ? SHEAF_OK : store_commit(w, err);
+}
+
+static int note_side(struct shard_writer *w, const char *name, uint64_t bytes,
+                     struct sheaf_error *err)
+{
+    return buf_printf(&w->sides, err, "%s\t%llu\n", name, (unsigned long long)bytes);
+}
+
+static int put_side(void *context, const char *name, const void *data, size_t size,
+                    struct sheaf_error *err)
+{
+    struct shard_writer *w = context;
+    char *url = store_join(w->directory, name);
+    int code = url == NULL ? err_memory(err, strlen(name)) : store_put(url, data, size, err);
+
+    free(url);
+    return code != SHEAF_OK ? code : note_side(w, name, size, err);
+}
+
+int shard_writer_commit(struct shard_writer *w, struct sheaf_error *err)
+{
+    char name[SHARD_NAME_BYTES];
+    int code = SHEAF_OK;
+
+    if (w->names != NULL) {
+        names_name(w, name);
+        code = note_side(w, name, w->facts.names_bytes, err);
+    }
+    if (code == SHEAF_OK)
+        code = commit(&w->names, err);
+    if (code == SHEAF_OK)
+        code = peers_finish_shard(&w->peers, w->facts.name, put_side, w, err);
+    if (code == SHEAF_OK)
+        code = commit(&w->shard, err);
+    return code;
+}
+
+void shard_writer_close(struct shard_writer *w)
+{
+    if (w == NULL)
+        return;
+    store_abort(w->names);
+    store_abort(w->shard);
+    XXH3_freeState(w->hash);
+    index_writer_free(&w->index);
+    peers_free(&w->peers);
+    buf_free(&w->text);
+    buf_free(&w->section);
+    buf_free(&w->sides);
+    free(w->directory);
+    free(w);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One shard in the making: takes its blocks in order, writes and hashes them, and gathers what
+ * the manifest and the index say of it.  Beside it lie a RecordIO shard's .lst and .idx, and what
+ * other readers' indexes were asked for. */
+#ifndef PACKER_SHARD_WRITER_H
+#define PACKER_SHARD_WRITER_H
+
+#include <stdbool.h>
+#include <xxhash.h>
+
+#include "formats/index.h"
+#include "formats/manifest.h"
+#include "formats/peers.h"
+#include "packer/block.h"
+#include "store/store.h"
+
+/* Bytes of a shard's name, with its NUL. */
+#define SHARD_NAME_BYTES 256
+
+/* What there is to say of a finished shard. */
+struct shard_facts {
+    char name[SHARD_NAME_BYTES];
+    uint64_t bytes, raw_bytes, payload_bytes, samples, largest, names_bytes;
+    uint64_t multipart;         /* records */
+    char xxh3[33];
+};
+
+struct shard_writer {
+    const struct block_setup *setup;
+    char *directory;
+    struct store_writer *shard, *names;     /* the .lst: with has_names only */
+    XXH3_state_t *hash;
+    struct index_writer index;
+    bool has_label, has_other_label;    /* some sample has one; one that the index cannot keep */
+    struct peers_writer peers;
+    struct codec_total total;
+    uint64_t lead;              /* bytes before the first block */
+    struct buf text;
+    struct shard_facts facts;
+    struct buf section;         /* of the index; after shard_writer_end() */
+    struct buf sides;           /* "NAME<TAB>BYTES\n" of each file beside the shard; after
+                                   shard_writer_commit() */
+};
+
+/* "PREFIX-000000.tar.gz"; wide enough for `shard_count` shards to sort by name. */
+int shard_name(char name[SHARD_NAME_BYTES], const struct block_setup *setup, const char *prefix,
+               uint64_t number, uint64_t shard_count, struct sheaf_error *err);
+int shard_writer_open(struct shard_writer **writer, const struct block_setup *setup,
+                      const char *directory, const char *name, struct sheaf_error *err);
+int shard_writer_add(struct shard_writer *writer, const struct block *block,
+                     struct sheaf_error *err);
+/* Writes what comes after the last block; facts and section are then complete. */
+int shard_writer_end(struct shard_writer *writer, struct sheaf_error *err);
+/* Makes it durable and visible. */
+int shard_writer_commit(struct shard_writer *writer, struct sheaf_error *err);
+/* Frees it, leaving nothing behind of what was not committed. */
+void shard_writer_close(struct shard_writer *writer);   /* NULL is fine */
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Naming shards, finding finished ones, and publishing: index, peers' files, report, and last of
+ * all the manifest. */
+#include "packer/target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/manifest.h"
+#include "formats/peers.h"
+#include "store/store.h"
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+/* A journal knows the shards of a program by no plan. */
+#define NO_PLAN "00000000000000000000000000000000"
+
+int target_open(struct target *o, const char *dest, const struct block_setup *setup,
+                const char *prefix, const struct plan *plan, struct sheaf_error *err)
+{
+    int code;
+
+    *o = (struct target){ .dest = dest, .setup = setup, .prefix = prefix };
+    code = journal_open(&o->journal, dest, err);
+    if (code != SHEAF_OK)
+        return code;
+    o->split_count = plan == NULL ? 1 : plan->split_count;
+    o->journal.plan.split_count = o->split_count;
+    snprintf(o->journal.plan.hash, PLAN_HASH_SIZE, "%s", plan == NULL ? NO_PLAN : plan->hash);
+    snprintf(o->journal.plan.prefix, SHARD_NAME_BYTES, "%s", prefix);
+    for (uint32_t i = 0; i < o->split_count; i++) {
+        const char *split = plan == NULL ? "" : plan->splits[i].name;
+
+        snprintf(o->journal.plan.splits[i], SPLIT_NAME_BYTES, "%s", split);
+        o->shard_counts[i] = plan == NULL ? 0 : plan->splits[i].shard_count;
+        o->directories[i] = split[0] == '\0' ? strdup(dest) : store_join(dest, split);
+        if (o->directories[i] == NULL)
+            return err_memory(err, strlen(dest));
+    }
+    return SHEAF_OK;
+}
+
+void target_close(struct target *o)
+{
+    for (uint32_t i = 0; i < o->split_count; i++)
+        free(o->directories[i]);
+    o->split_count = 0;
+    journal_close(&o->journal);
+}
+
+/* ---- Shards ---------------------------------------------------------------------------------- */
+
+int target_shard_name(const struct target *o, const struct plan_shard *shard,
+                      char name[SHARD_NAME_BYTES], struct sheaf_error *err)
+{
+    return shard_name(name, o->setup, o->prefix, shard->number, o->shard_counts[shard->split],
+                      err);
+}
+
+int target_open_shard(const struct target *o, const struct plan_shard *shard,
+                      struct shard_writer **writer, struct sheaf_error *err)
+{
+    char name[SHARD_NAME_BYTES];
+    int code = target_shard_name(o, shard, name, err);
+
+    if (code == SHEAF_OK)
+        code = shard_writer_open(writer, o->setup, o->directories[shard->split], name, err);
+    return code;
+}
+
+static bool has_size(const char *directory, const char *name, uint64_t bytes)
+{
+    char *url = store_join(directory, name);
+    uint64_t found = 0;
+    const bool has = url != NULL && store_size(url, &found, NULL) == SHEAF_OK && found == bytes;
+
+    free(url);
+    return has;
+}
+
+/* Whether each "NAME<TAB>BYTES" is there. */
+static bool has_sides(const char *directory, const struct buf *sides)
+{
+    const char *at = (const char *)sides->data, *all = at + sides->size;
+
+    while (at < all) {
+        const char *end = memchr(at, '\n', (size_t)(all - at));
+        const char *tab = end == NULL ? NULL : memchr(at, '\t', (size_t)(end - at));
+        char name[SHARD_NAME_BYTES];
+
+        if (tab == NULL || (size_t)(tab - at) >= sizeof(name))
+            return false;
+        memcpy(name, at, (size_t)(tab - at));
+        name[tab - at] = '\0';
+        if (!has_size(directory, name, strtoull(tab + 1, NULL, 10)))
+            return false;
+        at = end + 1;
+    }
+    return true;
+}
+
+int target_find_shard(const struct target *o, uint32_t split, const char *name,
+                      struct journal_entry *entry, bool *found, struct sheaf_error *err)
+{
+    const int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
+
+    *found = code == SHEAF_OK && has_size(o->directories[split], name, entry->facts.bytes) &&
+             has_sides(o->directories[split], &entry->sides);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* ---- Publishing ------------------------------------------------------------------------------ */
+
+static int put_file(void *context, const char *name, const void *data, size_t size,
+                    struct sheaf_error *err)
+{
+    const char *directory = context, *slash = strrchr(name, '/');
+    char *url = store_join(directory, name), *above = NULL;
+    int code = url == NULL ? err_memory(err, strlen(name)) : SHEAF_OK;
+
+    if (code == SHEAF_OK && slash != NULL) {
+        above = strndup(url, strlen(url) - strlen(slash));
+        code = above == NULL ? err_memory(err, strlen(url)) : store_make_directory(above, err);
+    }
+    if (code == SHEAF_OK)
+        code = store_put(url, data, size, err);
+    free(above);
+    free(url);
+    return code;
+}
+
+static int describe_shard(struct manifest *m, const struct journal_entry *entry,
+                          struct sheaf_error *err)
+{
+    const struct shard_facts *f = &entry->facts;
+    struct manifest_shard *s = &m->shards[m->shard_count];
+
+    *s = (struct manifest_shard){
+        .name = strdup(f->name), .bytes = f->bytes, .raw_bytes = f->raw_bytes,
+        .payload_bytes = f->payload_bytes, .samples = f->samples, .largest = f->largest,
+        .index_offset = m->index_bytes, .index_bytes = entry->section.size,
+        .names_bytes = f->names_bytes,
+    };
+    memcpy(s->xxh3, f->xxh3, sizeof(s->xxh3));
+    if (s->name == NULL)
+        return err_memory(err, strlen(f->name));
+    m->shard_count++;
+    m->index_bytes += entry->section.size;
+    return SHEAF_OK;
+}
+
+/* Joins the sections, as the journal has them, and gathers the manifest on the way. */
+static int write_index(const struct target *o, uint32_t split, uint64_t shard_count,
+                       struct manifest *m, struct store_writer *writer, struct sheaf_error *err)
+{
+    struct journal_entry entry = { .facts = { .bytes = 0 } };
+    int code = SHEAF_OK;
+
+    for (uint64_t k = 0; k < shard_count && code == SHEAF_OK; k++) {
+        const struct plan_shard shard = { .split = split, .number = (uint32_t)k };
+        char name[SHARD_NAME_BYTES];
+
+        code = target_shard_name(o, &shard, name, err);
+        if (code == SHEAF_OK)
+            code = journal_get(&o->journal, o->journal.plan.splits[split], name, &entry, err);
+        if (code == SHEAF_END)
+            code = err_set(err, SHEAF_ERR_CHANGED, "%s/%s.done: vanished or was changed",
+                           o->journal.directory, name);
+        if (code == SHEAF_OK)
+            code = describe_shard(m, &entry, err);
+        if (code == SHEAF_OK)
+            code = store_write(writer, entry.section.data, entry.section.size, err);
+    }
+    journal_entry_free(&entry);
+    return code;
+}
+
+static int put_index(const struct target *o, uint32_t split, uint64_t shard_count,
+                     struct manifest *m, struct sheaf_error *err)
+{
+    char *url = store_join(o->directories[split], INDEX_NAME);
+    struct store_writer *writer = NULL;
+    int code = url == NULL ? err_memory(err, strlen(o->dest)) : store_create(url, &writer, err);
+
+    if (code == SHEAF_OK) {
+        code = write_index(o, split, shard_count, m, writer, err);
+        if (code == SHEAF_OK)
+            code = store_commit(writer, err);
+        else
+            store_abort(writer);
+    }
+    free(url);
+    return code;
+}
+
+static int put_peers(const struct target *o, uint32_t split, const struct manifest *m,
+                     struct sheaf_error *err)
+{
+    const char *name = o->journal.plan.splits[split];
+    struct peers_writer peers;
+    int code = peers_open(&peers, o->setup->peers, m->container, m->codec, err);
+
+    if (code == SHEAF_OK)
+        code = peers_finish_dataset(&peers, m, name[0] == '\0' ? NULL : name, put_file,
+                                    o->directories[split], err);
+    peers_free(&peers);
+    return code;
+}
+
+static int put_manifest(const struct target *o, uint32_t split, struct manifest *m,
+                        struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT(MANIFEST_LIMIT);
+    int code = manifest_write(m, &text, err);
+
+    if (code == SHEAF_OK)
+        code = put_file(o->directories[split], MANIFEST_NAME, text.data, text.size, err);
+    buf_free(&text);
+    return code;
+}
+
+static int start_manifest(const struct target *o, const struct target_facts *facts,
+                          uint64_t shard_count, struct manifest *m, struct sheaf_error *err)
+{
+    *m = (struct manifest){
+        .container = o->setup->format->id,
+        .codec = o->setup->codec == NULL ? SHEAF_CODEC_NONE : o->setup->codec->id,
+        .single_member = o->setup->single_member,
+        .ours = true,
+        .cls_is_label = facts->cls_is_label,
+        .label_base = facts->label_base,
+        .options_json = strdup(facts->options_json),
+        .shards = calloc(MAX(shard_count, 1), sizeof(m->shards[0])),
+        .classes = facts->class_count == 0 ? NULL
+                                           : calloc(facts->class_count, sizeof(m->classes[0])),
+    };
+    if (m->options_json == NULL || m->shards == NULL ||
+        (facts->class_count != 0 && m->classes == NULL))
+        return err_memory(err, shard_count * sizeof(m->shards[0]));
+    for (size_t i = 0; i < facts->class_count; i++) {
+        m->classes[i] = strdup(facts->classes[i]);
+        if (m->classes[i] == NULL)
+            return err_memory(err, strlen(facts->classes[i]));
+        m->class_count++;
+    }
+    return SHEAF_OK;
+}
+
+int target_publish(const struct target *o, uint32_t split, uint64_t shard_count,
+                   const struct target_facts *facts, struct sheaf_error *err)
+{
+    struct manifest m;
+    int code = start_manifest(o, facts, shard_count, &m, err);
+
+    if (code == SHEAF_OK)
+        code = put_index(o, split, shard_count, &m, err);
+    if (code == SHEAF_OK)
+        code = put_peers(o, split, &m, err);
+    if (code == SHEAF_OK)
+        code = put_manifest(o, split, &m, err);
+    manifest_clear(&m);
+    return code;
+}
+
+int target_report(const struct target *o, struct problems *problems, struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT(SIZE_MAX / 4);
+    char *url = store_join(o->dest, SKIPPED_NAME);
+    int code = url == NULL ? err_memory(err, strlen(o->dest)) : SHEAF_OK;
+
+    problems_sort(problems);
+    if (code == SHEAF_OK)
+        code = problems_write(problems, 0, &text, err);
+    if (code == SHEAF_OK)
+        code = text.size == 0 ? store_remove(url, err)
+                              : store_put(url, text.data, text.size, err);
+    buf_free(&text);
+    free(url);
+    return code;
+}
+
+int target_count_skipped(const struct target *o, uint64_t *count, struct sheaf_error *err)
+{
+    char *url = store_join(o->dest, SKIPPED_NAME), *text = NULL;
+    size_t size = 0;
+    int code = url == NULL ? err_memory(err, strlen(o->dest))
+                           : store_get(url, SIZE_MAX / 4, &text, &size, err);
+
+    *count = 0;
+    for (size_t i = 0; i < size; i++)
+        *count += text[i] == '\n';
+    free(text);
+    free(url);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+int target_end(const struct target *o, struct sheaf_error *err)
+{
+    return journal_clear(&o->journal, err);
+}
+
+void target_abandon(const struct target *o, bool keep_shards)
+{
+    for (uint32_t i = 0; i < o->split_count; i++) {
+        if (!keep_shards)
+            target_sweep(o->directories[i], o->prefix, false, NULL);
+        journal_remove_temporaries(o->directories[i], NULL);
+    }
+    if (!keep_shards)
+        journal_clear(&o->journal, NULL);
+}

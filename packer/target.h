@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where a data set goes: what may be in DEST already, what is there of an earlier run, and the
+ * files that make finished shards a data set. */
+#ifndef PACKER_TARGET_H
+#define PACKER_TARGET_H
+
+#include <stdbool.h>
+
+#include "packer/block.h"
+#include "packer/journal.h"
+#include "packer/plan.h"
+#include "packer/problems.h"
+
+struct target {
+    const char *dest;           /* borrowed, like those below */
+    const struct block_setup *setup;
+    const char *prefix;
+    struct journal journal;
+    uint32_t split_count;
+    char *directories[SPLIT_LIMIT];     /* of each split's data set */
+    uint64_t shard_counts[SPLIT_LIMIT]; /* of each; 0: not known yet */
+};
+
+/* What a data set's manifest says of it as a whole. */
+struct target_facts {
+    const char *const *classes;
+    size_t class_count;
+    int label_base;
+    bool cls_is_label;
+    const char *options_json;
+};
+
+/* `plan`: NULL for samples that a program makes. */
+int target_open(struct target *target, const char *dest, const struct block_setup *setup,
+                const char *prefix, const struct plan *plan, struct sheaf_error *err);
+void target_close(struct target *target);
+
+/* Makes DEST ready: refuses it if it holds something that is not to be replaced, removes what is
+ * to be, and begins the journal.  With `resume`, *finished says that the data set of this very
+ * plan is there already.  (target_prepare.c) */
+int target_prepare(struct target *target, bool resume, bool overwrite, bool *finished,
+                   struct sheaf_error *err);
+
+/* Whether a shard is there from an earlier run, in which case `entry` says what it is. */
+int target_find_shard(const struct target *target, uint32_t split, const char *name,
+                      struct journal_entry *entry, bool *found, struct sheaf_error *err);
+
+/* Begins a shard. */
+int target_open_shard(const struct target *target, const struct plan_shard *shard,
+                      struct shard_writer **writer, struct sheaf_error *err);
+/* Its name. */
+int target_shard_name(const struct target *target, const struct plan_shard *shard,
+                      char name[SHARD_NAME_BYTES], struct sheaf_error *err);
+
+/* Writes index, peers' files and manifest of one split, from the journal's entries of its
+ * shards. */
+int target_publish(const struct target *target, uint32_t split, uint64_t shard_count,
+                   const struct target_facts *facts, struct sheaf_error *err);
+/* Writes skipped.tsv, or removes it if there are none. */
+int target_report(const struct target *target, struct problems *problems,
+                  struct sheaf_error *err);
+/* The lines of the skipped.tsv that is there; 0 without one. */
+int target_count_skipped(const struct target *target, uint64_t *count, struct sheaf_error *err);
+/* Ends the journal. */
+int target_end(const struct target *target, struct sheaf_error *err);
+/* After a failure: removes all that the run has made, or only what is of no use to another one
+ * (`keep_shards`). */
+void target_abandon(const struct target *target, bool keep_shards);
+
+/* Removes the files beside and of a data set in `directory` that are named PREFIX-<digits>.<...>;
+ * with `only_look`, fails with SHEAF_ERR_EXISTS at the first of them. */
+int target_sweep(const char *directory, const char *prefix, bool only_look,
+                 struct sheaf_error *err);
+/* Reads the manifest in a directory.  SHEAF_ERR_NOT_FOUND. */
+int target_read_manifest(const char *directory, struct manifest *manifest,
+                         struct sheaf_error *err);
+
+#endif

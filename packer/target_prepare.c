@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What may be in DEST before a run, and what becomes of it.
+ *
+ *                          nothing    data set          unfinished run      files of that name
+ *     (neither option)     begin      refuse            refuse              refuse
+ *     resume               begin      of this plan:     of this plan:       refuse
+ *                                     done; else        go on; else
+ *                                     refuse            refuse
+ *     overwrite            begin      remove, begin     remove, begin       refuse
+ *
+ * Only what a manifest or a journal says to be a data set's own is ever removed. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/manifest.h"
+#include "formats/peers.h"
+#include "packer/target.h"
+#include "store/store.h"
+
+static int remove_file(const char *directory, const char *name, struct sheaf_error *err)
+{
+    char *url = store_join(directory, name);
+    int code = url == NULL ? err_memory(err, strlen(name)) : store_remove(url, err);
+
+    free(url);
+    return code;
+}
+
+/* ---- Files by their names -------------------------------------------------------------------- */
+
+struct sweep {
+    const char *directory, *prefix;
+    bool only_look;
+    struct sheaf_error *err;
+};
+
+static bool is_named(const char *name, const char *prefix)
+{
+    const size_t size = strlen(prefix);
+    size_t digits;
+
+    if (strncmp(name, prefix, size) != 0 || name[size] != '-')
+        return false;
+    digits = strspn(name + size + 1, "0123456789");
+    return digits >= 6 && name[size + 1 + digits] == '.';
+}
+
+static int sweep_one(void *context, const char *name, uint64_t bytes)
+{
+    const struct sweep *s = context;
+
+    (void)bytes;
+    if (!is_named(name, s->prefix))
+        return SHEAF_OK;
+    if (s->only_look)
+        return err_set(s->err, SHEAF_ERR_EXISTS,
+                       "%s/%s: is there already, and belongs to no data set", s->directory, name);
+    return remove_file(s->directory, name, s->err);
+}
+
+int target_sweep(const char *directory, const char *prefix, bool only_look,
+                 struct sheaf_error *err)
+{
+    struct sweep sweep = { directory, prefix, only_look, err };
+    const int code = store_list(directory, sweep_one, &sweep, err);
+
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+/* ---- Data sets by their manifests ------------------------------------------------------------ */
+
+int target_read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
+{
+    char *url = store_join(directory, MANIFEST_NAME), *text = NULL;
+    size_t size = 0;
+    int code = url == NULL ? err_memory(err, strlen(directory))
+                           : store_get(url, MANIFEST_LIMIT, &text, &size, err);
+
+    if (code == SHEAF_OK) {
+        code = manifest_parse(text, size, m, err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: ", url);
+    }
+    free(text);
+    free(url);
+    return code;
+}
+
+static bool has_manifest(const char *directory)
+{
+    char *url = store_join(directory, MANIFEST_NAME);
+    uint64_t bytes;
+    const bool has = url == NULL || store_size(url, &bytes, NULL) == SHEAF_OK;
+
+    free(url);
+    return has;
+}
+
+/* A string among the options that a manifest keeps, in memory of its own; or NULL. */
+static char *option_of(const struct manifest *m, const char *name)
+{
+    json_t *options = m->options_json == NULL ? NULL : json_loads(m->options_json, 0, NULL);
+    const char *text = json_string_value(json_object_get(options, name));
+    char *copy = text == NULL ? NULL : strdup(text);
+
+    json_decref(options);
+    return copy;
+}
+
+static int remove_put(void *context, const char *name, const void *data, size_t size,
+                      struct sheaf_error *err)
+{
+    (void)data;
+    (void)size;
+    return remove_file(context, name, err);
+}
+
+static int remove_shard(char *directory, const struct manifest *m, size_t i,
+                        struct peers_writer *peers, struct sheaf_error *err)
+{
+    const char *name = m->shards[i].name;
+    char *names;
+    int code = peers_finish_shard(peers, name, remove_put, directory, err);
+
+    if (code == SHEAF_OK && m->shards[i].names_bytes != 0) {
+        if (asprintf(&names, "%.*s.lst", (int)peers_stem(m->container, m->codec, name), name) < 0)
+            return err_memory(err, strlen(name));
+        code = remove_file(directory, names, err);
+        free(names);
+    }
+    return code == SHEAF_OK ? remove_file(directory, name, err) : code;
+}
+
+/* The manifest goes first: without it, there is no data set. */
+static int remove_dataset(char *directory, struct sheaf_error *err)
+{
+    struct peers_writer peers = { .peers = 0 };
+    struct manifest m;
+    char *list = NULL;
+    int code = target_read_manifest(directory, &m, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    list = option_of(&m, "index");
+    code = peers_open(&peers, list, m.container, m.codec, err);
+    if (code == SHEAF_OK)
+        code = remove_file(directory, MANIFEST_NAME, err);
+    for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)
+        code = remove_shard(directory, &m, i, &peers, err);
+    if (code == SHEAF_OK)
+        code = peers_finish_dataset(&peers, &m, NULL, remove_put, directory, err);
+    if (code == SHEAF_OK)
+        code = remove_file(directory, INDEX_NAME, err);
+    if (code == SHEAF_OK)
+        code = remove_file(directory, SKIPPED_NAME, err);
+    peers_free(&peers);
+    free(list);
+    manifest_clear(&m);
+    return code;
+}
+
+/* ---- Begin, go on, or replace ---------------------------------------------------------------- */
+
+static int begin(struct target *o, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = target_sweep(o->directories[i], o->prefix, true, err);
+    if (code == SHEAF_OK)
+        code = journal_begin(&o->journal, err);
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = store_make_directory(o->directories[i], err);
+    return code;
+}
+
+/* The first directory with a data set; NULL if there is none. */
+static const char *find_dataset(const struct target *o)
+{
+    if (has_manifest(o->dest))
+        return o->dest;
+    for (uint32_t i = 0; i < o->split_count; i++)
+        if (has_manifest(o->directories[i]))
+            return o->directories[i];
+    return NULL;
+}
+
+/* Whether all data sets are there that this plan makes. */
+static int check_finished(const struct target *o, bool *finished, struct sheaf_error *err)
+{
+    *finished = true;
+    for (uint32_t i = 0; i < o->split_count && *finished; i++) {
+        struct manifest m;
+        char *hash;
+        int code = target_read_manifest(o->directories[i], &m, err);
+
+        if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
+            return code;
+        hash = code == SHEAF_OK ? option_of(&m, "plan") : NULL;
+        *finished = hash != NULL && strcmp(hash, o->journal.plan.hash) == 0;
+        free(hash);
+        if (code == SHEAF_OK)
+            manifest_clear(&m);
+    }
+    return SHEAF_OK;
+}
+
+static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
+{
+    struct journal_plan plan;
+    const char *dataset = find_dataset(o);
+    int code = journal_load(&o->journal, &plan, err);
+
+    if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: the run that was not finished had another "
+                       "plan (source or options have changed since); overwrite begins anew",
+                       o->dest);
+    if (code == SHEAF_END && dataset != NULL) {
+        code = check_finished(o, finished, err);
+        if (code == SHEAF_OK && !*finished)
+            code = err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan; "
+                           "overwrite replaces it", dataset);
+        return code;
+    }
+    if (code != SHEAF_OK && code != SHEAF_END)
+        return code;
+    for (uint32_t i = 0; i < o->split_count; i++) {
+        const int failed = journal_remove_temporaries(o->directories[i], err);
+
+        if (failed != SHEAF_OK)
+            return failed;
+    }
+    return code == SHEAF_END ? begin(o, err) : SHEAF_OK;
+}
+
+/* Removes what an unfinished run has made, wherever its plan says that is. */
+static int remove_run(struct target *o, struct sheaf_error *err)
+{
+    struct journal_plan plan;
+    int code = journal_load(&o->journal, &plan, err);
+
+    if (code == SHEAF_END || code == SHEAF_ERR_CORRUPT)
+        plan = o->journal.plan;
+    else if (code != SHEAF_OK)
+        return code;
+    code = SHEAF_OK;
+    for (uint32_t i = 0; i < plan.split_count && code == SHEAF_OK; i++) {
+        char *directory = plan.splits[i][0] == '\0' ? strdup(o->dest)
+                                                    : store_join(o->dest, plan.splits[i]);
+
+        if (directory == NULL)
+            return err_memory(err, strlen(o->dest));
+        code = target_sweep(directory, plan.prefix, false, err);
+        if (code == SHEAF_OK)
+            code = journal_remove_temporaries(directory, err);
+        free(directory);
+    }
+    return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
+}
+
+static int replace(struct target *o, struct sheaf_error *err)
+{
+    char *dest = strdup(o->dest);
+    int code = dest == NULL ? err_memory(err, strlen(o->dest)) : SHEAF_OK;
+
+    if (code == SHEAF_OK && has_manifest(dest))
+        code = remove_dataset(dest, err);
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        if (has_manifest(o->directories[i]))
+            code = remove_dataset(o->directories[i], err);
+    if (code == SHEAF_OK && journal_has_leftovers(&o->journal))
+        code = remove_run(o, err);
+    free(dest);
+    return code == SHEAF_OK ? begin(o, err) : code;
+}
+
+int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished,
+                   struct sheaf_error *err)
+{
+    const char *dataset;
+
+    *finished = false;
+    if (resume)
+        return go_on(o, finished, err);
+    if (overwrite)
+        return replace(o, err);
+    dataset = find_dataset(o);
+    if (dataset != NULL)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already; overwrite replaces "
+                       "it", dataset);
+    if (journal_has_leftovers(&o->journal))
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds what an unfinished run has left; resume "
+                       "goes on with it, overwrite begins anew", o->dest);
+    return begin(o, err);
+}

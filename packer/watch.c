@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Progress and interruption. */
+#include "packer/watch.h"
+
+#include "base/error.h"
+#include "base/workers.h"
+
+#define EVERY_NS 100000000u
+
+int watch_check(const struct watch *w, struct sheaf_error *err)
+{
+    if (w->interrupt != NULL && *w->interrupt != 0)
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    return SHEAF_OK;
+}
+
+void watch_show(struct watch *w, const struct sheaf_progress *progress)
+{
+    uint64_t now;
+
+    if (w->progress == NULL)
+        return;
+    now = clock_ns();
+    if (w->shown_ns != 0 && now - w->shown_ns < EVERY_NS)
+        return;
+    w->shown_ns = now;
+    w->progress(w->context, progress);
+}
