@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening a data set: by its manifest, or, without one, from what foreign.c finds out; and the
+ * public questions about it. */
+#include "reader/dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+static bool is_manifest_path(const char *source)
+{
+    const char *slash = strrchr(source, '/');
+
+    return strcmp(slash != NULL ? slash + 1 : source, MANIFEST_NAME) == 0;
+}
+
+/* The directory of a manifest, and the manifest's own URL. */
+static int manifest_urls(const char *source, char **directory, char **url)
+{
+    const char *slash = strrchr(source, '/');
+
+    if (!is_manifest_path(source)) {
+        *directory = strdup(source);
+        *url = store_join(source, MANIFEST_NAME);
+    } else {
+        *directory = slash == NULL ? strdup(".") : strndup(source, (size_t)(slash - source) + 1);
+        *url = strdup(source);
+    }
+    return *directory != NULL && *url != NULL ? SHEAF_OK : SHEAF_ERR_MEMORY;
+}
+
+static int allocate_tables(struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    const size_t count = d->manifest.shard_count;
+
+    d->samples = calloc(count + 1, sizeof(d->samples[0]));
+    d->first_numbers = calloc(count + 1, sizeof(d->first_numbers[0]));
+    if (d->samples == NULL || d->first_numbers == NULL)
+        return err_memory(err, (count + 1) * 16);
+    for (size_t i = 0; i < count; i++) {
+        const struct manifest_shard *shard = &d->manifest.shards[i];
+
+        d->samples[i] = shard->samples;
+        d->first_numbers[i + 1] = d->first_numbers[i] + shard->samples;
+        d->total_bytes += shard->bytes;
+        d->total_payload += shard->payload_bytes;
+    }
+    return SHEAF_OK;
+}
+
+static int open_manifest(struct sheaf_dataset *d, const char *directory, const char *url,
+                         struct sheaf_error *err)
+{
+    size_t size;
+    int code = store_get(url, MANIFEST_LIMIT, &d->manifest_json, &size, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = manifest_parse(d->manifest_json, size, &d->manifest, err);
+    if (code != SHEAF_OK) {
+        err_prefix(err, "%s: ", url);
+        return code;
+    }
+    d->has_manifest = true;
+    d->format = format_of(d->manifest.container);
+    d->codec = codec_of(d->manifest.codec);
+    d->index_url = store_join(directory, INDEX_NAME);
+    d->urls = calloc(d->manifest.shard_count + 1, sizeof(d->urls[0]));
+    if (d->index_url == NULL || d->urls == NULL)
+        return err_memory(err, d->manifest.shard_count);
+    for (size_t i = 0; i < d->manifest.shard_count; i++) {
+        d->urls[i] = store_join(directory, d->manifest.shards[i].name);
+        if (d->urls[i] == NULL)
+            return err_memory(err, strlen(directory));
+    }
+    return SHEAF_OK;
+}
+
+/* Foreign shards: names and sizes go into a manifest of our own making. */
+static int open_foreign(struct sheaf_dataset *d, const char *const *sources, size_t source_count,
+                        struct sheaf_error *err)
+{
+    size_t count;
+    int code = foreign_expand(sources, source_count, &d->urls, &count, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    d->manifest.shards = calloc(count, sizeof(d->manifest.shards[0]));
+    if (d->manifest.shards == NULL)
+        return err_memory(err, count * sizeof(d->manifest.shards[0]));
+    d->manifest.shard_count = count;
+    for (size_t i = 0; i < count; i++) {
+        d->manifest.shards[i].name = strdup(d->urls[i]);
+        if (d->manifest.shards[i].name == NULL)
+            return err_memory(err, strlen(d->urls[i]));
+    }
+    return foreign_examine(d, err);
+}
+
+/* Whether the one source is a directory or path with a manifest. */
+static int find_manifest(const char *const *sources, size_t source_count, char **directory,
+                         char **url, bool *found, struct sheaf_error *err)
+{
+    uint64_t bytes;
+    int code;
+
+    *found = false;
+    *directory = *url = NULL;
+    if (source_count != 1 || sources[0][0] == '@' || strcmp(sources[0], "-") == 0)
+        return SHEAF_OK;
+    if (manifest_urls(sources[0], directory, url) != SHEAF_OK)
+        return err_memory(err, strlen(sources[0]));
+    code = store_size(*url, &bytes, err);
+    *found = code == SHEAF_OK || is_manifest_path(sources[0]);
+    if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
+        return code;
+    return SHEAF_OK;
+}
+
+static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)
+{
+    struct sheaf_dataset *d = calloc(1, sizeof(*d));
+
+    if (d != NULL)
+        d->url = strdup(source);
+    if (d == NULL || d->url == NULL) {
+        err_memory(err, sizeof(*d));
+        free(d);
+        return NULL;
+    }
+    return d;
+}
+
+/* The end of both ways of opening. */
+static int finish(struct sheaf_dataset *d, int code, struct sheaf_dataset **dataset,
+                  struct sheaf_error *err)
+{
+    if (code == SHEAF_OK)
+        code = allocate_tables(d, err);
+    if (code == SHEAF_OK)
+        *dataset = d;
+    else
+        sheaf_dataset_free(d);
+    return code;
+}
+
+int dataset_open_foreign(const char *const *sources, size_t source_count,
+                         struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    struct sheaf_dataset *d = make(sources[0], err);
+
+    if (d == NULL)
+        return SHEAF_ERR_MEMORY;
+    return finish(d, open_foreign(d, sources, source_count, err), dataset, err);
+}
+
+int sheaf_dataset_open(const char *const *sources, size_t source_count,
+                       struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    struct sheaf_dataset *d;
+    char *directory = NULL, *url = NULL;
+    bool found;
+    int code;
+
+    if (source_count == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "a data set needs at least one source");
+    code = find_manifest(sources, source_count, &directory, &url, &found, err);
+    if (code == SHEAF_OK && !found)
+        code = dataset_open_foreign(sources, source_count, dataset, err);
+    else if (code == SHEAF_OK && (d = make(sources[0], err)) == NULL)
+        code = SHEAF_ERR_MEMORY;
+    else if (code == SHEAF_OK)
+        code = finish(d, open_manifest(d, directory, url, err), dataset, err);
+    free(directory);
+    free(url);
+    return code;
+}
+
+void sheaf_dataset_free(struct sheaf_dataset *d)
+{
+    if (d == NULL)
+        return;
+    for (size_t i = 0; i < d->manifest.shard_count; i++) {
+        if (d->urls != NULL)
+            free(d->urls[i]);
+        if (d->sections != NULL)
+            index_section_free(d->sections[i]);
+    }
+    free(d->urls);
+    free(d->sections);
+    free(d->damages);
+    free(d->samples);
+    free(d->first_numbers);
+    free(d->index_url);
+    free(d->manifest_json);
+    free(d->url);
+    manifest_clear(&d->manifest);
+    free(d);
+}
+
+struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard)
+{
+    return (struct decode_context){
+        .shard_name = d->manifest.shards[shard].name,
+        .classes = (const char *const *)d->manifest.classes,
+        .class_count = d->manifest.class_count,
+        .label_base = d->manifest.label_base,
+        .cls_is_label = d->manifest.cls_is_label,
+        .ours = d->manifest.ours,
+    };
+}
+
+/* Copies as much of a struct as the caller knows of. */
+static void give(void *to, size_t to_size, const void *from, size_t from_size)
+{
+    memset(to, 0, to_size);
+    memcpy(to, from, to_size < from_size ? to_size : from_size);
+}
+
+void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_info *info,
+                            size_t sizeof_info)
+{
+    const struct sheaf_dataset_info all = {
+        .url = d->url,
+        .has_manifest = d->has_manifest,
+        .is_stream = d->is_stream,
+        .container = d->manifest.container,
+        .codec = d->manifest.codec,
+        .samples = dataset_samples(d),
+        .bytes = d->total_bytes,
+        .payload_bytes = d->total_payload,
+        .shard_count = d->manifest.shard_count,
+        .class_count = d->manifest.class_count,
+        .label_base = d->manifest.label_base,
+        .fingerprint = d->manifest.fingerprint,
+        .manifest_json = d->manifest_json,
+    };
+
+    give(info, sizeof_info, &all, sizeof(all));
+}
+
+int sheaf_dataset_shard(const struct sheaf_dataset *d, size_t index,
+                        struct sheaf_shard_info *info, size_t sizeof_info)
+{
+    struct sheaf_shard_info all;
+    const struct manifest_shard *shard;
+
+    if (index >= d->manifest.shard_count)
+        return SHEAF_ERR_ARGUMENT;
+    shard = &d->manifest.shards[index];
+    all = (struct sheaf_shard_info){
+        .name = shard->name,
+        .bytes = shard->bytes,
+        .payload_bytes = shard->payload_bytes,
+        .samples = shard->samples,
+        .xxh3 = shard->xxh3[0] != '\0' ? shard->xxh3 : NULL,
+    };
+    give(info, sizeof_info, &all, sizeof(all));
+    return SHEAF_OK;
+}
+
+const char *sheaf_dataset_class(const struct sheaf_dataset *d, size_t index)
+{
+    return index < d->manifest.class_count ? d->manifest.classes[index] : NULL;
+}

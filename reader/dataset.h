@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A data set in memory: what its manifest says, or what was found out about foreign shards.
+ * It never changes after opening, so readers share it without locks. */
+#ifndef READER_DATASET_H
+#define READER_DATASET_H
+
+#include <stdbool.h>
+
+#include "formats/codec.h"
+#include "formats/format.h"
+#include "formats/index.h"
+#include "formats/manifest.h"
+
+/* A place in a foreign shard where the header scan found damage.  What it lost is in no count. */
+struct damage {
+    uint32_t shard;
+    struct sheaf_error error;
+};
+
+struct sheaf_dataset {
+    char *url;                          /* the first source, as given */
+    bool has_manifest;
+    bool is_stream;                     /* counts are not known: shards are read through */
+    const struct format_ops *format;
+    const struct codec_ops *codec;      /* NULL: none */
+    struct manifest manifest;           /* of foreign shards: what is known (names, sizes) */
+    char *manifest_json;                /* or NULL */
+    char *index_url;                    /* of dataset.index; NULL without a manifest */
+    char **urls;                        /* of the shards */
+    uint64_t *samples;                  /* of each shard, manifest order */
+    uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
+    struct index_section **sections;    /* foreign shards that were scanned; else NULL */
+    struct damage *damages;
+    size_t damage_count;
+    uint64_t total_bytes, total_payload;
+};
+
+static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
+{
+    return d->first_numbers[d->manifest.shard_count];
+}
+
+/* Opens foreign shards, also where a manifest lies beside them. */
+int dataset_open_foreign(const char *const *sources, size_t source_count,
+                         struct sheaf_dataset **dataset, struct sheaf_error *err);
+
+/* What decode() must know of a shard. */
+struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
+
+/* ---- reader/foreign.c ----------------------------------------------------------------------- */
+
+/* Turns sources (see sheaf_dataset_open) into shard URLs; a data set with a manifest is not one
+ * of them.  The caller frees each and the array. */
+int foreign_expand(const char *const *sources, size_t source_count, char ***urls, size_t *count,
+                   struct sheaf_error *err);
+
+/* Fills in container, codec, sizes and, where the headers can be scanned, sections, from
+ * d->urls. */
+int foreign_examine(struct sheaf_dataset *d, struct sheaf_error *err);
+
+#endif

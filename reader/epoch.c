@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An epoch: its memory, its lanes, and the turn that they take. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/reader.h"
+#include "reader/stream.h"
+
+/* Raw bytes of a chunk.  From a local file, small enough that a chunk is checked while it is in
+ * the cache; from afar, what makes a request worth its round trip. */
+#define CHUNK_LOCAL_BYTES  ((uint64_t)512 << 10)
+#define CHUNK_REMOTE_BYTES ((uint64_t)8 << 20)
+#define CHUNK_LEAST_BYTES  ((uint64_t)64 << 10)
+/* What a codec block may add to a chunk: its raw bytes, and itself. */
+#define BLOCK_BYTES        ((uint64_t)10 << 20)
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+struct needs {
+    uint64_t slots;             /* samples in the shuffle buffers */
+    uint64_t mean;              /* bytes of a sample, where they are largest */
+    uint64_t largest;
+    uint64_t sections;
+};
+
+static struct needs needs_of(const struct sheaf_reader *r)
+{
+    const struct sheaf_dataset *d = r->dataset;
+    const struct feed *feed = &r->feed;
+    struct needs n = { 0 };
+    uint64_t section = 0;
+
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        n.slots += feed->lanes[i].slot_count;
+    for (size_t i = 0; i < d->manifest.shard_count; i++) {
+        const struct manifest_shard *shard = &d->manifest.shards[i];
+
+        if (shard->samples != 0)
+            n.mean = MAX(n.mean, shard->raw_bytes / shard->samples);
+        n.largest = MAX(n.largest, shard->largest);
+        section = MAX(section, shard->index_bytes + index_memory(shard->samples,
+                      d->format != NULL && d->format->has_names, 0));
+    }
+    n.sections = d->sections != NULL ? 0
+               : section * MIN((uint64_t)d->manifest.shard_count, 2 * (uint64_t)feed->lane_count);
+    return n;
+}
+
+/* What must fit at the least, with chunks of so many bytes, so many in flight. */
+static uint64_t least_memory(const struct sheaf_reader *r, const struct needs *n,
+                             uint64_t chunk_bytes, uint64_t chunks)
+{
+    const uint64_t chunk = MAX(chunk_bytes, n->largest)
+                         + (r->dataset->codec != NULL ? BLOCK_BYTES : 0);
+    uint64_t bytes = n->sections + n->slots * sizeof(struct item) + chunks * chunk * 5 / 4;
+
+    if (r->feed.own_frames)     /* a quarter more for samples that are not average */
+        bytes += n->slots * (n->mean + 32) * 5 / 4;
+    return bytes;
+}
+
+/* Chooses chunk size and window for the budget, or refuses. */
+static int fit_memory(struct sheaf_reader *r)
+{
+    struct feed *feed = &r->feed;
+    const struct needs n = needs_of(r);
+    const uint64_t limit = feed->budget.limit;
+    const uint64_t threads = r->options.threads;
+    uint64_t least;
+
+    feed->outstanding_limit = feed->lane_count + 2 * threads + 2;
+    feed->chunk_bytes = CHUNK_LOCAL_BYTES;
+    if (feed->stream == NULL) {
+        least = least_memory(r, &n, CHUNK_LEAST_BYTES, feed->lane_count + 2u);
+        if (least > limit)
+            return err_set(&r->error, SHEAF_ERR_LIMIT, "a shuffle buffer of %" PRIu64 " samples "
+                           "of %" PRIu64 " bytes (largest %" PRIu64 ") in %u lanes takes about %"
+                           PRIu64 " bytes of memory, but the budget is %" PRIu64 ": raise it, or "
+                           "lower the shuffle buffer", feed->own_frames ? n.slots : 0, n.mean,
+                           n.largest, feed->lane_count, least, limit);
+        while (feed->chunk_bytes > CHUNK_LEAST_BYTES
+               && least_memory(r, &n, feed->chunk_bytes, feed->outstanding_limit) > limit)
+            feed->chunk_bytes /= 2;
+    }
+    r->table_bytes = n.slots * sizeof(struct item);
+    if (feed->stream != NULL) {
+        feed->outstanding_limit = STREAM_CHUNKS;
+        r->table_bytes += stream_memory(feed->stream);
+    }
+    if (!budget_take(&feed->budget, r->table_bytes)) {
+        r->table_bytes = 0;
+        return err_set(&r->error, SHEAF_ERR_LIMIT, "a shuffle buffer of %" PRIu64 " samples does "
+                       "not fit into the memory budget of %" PRIu64 " bytes", n.slots, limit);
+    }
+    return SHEAF_OK;
+}
+
+/* ---- Begin and end -------------------------------------------------------------------------- */
+
+void epoch_end(struct sheaf_reader *r)
+{
+    struct feed *feed = &r->feed;
+
+    stream_close(feed->stream);
+    feed->stream = NULL;
+    workers_cancel(feed->workers);
+    for (size_t i = 0; i < r->out_count; i++) {
+        budget_give(&feed->budget, item_memory(&r->out[i]));
+        item_free(&r->out[i]);
+    }
+    r->out_count = 0;
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        lane_clear(feed, &feed->lanes[i]);
+    feed_release(feed);
+    budget_give(&feed->budget, r->table_bytes);
+    r->table_bytes = 0;
+    order_line_free(&feed->line);
+    r->kept_code = SHEAF_OK;
+}
+
+/* Damage that was found when foreign shards were scanned: in every epoch, or not at all. */
+static int report_damages(struct sheaf_reader *r)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; code == SHEAF_OK && i < r->dataset->damage_count; i++)
+        code = epoch_bad(r, r->dataset->damages[i].shard, &r->dataset->damages[i].error);
+    return code;
+}
+
+/* A stream is resumed by reading forward. */
+static int read_forward(struct sheaf_reader *r, uint64_t steps)
+{
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && r->turns < steps) {
+        struct item item;
+
+        code = epoch_next(r, &item);
+        if (code == SHEAF_OK) {
+            budget_give(&r->feed.budget, item_memory(&item));
+            item_free(&item);
+        }
+    }
+    if (code == SHEAF_END)
+        return err_set(&r->error, SHEAF_ERR_CHANGED, "the data set ends before the position");
+    return code;
+}
+
+int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes)
+{
+    const uint32_t own = lanes / (r->member.world_size * r->member.workers);
+
+    free(r->feed.lanes);
+    r->feed.lanes = calloc(own, sizeof(r->feed.lanes[0]));
+    r->feed.lane_count = r->feed.lanes == NULL ? 0 : own;
+    return r->feed.lanes != NULL ? SHEAF_OK
+         : err_memory(&r->error, own * sizeof(r->feed.lanes[0]));
+}
+
+static int begin_lanes(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
+{
+    struct feed *feed = &r->feed;
+
+    for (uint32_t i = 0; i < feed->lane_count; i++) {
+        int code;
+
+        feed->lanes[i].number = order_member_lane(&r->member, i);
+        code = lane_begin(feed, &feed->lanes[i],
+                          feed->stream != NULL ? 0 : rounds + (i < extra ? 1 : 0), &r->error);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return SHEAF_OK;
+}
+
+int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
+{
+    struct feed *feed = &r->feed;
+    const struct sheaf_dataset *d = r->dataset;
+    struct sheaf_error ahead;
+    int code = order_line_make(&feed->order, d->samples, d->manifest.shard_count, &feed->line,
+                               &r->error);
+
+    feed->own_frames = d->is_stream || order_buffer_slots(&feed->order) > 1;
+    if (code == SHEAF_OK && d->is_stream)
+        code = stream_open(d, &feed->line, feed->budget.limit, &feed->stream, &r->error);
+    if (code == SHEAF_OK)
+        code = begin_lanes(r, rounds, extra);
+    if (code == SHEAF_OK)
+        code = fit_memory(r);
+    if (code != SHEAF_OK)
+        return code;
+    r->epoch_samples = d->is_stream ? UINT64_MAX
+                     : order_member_samples(&feed->order, &r->member, dataset_samples(d));
+    r->turns = d->is_stream ? 0 : rounds * feed->lane_count + extra;
+    code = report_damages(r);
+    if (code == SHEAF_OK && d->is_stream)
+        code = read_forward(r, rounds * feed->lane_count + extra);
+    /* What cannot be read ahead now is an error when it is needed. */
+    if (code == SHEAF_OK)
+        (void)feed_pump(feed, &ahead);
+    return code;
+}
+
+/* ---- The turn of the lanes ------------------------------------------------------------------ */
+
+int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *bad)
+{
+    if (r->options.on_corrupt == SHEAF_FAIL) {
+        r->error = *bad;
+        return bad->code;
+    }
+    if (r->stats.corrupt >= r->options.max_corrupt)
+        return err_set(&r->error, bad->code, "more than %" PRIu64 " bad records: %s",
+                       r->options.max_corrupt, bad->message);
+    r->stats.corrupt++;
+    if (r->options.report != NULL)
+        r->options.report(r->options.report_context, r->dataset->urls[shard], bad);
+    return SHEAF_OK;
+}
+
+/* The stream ended before this intake: the lane has that many inputs. */
+static void end_inputs(struct lane *lane)
+{
+    lane->shuffle.inputs = lane->taken;
+    lane->shuffle.next = lane->taken;
+}
+
+/* Fills the slots at the lane's start, or the one that was emptied last. */
+static int settle(struct sheaf_reader *r, struct lane *lane)
+{
+    int code;
+
+    while (lane->taken < lane->fill) {
+        const uint64_t k = lane->taken;
+
+        code = feed_take(&r->feed, lane,
+                         &lane->slots[lane->fill_slots != NULL ? lane->fill_slots[k] : k],
+                         &r->interrupt, &r->error);
+        if (code == SHEAF_END) {
+            lane->fill = lane->shuffle.filled = lane->taken;
+            end_inputs(lane);
+            break;
+        }
+        if (code != SHEAF_OK)
+            return code;
+    }
+    if (!lane->refill_due)
+        return SHEAF_OK;
+    code = feed_take(&r->feed, lane, &lane->slots[lane->refill_slot], &r->interrupt, &r->error);
+    if (code == SHEAF_END) {
+        end_inputs(lane);
+        lane->shuffle.filled--;
+        lane->slots[lane->refill_slot] = lane->slots[lane->shuffle.filled];
+        memset(&lane->slots[lane->shuffle.filled], 0, sizeof(lane->slots[0]));
+    } else if (code != SHEAF_OK) {
+        return code;
+    }
+    lane->refill_due = false;
+    return SHEAF_OK;
+}
+
+/* One step of the lane's shuffle buffer. */
+static void emit(struct lane *lane, struct item *item)
+{
+    const struct order_step step = order_shuffle_next(&lane->shuffle);
+
+    *item = lane->slots[step.slot];
+    memset(&lane->slots[step.slot], 0, sizeof(*item));
+    if (step.refill) {
+        lane->refill_due = true;
+        lane->refill_slot = step.slot;
+    } else if (step.slot != step.last) {
+        lane->slots[step.slot] = lane->slots[step.last];
+        memset(&lane->slots[step.last], 0, sizeof(*item));
+    }
+}
+
+static bool is_over(const struct feed *feed)
+{
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        if (feed->lanes[i].shuffle.filled != 0)
+            return false;
+    return true;
+}
+
+int epoch_next(struct sheaf_reader *r, struct item *item)
+{
+    struct feed *feed = &r->feed;
+
+    for (;;) {
+        struct lane *lane = &feed->lanes[r->turns % feed->lane_count];
+        int code = settle(r, lane);
+
+        if (code != SHEAF_OK)
+            return code;
+        if (lane->shuffle.filled == 0) {
+            if (is_over(feed))
+                return SHEAF_END;
+            r->turns++;
+            continue;
+        }
+        emit(lane, item);
+        r->turns++;
+        if (item->bad == NULL)
+            return SHEAF_OK;
+        code = epoch_bad(r, item->shard, item->bad);
+        budget_give(&feed->budget, item_memory(item));
+        item_free(item);
+        if (code != SHEAF_OK)
+            return code;
+    }
+}

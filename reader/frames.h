@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Frames of one shard in a row, from any source of bytes: what reads streams, checks whole
+ * shards, and indexes foreign ones.
+ *
+ *     stored bytes --read--> [input] --codec--> [window: ... | frame | next header ...]
+ *
+ * A frame is given out only when what follows it is seen (the next frame's header, or the end
+ * that the container demands): a tar cut at a member boundary has no last sample. */
+#ifndef READER_FRAMES_H
+#define READER_FRAMES_H
+
+#include "formats/codec.h"
+#include "formats/format.h"
+
+/* The next stored bytes, up to `size`; *got == 0 at the end. */
+typedef int frames_read_fn(void *context, void *data, size_t size, size_t *got,
+                           struct sheaf_error *err);
+
+struct frames {
+    const struct format_ops *format;
+    struct codec_stream *codec;     /* NULL: none */
+    frames_read_fn *read;
+    void *context;
+    size_t read_bytes;              /* asked for at a time */
+    struct buf input;               /* compressed bytes not yet taken in; empty without a codec */
+    size_t input_used;
+    struct buf window;              /* raw bytes from raw_offset on */
+    size_t used;                    /* of the window: given out or skipped already */
+    uint64_t raw_offset;            /* of window.data in the raw stream */
+    bool at_end;                    /* the source has no more bytes */
+    bool damaged;                   /* resync before the next frame */
+    bool suspect;                   /* the next frame follows damage, and may lack its start */
+    bool has_pending;               /* `pending` is the part at `used`, looked at already */
+    struct part pending;
+    struct format_scan scan;
+    uint64_t records;               /* given out, or found to be bad */
+};
+
+/* One frame.  `data` is valid until the next frames_next. */
+struct frame {
+    const uint8_t *data;
+    size_t size;
+    uint64_t offset;                /* in the raw stream */
+    uint32_t crc;                   /* as format_ops.check gives it */
+};
+
+/* `limit`: bytes of the largest frame that is let in. */
+int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_codec codec,
+                frames_read_fn *read, void *context, size_t limit, struct sheaf_error *err);
+
+/* SHEAF_OK; SHEAF_END; SHEAF_ERR_CORRUPT or _TRUNCATED, with offset and record number in the
+ * message: the next call goes on behind the damage, if anything can be found there.  Any other
+ * error is final. */
+int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
+
+void frames_close(struct frames *f);
+
+#endif

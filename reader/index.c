@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_index: makes foreign shards a data set.  Each is walked through once; what the packer
+ * would have known is gathered from it: extents, CRCs, counts, hashes. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/peers.h"
+#include "reader/walk.h"
+#include "store/store.h"
+
+struct indexing {
+    struct sheaf_dataset *dataset;
+    const struct sheaf_verify_options *options;
+    struct sheaf_verify_result *result;
+    const char *directory;
+    struct manifest manifest;
+    struct buf index;               /* dataset.index, as it grows */
+    struct peers_writer peers;
+    struct decode_scratch scratch;
+    atomic_uint_fast64_t read_bytes;
+};
+
+static void show_progress(struct indexing *x)
+{
+    const struct sheaf_progress progress = {
+        .stage = "index",
+        .done_bytes = atomic_load(&x->read_bytes),
+        .total_bytes = x->dataset->total_bytes,
+        .done_count = x->result->samples,
+        .total_count = dataset_samples(x->dataset),
+    };
+
+    if (x->options->progress != NULL)
+        x->options->progress(x->options->context, &progress);
+}
+
+/* The payload of a frame; the frame must be one that can be decoded. */
+static int payload_of(struct indexing *x, const struct walk *walk, const struct frame *frame,
+                      uint64_t *bytes, struct sheaf_error *err)
+{
+    const struct decode_context context = dataset_decode_context(x->dataset, walk->shard);
+    const uint64_t number = walk->frames.records - 1;
+    const struct record record = { .data = frame->data, .size = frame->size,
+                                   .shard = walk->shard, .record = number };
+    struct sheaf_sample sample;
+    int code = x->dataset->format->decode(&record, &context, &x->scratch, &sample, err);
+
+    if (code != SHEAF_OK)
+        return err_prefix(err, "%s: offset %" PRIu64 ", record %" PRIu64 ": ",
+                          x->dataset->urls[walk->shard], frame->offset, number);
+    for (size_t i = 0; i < sample.field_count; i++)
+        *bytes += sample.fields[i].size;
+    return SHEAF_OK;
+}
+
+/* Gathers the section of a shard frame by frame. */
+static int gather(struct indexing *x, struct walk *walk, struct manifest_shard *shard,
+                  struct index_writer *writer, struct sheaf_error *err)
+{
+    uint64_t end = 0;
+
+    for (;;) {
+        struct frame frame;
+        int code = walk_next(walk, &frame, err);
+
+        if (code == SHEAF_END)
+            return SHEAF_OK;
+        if (code == SHEAF_OK && frame.offset != end)
+            code = index_add_gap(writer, frame.offset - end, err);
+        if (code == SHEAF_OK)
+            code = index_add_sample(writer, frame.size, frame.crc, 0, err);
+        if (code == SHEAF_OK)
+            code = peers_add_frame(&x->peers, x->result->samples, frame.offset, frame.data,
+                                   frame.size, err);
+        if (code == SHEAF_OK)
+            code = payload_of(x, walk, &frame, &shard->payload_bytes, err);
+        if (code != SHEAF_OK)
+            return code;
+        end = frame.offset + frame.size;
+        shard->largest = MAX(shard->largest, frame.size);
+        shard->samples++;
+        if (++x->result->samples % 256 == 0)
+            show_progress(x);
+    }
+}
+
+/* Puts a peer's file below the directory. */
+static int put_peer(void *context, const char *name, const void *data, size_t size,
+                    struct sheaf_error *err)
+{
+    const struct indexing *x = context;
+    const char *slash = strrchr(name, '/');
+    char *url = store_join(x->directory, name);
+    int code = SHEAF_OK;
+
+    if (url == NULL)
+        return err_memory(err, strlen(name));
+    if (slash != NULL) {
+        url[strlen(url) - strlen(slash)] = '\0';
+        code = store_make_directory(url, err);
+        url[strlen(url)] = '/';
+    }
+    if (code == SHEAF_OK)
+        code = store_put(url, data, size, err);
+    free(url);
+    return code;
+}
+
+static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
+{
+    struct manifest_shard *shard = &x->manifest.shards[i];
+    const char *slash = strrchr(x->dataset->urls[i], '/');
+    struct index_writer writer = { 0 };
+    struct walk walk;
+    int code;
+
+    shard->name = strdup(slash != NULL ? slash + 1 : x->dataset->urls[i]);
+    if (shard->name == NULL)
+        return err_memory(err, strlen(x->dataset->urls[i]));
+    code = walk_open(&walk, x->dataset, i, (size_t)(x->options->memory_bytes / 2),
+                     &x->read_bytes, x->options->interrupt, err);
+    if (code != SHEAF_OK)
+        return code;
+    code = gather(x, &walk, shard, &writer, err);
+    if (code == SHEAF_OK)
+        code = walk_hash(&walk, shard->xxh3, err);
+    shard->bytes = shard->raw_bytes = walk.object->bytes;
+    shard->index_offset = x->index.size;
+    if (code == SHEAF_OK)
+        code = index_finish(&writer, 0, &x->index, err);
+    shard->index_bytes = x->index.size - shard->index_offset;
+    if (code == SHEAF_OK)
+        code = peers_finish_shard(&x->peers, shard->name, put_peer, x, err);
+    x->result->shards++;
+    x->result->bytes += walk.offset;
+    walk_close(&walk);
+    index_writer_free(&writer);
+    return code;
+}
+
+/* Puts the index, and the manifest last. */
+static int publish(struct indexing *x, struct sheaf_error *err)
+{
+    struct buf text = { .limit = MANIFEST_LIMIT };
+    char *index_url = store_join(x->directory, INDEX_NAME);
+    char *url = store_join(x->directory, MANIFEST_NAME);
+    int code = SHEAF_OK;
+
+    if (index_url == NULL || url == NULL)
+        code = err_memory(err, strlen(x->directory));
+    x->manifest.index_bytes = x->index.size;
+    if (code == SHEAF_OK)
+        code = manifest_write(&x->manifest, &text, err);
+    if (code == SHEAF_OK)
+        code = store_remove(url, err);
+    if (code == SHEAF_OK)
+        code = store_put(index_url, x->index.data, x->index.size, err);
+    if (code == SHEAF_OK)
+        code = peers_finish_dataset(&x->peers, &x->manifest, NULL, put_peer, x, err);
+    if (code == SHEAF_OK)
+        code = store_put(url, text.data, text.size, err);
+    buf_free(&text);
+    free(index_url);
+    free(url);
+    return code;
+}
+
+static int refuse(const char *directory, int overwrite, const struct sheaf_dataset *d,
+                  struct sheaf_error *err)
+{
+    char *url = store_join(directory, MANIFEST_NAME);
+    uint64_t bytes;
+    int code;
+
+    if (url == NULL)
+        return err_memory(err, strlen(directory));
+    code = store_size(url, &bytes, err);
+    free(url);
+    if (code == SHEAF_OK && !overwrite)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: has a %s already", directory, MANIFEST_NAME);
+    if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
+        return code;
+    if (d->is_stream)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its shards are compressed (%s) by another "
+                       "program, so no index can point into them: convert them instead", d->url,
+                       sheaf_codec_name(d->manifest.codec));
+    if (d->damage_count != 0) {
+        if (err != NULL)
+            *err = d->damages[0].error;
+        return d->damages[0].error.code;
+    }
+    return SHEAF_OK;
+}
+
+static int index_all(struct indexing *x, struct sheaf_error *err)
+{
+    const size_t count = x->dataset->manifest.shard_count;
+    int code = SHEAF_OK;
+
+    x->manifest.container = x->dataset->format->id;
+    x->manifest.shards = calloc(count, sizeof(x->manifest.shards[0]));
+    if (x->manifest.shards == NULL)
+        return err_memory(err, count * sizeof(x->manifest.shards[0]));
+    x->manifest.shard_count = count;
+    for (uint32_t i = 0; code == SHEAF_OK && i < count; i++) {
+        code = index_shard(x, i, err);
+        show_progress(x);
+    }
+    return code == SHEAF_OK ? publish(x, err) : code;
+}
+
+int sheaf_index(const char *directory, const char *peers, int overwrite,
+                const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
+                struct sheaf_error *err)
+{
+    struct sheaf_verify_options own;
+    struct indexing x = { .directory = directory, .options = &own, .result = result,
+                          .index = BUF_INIT(SIZE_MAX) };
+    int code;
+
+    sheaf_verify_options_init(&own, sizeof(own));
+    if (options != NULL)
+        memcpy(&own, options, MIN(options->sizeof_options, sizeof(own)));
+    memset(result, 0, sizeof(*result));
+    code = dataset_open_foreign(&directory, 1, &x.dataset, err);
+    if (code != SHEAF_OK)
+        return code;
+    code = refuse(directory, overwrite, x.dataset, err);
+    if (code == SHEAF_OK)
+        code = peers_open(&x.peers, peers, x.dataset->manifest.container, SHEAF_CODEC_NONE, err);
+    if (code == SHEAF_OK)
+        code = index_all(&x, err);
+    manifest_clear(&x.manifest);
+    buf_free(&x.index);
+    decode_scratch_free(&x.scratch);
+    peers_free(&x.peers);
+    sheaf_dataset_free(x.dataset);
+    return code;
+}

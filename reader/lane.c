@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lanes and prefetch; see lane.h. */
+#include "reader/lane.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/stream.h"
+
+/* ---- A lane's intakes ----------------------------------------------------------------------- */
+
+static uint64_t intake_count(const struct lane *lane)
+{
+    return lane->fill + (lane->shuffle.inputs - lane->after);
+}
+
+static uint64_t intake_place(const struct lane *lane, uint64_t intake)
+{
+    uint64_t input = intake;
+
+    if (intake >= lane->fill)
+        input = lane->after + (intake - lane->fill);
+    else if (lane->fill_inputs != NULL)
+        input = lane->fill_inputs[intake];
+    return order_lane_place(&lane->range, input);
+}
+
+struct fill {
+    uint64_t input, slot;
+};
+
+static int compare_fill(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct fill *)a)->input, y = ((const struct fill *)b)->input;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Replays the steps on numbers, and notes what the slots then hold in the order of the line, so
+ * that it is fetched in one pass. */
+static int replay(struct lane *lane, uint64_t steps, struct sheaf_error *err)
+{
+    const uint64_t slots = lane->shuffle.filled;
+    uint64_t *held = calloc(slots + 1, sizeof(held[0]));
+    struct fill *fills = calloc(slots + 1, sizeof(fills[0]));
+    int code = SHEAF_OK;
+
+    lane->fill_inputs = calloc(slots + 1, sizeof(lane->fill_inputs[0]));
+    lane->fill_slots = calloc(slots + 1, sizeof(lane->fill_slots[0]));
+    if (held == NULL || fills == NULL || lane->fill_inputs == NULL || lane->fill_slots == NULL) {
+        code = err_memory(err, slots * 40);
+        goto out;
+    }
+    order_shuffle_replay(&lane->shuffle, steps, held);
+    lane->fill = lane->shuffle.filled;
+    lane->after = lane->shuffle.next;
+    for (uint64_t i = 0; i < lane->fill; i++)
+        fills[i] = (struct fill){ .input = held[i], .slot = i };
+    qsort(fills, lane->fill, sizeof(fills[0]), compare_fill);
+    for (uint64_t i = 0; i < lane->fill; i++) {
+        lane->fill_inputs[i] = fills[i].input;
+        lane->fill_slots[i] = fills[i].slot;
+    }
+out:
+    free(held);
+    free(fills);
+    return code;
+}
+
+int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct sheaf_error *err)
+{
+    const uint32_t number = lane->number;
+    const uint64_t samples = feed->stream != NULL ? 0 : dataset_samples(feed->dataset);
+    int code = SHEAF_OK;
+
+    memset(lane, 0, sizeof(*lane));
+    lane->number = number;
+    lane->range = order_lane_of(&feed->order, samples, number);
+    order_shuffle_begin(&lane->shuffle, &feed->order, number,
+                        feed->stream != NULL ? UINT64_MAX : order_lane_inputs(&lane->range));
+    lane->slots = calloc(lane->shuffle.filled + 1, sizeof(lane->slots[0]));
+    if (lane->slots == NULL)
+        return err_memory(err, lane->shuffle.filled * sizeof(lane->slots[0]));
+    lane->slot_count = lane->shuffle.filled;
+    lane->fill = lane->shuffle.filled;
+    lane->after = lane->shuffle.next;
+    if (steps != 0)
+        code = replay(lane, steps, err);
+    return code;
+}
+
+/* Gives back what the plan took for the items of a chunk that nobody will take. */
+static void give_items(struct feed *feed, const struct chunk *chunk)
+{
+    if (chunk->shard == NULL || !chunk->own_frames)
+        return;     /* a stream's items are accounted for when they are taken */
+    for (size_t i = chunk->taken; i < chunk->count; i++)
+        budget_give(&feed->budget, chunk_item_memory(chunk, i));
+}
+
+void lane_clear(struct feed *feed, struct lane *lane)
+{
+    for (struct chunk *c = lane->first, *next; c != NULL; c = next) {
+        next = c->next;
+        give_items(feed, c);
+        budget_give(&feed->budget, c->memory_bytes);
+        if (c->shard != NULL)
+            shards_drop(&feed->shards, c->shard);
+        feed->outstanding--;
+        chunk_free(c);
+    }
+    for (uint64_t i = 0; lane->slots != NULL && i < lane->slot_count; i++) {
+        budget_give(&feed->budget, item_memory(&lane->slots[i]));
+        item_free(&lane->slots[i]);
+    }
+    shards_drop(&feed->shards, lane->shard);
+    shards_drop(&feed->shards, lane->ahead);
+    free(lane->slots);
+    free(lane->fill_inputs);
+    free(lane->fill_slots);
+    lane->first = lane->last = NULL;
+    lane->shard = lane->ahead = NULL;
+    lane->slots = NULL;
+    lane->fill_inputs = lane->fill_slots = NULL;
+}
+
+/* ---- Planning ------------------------------------------------------------------------------- */
+
+/* Makes lane->shard the shard of the run, and begins to open the one that follows it. */
+static int enter_shard(struct feed *feed, struct lane *lane, const struct order_run *run,
+                       uint64_t intake, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (lane->shard == NULL || lane->shard->number != run->shard) {
+        shards_drop(&feed->shards, lane->shard);
+        lane->shard = NULL;
+        if (lane->ahead != NULL && lane->ahead->number == run->shard) {
+            lane->shard = lane->ahead;
+            lane->ahead = NULL;
+        } else {
+            code = shards_use(&feed->shards, run->shard, &lane->shard, err);
+        }
+    }
+    if (code == SHEAF_OK && lane->ahead == NULL && intake >= lane->fill
+        && run->count < intake_count(lane) - intake) {
+        const struct order_run next = order_line_locate(&feed->line, intake_place(lane, intake)
+                                                                     + run->count);
+        struct sheaf_error ignored;
+
+        /* Only an advance: if the budget has no room now, it is opened when its turn comes. */
+        if (shards_use(&feed->shards, next.shard, &lane->ahead, &ignored) != SHEAF_OK)
+            lane->ahead = NULL;
+    }
+    return code;
+}
+
+/* How many records from the lane's next intake on make the next chunk: consecutive places in one
+ * shard, of chunk_bytes together or to the end of the codec block that passes them. */
+static size_t chunk_count(const struct feed *feed, const struct lane *lane,
+                          const struct order_run *run, uint64_t place)
+{
+    const struct index_section *s = lane->shard->section;
+    const uint64_t left = MIN(intake_count(lane) - lane->planned, run->count);
+    uint64_t stop = s->offsets[run->record] + feed->chunk_bytes;
+    size_t count = 1;
+
+    if (s->blocks != NULL) {
+        const uint64_t block = index_block_of(s, MIN(stop, s->offsets[s->samples]) - 1);
+
+        stop = s->blocks[block].raw_offset;
+        if (stop <= s->offsets[run->record])
+            stop = s->blocks[block + 1].raw_offset;
+    }
+    while (count < left && s->offsets[run->record + count + 1] <= stop
+           && intake_place(lane, lane->planned + count) == place + count)
+        count++;
+    return count;
+}
+
+static void append_chunk(struct feed *feed, struct lane *lane, struct chunk *chunk)
+{
+    if (lane->first == NULL)
+        lane->first = chunk;
+    else
+        lane->last->next = chunk;
+    lane->last = chunk;
+    feed->outstanding++;
+}
+
+static struct chunk *new_chunk(struct feed *feed)
+{
+    struct chunk *chunk = feed->spare;
+
+    if (chunk == NULL)
+        return calloc(1, sizeof(*chunk));
+    feed->spare = chunk->next;
+    chunk->next = NULL;
+    return chunk;
+}
+
+/* Plans the next chunk of an indexed lane.  SHEAF_END: the budget has no room for it now. */
+static int plan_chunk(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+{
+    const uint64_t place = intake_place(lane, lane->planned);
+    const struct order_run run = order_line_locate(&feed->line, place);
+    struct chunk *chunk;
+    uint64_t own, memory;
+    size_t count;
+    int code = enter_shard(feed, lane, &run, lane->planned, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    feed->stall_ns += workers_wait(feed->workers, &lane->shard->job);
+    if (lane->shard->code != SHEAF_OK) {
+        *err = lane->shard->error;
+        return lane->shard->code;
+    }
+    count = chunk_count(feed, lane, &run, place);
+    memory = chunk_memory(lane->shard, run.record, count, feed->own_frames, &own);
+    if (!budget_take(&feed->budget, memory + own)) {
+        err_set(err, SHEAF_ERR_LIMIT, "%s: the next %" PRIu64 " bytes do not fit into the memory "
+                "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or lower "
+                "the shuffle buffer", feed->dataset->urls[run.shard], memory + own,
+                feed->budget.limit, feed->budget.used);
+        return SHEAF_END;
+    }
+    chunk = new_chunk(feed);
+    if (chunk == NULL)
+        return err_memory(err, sizeof(*chunk));
+    chunk->job.run = chunk_run;
+    chunk->dataset = feed->dataset;
+    chunk->shard = lane->shard;
+    chunk->shard->users++;
+    chunk->first = run.record;
+    chunk->count = count;
+    chunk->own_frames = feed->own_frames;
+    chunk->workers = feed->workers;
+    chunk->memory_bytes = memory;
+    append_chunk(feed, lane, chunk);
+    lane->planned += count;
+    workers_submit(feed->workers, &chunk->job);
+    return SHEAF_OK;
+}
+
+/* The lane whose next chunk is needed first; NULL if all is planned. */
+static struct lane *neediest(struct feed *feed)
+{
+    struct lane *found = NULL;
+
+    for (uint32_t i = 0; i < feed->lane_count; i++) {
+        struct lane *lane = &feed->lanes[i];
+
+        if (lane->planned < intake_count(lane)
+            && (found == NULL || lane->planned < found->planned))
+            found = lane;
+    }
+    return found;
+}
+
+int feed_pump(struct feed *feed, struct sheaf_error *err)
+{
+    while (feed->outstanding < feed->outstanding_limit) {
+        struct lane *lane;
+        int code;
+
+        if (feed->stream != NULL) {
+            struct chunk *chunk;
+
+            code = stream_plan(feed->stream, &chunk, err);
+            if (code != SHEAF_OK)
+                return code;
+            append_chunk(feed, &feed->lanes[0], chunk);
+            continue;
+        }
+        lane = neediest(feed);
+        if (lane == NULL)
+            return SHEAF_OK;
+        code = plan_chunk(feed, lane, err);
+        if (code == SHEAF_END)
+            return SHEAF_OK;
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return SHEAF_OK;
+}
+
+/* ---- Taking --------------------------------------------------------------------------------- */
+
+/* Gives the chunk's memory back, or keeps it for the next one. */
+static void recycle(struct feed *feed, struct chunk *chunk)
+{
+    budget_give(&feed->budget, chunk->memory_bytes);
+    chunk_reset(chunk);
+    if (feed->stream != NULL || chunk_kept_bytes(chunk) > 3 * feed->chunk_bytes) {
+        chunk_free(chunk);      /* it held an outsize sample, or as much as came along */
+        return;
+    }
+    chunk->next = feed->spare;
+    feed->spare = chunk;
+}
+
+/* Takes the lane's first chunk away: all its items are taken. */
+static void retire(struct feed *feed, struct lane *lane)
+{
+    struct chunk *chunk = lane->first;
+
+    lane->first = chunk->next;
+    if (lane->first == NULL)
+        lane->last = NULL;
+    feed->outstanding--;
+    feed->read_bytes += chunk->read_bytes;
+    if (chunk->shard != NULL)
+        shards_drop(&feed->shards, chunk->shard);
+    chunk->shard = NULL;
+    if (chunk->own_frames) {
+        recycle(feed, chunk);
+        return;
+    }
+    chunk->next = feed->retired;
+    feed->retired = chunk;
+}
+
+void feed_release(struct feed *feed)
+{
+    while (feed->retired != NULL) {
+        struct chunk *chunk = feed->retired;
+
+        feed->retired = chunk->next;
+        recycle(feed, chunk);
+    }
+}
+
+void feed_free(struct feed *feed)
+{
+    while (feed->spare != NULL) {
+        struct chunk *chunk = feed->spare;
+
+        feed->spare = chunk->next;
+        chunk_free(chunk);
+    }
+}
+
+/* Waits for the lane's first chunk.  There is one unless the budget had no room. */
+static int first_chunk(struct feed *feed, struct lane *lane, const volatile int *interrupt,
+                       struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (lane->first == NULL)
+        code = feed_pump(feed, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (lane->first == NULL)        /* others filled the window */
+        code = plan_chunk(feed, lane, err);
+    if (code != SHEAF_OK)
+        return code == SHEAF_END ? SHEAF_ERR_LIMIT : code;
+    if (!workers_wait_or(lane->first->workers, &lane->first->job, interrupt, &feed->stall_ns))
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    if (lane->first->code != SHEAF_OK)
+        *err = lane->first->error;
+    return lane->first->code;
+}
+
+/* A stream's items are only now known to need memory. */
+static int account_stream(struct feed *feed, const struct item *item, struct sheaf_error *err)
+{
+    if (feed->stream == NULL || budget_take(&feed->budget, item_memory(item)))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_LIMIT, "a sample of %zu bytes does not fit into the memory "
+                   "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or "
+                   "lower the shuffle buffer", item->size, feed->budget.limit,
+                   feed->budget.used);
+}
+
+int feed_take(struct feed *feed, struct lane *lane, struct item *item,
+              const volatile int *interrupt, struct sheaf_error *err)
+{
+    struct chunk *chunk;
+    int code;
+
+    for (;;) {
+        if (feed->stream == NULL && lane->taken == intake_count(lane))
+            return SHEAF_END;
+        code = first_chunk(feed, lane, interrupt, err);
+        if (code != SHEAF_OK)
+            return code;
+        chunk = lane->first;
+        if (chunk->taken < chunk->count)
+            break;
+        if (chunk->is_last) {
+            *err = chunk->error;
+            return chunk->tail_code == SHEAF_OK ? SHEAF_END : chunk->tail_code;
+        }
+        retire(feed, lane);
+    }
+    code = account_stream(feed, &chunk->items[chunk->taken], err);
+    if (code != SHEAF_OK)
+        return code;
+    *item = chunk->items[chunk->taken];
+    chunk->taken++;
+    lane->taken++;
+    if (chunk->taken == chunk->count && !chunk->is_last) {
+        struct sheaf_error later;
+
+        /* What fails here fails again when it is needed, and is an error then. */
+        retire(feed, lane);
+        (void)feed_pump(feed, &later);
+    }
+    return SHEAF_OK;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lanes of a reader, and the prefetch that feeds them.
+ *
+ *     lane 0:  planned --> [chunk][chunk] --take--> slots (shuffle buffer) --emit-->
+ *     lane 1:  planned --> [chunk]        --take--> slots                  --emit-->
+ *
+ * An INTAKE is one item that a lane takes in: first what fills its slots, then its further
+ * inputs one by one.  Chunks are planned in the order in which their first intake will be needed
+ * (the least intake number over all lanes first), so whatever the budget holds is always what is
+ * needed soonest, and no lane can starve another.  All of this runs on the caller's thread;
+ * workers only run the jobs. */
+#ifndef READER_LANE_H
+#define READER_LANE_H
+
+#include "reader/chunk.h"
+#include "reader/order.h"
+
+struct lane {
+    uint32_t number;
+    struct order_lane range;
+    struct order_shuffle shuffle;
+    uint64_t planned;           /* intakes that are in chunks, or were; >= taken */
+    uint64_t taken;             /* intakes that were taken */
+    uint64_t fill;              /* the first intakes: they fill the slots */
+    uint64_t after;             /* the input of intake `fill` */
+    uint64_t *fill_inputs;      /* resumed: the inputs that fill the slots, ascending, */
+    uint64_t *fill_slots;       /* and the slots that they go into; NULL: input i, slot i */
+    struct chunk *first, *last;
+    struct shard *shard;        /* the planned place is in it */
+    struct shard *ahead;        /* the next one on the line; NULL: none, or not yet */
+    struct item *slots;
+    uint64_t slot_count;
+    bool refill_due;            /* the slot emitted last waits for the next intake */
+    uint64_t refill_slot;
+};
+
+struct stream;
+
+struct feed {
+    const struct sheaf_dataset *dataset;
+    struct order order;
+    struct order_line line;
+    struct workers *workers;
+    struct budget budget;
+    struct shards shards;
+    struct lane *lanes;         /* of this reader, in their turn */
+    uint32_t lane_count;
+    size_t outstanding;         /* chunks planned and not yet consumed */
+    size_t outstanding_limit;
+    uint64_t chunk_bytes;       /* raw bytes of a chunk, about */
+    bool own_frames;            /* there is a shuffle buffer */
+    struct chunk *retired;      /* consumed, but items of it may be with the caller */
+    struct chunk *spare;        /* empty, with memory to be used again */
+    struct stream *stream;      /* the data set is one; NULL: it has an index */
+    uint64_t read_bytes;
+    uint64_t stall_ns;
+};
+
+/* Sets up one lane at `steps` steps into the epoch (0: its start). */
+int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct sheaf_error *err);
+/* Frees the slots and chunks; no job may be running. */
+void lane_clear(struct feed *feed, struct lane *lane);
+
+/* Submits as much as window and budget permit. */
+int feed_pump(struct feed *feed, struct sheaf_error *err);
+
+/* The next item of the lane goes to *item.  Waits for it.  SHEAF_OK; SHEAF_END if there are no
+ * more (known only now for a stream); SHEAF_ERR_INTERRUPTED if *interrupt became nonzero while
+ * it waited: it may be called again.  The chunk that a sequential item lies in stays until
+ * feed_release. */
+int feed_take(struct feed *feed, struct lane *lane, struct item *item,
+              const volatile int *interrupt, struct sheaf_error *err);
+
+/* Frees the chunks that were used up: what they held is no longer with the caller. */
+void feed_release(struct feed *feed);
+
+/* Frees the spare chunks. */
+void feed_free(struct feed *feed);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The order contract on numbers; see order.h and ORDER.md.  No I/O, no data, no clock. */
+#include "reader/order.h"
+
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+static void permute(const struct order *order, uint32_t *shards, size_t count)
+{
+    struct rng rng;
+
+    rng_seed(&rng, RNG_SHARDS, order->seed, order->epoch, 0);
+    for (size_t i = count; i-- > 1;) {
+        const size_t j = (size_t)rng_below(&rng, i + 1);
+        const uint32_t moved = shards[i];
+
+        shards[i] = shards[j];
+        shards[j] = moved;
+    }
+}
+
+int order_line_make(const struct order *order, const uint64_t *samples, size_t shard_count,
+                    struct order_line *line, struct sheaf_error *err)
+{
+    uint64_t place = 0;
+
+    line->shard_count = shard_count;
+    line->shards = calloc(shard_count + 1, sizeof(line->shards[0]));
+    line->starts = calloc(shard_count + 1, sizeof(line->starts[0]));
+    if (line->shards == NULL || line->starts == NULL) {
+        order_line_free(line);
+        return err_memory(err, (shard_count + 1) * 12);
+    }
+    for (size_t i = 0; i < shard_count; i++)
+        line->shards[i] = (uint32_t)i;
+    if (order->shuffle)
+        permute(order, line->shards, shard_count);
+    for (size_t i = 0; i < shard_count; i++) {
+        line->starts[i] = place;
+        if (__builtin_add_overflow(place, samples[line->shards[i]], &place)) {
+            order_line_free(line);
+            return err_set(err, SHEAF_ERR_LIMIT, "the samples of the shards pass 2^64");
+        }
+    }
+    line->starts[shard_count] = place;
+    return SHEAF_OK;
+}
+
+void order_line_free(struct order_line *line)
+{
+    free(line->shards);
+    free(line->starts);
+    line->shards = NULL;
+    line->starts = NULL;
+    line->shard_count = 0;
+}
+
+struct order_run order_line_locate(const struct order_line *line, uint64_t place)
+{
+    size_t low = 0, high = line->shard_count;
+
+    /* The last shard that begins at or before the place; an empty one begins where the next
+     * does, so the last is the one that holds it. */
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (line->starts[middle] <= place)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (struct order_run){ .shard = line->shards[low], .record = place - line->starts[low],
+                               .count = line->starts[low + 1] - place };
+}
+
+struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane)
+{
+    const uint64_t each = samples / order->lanes, rest = samples % order->lanes;
+    struct order_lane l = { 0 };
+
+    if (order->remainder == SHEAF_DROP) {
+        l.start = each * lane;
+        l.count = each;
+        return l;
+    }
+    l.start = each * lane + MIN((uint64_t)lane, rest);
+    l.count = each + (lane < rest ? 1 : 0);
+    if (order->remainder == SHEAF_PAD && rest != 0 && lane >= rest) {
+        l.padded = true;
+        l.pad = each != 0 ? l.start : lane % samples;
+    }
+    return l;
+}
+
+uint64_t order_buffer_slots(const struct order *order)
+{
+    const uint64_t slots = order->buffer / order->lanes + (order->buffer % order->lanes != 0);
+
+    return order->shuffle && slots > 1 ? slots : 1;
+}
+
+void order_shuffle_begin(struct order_shuffle *s, const struct order *order, uint32_t lane,
+                         uint64_t inputs)
+{
+    rng_seed(&s->rng, RNG_LANE, order->seed, order->epoch, lane);
+    s->inputs = inputs;
+    s->filled = MIN(order_buffer_slots(order), inputs);
+    s->next = s->filled;
+}
+
+void order_shuffle_replay(struct order_shuffle *s, uint64_t steps, uint64_t *slots)
+{
+    for (uint64_t i = 0; i < s->filled; i++)
+        slots[i] = i;
+    if (s->filled == 1 && steps <= s->inputs - s->next) {
+        /* Without a buffer the steps only count: no draw changes anything that follows, for one
+         * slot has one outcome. */
+        s->next += steps;
+        slots[0] = s->next - 1;
+        return;
+    }
+    while (steps-- > 0 && s->filled != 0) {
+        const struct order_step step = order_shuffle_next(s);
+
+        slots[step.slot] = step.refill ? step.input : slots[step.last];
+    }
+}
+
+int order_check(const struct order_member *m, uint32_t *lanes, struct sheaf_error *err)
+{
+    uint32_t members;
+
+    if (m->world_size == 0 || m->rank >= m->world_size)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "rank %u is not below the world size %u", m->rank,
+                       m->world_size);
+    if (m->workers == 0 || m->worker >= m->workers)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "worker %u is not below the number of workers %u",
+                       m->worker, m->workers);
+    if (__builtin_mul_overflow(m->world_size, m->workers, &members))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "a world of %u x %u workers is too large",
+                       m->world_size, m->workers);
+    if (*lanes == 0)
+        *lanes = members;
+    if (*lanes % members != 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT,
+                       "%u lanes do not divide among %u ranks x %u workers: take a multiple of %u",
+                       *lanes, m->world_size, m->workers, members);
+    if (*lanes > ORDER_LANES_MOST)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%u lanes are more than %u", *lanes,
+                       ORDER_LANES_MOST);
+    return SHEAF_OK;
+}
+
+uint64_t order_member_samples(const struct order *order, const struct order_member *m,
+                              uint64_t samples)
+{
+    const uint32_t own = order->lanes / (m->world_size * m->workers);
+    uint64_t total = 0;
+
+    for (uint32_t i = 0; i < own; i++) {
+        const struct order_lane lane = order_lane_of(order, samples, order_member_lane(m, i));
+
+        total += order_lane_inputs(&lane);
+    }
+    return total;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The order of an epoch, as pure functions of numbers.  reader/ORDER.md is the specification, and
+ * tests pin it with vectors of an independent implementation.
+ *
+ *   shards --permute--> LINE of N places --cut--> L LANES --shuffle buffer each--> round-robin
+ *
+ * A PLACE is a number in [0, N) on the line; it stands for one sample, which order_line_locate
+ * finds.  Nothing here is proportional to the number of samples but a lane's shuffle buffer. */
+#ifndef READER_ORDER_H
+#define READER_ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+#include "sheaf.h"
+
+/* All that the order depends on besides the data set. */
+struct order {
+    uint64_t seed;
+    uint64_t epoch;
+    bool shuffle;                   /* false: shards in manifest order, no buffers */
+    uint64_t buffer;                /* samples, over all lanes */
+    uint32_t lanes;
+    enum sheaf_remainder remainder; /* not AUTO */
+};
+
+/* ---- The line ------------------------------------------------------------------------------- */
+
+struct order_line {
+    size_t shard_count;
+    uint32_t *shards;               /* manifest numbers of the shards, in line order */
+    uint64_t *starts;               /* shard_count + 1 places: where each begins; the last is N */
+};
+
+/* `samples` are the shards' counts in manifest order. */
+int order_line_make(const struct order *order, const uint64_t *samples, size_t shard_count,
+                    struct order_line *line, struct sheaf_error *err);
+void order_line_free(struct order_line *line);
+
+/* A run of places in one shard. */
+struct order_run {
+    uint32_t shard;                 /* manifest number */
+    uint64_t record;                /* of the first place, in the shard */
+    uint64_t count;                 /* places from there to the end of the shard */
+};
+
+/* Place must be below N. */
+struct order_run order_line_locate(const struct order_line *line, uint64_t place);
+
+/* ---- Lanes ---------------------------------------------------------------------------------- */
+
+/* Inputs 0 .. count-1 of a lane are the places start, start+1, ...; a padded lane has one more,
+ * which repeats the place `pad`. */
+struct order_lane {
+    uint64_t start;
+    uint64_t count;                 /* without the pad */
+    bool padded;
+    uint64_t pad;
+};
+
+struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
+
+static inline uint64_t order_lane_inputs(const struct order_lane *lane)
+{
+    return lane->count + (lane->padded ? 1 : 0);
+}
+
+static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t input)
+{
+    return input < lane->count ? lane->start + input : lane->pad;
+}
+
+/* ---- The shuffle buffer of one lane --------------------------------------------------------- */
+
+/* The buffer's slots are the caller's: an array of `filled` things, input i in slot i, at the
+ * start.  Each step says which slot is emitted and what takes its place.
+ *   filled <= capacity;  inputs < next are in slots or were emitted. */
+struct order_shuffle {
+    struct rng rng;
+    uint64_t filled;
+    uint64_t next;                  /* the next input to come in */
+    uint64_t inputs;
+};
+
+struct order_step {
+    uint64_t slot;                  /* emit what is in this slot */
+    bool refill;                    /* then input `input` goes into it */
+    uint64_t input;
+    uint64_t last;                  /* else what is in slot `last` moves into it, and `last` is
+                                       gone (it may be the slot itself) */
+};
+
+/* The slots of a lane's buffer; 1 without shuffling. */
+uint64_t order_buffer_slots(const struct order *order);
+
+void order_shuffle_begin(struct order_shuffle *shuffle, const struct order *order, uint32_t lane,
+                         uint64_t inputs);
+
+/* Must not be called when filled == 0: the lane is then at its end. */
+static inline struct order_step order_shuffle_next(struct order_shuffle *s)
+{
+    struct order_step step = { .slot = rng_below(&s->rng, s->filled) };
+
+    if (s->next < s->inputs) {
+        step.refill = true;
+        step.input = s->next++;
+    } else {
+        step.last = --s->filled;
+    }
+    return step;
+}
+
+/* Replays `steps` steps on numbers: slots[i] is afterwards the input in slot i.  `slots` has room
+ * for order_buffer_slots() numbers. */
+void order_shuffle_replay(struct order_shuffle *shuffle, uint64_t steps, uint64_t *slots);
+
+/* ---- Who has which lane --------------------------------------------------------------------- */
+
+#define ORDER_LANES_MOST (1u << 20)
+
+struct order_member {
+    uint32_t rank, world_size, worker, workers;
+};
+
+/* SHEAF_ERR_ARGUMENT, with what does not fit, unless rank < world_size, worker < workers, and
+ * lanes is a multiple of world_size x workers, ORDER_LANES_MOST at most.  *lanes 0 becomes that
+ * product. */
+int order_check(const struct order_member *member, uint32_t *lanes, struct sheaf_error *err);
+
+/* The lanes of a member, in their turn: lane i of it is order_member_lane(m, i), i below
+ * lanes / (world_size x workers). */
+static inline uint32_t order_member_lane(const struct order_member *m, uint32_t i)
+{
+    return m->rank + m->world_size * (m->worker + m->workers * i);
+}
+
+/* How many samples the member's epoch has. */
+uint64_t order_member_samples(const struct order *order, const struct order_member *member,
+                              uint64_t samples);
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public calls of the reader.  The work is elsewhere: the order in order.c, the lanes and
+ * their prefetch in lane.c, reading and checking in chunk.c, the epoch in epoch.c. */
+#include "reader/reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/stream.h"
+
+#define BATCH_LIMIT ((size_t)1 << 20)       /* samples of one batch */
+#define THREADS_MOST 8u                     /* by default */
+
+void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t sizeof_options)
+{
+    const struct sheaf_reader_options defaults = {
+        .sizeof_options = sizeof_options,
+        .shuffle_buffer = 10000,
+        .world_size = 1,
+        .workers = 1,
+        .memory_bytes = (uint64_t)1 << 30,
+        .max_corrupt = UINT64_MAX,
+    };
+
+    memset(options, 0, sizeof_options);
+    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+}
+
+void reader_options_take(struct sheaf_reader_options *taken,
+                         const struct sheaf_reader_options *given)
+{
+    sheaf_reader_options_init(taken, sizeof(*taken));
+    if (given != NULL)
+        memcpy(taken, given, MIN(given->sizeof_options, sizeof(*taken)));
+    if (taken->threads == 0)
+        taken->threads = MIN(workers_processors(), THREADS_MOST);
+}
+
+int order_of_options(const struct sheaf_dataset *d, const struct sheaf_reader_options *options,
+                     struct order *order, struct order_member *member, struct sheaf_error *err)
+{
+    struct sheaf_reader_options o;
+    uint32_t lanes;
+    int code;
+
+    reader_options_take(&o, options);
+    lanes = o.lanes;
+    *member = (struct order_member){ .rank = o.rank, .world_size = o.world_size,
+                                     .worker = o.worker, .workers = o.workers };
+    code = order_check(member, &lanes, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (d->is_stream && lanes != 1)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose samples are "
+                       "not known before its end, so it has one lane and one rank only, not %u",
+                       d->url, lanes);
+    *order = (struct order){
+        .seed = o.seed,
+        .epoch = o.epoch,
+        .shuffle = !o.no_shuffle,
+        .buffer = o.shuffle_buffer,
+        .lanes = lanes,
+        .remainder = o.remainder != SHEAF_REMAINDER_AUTO ? o.remainder
+                   : o.world_size > 1 ? SHEAF_PAD : SHEAF_KEEP,
+    };
+    return SHEAF_OK;
+}
+
+int sheaf_reader_open(const struct sheaf_dataset *dataset,
+                      const struct sheaf_reader_options *options, struct sheaf_reader **reader,
+                      struct sheaf_error *err)
+{
+    struct sheaf_reader *r = calloc(1, sizeof(*r));
+    int code;
+
+    if (r == NULL)
+        return err_memory(err, sizeof(*r));
+    r->opened_ns = clock_ns();
+    r->dataset = r->feed.dataset = dataset;
+    reader_options_take(&r->options, options);
+    r->feed.budget.limit = r->options.memory_bytes;
+    code = order_of_options(dataset, &r->options, &r->feed.order, &r->member, err);
+    if (code == SHEAF_OK) {
+        code = epoch_set_lanes(r, r->feed.order.lanes);
+        if (code != SHEAF_OK && err != NULL)
+            *err = r->error;
+    }
+    if (code == SHEAF_OK)
+        code = workers_open(&r->feed.workers, r->options.threads, err);
+    if (code == SHEAF_OK)
+        code = shards_init(&r->feed.shards, dataset, r->feed.workers, &r->feed.budget, err);
+    if (code == SHEAF_OK) {
+        code = epoch_begin(r, 0, 0);
+        if (code != SHEAF_OK && err != NULL)
+            *err = r->error;
+    }
+    if (code != SHEAF_OK) {
+        sheaf_reader_free(r);
+        return code;
+    }
+    *reader = r;
+    return SHEAF_OK;
+}
+
+void sheaf_reader_free(struct sheaf_reader *r)
+{
+    if (r == NULL)
+        return;
+    if (r->feed.workers != NULL)
+        epoch_end(r);
+    feed_free(&r->feed);
+    workers_close(r->feed.workers);
+    if (r->feed.shards.dataset != NULL)
+        shards_free(&r->feed.shards);
+    for (size_t i = 0; i < r->out_capacity; i++)
+        decode_scratch_free(&r->scratch[i]);
+    free(r->scratch);
+    free(r->samples);
+    free(r->out);
+    free(r->feed.lanes);
+    free(r);
+}
+
+int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
+{
+    int code;
+
+    if (r->dead)
+        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed; only free is of use");
+    epoch_end(r);
+    r->feed.order.epoch = epoch;
+    code = epoch_begin(r, 0, 0);
+    r->dead = code != SHEAF_OK;
+    return code;
+}
+
+uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *r)
+{
+    return r->epoch_samples;
+}
+
+/* ---- next ----------------------------------------------------------------------------------- */
+
+/* Takes back what the caller had. */
+static void release(struct sheaf_reader *r)
+{
+    for (size_t i = 0; i < r->out_count; i++) {
+        budget_give(&r->feed.budget, item_memory(&r->out[i]));
+        item_free(&r->out[i]);
+    }
+    r->out_count = 0;
+    feed_release(&r->feed);
+}
+
+/* Makes room for a batch of `count`. */
+static int make_room(struct sheaf_reader *r, size_t count)
+{
+    struct item *out;
+    struct sheaf_sample *samples;
+    struct decode_scratch *scratch;
+
+    if (count <= r->out_capacity)
+        return SHEAF_OK;
+    if (count > BATCH_LIMIT)
+        return err_set(&r->error, SHEAF_ERR_LIMIT, "a batch of %zu samples passes the limit of "
+                       "%zu", count, BATCH_LIMIT);
+    out = realloc(r->out, count * sizeof(*out));
+    if (out != NULL)
+        r->out = out;
+    samples = realloc(r->samples, count * sizeof(*samples));
+    if (samples != NULL)
+        r->samples = samples;
+    scratch = realloc(r->scratch, count * sizeof(*scratch));
+    if (scratch != NULL)
+        r->scratch = scratch;
+    if (out == NULL || samples == NULL || scratch == NULL)
+        return err_memory(&r->error, count * sizeof(*scratch));
+    memset(scratch + r->out_capacity, 0, (count - r->out_capacity) * sizeof(*scratch));
+    r->out_capacity = count;
+    return SHEAF_OK;
+}
+
+static const struct format_ops *format_in_use(const struct sheaf_reader *r)
+{
+    return r->dataset->format != NULL ? r->dataset->format : stream_format(r->feed.stream);
+}
+
+/* Decodes item i of the batch into sample i. */
+static int decode(struct sheaf_reader *r, size_t i)
+{
+    const struct item *item = &r->out[i];
+    const struct record record = {
+        .data = item->data, .size = item->size,
+        .name_line = item->name, .name_line_size = item->name_size,
+        .number = r->dataset->first_numbers[item->shard] + item->record,
+        .shard = item->shard, .record = item->record,
+    };
+    const struct decode_context context = dataset_decode_context(r->dataset, item->shard);
+    int code = format_in_use(r)->decode(&record, &context, &r->scratch[i], &r->samples[i],
+                                        &r->error);
+
+    if (code == SHEAF_ERR_CORRUPT)
+        err_prefix(&r->error, "%s: record %" PRIu64 ": ", r->dataset->urls[item->shard],
+                   item->record);
+    return code;
+}
+
+static void count_sample(struct sheaf_reader *r, const struct sheaf_sample *sample)
+{
+    if (r->stats.samples++ == 0)
+        r->stats.first_sample_ns = clock_ns() - r->opened_ns;
+    for (size_t i = 0; i < sample->field_count; i++)
+        r->stats.payload_bytes += sample->fields[i].size;
+}
+
+/* One more sample for the batch. */
+static int next_sample(struct sheaf_reader *r)
+{
+    struct item *item = &r->out[r->out_count];
+
+    for (;;) {
+        struct sheaf_error bad;
+        int code = epoch_next(r, item);
+
+        if (code != SHEAF_OK)
+            return code;
+        code = decode(r, r->out_count);
+        if (code == SHEAF_OK) {
+            count_sample(r, &r->samples[r->out_count++]);
+            return SHEAF_OK;
+        }
+        if (code == SHEAF_ERR_CORRUPT) {
+            bad = r->error;
+            code = epoch_bad(r, item->shard, &bad);
+        }
+        budget_give(&r->feed.budget, item_memory(item));
+        item_free(item);
+        if (code != SHEAF_OK)
+            return code;
+    }
+}
+
+/* What ends a batch early: the error is for the next call, or comes again by itself. */
+static int end_batch(struct sheaf_reader *r, int code)
+{
+    if (r->out_count != 0) {
+        if (code != SHEAF_END && code != SHEAF_ERR_LIMIT && code != SHEAF_ERR_INTERRUPTED) {
+            r->kept_code = code;
+            r->kept = r->error;
+        }
+        return SHEAF_OK;
+    }
+    r->dead = code < 0 && code != SHEAF_ERR_INTERRUPTED;
+    return code;
+}
+
+static int check_state(struct sheaf_reader *r)
+{
+    if (r->dead)
+        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed; only free is of use");
+    release(r);
+    if (r->kept_code != SHEAF_OK) {
+        r->error = r->kept;
+        r->dead = true;
+        return r->kept_code;
+    }
+    if (r->interrupt != 0) {
+        r->interrupt = 0;
+        return err_set(&r->error, SHEAF_ERR_INTERRUPTED, "interrupted");
+    }
+    return SHEAF_OK;
+}
+
+int sheaf_reader_next_batch(struct sheaf_reader *r, size_t max,
+                            const struct sheaf_sample **samples, size_t *count)
+{
+    int code = check_state(r);
+
+    *count = 0;
+    if (code == SHEAF_OK)
+        code = make_room(r, max);
+    if (code != SHEAF_OK)
+        return code;
+    while (code == SHEAF_OK && r->out_count < max)
+        code = next_sample(r);
+    if (code == SHEAF_ERR_INTERRUPTED && r->out_count == 0)
+        r->interrupt = 0;
+    if (code != SHEAF_OK)
+        code = end_batch(r, code);
+    *samples = r->samples;
+    *count = r->out_count;
+    return code;
+}
+
+int sheaf_reader_next(struct sheaf_reader *r, const struct sheaf_sample **sample)
+{
+    size_t count;
+
+    return sheaf_reader_next_batch(r, 1, sample, &count);
+}
+
+/* ---- The rest ------------------------------------------------------------------------------- */
+
+void sheaf_reader_interrupt(struct sheaf_reader *r)
+{
+    r->interrupt = 1;
+}
+
+void sheaf_reader_get_stats(const struct sheaf_reader *r, struct sheaf_reader_stats *stats,
+                            size_t sizeof_stats)
+{
+    struct sheaf_reader_stats all = r->stats;
+
+    all.read_bytes = r->feed.read_bytes;
+    all.stall_ns = r->feed.stall_ns;
+    all.memory_bytes = r->feed.budget.used;
+    all.memory_peak_bytes = r->feed.budget.peak;
+    memset(stats, 0, sizeof_stats);
+    memcpy(stats, &all, MIN(sizeof_stats, sizeof(all)));
+}
+
+const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *r)
+{
+    return &r->error;
+}

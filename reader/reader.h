@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reader's inside: an epoch under way.  reader.c has the public calls, epoch.c begins epochs
+ * and says what they need, position.c turns places in them into text and back. */
+#ifndef READER_READER_H
+#define READER_READER_H
+
+#include "reader/lane.h"
+
+struct sheaf_reader {
+    const struct sheaf_dataset *dataset;
+    struct sheaf_reader_options options;
+    struct order_member member;
+    struct feed feed;
+    uint64_t turns;                 /* lanes asked in turn since the epoch began, ended ones too */
+    uint64_t epoch_samples;
+    uint64_t table_bytes;           /* taken from the budget for the slots' table */
+    volatile int interrupt;
+    bool dead;                      /* after a final error */
+    struct sheaf_error error;
+    /* What the caller has: valid until the next call. */
+    struct item *out;
+    struct sheaf_sample *samples;
+    struct decode_scratch *scratch;
+    size_t out_count, out_capacity;
+    int kept_code;                  /* an error found behind samples, for the next call */
+    struct sheaf_error kept;
+    uint64_t opened_ns;
+    struct sheaf_reader_stats stats;
+};
+
+/* ---- reader/reader.c ------------------------------------------------------------------------ */
+
+/* The caller's options over the defaults, as far as the caller's header knew them. */
+void reader_options_take(struct sheaf_reader_options *taken,
+                         const struct sheaf_reader_options *given);
+
+/* What they say of order and member, checked. */
+int order_of_options(const struct sheaf_dataset *dataset,
+                     const struct sheaf_reader_options *options, struct order *order,
+                     struct order_member *member, struct sheaf_error *err);
+
+/* ---- reader/epoch.c ------------------------------------------------------------------------- */
+
+/* Makes the table of this member's lanes, of `lanes` in all, which its members divide. */
+int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes);
+
+/* Begins the epoch that r->feed.order says, `rounds` rounds and `extra` lanes into it. */
+int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
+/* Stops all jobs and drops all that is in flight. */
+void epoch_end(struct sheaf_reader *r);
+
+/* The next item of the epoch, bad ones passed over or not as the options say. */
+int epoch_next(struct sheaf_reader *r, struct item *item);
+
+/* Notes a bad record: SHEAF_OK if it may be skipped, else its code, with r->error set. */
+int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *bad);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The header scan: finds the extent of every sample of a foreign shard by hopping from header to
+ * header, reading little else. */
+#ifndef READER_SCAN_H
+#define READER_SCAN_H
+
+#include "formats/format.h"
+#include "formats/index.h"
+#include "store/store.h"
+
+struct scan {
+    const struct format_ops *format;
+    struct store_object *object;
+    struct format_scan state;
+    struct buf window;              /* the bytes at window_offset */
+    uint64_t window_offset;
+    uint64_t offset;                /* of the next header */
+    bool damaged;                   /* resync first */
+    bool suspect;                   /* the next sample may have lost its start to damage */
+    bool open;                      /* the last extent may grow */
+    bool ended;                     /* the end was looked at, and found wrong */
+    struct buf extents;             /* struct extent[]: of the samples */
+    uint64_t records;               /* found, bad ones too */
+};
+
+void scan_open(struct scan *s, const struct format_ops *format, struct store_object *object);
+/* Goes on to the end (SHEAF_END) or the next damage (SHEAF_ERR_CORRUPT, _TRUNCATED, with place
+ * and reason); may then be called again. */
+int scan_run(struct scan *s, struct sheaf_error *err);
+/* What was found, as a section without CRCs. */
+int scan_section(struct scan *s, struct index_section **section, struct sheaf_error *err);
+void scan_close(struct scan *s);
+
+#endif

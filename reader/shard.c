@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening shards; see shard.h. */
+#include "reader/shard.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/peers.h"
+
+int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
+                struct budget *budget, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    memset(s, 0, sizeof(*s));
+    s->dataset = dataset;
+    s->workers = workers;
+    s->budget = budget;
+    s->open = calloc(dataset->manifest.shard_count + 1, sizeof(s->open[0]));
+    if (s->open == NULL)
+        return err_memory(err, dataset->manifest.shard_count * sizeof(s->open[0]));
+    if (dataset->index_url != NULL)
+        code = store_open(dataset->index_url, &s->index, err);
+    if (code == SHEAF_OK && s->index != NULL && s->index->bytes != dataset->manifest.index_bytes)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
+                       "%" PRIu64, dataset->index_url, s->index->bytes,
+                       dataset->manifest.index_bytes);
+    return code;
+}
+
+static void close_shard(struct shard *shard)
+{
+    store_close(shard->object);
+    store_close(shard->names);
+    index_section_free(shard->own_section);
+    free(shard);
+}
+
+void shards_free(struct shards *s)
+{
+    for (size_t i = 0; s->open != NULL && i < s->dataset->manifest.shard_count; i++)
+        if (s->open[i] != NULL)
+            close_shard(s->open[i]);
+    free(s->open);
+    s->open = NULL;
+    store_close(s->index);
+    s->index = NULL;
+}
+
+/* Reads and parses the shard's section of dataset.index. */
+static int load_section(struct shard *shard, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = shard->owner->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[shard->number];
+    uint8_t *data = malloc(m->index_bytes + 1);
+    int code;
+
+    if (data == NULL)
+        return err_memory(err, m->index_bytes);
+    code = store_read(shard->owner->index, m->index_offset, data, m->index_bytes, err);
+    if (code == SHEAF_OK) {
+        code = index_parse(data, m->index_bytes, m->samples, &shard->own_section, err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: the section of %s: ", d->index_url, m->name);
+    }
+    free(data);
+    shard->section = shard->own_section;
+    return code;
+}
+
+/* The .lst beside a RecordIO shard. */
+static int open_names(struct shard *shard, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = shard->owner->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[shard->number];
+    const char *url = d->urls[shard->number];
+    const size_t stem = strlen(url) - strlen(m->name)
+                      + peers_stem(d->manifest.container, d->manifest.codec, m->name);
+    char *names = NULL;
+    int code;
+
+    if (asprintf(&names, "%.*s.lst", (int)stem, url) < 0)
+        return err_memory(err, stem);
+    code = store_open(names, &shard->names, err);
+    if (code == SHEAF_OK && shard->names->bytes != m->names_bytes)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
+                       "%" PRIu64, names, shard->names->bytes, m->names_bytes);
+    free(names);
+    return code;
+}
+
+static void open_shard(struct job *job)
+{
+    struct shard *shard = (struct shard *)(void *)job;
+    const struct sheaf_dataset *d = shard->owner->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[shard->number];
+    struct sheaf_error *err = &shard->error;
+    int code = store_open(d->urls[shard->number], &shard->object, err);
+
+    /* A shorter one is dealt with record by record. */
+    if (code == SHEAF_OK && shard->object->bytes > m->bytes)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but %" PRIu64
+                       " are expected: it is not the shard that it was", d->urls[shard->number],
+                       shard->object->bytes, m->bytes);
+    if (code == SHEAF_OK && d->sections != NULL)
+        shard->section = d->sections[shard->number];
+    else if (code == SHEAF_OK)
+        code = load_section(shard, err);
+    if (code == SHEAF_OK && d->manifest.ours && d->format->has_names)
+        code = open_names(shard, err);
+    shard->code = code;
+}
+
+int shards_use(struct shards *s, uint32_t number, struct shard **result, struct sheaf_error *err)
+{
+    const struct manifest_shard *m = &s->dataset->manifest.shards[number];
+    struct shard *shard = s->open[number];
+
+    if (shard != NULL) {
+        shard->users++;
+        *result = shard;
+        return SHEAF_OK;
+    }
+    shard = calloc(1, sizeof(*shard));
+    if (shard == NULL)
+        return err_memory(err, sizeof(*shard));
+    shard->job.run = open_shard;
+    shard->owner = s;
+    shard->number = number;
+    shard->users = 1;
+    shard->code = SHEAF_ERR_INTERRUPTED;    /* until the job has run */
+    if (s->dataset->sections == NULL)   /* a block holds a sample or more */
+        shard->memory_bytes = m->index_bytes
+                            + index_memory(m->samples, s->dataset->format->has_names,
+                                           s->dataset->codec != NULL ? m->index_bytes / 8 : 0);
+    if (!budget_take(s->budget, shard->memory_bytes)) {
+        err_set(err, SHEAF_ERR_LIMIT, "%s: its index takes %" PRIu64 " bytes of memory, but only "
+                "%" PRIu64 " of %" PRIu64 " are left", m->name, shard->memory_bytes,
+                s->budget->limit - s->budget->used, s->budget->limit);
+        free(shard);
+        return SHEAF_ERR_LIMIT;
+    }
+    s->open[number] = shard;
+    workers_submit(s->workers, &shard->job);
+    *result = shard;
+    return SHEAF_OK;
+}
+
+void shards_drop(struct shards *s, struct shard *shard)
+{
+    if (shard == NULL || --shard->users != 0)
+        return;
+    workers_wait(s->workers, &shard->job);
+    s->open[shard->number] = NULL;
+    budget_give(s->budget, shard->memory_bytes);
+    close_shard(shard);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The shards that a reader has open: each with its object and its index section, shared by the
+ * lanes that are in it, opened by a job so that the next shard is begun before this one ends.
+ *
+ * Used by the planning thread only, but for what the jobs fill in: a shard's result is to be
+ * looked at after its job is done. */
+#ifndef READER_SHARD_H
+#define READER_SHARD_H
+
+#include "base/budget.h"
+#include "base/workers.h"
+#include "reader/dataset.h"
+#include "store/store.h"
+
+struct shard {
+    struct job job;
+    struct shards *owner;
+    uint32_t number;
+    unsigned users;
+    uint64_t memory_bytes;              /* taken from the budget for the section */
+    /* The job's results. */
+    int code;
+    struct sheaf_error error;
+    struct store_object *object;
+    struct store_object *names;         /* RecordIO: the .lst; else NULL */
+    const struct index_section *section;
+    struct index_section *own_section;  /* NULL: it is the data set's */
+};
+
+struct shards {
+    const struct sheaf_dataset *dataset;
+    struct workers *workers;
+    struct budget *budget;
+    struct store_object *index;         /* dataset.index; NULL for foreign shards */
+    struct shard **open;                /* by number; NULL: not open */
+};
+
+int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
+                struct budget *budget, struct sheaf_error *err);
+/* No job may be running. */
+void shards_free(struct shards *s);
+
+/* Begins to open a shard, or takes part in one that is open.  SHEAF_ERR_LIMIT if the budget has
+ * no room for its section. */
+int shards_use(struct shards *s, uint32_t number, struct shard **shard, struct sheaf_error *err);
+void shards_drop(struct shards *s, struct shard *shard);     /* NULL is fine */
+
+#endif

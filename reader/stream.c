@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams; see stream.h.  One worker, so one job at a time and all in order; each job fills a
+ * chunk with copies of the frames that come along. */
+#include "reader/stream.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/frames.h"
+
+#define CHUNK_BYTES   ((size_t)1 << 20)
+#define DETECT_BYTES  ((size_t)4096)
+
+struct stream {
+    const struct sheaf_dataset *dataset;
+    const struct order_line *line;
+    struct workers *workers;
+    size_t largest;                 /* bytes of a frame that is let in */
+    size_t place;                   /* on the line: the shard that is read, or will be */
+    bool ended;                     /* all shards are read */
+    bool failed;
+    struct store_object *object;    /* of the shard at `place`; NULL: not open */
+    const struct format_ops *format;
+    struct frames frames;
+    bool frames_are_open;
+    uint64_t record;                /* the next one, in the shard */
+    uint64_t offset;                /* stored bytes read of it */
+    uint8_t peeked[DETECT_BYTES];   /* the first bytes of a pipe */
+    size_t peeked_size, peeked_used;
+};
+
+int stream_open(const struct sheaf_dataset *dataset, const struct order_line *line,
+                uint64_t memory_limit, struct stream **stream, struct sheaf_error *err)
+{
+    struct stream *s = calloc(1, sizeof(*s));
+    int code;
+
+    if (s == NULL)
+        return err_memory(err, sizeof(*s));
+    s->dataset = dataset;
+    s->line = line;
+    s->format = dataset->format;
+    s->largest = (size_t)(memory_limit / 8);
+    code = workers_open(&s->workers, 1, err);
+    if (code != SHEAF_OK)
+        free(s);
+    else
+        *stream = s;
+    return code;
+}
+
+uint64_t stream_memory(const struct stream *s)
+{
+    return (STREAM_CHUNKS + 1) * (s->largest + CHUNK_BYTES);    /* the frames' window, too */
+}
+
+static void close_shard(struct stream *s)
+{
+    if (s->frames_are_open)
+        frames_close(&s->frames);
+    s->frames_are_open = false;
+    store_close(s->object);
+    s->object = NULL;
+}
+
+void stream_close(struct stream *s)
+{
+    if (s == NULL)
+        return;
+    workers_close(s->workers);
+    close_shard(s);
+    free(s);
+}
+
+const struct format_ops *stream_format(const struct stream *s)
+{
+    return s->format;
+}
+
+/* The frames' source: what was peeked, then the object. */
+static int read_bytes(void *context, void *data, size_t size, size_t *got,
+                      struct sheaf_error *err)
+{
+    struct stream *s = context;
+    int code = SHEAF_OK;
+
+    if (s->peeked_used < s->peeked_size) {
+        *got = MIN(size, s->peeked_size - s->peeked_used);
+        memcpy(data, s->peeked + s->peeked_used, *got);
+        s->peeked_used += *got;
+    } else if (s->object->is_stream) {
+        code = store_read_next(s->object, data, size, got, err);
+    } else {
+        *got = (size_t)MIN((uint64_t)size, s->object->bytes - s->offset);
+        if (*got != 0)
+            code = store_read(s->object, s->offset, data, *got, err);
+    }
+    if (code == SHEAF_OK)
+        s->offset += *got;
+    return code;
+}
+
+/* Fills `peeked` from a pipe. */
+static int peek(struct stream *s, struct sheaf_error *err)
+{
+    size_t got = 1;
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && got != 0 && s->peeked_size < sizeof(s->peeked)) {
+        code = store_read_next(s->object, s->peeked + s->peeked_size,
+                               sizeof(s->peeked) - s->peeked_size, &got, err);
+        s->peeked_size += code == SHEAF_OK ? got : 0;
+    }
+    return code;
+}
+
+/* Finds container and codec of a pipe. */
+static int detect(struct stream *s, enum sheaf_codec *codec, struct sheaf_error *err)
+{
+    uint8_t raw[DETECT_BYTES];
+    const uint8_t *data = s->peeked;
+    size_t size, raw_size = sizeof(raw);
+    struct codec_stream *unpack;
+    int code = peek(s, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    size = s->peeked_size;
+    *codec = codec_detect(s->peeked, size);
+    if (*codec != SHEAF_CODEC_NONE) {
+        code = codec_stream_open(*codec, &unpack, err);
+        if (code != SHEAF_OK)
+            return code;
+        code = codec_stream_push(unpack, s->peeked, &size, raw, &raw_size, err);
+        codec_stream_free(unpack);
+        data = raw;
+        size = raw_size;
+    }
+    if (code != SHEAF_OK)
+        return code;
+    s->format = format_detect(data, size, s->object->url);
+    return s->format != NULL ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins like no TFRecord, RecordIO or tar "
+                   "stream, plain or packed by gzip or LZ4 (%zu bytes were seen)",
+                   s->object->url, s->peeked_size);
+}
+
+static int open_shard(struct stream *s, struct sheaf_error *err)
+{
+    enum sheaf_codec codec = s->dataset->manifest.codec;
+    int code = store_open(s->dataset->urls[s->line->shards[s->place]], &s->object, err);
+
+    if (code == SHEAF_OK && s->object->is_stream)
+        code = detect(s, &codec, err);
+    if (code == SHEAF_OK)
+        code = frames_open(&s->frames, s->format, codec, read_bytes, s, s->largest, err);
+    s->frames_are_open = code == SHEAF_OK;
+    s->record = 0;
+    s->offset = 0;
+    return code;
+}
+
+static int own_frame(struct item *item, const struct frame *frame, struct sheaf_error *err)
+{
+    item->data = malloc(frame->size + 1);
+    if (item->data == NULL)
+        return err_memory(err, frame->size);
+    memcpy(item->data, frame->data, frame->size);
+    item->size = frame->size;
+    item->owned = true;
+    item->own_bytes = frame->size + 32;
+    return SHEAF_OK;
+}
+
+static int own_error(struct item *item, struct stream *s, const struct sheaf_error *error,
+                     struct sheaf_error *err)
+{
+    item->bad = malloc(sizeof(*item->bad));
+    if (item->bad == NULL)
+        return err_memory(err, sizeof(*item->bad));
+    *item->bad = *error;
+    err_prefix(item->bad, "%s: ", s->object->url);
+    return SHEAF_OK;
+}
+
+/* Adds the next frame, or bad record, of the stream; *size: bytes it takes.  SHEAF_END: all
+ * shards are read. */
+static int add_item(struct stream *s, struct item *item, size_t *size, struct sheaf_error *err)
+{
+    for (;;) {
+        struct frame frame;
+        struct sheaf_error error;
+        int code = SHEAF_OK;
+
+        if (s->place == s->line->shard_count)
+            return SHEAF_END;
+        if (!s->frames_are_open)
+            code = open_shard(s, err);
+        if (code != SHEAF_OK)
+            return code;
+        code = frames_next(&s->frames, &frame, &error);
+        if (code == SHEAF_END) {
+            close_shard(s);
+            s->place++;
+            continue;
+        }
+        memset(item, 0, sizeof(*item));
+        item->shard = s->line->shards[s->place];
+        item->record = s->record++;
+        if (code == SHEAF_OK)
+            code = own_frame(item, &frame, err);
+        else if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
+            code = own_error(item, s, &error, err);
+        else
+            *err = error;
+        *size = item->size + sizeof(*item);
+        return code;
+    }
+}
+
+static void fill_chunk(struct job *job)
+{
+    struct chunk *chunk = (struct chunk *)(void *)job;
+    struct stream *s = chunk->stream;
+    struct buf *items = &chunk->kept_items;
+    size_t bytes = 0;
+    int code = s->failed ? SHEAF_END : SHEAF_OK;
+
+    items->limit = SIZE_MAX;
+    while (code == SHEAF_OK && bytes < CHUNK_BYTES) {
+        struct item item;
+        size_t size;
+
+        code = add_item(s, &item, &size, &chunk->error);
+        if (code != SHEAF_OK)
+            break;
+        bytes += size;
+        code = buf_append(items, &item, sizeof(item), &chunk->error);
+    }
+    chunk->items = (struct item *)(void *)items->data;
+    chunk->count = items->size / sizeof(struct item);
+    chunk->read_bytes = bytes;
+    chunk->is_last = code != SHEAF_OK;
+    if (code != SHEAF_OK && code != SHEAF_END) {
+        s->failed = true;
+        chunk->tail_code = code;
+    }
+}
+
+int stream_plan(struct stream *s, struct chunk **result, struct sheaf_error *err)
+{
+    struct chunk *chunk;
+
+    chunk = calloc(1, sizeof(*chunk));
+    if (chunk == NULL)
+        return err_memory(err, sizeof(*chunk));
+    chunk->job.run = fill_chunk;
+    chunk->dataset = s->dataset;
+    chunk->own_frames = true;
+    chunk->stream = s;
+    chunk->workers = s->workers;
+    workers_submit(s->workers, &chunk->job);
+    *result = chunk;
+    return SHEAF_OK;
+}

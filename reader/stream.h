@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A data set that is read through from its start: standard input, and compressed foreign shards.
+ * Its chunks are made one after another, by jobs on a worker of the stream's own, as many
+ * samples at a time as come along; counts are known at the end only. */
+#ifndef READER_STREAM_H
+#define READER_STREAM_H
+
+#include "reader/chunk.h"
+#include "reader/order.h"
+
+struct stream;
+
+/* The most chunks of a stream in flight. */
+#define STREAM_CHUNKS 2u
+
+/* `line` gives the order of the shards; borrowed, like the data set. */
+int stream_open(const struct sheaf_dataset *dataset, const struct order_line *line,
+                uint64_t memory_limit, struct stream **stream, struct sheaf_error *err);
+
+/* What the stream itself may hold at once, all chunks in flight included: bytes to be taken from
+ * the budget. */
+uint64_t stream_memory(const struct stream *stream);
+
+/* Waits for the job that runs. */
+void stream_close(struct stream *stream);
+
+/* Submits the next chunk.  Behind the stream's last one there are only empty ones. */
+int stream_plan(struct stream *stream, struct chunk **chunk, struct sheaf_error *err);
+
+/* The container, known once a chunk is done. */
+const struct format_ops *stream_format(const struct stream *stream);
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_verify: every byte of every shard is read, every frame checked and decoded, and all of it
+ * compared with what manifest and index say.  A job a shard; the calling thread reports. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/workers.h"
+#include "reader/shard.h"
+#include "reader/walk.h"
+
+/* Problems of one shard that are told one by one; more are only counted. */
+#define TOLD_MOST 1000u
+#define PROGRESS_NS 100000000u
+
+struct check {
+    struct job job;
+    struct checks *owner;
+    uint32_t shard;
+    struct shard *open;             /* section and .lst */
+    struct buf lines;               /* RecordIO: a window of the .lst */
+    uint64_t lines_offset;
+    struct decode_scratch scratch;
+    /* Results. */
+    uint64_t samples, bytes, problem_count;
+    struct sheaf_error *problems;
+    size_t told;
+    int code;                       /* the check itself failed */
+    struct sheaf_error error;
+};
+
+struct checks {
+    const struct sheaf_dataset *dataset;
+    const struct sheaf_verify_options *options;
+    struct workers *workers;
+    struct budget budget;
+    struct shards shards;
+    size_t frame_limit;
+    atomic_uint_fast64_t read_bytes;
+    struct check *list;
+};
+
+void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t sizeof_options)
+{
+    const struct sheaf_verify_options defaults = {
+        .sizeof_options = sizeof_options,
+        .memory_bytes = (uint64_t)1 << 30,
+    };
+
+    memset(options, 0, sizeof_options);
+    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+}
+
+/* ---- One shard, on a worker ----------------------------------------------------------------- */
+
+static void __attribute__((format(printf, 2, 3)))
+problem(struct check *c, const char *format, ...)
+{
+    struct sheaf_error *grown;
+    va_list args;
+
+    c->problem_count++;
+    if (c->told == TOLD_MOST)
+        return;
+    grown = realloc(c->problems, (c->told + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return;     /* it is counted */
+    c->problems = grown;
+    grown = &c->problems[c->told++];
+    grown->code = SHEAF_ERR_CORRUPT;
+    va_start(args, format);
+    vsnprintf(grown->message, sizeof(grown->message), format, args);
+    va_end(args);
+}
+
+/* The .lst line of a sample, without its newline. */
+static int name_line(struct check *c, uint64_t sample, const char **line, size_t *size)
+{
+    const uint32_t *offsets = c->open->section->name_offsets;
+    const uint64_t begin = offsets[sample], end = offsets[sample + 1];
+
+    if (begin < c->lines_offset || end > c->lines_offset + c->lines.size) {
+        const uint64_t all = c->open->names->bytes;
+        const size_t wanted = (size_t)MIN(MAX(end - begin, (uint64_t)1 << 16), all - begin);
+        int code;
+
+        if (end > all)
+            return err_set(&c->error, SHEAF_ERR_TRUNCATED, "%s: ends before line %" PRIu64,
+                           c->open->names->url, sample);
+        c->lines.size = 0;
+        c->lines.limit = SIZE_MAX;
+        code = buf_reserve(&c->lines, wanted, &c->error);
+        if (code == SHEAF_OK)
+            code = store_read(c->open->names, begin, c->lines.data, wanted, &c->error);
+        if (code != SHEAF_OK)
+            return code;
+        c->lines.size = wanted;
+        c->lines_offset = begin;
+    }
+    *line = (const char *)c->lines.data + (begin - c->lines_offset);
+    *size = end - begin - 1;
+    return SHEAF_OK;
+}
+
+/* Compares a frame with the index's entry for sample i. */
+static int compare(struct check *c, uint64_t i, const struct frame *frame, const char *line,
+                   size_t line_size)
+{
+    const struct index_section *s = c->open->section;
+    const char *name = c->owner->dataset->urls[c->shard];
+    uint32_t crc = frame->crc;
+
+    if (frame->offset != s->offsets[i] || frame->size != index_frame_bytes(s, i))
+        problem(c, "%s: record %" PRIu64 ": is at offset %" PRIu64 " with %zu bytes, but the index "
+                "says offset %" PRIu64 ", %" PRIu64 " bytes", name, i, frame->offset, frame->size,
+                s->offsets[i], index_frame_bytes(s, i));
+    if (s->crcs == NULL)
+        return SHEAF_OK;
+    if (line != NULL)
+        crc = crc32c(crc, line, line_size);
+    if (crc != s->crcs[i])
+        problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": CRC-32C 0x%08x, but the index has "
+                "0x%08x", name, frame->offset, i, crc, s->crcs[i]);
+    return SHEAF_OK;
+}
+
+static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
+{
+    const struct sheaf_dataset *d = c->owner->dataset;
+    const struct decode_context context = dataset_decode_context(d, c->shard);
+    struct record record = { .data = frame->data, .size = frame->size, .shard = c->shard,
+                             .record = i };
+    struct sheaf_sample sample;
+    struct sheaf_error error;
+    int code = SHEAF_OK;
+
+    if (c->open != NULL && i < c->open->section->samples) {
+        if (c->open->names != NULL)
+            code = name_line(c, i, &record.name_line, &record.name_line_size);
+        if (code == SHEAF_OK)
+            code = compare(c, i, frame, record.name_line, record.name_line_size);
+    }
+    if (code != SHEAF_OK)
+        return code;
+    if (d->format->decode(&record, &context, &c->scratch, &sample, &error) != SHEAF_OK)
+        problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", d->urls[c->shard],
+                frame->offset, i, error.message);
+    return SHEAF_OK;
+}
+
+/* Walks through the frames; counts them into c->samples. */
+static int check_frames(struct check *c, struct walk *walk)
+{
+    for (;;) {
+        struct frame frame;
+        struct sheaf_error error;
+        int code = walk_next(walk, &frame, &error);
+
+        if (code == SHEAF_END)
+            return SHEAF_OK;
+        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED) {
+            problem(c, "%s", error.message);
+        } else if (code != SHEAF_OK) {
+            c->error = error;
+            return code;
+        } else {
+            code = check_frame(c, walk->frames.records - 1, &frame);
+            if (code != SHEAF_OK)
+                return code;
+            c->samples++;
+        }
+    }
+}
+
+static void check_totals(struct check *c, const struct walk *walk, const char *hash)
+{
+    const struct sheaf_dataset *d = c->owner->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[c->shard];
+
+    if (!d->has_manifest)
+        return;
+    if (walk->object->bytes != m->bytes)
+        problem(c, "%s: has %" PRIu64 " bytes, but the manifest says %" PRIu64, d->urls[c->shard],
+                walk->object->bytes, m->bytes);
+    if (c->samples != m->samples)
+        problem(c, "%s: has %" PRIu64 " sound samples, but the manifest says %" PRIu64,
+                d->urls[c->shard], c->samples, m->samples);
+    if (m->xxh3[0] != '\0' && strcmp(hash, m->xxh3) != 0)
+        problem(c, "%s: XXH3-128 is %s, but the manifest says %s", d->urls[c->shard], hash,
+                m->xxh3);
+}
+
+static void check_shard(struct job *job)
+{
+    struct check *c = (struct check *)(void *)job;
+    struct checks *all = c->owner;
+    struct walk walk;
+    char hash[33];
+    int code = walk_open(&walk, all->dataset, c->shard, all->frame_limit, &all->read_bytes,
+                         all->options->interrupt, &c->error);
+
+    if (code == SHEAF_OK) {
+        code = check_frames(c, &walk);
+        if (code == SHEAF_OK)
+            code = walk_hash(&walk, hash, &c->error);
+        if (code == SHEAF_OK)
+            check_totals(c, &walk, hash);
+        c->bytes = walk.offset;
+        walk_close(&walk);
+    }
+    /* What is wrong with one shard is a problem, and no reason not to look at the others. */
+    if (code < 0 && code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY) {
+        problem(c, "%s", c->error.message);
+        code = SHEAF_OK;
+    }
+    buf_free(&c->lines);
+    decode_scratch_free(&c->scratch);
+    c->code = code;
+}
+
+/* ---- All of them ---------------------------------------------------------------------------- */
+
+static void report(const struct checks *all, const struct check *c,
+                   struct sheaf_verify_result *result)
+{
+    result->shards++;
+    result->samples += c->samples;
+    result->bytes += c->bytes;
+    result->problems += c->problem_count;
+    for (size_t i = 0; all->options->report != NULL && i < c->told; i++)
+        all->options->report(all->options->context, all->dataset->urls[c->shard],
+                             &c->problems[i]);
+}
+
+static void show_progress(struct checks *all, const struct sheaf_verify_result *result)
+{
+    const struct sheaf_progress progress = {
+        .stage = "verify",
+        .done_bytes = atomic_load(&all->read_bytes),
+        .total_bytes = all->dataset->total_bytes,
+        .done_count = result->samples,
+        .total_count = dataset_samples(all->dataset),
+    };
+
+    if (all->options->progress != NULL)
+        all->options->progress(all->options->context, &progress);
+}
+
+/* Opens the shard's section (the shards' own cache does that), and starts the check. */
+static int begin_check(struct checks *all, uint32_t i)
+{
+    struct check *c = &all->list[i];
+    int code = SHEAF_OK;
+
+    c->owner = all;
+    c->shard = i;
+    c->job.run = check_shard;
+    if (all->dataset->has_manifest || all->dataset->sections[i] != NULL) {
+        code = shards_use(&all->shards, i, &c->open, &c->error);
+        if (code != SHEAF_OK)
+            return code;
+        workers_wait(all->workers, &c->open->job);
+        code = c->open->code;
+        if (code != SHEAF_OK) {
+            /* Missing or too long, or no index: the walk says more, if it can be walked. */
+            problem(c, "%s", c->open->error.message);
+            shards_drop(&all->shards, c->open);
+            c->open = NULL;
+        }
+    }
+    workers_submit(all->workers, &c->job);
+    return SHEAF_OK;
+}
+
+static int finish_check(struct checks *all, struct check *c, struct sheaf_verify_result *result,
+                        struct sheaf_error *err)
+{
+    while (!workers_wait_for(all->workers, &c->job, PROGRESS_NS))
+        show_progress(all, result);
+    shards_drop(&all->shards, c->open);
+    c->open = NULL;
+    report(all, c, result);
+    show_progress(all, result);
+    if (c->code != SHEAF_OK && err != NULL)
+        *err = c->error;
+    free(c->problems);
+    c->problems = NULL;
+    return c->code;
+}
+
+static int run_checks(struct checks *all, unsigned window, struct sheaf_verify_result *result,
+                      struct sheaf_error *err)
+{
+    const uint32_t count = (uint32_t)all->dataset->manifest.shard_count;
+    uint32_t begun = 0;
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; code == SHEAF_OK && i < count; i++) {
+        for (; code == SHEAF_OK && begun < count && begun < i + window; begun++) {
+            code = begin_check(all, begun);
+            if (code != SHEAF_OK && err != NULL)
+                *err = all->list[begun].error;
+        }
+        if (code == SHEAF_OK)
+            code = finish_check(all, &all->list[i], result, err);
+    }
+    workers_cancel(all->workers);
+    for (uint32_t i = 0; i < begun; i++) {
+        shards_drop(&all->shards, all->list[i].open);
+        free(all->list[i].problems);
+    }
+    return code;
+}
+
+int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_options *options,
+                 struct sheaf_verify_result *result, struct sheaf_error *err)
+{
+    struct sheaf_verify_options own;
+    struct checks all = { .dataset = dataset, .options = &own };
+    unsigned threads;
+    int code;
+
+    sheaf_verify_options_init(&own, sizeof(own));
+    if (options != NULL)
+        memcpy(&own, options, MIN(options->sizeof_options, sizeof(own)));
+    threads = own.threads != 0 ? own.threads : MIN(workers_processors(), 8u);
+    memset(result, 0, sizeof(*result));
+    if (dataset->format == NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe cannot be verified", dataset->url);
+    all.budget.limit = own.memory_bytes;
+    all.frame_limit = (size_t)(own.memory_bytes / (2 * threads));
+    all.list = calloc(dataset->manifest.shard_count + 1, sizeof(all.list[0]));
+    if (all.list == NULL)
+        return err_memory(err, dataset->manifest.shard_count * sizeof(all.list[0]));
+    code = workers_open(&all.workers, threads, err);
+    if (code == SHEAF_OK)
+        code = shards_init(&all.shards, dataset, all.workers, &all.budget, err);
+    if (code == SHEAF_OK)
+        code = run_checks(&all, threads, result, err);
+    workers_close(all.workers);
+    if (all.shards.dataset != NULL)
+        shards_free(&all.shards);
+    free(all.list);
+    return code;
+}
