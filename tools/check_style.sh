@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The rules of CONTRIBUTING.md that a machine can check.  Exits 1 if any is broken.
+set -u
+bad=0
+complain() { echo "style: $*" >&2; bad=1; }
+
+files=$(find base formats store packer reader tools tests python sheaf.h \
+        -name '*.[ch]' 2>/dev/null | sort)
+for f in $files; do
+    awk -v f="$f" '
+        length($0) > 100 { print f ":" FNR ": longer than 100 columns"; bad = 1 }
+        /\t/             { print f ":" FNR ": tab"; bad = 1 }
+        / $/             { print f ":" FNR ": blank at the end of the line"; bad = 1 }
+        /^[ ]*\/\// { print f ":" FNR ": // comment"; bad = 1 }
+        # a function body starts with a brace in column one and ends with another
+        /^{/ { start = FNR }
+        /^}/ { if (start && FNR - start - 1 > 100) {
+                   print f ":" start ": function longer than 100 lines"; bad = 1 }
+               start = 0 }
+        END { if (FNR > 600) { print f ": longer than 600 lines"; bad = 1 }; exit bad }
+    ' "$f" >&2 || bad=1
+    head -n 1 "$f" | grep -q 'SPDX-License-Identifier: MIT' || complain "$f: no SPDX line first"
+done
+# Calls without bounds, or that a library must not make.
+if grep -nE '(^|[^a-z_])(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|tmpnam)\(' $files; then
+    complain "a banned call (above)"
+fi
+if grep -nE '(^|[^a-z_>.])(printf|puts|exit|abort|perror)\(' \
+        $(find base formats store packer reader -name '*.c') /dev/null; then
+    complain "the library must not print or exit (above)"
+fi
+for f in $(find tools tests .ci -name '*.sh' -o -path .ci/run 2>/dev/null); do
+    [ -x "$f" ] || complain "$f: not executable"
+done
+exit $bad

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf cat: an epoch on standard output.  It holds nothing that would need cleaning up, so
+ * signals, and a reader of the pipe that goes away, simply end it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tools/list.h"
+#include "tools/options.h"
+#include "tools/output.h"
+#include "tools/progress.h"
+
+#define BATCH 64    /* samples asked for at once */
+
+struct cat {
+    int list, null;                 /* neither: a stream of `container` */
+    enum sheaf_container container;
+    uint64_t limit;                 /* samples */
+    struct sheaf_reader_options options;
+    struct sheaf_reader *reader;
+    struct sheaf_encoder *encoder;
+    struct output out;
+    uint64_t samples;               /* so far */
+    uint64_t payload_bytes;         /* so far, with `null` */
+};
+
+static int fail_write(int errnum)
+{
+    complain("standard output: %s", strerror(errnum));
+    return STATUS_FAILURE;
+}
+
+/* Encodes one sample, or with NULL the end.  -1, or the exit status. */
+static int put_encoded(struct cat *cat, const struct sheaf_sample *sample)
+{
+    struct sheaf_error error;
+    const void *data;
+    size_t size;
+    int errnum;
+    const int code = sample ? sheaf_encoder_add(cat->encoder, sample, &data, &size, &error)
+                            : sheaf_encoder_end(cat->encoder, &data, &size, &error);
+
+    if (code != SHEAF_OK)
+        return fail(&error);
+    errnum = output_put(&cat->out, data, size);
+    return errnum ? fail_write(errnum) : -1;
+}
+
+static int put_sample(struct cat *cat, const struct sheaf_sample *sample)
+{
+    int errnum;
+
+    cat->samples++;
+    if (cat->null) {
+        for (size_t i = 0; i < sample->field_count; i++)
+            cat->payload_bytes += sample->fields[i].size;
+        return -1;
+    }
+    if (!cat->list)
+        return put_encoded(cat, sample);
+    errnum = list_sample(&cat->out, sample);
+    return errnum ? fail_write(errnum) : -1;
+}
+
+static void show_progress(const struct cat *cat, uint64_t total)
+{
+    const struct sheaf_progress progress = {
+        .stage = "read",
+        .done_bytes = cat->payload_bytes,
+        .done_count = cat->samples,
+        .total_count = total == UINT64_MAX ? 0 : total,
+    };
+
+    progress_show(NULL, &progress);
+}
+
+/* Hands the samples on until the epoch or the limit ends.  -1, or the exit status. */
+static int copy_samples(struct cat *cat)
+{
+    uint64_t total = sheaf_reader_epoch_samples(cat->reader);
+    int status = -1;
+
+    if (total > cat->limit)
+        total = cat->limit;
+    while (status < 0 && cat->samples < cat->limit) {
+        const uint64_t left = cat->limit - cat->samples;
+        const struct sheaf_sample *samples;
+        size_t count;
+        const int code = sheaf_reader_next_batch(cat->reader, left < BATCH ? left : BATCH,
+                                                 &samples, &count);
+
+        if (code == SHEAF_END)
+            break;
+        if (code != SHEAF_OK)
+            return fail(sheaf_reader_error(cat->reader));
+        for (size_t i = 0; i < count && status < 0; i++)
+            status = put_sample(cat, &samples[i]);
+        if (cat->null)
+            show_progress(cat, total);
+    }
+    return status;
+}
+
+/* Lines of "name value", for people and scripts. */
+static void print_statistics(const struct cat *cat, double seconds)
+{
+    const double per_second = seconds > 0 ? 1 / seconds : 0;
+    struct sheaf_reader_stats stats;
+    struct rusage usage = { .ru_maxrss = 0 };
+
+    sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
+    getrusage(RUSAGE_SELF, &usage);
+    printf("samples %" PRIu64 "\n", cat->samples);
+    printf("payload_bytes %" PRIu64 "\n", cat->payload_bytes);
+    printf("read_bytes %" PRIu64 "\n", stats.read_bytes);
+    printf("corrupt %" PRIu64 "\n", stats.corrupt);
+    printf("seconds %.3f\n", seconds);
+    printf("samples_per_second %.0f\n", (double)cat->samples * per_second);
+    printf("payload_bytes_per_second %.0f\n", (double)cat->payload_bytes * per_second);
+    printf("first_sample_seconds %.6f\n", (double)stats.first_sample_ns * 1e-9);
+    printf("stall_seconds %.6f\n", (double)stats.stall_ns * 1e-9);
+    printf("memory_peak_bytes %" PRIu64 "\n", stats.memory_peak_bytes);
+    printf("resident_peak_bytes %lld\n", (long long)usage.ru_maxrss * 1024);
+}
+
+/* Ends what goes to standard output. */
+static int finish(struct cat *cat, double seconds)
+{
+    struct sheaf_reader_stats stats;
+    int status = -1, errnum;
+
+    progress_clear();
+    if (cat->null) {
+        print_statistics(cat, seconds);
+        return STATUS_OK;
+    }
+    if (!cat->list)
+        status = put_encoded(cat, NULL);
+    if (status >= 0)
+        return status;
+    errnum = output_flush(&cat->out);
+    if (errnum)
+        return fail_write(errnum);
+    sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
+    if (stats.corrupt > 0)
+        complain("%" PRIu64 " corrupt record%s skipped", stats.corrupt, plural(stats.corrupt));
+    return STATUS_OK;
+}
+
+static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
+{
+    const double started = seconds_now();
+    struct sheaf_error error;
+    int status;
+
+    if (sheaf_reader_open(dataset, &cat->options, &cat->reader, &error) != SHEAF_OK)
+        return fail(&error);
+    status = copy_samples(cat);
+    if (status < 0)
+        status = finish(cat, seconds_now() - started);
+    sheaf_reader_free(cat->reader);
+    return status;
+}
+
+/* Opens what the mode needs, and reads. */
+static int cat_dataset(struct cat *cat, char **sources, size_t count)
+{
+    struct sheaf_dataset *dataset = NULL;
+    struct sheaf_error error;
+    int status;
+
+    if (output_open(&cat->out, STDOUT_FILENO) != 0)
+        return fail_write(ENOMEM);
+    if (sheaf_dataset_open((const char *const *)sources, count, &dataset, &error) != SHEAF_OK ||
+        (!cat->list && !cat->null &&
+         sheaf_encoder_open(cat->container, &cat->encoder, &error) != SHEAF_OK))
+        status = fail(&error);
+    else
+        status = read_epoch(cat, dataset);
+    sheaf_encoder_free(cat->encoder);
+    sheaf_dataset_free(dataset);
+    output_close(&cat->out);
+    return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct cat cat = { .limit = UINT64_MAX };
+    struct sheaf_reader_options *o = &cat.options;
+    int container = 0, on_corrupt, status;
+    uint64_t threads;
+    size_t count;
+
+    sheaf_reader_options_init(o, sizeof(*o));
+    on_corrupt = (int)o->on_corrupt;
+    threads = o->threads;
+    {
+        const struct option table[] = {
+            { "to", OPTION_CHOICE, "NAME", .choice = &container, .choices = container_choices,
+              .meaning = "container of the stream: tfrecord, recordio or webdataset",
+              .standard = "webdataset" },
+            { "list", OPTION_FLAG, .flag = &cat.list,
+              .meaning = "print a line a sample instead: key, tab, labels, then for each field a "
+                         "tab and name:bytes" },
+            { "null", OPTION_FLAG, .flag = &cat.null,
+              .meaning = "write no samples, but print how many there are and how fast they "
+                         "came" },
+            { "seed", OPTION_NUMBER, "S", .number = &o->seed, .meaning = "of the order" },
+            { "epoch", OPTION_NUMBER, "E", .number = &o->epoch,
+              .meaning = "which epoch of that seed" },
+            { "shuffle-buffer", OPTION_NUMBER, "N", .number = &o->shuffle_buffer,
+              .unit = "samples",
+              .meaning = "samples to shuffle among; 0: shuffle the shards only" },
+            { "no-shuffle", OPTION_FLAG, .flag = &o->no_shuffle,
+              .meaning = "the order of the data set itself" },
+            { "limit", OPTION_NUMBER, "N", .number = &cat.limit, .standard = "all",
+              .meaning = "end after N samples" },
+            { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = &on_corrupt,
+              .choices = on_error_choices,
+              .meaning = "at a bad record: fail, or skip it with a line on standard error" },
+            { "max-corrupt", OPTION_NUMBER, "N", .number = &o->max_corrupt,
+              .standard = "no limit", .meaning = "with skip: fail at the next one after N" },
+            { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
+              .meaning = "ceiling of the memory for read-ahead, shuffle buffer and index" },
+            { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
+              .standard = "the processors, 8 at most", .meaning = "threads that read ahead" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    if ((container != 0) + cat.list + cat.null > 1)
+        return misuse("cat: only one of --to, --list and --null can be given");
+    if (!cat.list && !cat.null && isatty(STDOUT_FILENO))
+        return misuse("cat: standard output is a terminal; redirect it, or give --list or --null");
+    cat.container = container ? (enum sheaf_container)container : SHEAF_WEBDATASET;
+    o->on_corrupt = (enum sheaf_on_error)on_corrupt;
+    o->threads = (unsigned)threads;
+    o->report = report_skipped;
+    return cat_dataset(&cat, argv, count);
+}
+
+const struct command cat_command = {
+    .name = "cat",
+    .arguments = "DATASET... [OPTION]...",
+    .least = 1,
+    .most = SIZE_MAX,
+    .summary = "write an epoch of samples to standard output",
+    .text = "Writes the samples of one shuffled epoch of DATASET to standard output, as a "
+            "WebDataset tar unless --to says otherwise. The same data set, seed, epoch and "
+            "buffer give the same order on every machine.\n\n"
+            "DATASET is a directory that sheaf pack made, or foreign shards: a directory of "
+            "them, a brace pattern such as train-{000000..000007}.tar, files, @FILE for a list "
+            "of them, or - for standard input.",
+    .run = run,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf index: makes shards of other writers a data set, without touching them. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/options.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+static void print_problem(void *context, const char *where, const struct sheaf_error *error)
+{
+    (void)context;
+    (void)where;
+    complain("%s", error->message);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct sheaf_verify_options o;
+    struct sheaf_verify_result result;
+    struct sheaf_error error;
+    const char *peers = NULL;
+    int overwrite = 0, code, status;
+    uint64_t threads;
+    size_t count;
+
+    sheaf_verify_options_init(&o, sizeof(o));
+    threads = o.threads;
+    {
+        const struct option table[] = {
+            { "index", OPTION_TEXT, "LIST", .text = &peers,
+              .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
+            { "overwrite", OPTION_FLAG, .flag = &overwrite,
+              .meaning = "replace the manifest and index that are there" },
+            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
+              .meaning = "ceiling of the memory for buffers" },
+            { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
+              .standard = "the processors, 8 at most", .meaning = "threads" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    o.threads = (unsigned)threads;
+    o.progress = progress_show;
+    o.report = print_problem;
+    o.interrupt = &signals_caught;
+    signals_catch();
+    code = sheaf_index(argv[0], peers, overwrite, &o, &result, &error);
+    progress_clear();
+    if (code != SHEAF_OK)
+        return fail(&error);
+    printf("indexed %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " bytes read\n",
+           result.samples, plural(result.samples), result.shards, plural(result.shards),
+           result.bytes);
+    return STATUS_OK;
+}
+
+const struct command index_command = {
+    .name = "index",
+    .arguments = "DIR [OPTION]...",
+    .least = 1,
+    .most = 1,
+    .summary = "make foreign shards a data set",
+    .text = "Reads the shards in DIR once and writes dataset.index and dataset.json beside them: "
+            "then every sample is checked when it is read, counts are known at once, and the "
+            "samples of compressed shards can be shuffled as well. The shards are not changed.",
+    .run = run,
+};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf info: what a data set consists of. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "tools/json.h"
+#include "tools/options.h"
+
+/* Gets shard `index`, which is below the data set's shard_count. */
+static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, size_t index)
+{
+    struct sheaf_shard_info shard = { .name = "" };
+
+    if (sheaf_dataset_shard(dataset, index, &shard, sizeof(shard)) != SHEAF_OK)
+        complain("shard %zu is not there", index);
+    return shard;
+}
+
+/* A stream's container is not known before it is read. */
+static const char *container_name(const struct sheaf_dataset_info *info)
+{
+    const char *name = sheaf_container_name(info->container);
+
+    return name ? name : "unknown";
+}
+
+static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info)
+{
+    printf("container     %s\n", container_name(info));
+    printf("codec         %s\n", sheaf_codec_name(info->codec));
+    printf("manifest      %s\n", info->has_manifest ? "yes" : "no");
+    if (info->is_stream) {
+        printf("samples       unknown: it is read as a stream\n");
+    } else {
+        printf("samples       %" PRIu64 "\n", info->samples);
+        printf("bytes         %" PRIu64 "\n", info->bytes);
+        if (info->payload_bytes > 0)
+            printf("payload_bytes %" PRIu64 "\n", info->payload_bytes);
+        printf("fingerprint   %s\n", info->fingerprint);
+    }
+    if (info->class_count > 0)
+        printf("classes       %zu, from %d (%s) to %zu (%s)\n", info->class_count,
+               info->label_base, sheaf_dataset_class(dataset, 0),
+               info->class_count - 1 + (size_t)info->label_base,
+               sheaf_dataset_class(dataset, info->class_count - 1));
+    printf("shards        %zu\n", info->shard_count);
+    for (size_t i = 0; i < info->shard_count; i++) {
+        const struct sheaf_shard_info shard = shard_at(dataset, i);
+
+        if (info->is_stream)
+            printf("  %s\n", shard.name);
+        else
+            printf("  %s  %" PRIu64 " samples  %" PRIu64 " bytes\n", shard.name, shard.samples,
+                   shard.bytes);
+    }
+}
+
+/* Prints a count, or null where it is not known. */
+static void json_count(const char *name, bool known, uint64_t count)
+{
+    if (known)
+        printf(",\n  \"%s\": %" PRIu64, name, count);
+    else
+        printf(",\n  \"%s\": null", name);
+}
+
+static void json_shard(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
+                       size_t index)
+{
+    const struct sheaf_shard_info shard = shard_at(dataset, index);
+
+    printf("%s\n    {\"name\": ", index ? "," : "");
+    print_json_string(stdout, shard.name);
+    if (!info->is_stream) {
+        printf(", \"bytes\": %" PRIu64 ", \"samples\": %" PRIu64, shard.bytes, shard.samples);
+        if (info->payload_bytes > 0)
+            printf(", \"payload_bytes\": %" PRIu64, shard.payload_bytes);
+    }
+    if (shard.xxh3) {
+        printf(", \"xxh3\": ");
+        print_json_string(stdout, shard.xxh3);
+    }
+    putchar('}');
+}
+
+static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info)
+{
+    printf("{\n  \"url\": ");
+    print_json_string(stdout, info->url);
+    printf(",\n  \"container\": \"%s\",\n  \"codec\": \"%s\",\n  \"manifest\": %s,"
+           "\n  \"stream\": %s", container_name(info),
+           sheaf_codec_name(info->codec), info->has_manifest ? "true" : "false",
+           info->is_stream ? "true" : "false");
+    json_count("samples", !info->is_stream, info->samples);
+    json_count("bytes", !info->is_stream, info->bytes);
+    json_count("payload_bytes", info->payload_bytes > 0, info->payload_bytes);
+    printf(",\n  \"fingerprint\": ");
+    print_json_string(stdout, info->is_stream ? NULL : info->fingerprint);
+    printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);
+    for (size_t i = 0; i < info->class_count; i++) {
+        printf("%s\n    ", i ? "," : "");
+        print_json_string(stdout, sheaf_dataset_class(dataset, i));
+    }
+    printf("],\n  \"shards\": [");
+    for (size_t i = 0; i < info->shard_count; i++)
+        json_shard(dataset, info, i);
+    printf("]\n}\n");
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    int json = 0;
+    const struct option table[] = {
+        { "json", OPTION_FLAG, .flag = &json, .meaning = "print one JSON object" },
+        { .name = NULL },
+    };
+    struct sheaf_dataset *dataset;
+    struct sheaf_dataset_info info;
+    struct sheaf_error error;
+    size_t count;
+    int status = options_parse(command, table, argc, argv, &count);
+
+    if (status >= 0)
+        return status;
+    if (sheaf_dataset_open((const char *const *)argv, count, &dataset, &error) != SHEAF_OK)
+        return fail(&error);
+    sheaf_dataset_get_info(dataset, &info, sizeof(info));
+    (json ? print_json : print_text)(dataset, &info);
+    sheaf_dataset_free(dataset);
+    return STATUS_OK;
+}
+
+const struct command info_command = {
+    .name = "info",
+    .arguments = "DATASET... [OPTION]...",
+    .least = 1,
+    .most = SIZE_MAX,
+    .summary = "say what a data set consists of",
+    .text = "Prints the container, codec, counts, classes, fingerprint and shards of DATASET: a "
+            "directory that sheaf pack made, or foreign shards (a directory of them, a brace "
+            "pattern, files, @FILE for a list, - for standard input).",
+    .run = run,
+};

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf unpack: each field of each sample becomes the file again that it was. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/extract.h"
+#include "tools/options.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+#define BATCH      64       /* samples asked for at once */
+#define PATH_LIMIT 8192     /* bytes of a key and a suffix */
+
+struct unpack {
+    struct sheaf_reader *reader;
+    struct extract *extract;
+    uint64_t files;
+    struct sheaf_progress progress;
+};
+
+static int unpack_sample(struct unpack *u, const struct sheaf_sample *sample,
+                         struct sheaf_error *error)
+{
+    for (size_t i = 0; i < sample->field_count; i++) {
+        const struct sheaf_field *field = &sample->fields[i];
+        char path[PATH_LIMIT];
+        const int n = snprintf(path, sizeof(path), "%s.%s", sample->key, field->suffix);
+        int code;
+
+        if (n < 0 || (size_t)n >= sizeof(path)) {
+            error->code = SHEAF_ERR_LIMIT;
+            snprintf(error->message, sizeof(error->message),
+                     "sample %" PRIu64 ": the path has %d bytes; the limit is %d",
+                     sample->number, n, PATH_LIMIT - 1);
+            return error->code;
+        }
+        code = extract_file(u->extract, path, field->data, field->size, error);
+        if (code != SHEAF_OK)
+            return code;
+        u->files++;
+        u->progress.done_bytes += field->size;
+    }
+    u->progress.done_count++;
+    return SHEAF_OK;
+}
+
+static int unpack_all(struct unpack *u, struct sheaf_error *error)
+{
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK) {
+        const struct sheaf_sample *samples;
+        size_t count = 0;
+
+        code = sheaf_reader_next_batch(u->reader, BATCH, &samples, &count);
+        if (code != SHEAF_OK && code != SHEAF_END)
+            *error = *sheaf_reader_error(u->reader);
+        for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+            code = unpack_sample(u, &samples[i], error);
+            if (code == SHEAF_OK && signals_caught) {
+                *error = (struct sheaf_error){ .code = SHEAF_ERR_INTERRUPTED };
+                code = SHEAF_ERR_INTERRUPTED;
+            }
+        }
+        progress_show(NULL, &u->progress);
+    }
+    progress_clear();
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* sources[0..count-1] are the data set, sources[count] is the directory. */
+static int unpack(char **sources, size_t count, const struct sheaf_reader_options *options)
+{
+    struct unpack u = { .progress = { .stage = "unpack" } };
+    struct sheaf_dataset *dataset = NULL;
+    struct sheaf_dataset_info info;
+    struct sheaf_error error;
+    int code = sheaf_dataset_open((const char *const *)sources, count, &dataset, &error);
+
+    if (code == SHEAF_OK)
+        code = sheaf_reader_open(dataset, options, &u.reader, &error);
+    if (code == SHEAF_OK)
+        code = extract_open(sources[count], &u.extract, &error);
+    if (code == SHEAF_OK) {
+        sheaf_dataset_get_info(dataset, &info, sizeof(info));
+        u.progress.total_bytes = info.payload_bytes;
+        u.progress.total_count = info.samples;
+        signals_watch(u.reader);
+        code = unpack_all(&u, &error);
+        signals_watch(NULL);
+    }
+    if (code == SHEAF_OK)
+        printf("unpacked %" PRIu64 " sample%s: %" PRIu64 " file%s, %" PRIu64 " bytes\n",
+               u.progress.done_count, plural(u.progress.done_count), u.files, plural(u.files),
+               u.progress.done_bytes);
+    extract_close(u.extract);
+    sheaf_reader_free(u.reader);
+    sheaf_dataset_free(dataset);
+    return code == SHEAF_OK ? STATUS_OK : fail(&error);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct sheaf_reader_options o;
+    uint64_t threads;
+    size_t count;
+    int status;
+
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.no_shuffle = 1;
+    threads = o.threads;
+    {
+        const struct option table[] = {
+            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
+              .meaning = "ceiling of the memory for read-ahead and index" },
+            { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
+              .standard = "the processors, 8 at most", .meaning = "threads that read ahead" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    o.threads = (unsigned)threads;
+    signals_catch();
+    return unpack(argv, count - 1, &o);
+}
+
+const struct command unpack_command = {
+    .name = "unpack",
+    .arguments = "DATASET... DIR [OPTION]...",
+    .least = 2,
+    .most = SIZE_MAX,
+    .summary = "write the files of a data set back into a directory",
+    .text = "Writes each field of each sample of DATASET to DIR/KEY.SUFFIX, byte for byte as it "
+            "was packed. DIR and the directories in it are made as needed. A file that exists is "
+            "not overwritten but an error, and nothing is ever written outside DIR.",
+    .run = run,
+};

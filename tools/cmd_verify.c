@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf verify: reads everything and says what is wrong.  Problems are printed as they are found,
+ * so that nothing needs to be kept. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "tools/json.h"
+#include "tools/options.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+struct report {
+    bool json;
+    size_t count;       /* problems printed */
+};
+
+static void print_problem(void *context, const char *where, const struct sheaf_error *error)
+{
+    struct report *report = context;
+
+    report->count++;
+    if (!report->json) {
+        complain("%s", error->message);
+        return;
+    }
+    progress_clear();
+    printf("%s\n    {\"where\": ", report->count > 1 ? "," : "");
+    print_json_string(stdout, where);
+    printf(", \"code\": %d, \"message\": ", error->code);
+    print_json_string(stdout, error->message);
+    putchar('}');
+}
+
+static int verify(char **sources, size_t count, const struct sheaf_verify_options *options,
+                  struct sheaf_verify_result *result, struct sheaf_error *error)
+{
+    struct sheaf_dataset *dataset;
+    int code = sheaf_dataset_open((const char *const *)sources, count, &dataset, error);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = sheaf_verify(dataset, options, result, error);
+    sheaf_dataset_free(dataset);
+    return code;
+}
+
+/* Ends the object.  `error` is NULL if the check could be done. */
+static void finish_json(const struct sheaf_verify_result *result, const struct sheaf_error *error)
+{
+    printf("],\n  \"shards\": %" PRIu64 ",\n  \"samples\": %" PRIu64 ",\n  \"bytes\": %" PRIu64
+           ",\n  \"sound\": %s", result->shards, result->samples, result->bytes,
+           !error && result->problems == 0 ? "true" : "false");
+    if (error) {
+        printf(",\n  \"error\": ");
+        print_json_string(stdout, error->message);
+    }
+    printf("\n}\n");
+}
+
+static int finish_text(const struct sheaf_verify_result *result)
+{
+    if (result->problems > 0) {
+        complain("%" PRIu64 " problem%s in %" PRIu64 " shard%s", result->problems,
+                 plural(result->problems), result->shards, plural(result->shards));
+        return STATUS_FAILURE;
+    }
+    printf("sound: %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " bytes read\n",
+           result->samples, plural(result->samples), result->shards, plural(result->shards),
+           result->bytes);
+    return STATUS_OK;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct sheaf_verify_result result = { .problems = 0 };
+    struct report report = { .json = false };
+    struct sheaf_verify_options o;
+    struct sheaf_error error;
+    int json = 0, code, status;
+    uint64_t threads;
+    size_t count;
+
+    sheaf_verify_options_init(&o, sizeof(o));
+    threads = o.threads;
+    {
+        const struct option table[] = {
+            { "json", OPTION_FLAG, .flag = &json,
+              .meaning = "print one JSON object, with the problems in it" },
+            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
+              .meaning = "ceiling of the memory for buffers" },
+            { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
+              .standard = "the processors, 8 at most", .meaning = "threads" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    report.json = json;
+    o.threads = (unsigned)threads;
+    o.progress = progress_show;
+    o.report = print_problem;
+    o.context = &report;
+    o.interrupt = &signals_caught;
+    signals_catch();
+    if (json)
+        printf("{\n  \"problems\": [");
+    code = verify(argv, count, &o, &result, &error);
+    progress_clear();
+    if (json)
+        finish_json(&result, code == SHEAF_OK ? NULL : &error);
+    if (code != SHEAF_OK)
+        return json ? STATUS_FAILURE : fail(&error);
+    return json ? result.problems > 0 : finish_text(&result);
+}
+
+const struct command verify_command = {
+    .name = "verify",
+    .arguments = "DATASET... [OPTION]...",
+    .least = 1,
+    .most = SIZE_MAX,
+    .summary = "check every shard, hash, checksum, count and index",
+    .text = "Reads all of DATASET and checks each shard's size and hash, each record's framing "
+            "and checksums, the counts, and the index against the shards. Each problem is a line "
+            "on standard error; the exit status is 1 if there is any.",
+    .run = run,
+};

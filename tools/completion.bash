@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# Completion of the sheaf command for bash.  Commands and options are asked of --help, so that
+# they are those of the sheaf that is installed.
+
+_sheaf() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]} options
+
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(sheaf --help 2>/dev/null |
+            sed -n 's/^  \([a-z]*\)  .*/\1/p') --help --version" -- "$word")
+        return
+    fi
+    if [ "$word" = = ]; then            # bash takes --name=value apart at the =
+        word=
+    elif [ "$before" = = ]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    case $before in
+    --format | --to)
+        mapfile -t COMPREPLY < <(compgen -W 'tfrecord recordio webdataset' -- "$word") ;;
+    --codec)
+        mapfile -t COMPREPLY < <(compgen -W 'none gzip lz4' -- "$word") ;;
+    --on-error | --on-corrupt)
+        mapfile -t COMPREPLY < <(compgen -W 'fail skip' -- "$word") ;;
+    --label-base)
+        mapfile -t COMPREPLY < <(compgen -W '0 1' -- "$word") ;;
+    --index)
+        mapfile -t COMPREPLY < <(compgen -W 'dali mxnet wids energon' -- "$word") ;;
+    *)
+        case $word in
+        -*)
+            options=$(sheaf "$command" --help 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p')
+            mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;
+        *)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+        esac ;;
+    esac
+}
+complete -o filenames -F _sheaf sheaf

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Extraction below one directory. */
+#include "tools/extract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SLOT_COUNT 256      /* directories kept open; a power of two */
+#define WRITE_MOST ((size_t)1 << 30)
+
+/* A directory's place follows from the hash of its path; a new one takes the place of the old. */
+struct slot {
+    char *path;             /* relative to the root; NULL: empty */
+    int fd;
+};
+
+struct extract {
+    const char *directory;  /* the caller's, for messages */
+    int root;
+    struct slot slots[SLOT_COUNT];
+};
+
+static int set_error(struct sheaf_error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int set_error(struct sheaf_error *error, const char *format, ...)
+{
+    va_list arguments;
+
+    error->code = SHEAF_ERR_IO;
+    va_start(arguments, format);
+    vsnprintf(error->message, sizeof(error->message), format, arguments);
+    va_end(arguments);
+    return error->code;
+}
+
+static int set_errno(struct sheaf_error *error, const struct extract *x, const char *path,
+                     int errnum)
+{
+    return set_error(error, "%s/%s: %s", x->directory, path,
+                     errnum == ELOOP || errnum == ENOTDIR ?
+                     "something on the way is no directory (symbolic links are not followed)" :
+                     strerror(errnum));
+}
+
+/* Makes `path` and what is above it; the user chose it, so links are followed. */
+static int make_root(char *path)
+{
+    for (char *p = path + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            return errno;
+        *p = '/';
+    }
+    return mkdir(path, 0777) != 0 && errno != EEXIST ? errno : 0;
+}
+
+int extract_open(const char *directory, struct extract **extract, struct sheaf_error *error)
+{
+    struct extract *x = calloc(1, sizeof(*x));
+    char *copy = strdup(directory);
+    int errnum = x && copy ? 0 : ENOMEM;
+
+    if (!errnum && directory[0] == '\0')
+        errnum = ENOENT;
+    if (!errnum)
+        errnum = make_root(copy);
+    if (!errnum) {
+        x->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        errnum = x->root < 0 ? errno : 0;
+    }
+    free(copy);
+    if (errnum) {
+        free(x);
+        return set_error(error, "%s: %s", directory, strerror(errnum));
+    }
+    x->directory = directory;
+    *extract = x;
+    return SHEAF_OK;
+}
+
+void extract_close(struct extract *extract)
+{
+    if (!extract)
+        return;
+    for (size_t i = 0; i < SLOT_COUNT; i++) {
+        if (extract->slots[i].path)
+            close(extract->slots[i].fd);
+        free(extract->slots[i].path);
+    }
+    close(extract->root);
+    free(extract);
+}
+
+/* What is wrong with a path as a place below the root; NULL: nothing. */
+static const char *path_problem(const char *path)
+{
+    const char *p = path;
+
+    if (*p == '/')
+        return "is absolute";
+    do {
+        const size_t size = strcspn(p, "/");
+
+        if (size == 0)
+            return "has an empty component";
+        if (size <= 2 && strncmp(p, "..", size) == 0)
+            return "has a component \".\" or \"..\"";
+        p += size;
+    } while (*p++ == '/');
+    return NULL;
+}
+
+/* Opens (and makes) the directory of path[0..size), component by component.  The descriptor, or
+ * -1 with errno. */
+static int walk(int root, const char *path, size_t size)
+{
+    char *copy = strndup(path, size);
+    char *state = NULL;
+    int fd = copy ? root : -1;
+
+    for (char *name = copy ? strtok_r(copy, "/", &state) : NULL; name && fd >= 0;
+         name = strtok_r(NULL, "/", &state)) {
+        const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+        int next = openat(fd, name, flags);
+
+        if (next < 0 && errno == ENOENT && (mkdirat(fd, name, 0777) == 0 || errno == EEXIST))
+            next = openat(fd, name, flags);
+        if (fd != root) {
+            const int errnum = errno;
+
+            close(fd);
+            errno = errnum;
+        }
+        fd = next;
+    }
+    free(copy);
+    return fd;
+}
+
+/* The descriptor of a directory below the root, from the table if it is there; or -1 with
+ * errno.  It belongs to the table. */
+static int directory_of(struct extract *x, const char *path, size_t size)
+{
+    uint32_t hash = 2166136261u;    /* FNV-1a */
+    struct slot *slot;
+    char *copy;
+    int fd;
+
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (uint8_t)path[i]) * 16777619u;
+    slot = &x->slots[(hash ^ hash >> 16) % SLOT_COUNT];
+    if (slot->path && strncmp(slot->path, path, size) == 0 && slot->path[size] == '\0')
+        return slot->fd;
+    fd = walk(x->root, path, size);
+    if (fd < 0)
+        return -1;
+    copy = strndup(path, size);
+    if (!copy) {
+        close(fd);
+        return -1;
+    }
+    if (slot->path)
+        close(slot->fd);
+    free(slot->path);
+    *slot = (struct slot){ copy, fd };
+    return fd;
+}
+
+/* 0 or an errno value. */
+static int write_all(int fd, const void *data, size_t size)
+{
+    const uint8_t *p = data;
+
+    while (size > 0) {
+        const ssize_t n = write(fd, p, size < WRITE_MOST ? size : WRITE_MOST);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        p += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+int extract_file(struct extract *extract, const char *path, const void *data, size_t size,
+                 struct sheaf_error *error)
+{
+    const char *problem = path_problem(path);
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    int directory, fd, errnum;
+
+    if (problem)
+        return set_error(error, "%s: the path %s; nothing is written outside %s", path, problem,
+                         extract->directory);
+    directory = slash ? directory_of(extract, path, (size_t)(slash - path)) : extract->root;
+    fd = directory < 0 ? -1 : openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+                                     O_CLOEXEC, 0666);
+    if (fd < 0)
+        return set_errno(error, extract, path, errno);
+    errnum = write_all(fd, data, size);
+    if (close(fd) != 0 && !errnum)
+        errnum = errno;
+    if (errnum) {
+        unlinkat(directory, name, 0);
+        return set_errno(error, extract, path, errnum);
+    }
+    return SHEAF_OK;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes files below one directory, and never anywhere else, whatever their names say.
+ *
+ * A path is walked component by component from the root's descriptor, and no symbolic link is
+ * followed on the way; so what anybody puts into the tree meanwhile cannot lead out of it.
+ * Directories are kept open in a small table, since samples come shuffled over all of them. */
+#ifndef TOOLS_EXTRACT_H
+#define TOOLS_EXTRACT_H
+
+#include <stddef.h>
+
+#include "sheaf.h"
+
+struct extract;
+
+/* Makes the directory if need be, and those above it.  Borrows `directory` until it is closed. */
+int extract_open(const char *directory, struct extract **extract, struct sheaf_error *error);
+
+/* Writes a new file of that content; directories on the way are made.  Refuses an absolute path,
+ * a component that is empty, "." or "..", a symbolic link on the way, and a file that exists.
+ * A file that could not be written to its end is removed. */
+int extract_file(struct extract *extract, const char *path, const void *data, size_t size,
+                 struct sheaf_error *error);
+
+void extract_close(struct extract *extract);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A sample as one line of text: key TAB labels [TAB name:bytes]... */
+#ifndef TOOLS_LIST_H
+#define TOOLS_LIST_H
+
+#include "sheaf.h"
+#include "tools/output.h"
+
+/* Labels are separated by blanks, none is an empty text.  Control characters, which only keys
+ * and names of foreign shards can have, are written \xHH, so that a sample is always one line.
+ * Returns 0 or an errno value. */
+int list_sample(struct output *out, const struct sheaf_sample *sample);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parser behind every subcommand's table of options. */
+#include "tools/options.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/help.h"
+
+const struct choice container_choices[] = {
+    { "tfrecord", SHEAF_TFRECORD }, { "recordio", SHEAF_RECORDIO },
+    { "webdataset", SHEAF_WEBDATASET }, { NULL, 0 },
+};
+const struct choice codec_choices[] = {
+    { "none", SHEAF_CODEC_NONE }, { "gzip", SHEAF_CODEC_GZIP }, { "lz4", SHEAF_CODEC_LZ4 },
+    { NULL, 0 },
+};
+const struct choice on_error_choices[] = {
+    { "fail", SHEAF_FAIL }, { "skip", SHEAF_SKIP }, { NULL, 0 },
+};
+
+/* Reads decimal digits.  Returns where they end, or NULL if there are none or too many. */
+static const char *read_digits(const char *text, uint64_t *value)
+{
+    const char *p = text;
+
+    *value = 0;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        if (__builtin_mul_overflow(*value, 10u, value) ||
+            __builtin_add_overflow(*value, (unsigned)(*p - '0'), value))
+            return NULL;
+    }
+    return p == text ? NULL : p;
+}
+
+static bool read_size(const char *text, uint64_t *value)
+{
+    static const struct { const char *name; uint64_t bytes; } units[] = {
+        { "", 1 }, { "kB", 1000 }, { "MB", 1000000 }, { "GB", 1000000000 },
+        { "TB", 1000000000000 }, { "KiB", 1ull << 10 }, { "MiB", 1ull << 20 },
+        { "GiB", 1ull << 30 }, { "TiB", 1ull << 40 },
+    };
+    const char *unit = read_digits(text, value);
+
+    for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcmp(unit, units[i].name) == 0)
+            return !__builtin_mul_overflow(*value, units[i].bytes, value);
+    }
+    return false;
+}
+
+static int store_number(const struct option *option, const char *text)
+{
+    const uint64_t most = option->most ? option->most : UINT64_MAX;
+    uint64_t value;
+
+    if (option->kind == OPTION_SIZE) {
+        if (!read_size(text, &value))
+            return misuse("--%s: \"%s\" is no size; expected bytes, or a number with kB, MB, GB, "
+                          "TB, KiB, MiB, GiB or TiB after it", option->name, text);
+    } else {
+        const char *end = read_digits(text, &value);
+
+        if (!end || *end)
+            return misuse("--%s: \"%s\" is no whole number below 2^64", option->name, text);
+    }
+    if (value < option->least || value > most)
+        return misuse("--%s: %" PRIu64 " is not from %" PRIu64 " to %" PRIu64, option->name,
+                      value, option->least, most);
+    *option->number = value;
+    return -1;
+}
+
+static int store_choice(const struct option *option, const char *text)
+{
+    char list[200] = "";
+    size_t size = 0;
+
+    for (const struct choice *c = option->choices; c->name; c++) {
+        if (strcmp(text, c->name) == 0) {
+            *option->choice = c->value;
+            return -1;
+        }
+        if (size < sizeof(list))
+            size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s",
+                                     c == option->choices ? "" : c[1].name ? ", " : " or ",
+                                     c->name);
+    }
+    return misuse("--%s: \"%s\" is not %s", option->name, text, list);
+}
+
+static int store(const struct option *option, const char *text)
+{
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *option->flag = 1;
+        return -1;
+    case OPTION_TEXT:
+        *option->text = text;
+        return -1;
+    case OPTION_NUMBER:
+    case OPTION_SIZE:
+        return store_number(option, text);
+    case OPTION_CHOICE:
+        return store_choice(option, text);
+    }
+    return STATUS_MISUSE;
+}
+
+static int unknown(const struct command *command, const struct option *options, const char *word)
+{
+    const char *hint = NULL;
+    size_t count = 0;
+    char name[64];
+
+    while (options[count].name)
+        count++;
+    if (strncmp(word, "--", 2) == 0) {
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+        hint = nearest(name, options, count, sizeof(*options));
+    }
+    if (hint)
+        return misuse("%s: unknown option %s; did you mean --%s?", command->name, word, hint);
+    return misuse("%s: unknown option %s; see sheaf %s --help", command->name, word,
+                  command->name);
+}
+
+/* Handles argv[*at], which begins with a dash, and its value, which may be argv[*at + 1]. */
+static int take(const struct command *command, const struct option *options, int argc,
+                char **argv, int *at)
+{
+    const char *word = argv[*at];
+    const size_t size = strcspn(word, "=");
+
+    for (const struct option *o = options; o->name; o++) {
+        if (strncmp(word, "--", 2) != 0 || strlen(o->name) != size - 2 ||
+            strncmp(word + 2, o->name, size - 2) != 0)
+            continue;
+        if (o->kind == OPTION_FLAG && word[size])
+            return misuse("--%s takes no value", o->name);
+        if (o->kind == OPTION_FLAG || word[size])
+            return store(o, word + size + 1);
+        if (*at + 1 >= argc)
+            return misuse("--%s: %s is missing", o->name, o->argument);
+        return store(o, argv[++*at]);
+    }
+    return unknown(command, options, word);
+}
+
+int options_parse(const struct command *command, const struct option *options, int argc,
+                  char **argv, size_t *count)
+{
+    bool ended = false;
+
+    *count = 0;
+    for (int i = 1; i < argc; i++) {
+        if (ended || argv[i][0] != '-' || argv[i][1] == '\0') {
+            argv[(*count)++] = argv[i];
+        } else if (strcmp(argv[i], "--") == 0) {
+            ended = true;
+        } else if (strcmp(argv[i], "--help") == 0) {
+            help_print(command, options);
+            return STATUS_OK;
+        } else {
+            const int status = take(command, options, argc, argv, &i);
+
+            if (status >= 0)
+                return status;
+        }
+    }
+    if (*count < command->least || *count > command->most)
+        return misuse("%s: %s; usage: sheaf %s %s", command->name,
+                      *count < command->least ? "an argument is missing" : "too many arguments",
+                      command->name, command->arguments);
+    return -1;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Gathers small pieces; what does not fit goes out with them in one writev(), uncopied. */
+#include "tools/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+int output_open(struct output *out, int fd)
+{
+    *out = (struct output){ .fd = fd, .buffer = malloc(OUTPUT_SIZE) };
+    /* A pipe as large as one write halves the switches between the two processes; where that is
+     * not allowed, or fd is no pipe, it stays as it is. */
+    (void)fcntl(fd, F_SETPIPE_SZ, (int)OUTPUT_SIZE);
+    return out->buffer ? 0 : ENOMEM;
+}
+
+/* Writes what is gathered, then `data`. */
+static int write_all(struct output *out, const void *data, size_t size)
+{
+    size_t done = 0;
+    const size_t total = out->used + size;
+
+    while (done < total) {
+        struct iovec parts[2];
+        int count = 0;
+        ssize_t n;
+
+        if (done < out->used)
+            parts[count++] = (struct iovec){ out->buffer + done, out->used - done };
+        if (size > 0) {
+            const size_t skip = done > out->used ? done - out->used : 0;
+
+            /* writev() does not write through iov_base */
+            parts[count++] = (struct iovec){ (uint8_t *)(uintptr_t)data + skip, size - skip };
+        }
+        n = writev(out->fd, parts, count);
+        if (n < 0 && errno != EINTR)
+            return errno;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    out->used = 0;
+    return 0;
+}
+
+int output_put(struct output *out, const void *data, size_t size)
+{
+    if (size >= OUTPUT_SIZE - out->used)
+        return write_all(out, data, size);
+    if (size > 0)
+        memcpy(out->buffer + out->used, data, size);
+    out->used += size;
+    return 0;
+}
+
+int output_flush(struct output *out)
+{
+    return write_all(out, NULL, 0);
+}
+
+void output_close(struct output *out)
+{
+    free(out->buffer);
+    out->buffer = NULL;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A stream of bytes to a file descriptor in large writes. */
+#ifndef TOOLS_OUTPUT_H
+#define TOOLS_OUTPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define OUTPUT_SIZE ((size_t)1 << 20)   /* bytes gathered before a write */
+
+struct output {
+    int fd;
+    size_t used;            /* < OUTPUT_SIZE */
+    uint8_t *buffer;
+};
+
+/* Functions return 0 or an errno value. */
+int output_open(struct output *out, int fd);
+int output_put(struct output *out, const void *data, size_t size);
+int output_flush(struct output *out);
+void output_close(struct output *out);      /* does not flush */
+
+#endif

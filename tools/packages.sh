@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# packages.sh build|test...
+# Installs the Debian packages that building (or testing) needs and that are not there yet.
+# Where nothing is missing, it touches nothing: no network, no root.
+set -eu
+
+# One list a purpose; a word a package.
+build="
+    gcc libc6-dev make pkg-config
+    zlib1g-dev liblz4-dev libxxhash-dev libisal-dev libjansson-dev libjpeg62-turbo-dev
+    libcurl4-openssl-dev libssl-dev libexpat1-dev
+"
+test="
+    libcmocka-dev
+    clang libclang-rt-14-dev
+    python3 python3-xxhash
+    libarchive-tools lz4 tar gzip diffutils
+    shellcheck mandoc
+"
+
+wanted=
+for purpose; do
+    case $purpose in
+    build) wanted="$wanted $build" ;;
+    test) wanted="$wanted $test" ;;
+    *) echo "packages.sh: unknown purpose $purpose; expected build or test" >&2; exit 2 ;;
+    esac
+done
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "packages.sh: not a Debian system; these must be there:$wanted" | tr -s ' \n' ' ' >&2
+    echo >&2
+    exit 0
+fi
+
+missing=
+for package in $wanted; do
+    status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "packages.sh: missing, and neither root nor sudo to install:$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+
+echo "installing:$missing" >&2
+quietly() {     # COMMAND...: its output is shown only if it fails
+    log=$(mktemp)
+    if ! $as_root env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
+        return 1
+    fi
+    rm -f "$log"
+}
+# The word splitting of $missing is meant.
+# shellcheck disable=SC2086
+if ! quietly apt-get install -qq -y --no-install-recommends $missing 2>/dev/null; then
+    quietly apt-get update -qq
+    quietly apt-get install -qq -y --no-install-recommends $missing
+fi

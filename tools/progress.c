@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The progress line.  Its state is the terminal's, of which there is one: hence static. */
+#include "tools/progress.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INTERVAL_SECONDS 0.1
+
+static struct {
+    const char *stage;      /* of the last call; NULL before the first */
+    double started;         /* when this stage began */
+    double next;            /* no line before then */
+    bool shown;             /* there is a line on the terminal */
+} line;
+
+double seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void bytes_text(double bytes, char *text, size_t size)
+{
+    static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+    size_t i = 0;
+
+    while (bytes >= 999.5 && i < sizeof(units) / sizeof(units[0]) - 1) {
+        bytes /= 1000;
+        i++;
+    }
+    snprintf(text, size, "%.*f %s", i > 0 && bytes < 99.95, bytes, units[i]);
+}
+
+/* The part that is done, by bytes where they are known, else by count; below 0: not known. */
+static double part_done(const struct sheaf_progress *p)
+{
+    if (p->total_bytes > 0)
+        return (double)p->done_bytes / (double)p->total_bytes;
+    if (p->total_count > 0)
+        return (double)p->done_count / (double)p->total_count;
+    return -1;
+}
+
+static void print_time_left(char *text, size_t size, double seconds)
+{
+    const uint64_t s = (uint64_t)(seconds + 0.5);
+
+    if (s >= 3600)
+        snprintf(text, size, "  %" PRIu64 ":%02u:%02u left", s / 3600, (unsigned)(s / 60 % 60),
+                 (unsigned)(s % 60));
+    else
+        snprintf(text, size, "  %u:%02u left", (unsigned)(s / 60), (unsigned)(s % 60));
+}
+
+static void compose(const struct sheaf_progress *p, double elapsed, char *text, size_t size)
+{
+    const double part = part_done(p);
+    char bytes[32], rate[32];
+    size_t n = (size_t)snprintf(text, size, "%s", p->stage);
+
+    if (part >= 0)
+        n += (size_t)snprintf(text + n, size - n, " %3.0f%%", part * 100);
+    if (p->done_count > 0)
+        n += (size_t)snprintf(text + n, size - n, "  %" PRIu64, p->done_count);
+    if (p->done_count > 0 && p->total_count > 0)
+        n += (size_t)snprintf(text + n, size - n, " of %" PRIu64, p->total_count);
+    if (p->done_bytes > 0 && elapsed > 0) {
+        bytes_text((double)p->done_bytes, bytes, sizeof(bytes));
+        bytes_text((double)p->done_bytes / elapsed, rate, sizeof(rate));
+        n += (size_t)snprintf(text + n, size - n, "  %s  %s/s", bytes, rate);
+    }
+    if (part > 0.001 && part <= 1 && elapsed > 1)
+        print_time_left(text + n, size - n, elapsed * (1 - part) / part);
+}
+
+void progress_show(void *context, const struct sheaf_progress *progress)
+{
+    struct winsize window = { .ws_col = 0 };
+    char text[200];
+    double now;
+
+    (void)context;
+    if (!isatty(STDERR_FILENO))
+        return;
+    now = seconds_now();
+    if (line.stage != progress->stage) {
+        line.stage = progress->stage;
+        line.started = now;
+    } else if (now < line.next) {
+        return;
+    }
+    line.next = now + INTERVAL_SECONDS;
+    compose(progress, now - line.started, text, sizeof(text));
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col < 2)
+        window.ws_col = 80;
+    fprintf(stderr, "\r%.*s\033[K", window.ws_col - 1, text);
+    fflush(stderr);
+    line.shown = true;
+}
+
+void progress_clear(void)
+{
+    if (line.shown)
+        fputs("\r\033[K", stderr);
+    line.shown = false;
+}

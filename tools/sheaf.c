@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sheaf command: finds the subcommand and runs it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/signals.h"
+#include "tools/tool.h"
+
+static const struct { const char *name; const struct command *command; } commands[] = {
+    { "pack", &pack_command },
+    { "cat", &cat_command },
+    { "info", &info_command },
+    { "verify", &verify_command },
+    { "index", &index_command },
+    { "unpack", &unpack_command },
+    { "convert", &convert_command },
+};
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+static int print_help(void)
+{
+    printf("Usage: sheaf COMMAND ARGUMENT...\n\n"
+           "Binds many small files into a few large training shards (TFRecord, RecordIO,\n"
+           "WebDataset) and streams them back shuffled.\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("  %-10s%s\n", commands[i].name, commands[i].command->summary);
+    printf("\n  sheaf COMMAND --help   what it does, and its options\n"
+           "  sheaf --version        the version\n\n"
+           "Exit status: 0, 1 for a failure, 2 for misuse.\n");
+    return STATUS_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *hint;
+
+    if (argc < 2)
+        return misuse("a command is missing; see sheaf --help");
+    if (strcmp(argv[1], "--help") == 0)
+        return print_help();
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("sheaf %s\n", sheaf_version());
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].command->run(commands[i].command, argc - 1, argv + 1);
+    }
+    hint = nearest(argv[1], commands, COMMAND_COUNT, sizeof(commands[0]));
+    if (hint)
+        return misuse("unknown command %s; did you mean %s?", argv[1], hint);
+    return misuse("unknown command %s; see sheaf --help", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        complain("standard output: %s", strerror(errno));
+        status = STATUS_FAILURE;
+    }
+    if (status != STATUS_OK)
+        signals_die();
+    return status;
+}

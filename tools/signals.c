@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Signal handlers: they set a flag, wake the reader, and take themselves away. */
+#include "tools/signals.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static const int caught_signals[] = { SIGINT, SIGTERM, SIGHUP };
+#define CAUGHT_COUNT (sizeof(caught_signals) / sizeof(caught_signals[0]))
+
+volatile int signals_caught;
+static struct sheaf_reader *volatile watched;
+
+static void on_signal(int number)
+{
+    struct sheaf_reader *reader = watched;
+
+    for (size_t i = 0; i < CAUGHT_COUNT; i++)
+        signal(caught_signals[i], SIG_DFL);
+    signals_caught = number;
+    if (reader)
+        sheaf_reader_interrupt(reader);
+}
+
+void signals_catch(void)
+{
+    for (size_t i = 0; i < CAUGHT_COUNT; i++) {
+        struct sigaction action;
+
+        if (sigaction(caught_signals[i], NULL, &action) != 0 || action.sa_handler == SIG_IGN)
+            continue;
+        action = (struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_RESTART };
+        sigaction(caught_signals[i], &action, NULL);
+    }
+}
+
+void signals_watch(struct sheaf_reader *reader)
+{
+    watched = reader;
+    /* One that came before there was a reader to wake. */
+    if (reader && signals_caught)
+        sheaf_reader_interrupt(reader);
+}
+
+void signals_die(void)
+{
+    if (signals_caught) {
+        signal(signals_caught, SIG_DFL);
+        raise(signals_caught);
+    }
+}

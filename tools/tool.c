@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Complaints, and guesses at what was meant. */
+#include "tools/tool.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/progress.h"
+
+#define NAME_LIMIT 32   /* longer names are not compared */
+
+static void complain_v(const char *format, va_list arguments)
+{
+    progress_clear();
+    fflush(stdout);     /* so that the two keep their order where both go to one file */
+    fputs("sheaf: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+void complain(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    complain_v(format, arguments);
+    va_end(arguments);
+}
+
+int misuse(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    complain_v(format, arguments);
+    va_end(arguments);
+    return STATUS_MISUSE;
+}
+
+int fail(const struct sheaf_error *error)
+{
+    complain("%s", error->message[0] ? error->message : sheaf_strerror(error->code));
+    return error->code == SHEAF_ERR_ARGUMENT ? STATUS_MISUSE : STATUS_FAILURE;
+}
+
+void report_skipped(void *context, const char *where, const struct sheaf_error *error)
+{
+    const size_t length = strlen(where);
+
+    (void)context;
+    /* Most messages begin with the place already. */
+    if (strncmp(error->message, where, length) == 0)
+        complain("skipped: %s", error->message);
+    else
+        complain("skipped: %s: %s", where, error->message);
+}
+
+/* The number of characters to insert, delete or replace (Levenshtein). */
+static size_t distance(const char *a, const char *b)
+{
+    const size_t a_size = strlen(a), b_size = strlen(b);
+    size_t row[NAME_LIMIT + 1];
+
+    if (a_size > NAME_LIMIT || b_size > NAME_LIMIT)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= b_size; j++)
+        row[j] = j;
+    for (size_t i = 0; i < a_size; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i + 1;
+        for (size_t j = 0; j < b_size; j++) {
+            size_t best = diagonal + (a[i] != b[j]);
+
+            if (best > row[j] + 1)
+                best = row[j] + 1;
+            if (best > row[j + 1] + 1)
+                best = row[j + 1] + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = best;
+        }
+    }
+    return row[b_size];
+}
+
+const char *nearest(const char *name, const void *names, size_t count, size_t stride)
+{
+    const char *found = NULL;
+    size_t least = 3;       /* a slip is at most two characters */
+
+    for (size_t i = 0; i < count; i++) {
+        const char *candidate;
+        size_t d;
+
+        memcpy(&candidate, (const char *)names + i * stride, sizeof(candidate));
+        d = distance(name, candidate);
+        if (d < least && d < strlen(candidate)) {
+            least = d;
+            found = candidate;
+        }
+    }
+    return found;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the subcommands of `sheaf` share: how one is described, and how it complains.
+ *
+ * A subcommand is one file, cmd_NAME.c, that knows the library only through sheaf.h.  Results go
+ * to standard output, everything else to standard error, where each line begins "sheaf: ".  Exit
+ * status: 0, 1 for a failure, 2 for misuse. */
+#ifndef TOOLS_TOOL_H
+#define TOOLS_TOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sheaf.h"
+
+enum { STATUS_OK = 0, STATUS_FAILURE = 1, STATUS_MISUSE = 2 };
+
+struct command {
+    const char *name;
+    const char *arguments;      /* as the usage line has them: "SRC DEST --format NAME" */
+    size_t least, most;         /* arguments that are no options */
+    const char *summary;        /* one line for `sheaf --help` */
+    const char *text;           /* for its own --help: what it does, in a paragraph or two */
+    int (*run)(const struct command *command, int argc, char **argv);   /* exit status */
+};
+
+extern const struct command pack_command, cat_command, info_command, verify_command,
+                            index_command, unpack_command, convert_command;
+
+/* Prints "sheaf: <message>" on standard error, in place of a progress line if one is there. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Complains; STATUS_MISUSE. */
+int misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Complains of a failed call; STATUS_MISUSE if what it was given was wrong, else _FAILURE. */
+int fail(const struct sheaf_error *error);
+
+/* A sheaf_report_fn: one line for something passed over. */
+void report_skipped(void *context, const char *where, const struct sheaf_error *error);
+
+/* "1 file", "2 files": printf("%d file%s", n, plural(n)). */
+static inline const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* The entry of `names` nearest to `name` if it is near enough to be a slip, else NULL.  Names are
+ * read at `stride` bytes from each other, so that they may be the first members of structs. */
+const char *nearest(const char *name, const void *names, size_t count, size_t stride);
+
+#endif
