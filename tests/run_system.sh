@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs the system tests (tests/system) on BUILD, two modules at a time.  Arguments, if any, are
+# the names of modules: run_system.sh test_resume.  QUICK=1 makes the large ones small; SEED
+# repeats a run.  PYTHON must have xxhash; on Debian that is /usr/bin/python3.
+set -u
+BUILD=${BUILD:-build}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+PYTHON=${PYTHON:-/usr/bin/python3}
+export BUILD PYTHON PYTHONDONTWRITEBYTECODE=1
+cd "$(dirname "$0")/system" || exit 1
+for program in sheaf make_jpegs; do
+    if ! [ -x "$BUILD/$program" ]; then
+        echo "run_system.sh: $BUILD/$program is missing: run make" >&2
+        exit 1
+    fi
+done
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+trap 'exit 1' INT TERM
+
+# The slow ones first, so that the two lanes end together.
+[ $# -gt 0 ] || set -- $(ls test_scale.py test_resume.py test_corruption.py test_*.py |
+                         awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
+printf '%s\n' "$@" | xargs -P 2 -n 1 sh -c '
+    "$PYTHON" -m unittest -v "$2" >"$1/$2.log" 2>&1
+    status=$?
+    if [ $status -eq 0 ]; then
+        printf "  %-8s %s\n" PASS "$2"
+        grep " ... skipped " "$1/$2.log"
+    else
+        printf "  %-8s %s\n" FAIL "$2"
+        cat "$1/$2.log"
+    fi' sh "$logs"
+
+# unittest ends with "Ran 5 tests in 1.2s" and "OK" or "FAILED (failures=1, errors=2)".
+awk '
+    function number(word) {
+        return match($0, word "=[0-9]+") ? substr($0, RSTART + length(word) + 1, RLENGTH) + 0 : 0
+    }
+    FNR == 1        { if (NR > 1) add(); ran = 0; done = 0 }
+    /^Ran [0-9]+ /  { ran = $2; bad = 0; skipped = 0 }
+    /^OK/           { skipped = number("skipped"); done = 1 }
+    /^FAILED \(/    { skipped = number("skipped"); bad = number("failures") + number("errors")
+                      done = 1 }
+    function add() {
+        if (!done) { failed++; return }
+        failed += bad
+        if (ran - skipped > bad) passed += ran - skipped - bad
+    }
+    END             { add(); printf "%d passed, %d failed\n", passed, failed
+                      exit failed > 0 || passed == 0 }
+' "$logs"/*.log

@@ -1,0 +1,494 @@
+# SPDX-License-Identifier: MIT
+"""Independent decoders of everything that sheaf writes, from the specifications alone.
+
+They share no code with the library: framing, CRC-32C and protobuf are written out here, tar and
+gzip are Python's own, LZ4 is the lz4 command, XXH3 is python3-xxhash.  They are strict: whatever
+formats/FORMATS.md does not allow is an error."""
+
+import collections
+import gzip
+import io
+import json
+import os
+import re
+import struct
+import subprocess
+import tarfile
+import zlib
+
+import xxhash
+
+from jpegs import jpeg_size
+
+Sample = collections.namedtuple("Sample", "key fields labels")     # fields: {suffix: bytes}
+
+
+class Bad(Exception):
+    """The bytes are not what the specification says."""
+
+
+def need(truth, *found):
+    if not truth:
+        raise Bad(*found)
+
+
+# ---- CRC-32C, two bytes a step ---------------------------------------------------------------
+
+def _crc_table():
+    table = []
+    for value in range(65536):
+        for _ in range(16):
+            value = value >> 1 ^ (0x82f63b78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+_TABLE = []
+
+
+def crc32c(data, crc=0):
+    if not _TABLE:
+        _TABLE.extend(_crc_table())
+    table, crc, even = _TABLE, crc ^ 0xffffffff, len(data) & ~1
+    for word in memoryview(data)[:even].cast("H"):
+        crc = table[(crc ^ word) & 0xffff] ^ crc >> 16
+    for byte in data[even:]:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def masked(crc):
+    return ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff
+
+
+# ---- Names and labels ------------------------------------------------------------------------
+
+_KEY = re.compile(r"^((?:.*/|)[^.]+)[.]([^/]*)$")      # webdataset's own
+
+
+def split_name(path):
+    match = _KEY.match(path)
+    need(match, "no key in", path)
+    return match.group(1), match.group(2)
+
+
+def parse_labels(data):
+    """Numbers between blanks, tabs or commas; None if it is anything else."""
+    words = re.split(r"[ \t,]+", data.decode("latin-1").strip(" \t\r\n"))
+    labels = []
+    for word in words:
+        if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", word):
+            return None
+        value = float(word)
+        if abs(value) > 3.5e38:
+            return None
+        if value != int(value) or abs(value) > 1 << 53:
+            value = struct.unpack("<f", struct.pack("<f", value))[0]
+        labels.append(value)
+    return labels
+
+
+# ---- TFRecord --------------------------------------------------------------------------------
+
+def tfrecord_frames(data):
+    """(offset, payload) of each record, both CRCs checked."""
+    at = 0
+    while at < len(data):
+        need(at + 12 <= len(data), "header cut short at", at)
+        size, crc = struct.unpack_from("<QI", data, at)
+        need(crc == masked(crc32c(data[at:at + 8])), "length CRC at", at)
+        need(at + 16 + size <= len(data), "payload cut short at", at)
+        payload = data[at + 12:at + 12 + size]
+        (crc,) = struct.unpack_from("<I", data, at + 12 + size)
+        need(crc == masked(crc32c(payload)), "payload CRC at", at)
+        yield at, payload
+        at += 16 + size
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        need(at < len(data) and shift < 70, "varint")
+        value |= (data[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 128:
+            return value, at
+
+
+def protobuf(data):
+    """(field number, value) pairs: int for varints, bytes for the rest."""
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        kind = tag & 7
+        if kind == 0:
+            value, at = varint(data, at)
+        else:
+            need(kind in (1, 2, 5), "wire type", kind)
+            size, at = varint(data, at) if kind == 2 else ({1: 8, 5: 4}[kind], at)
+            need(at + size <= len(data), "field cut short")
+            value, at = data[at:at + size], at + size
+        yield tag >> 3, value
+
+
+def _feature(data):
+    lists = list(protobuf(data))
+    need(len(lists) == 1, "a feature has one list, not", len(lists))
+    kind, content = lists[0]
+    if kind == 1:
+        return "bytes", [value for _, value in protobuf(content)]
+    parts = list(protobuf(content))
+    need(len(parts) <= 1 and all(isinstance(p[1], bytes) for p in parts), "not packed")
+    packed = parts[0][1] if parts else b""
+    if kind == 2:
+        return "float", [v for (v,) in struct.iter_unpack("<f", packed)]
+    need(kind == 3, "list kind", kind)
+    values, at = [], 0
+    while at < len(packed):
+        value, at = varint(packed, at)
+        values.append(value - (1 << 64) if value >> 63 else value)
+    return "int64", values
+
+
+def example(payload):
+    """{feature: (kind, values)} of a tf.train.Example whose map is in byte order."""
+    features, previous = {}, None
+    for number, entries in protobuf(payload):
+        need(number == 1, "Example field", number)
+        for _, entry in protobuf(entries):
+            pair = dict(protobuf(entry))
+            name = pair[1]
+            need(previous is None or previous < name, "features out of order:", name)
+            previous = name
+            features[name.decode()] = _feature(pair[2])
+    return features
+
+
+def tfrecord_sample(payload):
+    features = example(payload)
+    labels, fields = [], {}
+    if "image/class/label" in features:
+        kind, labels = features.pop("image/class/label")
+        need(kind in ("int64", "float") and labels, "label", kind, labels)
+    features.pop("image/class/text", None)
+    if "image/encoded" in features:
+        key, suffix = split_name(features.pop("image/filename")[1][0].decode())
+        fields[suffix] = features.pop("image/encoded")[1][0]
+        need(features.pop("image/format") == ("bytes", [b"JPEG"]), "image/format")
+        found = (features.pop("image/width", (0, [0]))[1][0],
+                 features.pop("image/height", (0, [0]))[1][0])
+        need(found == (jpeg_size(fields[suffix]) or (0, 0)), "image size", found)
+    else:
+        key = features.pop("__key__")[1][0].decode()
+    for name, (kind, values) in features.items():
+        need(kind == "bytes" and len(values) == 1, "feature", name)
+        fields[name] = values[0]
+    return Sample(key, fields, [float(v) for v in labels])
+
+
+# ---- RecordIO --------------------------------------------------------------------------------
+
+MAGIC = struct.pack("<I", 0xced7230a)
+
+
+def recordio_frames(data):
+    """(offset, frame, payload) of each record, parts rejoined around the magic."""
+    at, start, parts = 0, 0, []
+    while at < len(data):
+        need(at % 4 == 0 and data[at:at + 4] == MAGIC, "magic at", at)
+        (word,) = struct.unpack_from("<I", data, at + 4)
+        flag, size = word >> 29, word & (1 << 29) - 1
+        end = at + 8 + size
+        padded = end + -size % 4
+        need(padded <= len(data), "record cut short at", at)
+        need(not any(data[end:padded]), "padding at", end)
+        need(flag in ((2, 3) if parts else (0, 1)), "part flag", flag, "at", at)
+        start = start if parts else at
+        parts.append(data[at + 8:end])
+        at = padded
+        if flag in (0, 3):
+            payload = MAGIC.join(parts)
+            aligned = [payload[i:i + 4] for i in range(0, len(payload) & ~3, 4)]
+            need(len(parts) == 1 + aligned.count(MAGIC), "split elsewhere than at the magic")
+            yield start, data[start:at], payload
+            parts = []
+    need(not parts, "the last record is not complete")
+
+
+# ---- WebDataset ------------------------------------------------------------------------------
+
+def tar_members(data):
+    """(offset of the first header, name, content) of each member; strict."""
+    found = []
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive:
+        for member in archive:
+            fixed = (member.isreg(), member.mtime, member.uid, member.gid, member.uname,
+                     member.gname, member.mode)
+            need(fixed == (True, 0, 0, 0, "sheaf", "sheaf", 0o444), member.name, fixed)
+            found.append((member.offset, member.name, archive.extractfile(member).read()))
+    return found
+
+
+def tar_end(data):
+    """Where the members end; after it are two zero blocks and nothing else."""
+    need(len(data) >= 1024 and len(data) % 512 == 0, "size", len(data))
+    need(not any(data[-1024:]), "no end of archive")
+    return len(data) - 1024
+
+
+def tar_header_offsets(data):
+    """Each header of a ustar archive, extension headers too."""
+    at, offsets = 0, []
+    while any(data[at:at + 512]):
+        offsets.append(at)
+        at += 512 + (int(data[at + 124:at + 135], 8) + 511) // 512 * 512
+    return offsets
+
+
+def tar_frames(data):
+    """(offset, members) of each run of members of one key."""
+    frames, seen = [], set()
+    for offset, name, content in tar_members(data):
+        key, suffix = split_name(name)
+        if not frames or frames[-1][1] != key:
+            need(key not in seen, "not adjacent:", key)
+            seen.add(key)
+            frames.append((offset, key, []))
+        frames[-1][2].append((suffix, content))
+    return frames
+
+
+def tar_sample(key, members, cls_is_label):
+    suffixes = [suffix.encode() for suffix, _ in members]
+    need(suffixes == sorted(suffixes), "members out of order in", key, suffixes)
+    fields, labels = dict(members), []
+    need(len(fields) == len(members), "a field twice in", key)
+    for suffix in fields:
+        if suffix.lower() == "cls":
+            labels = parse_labels(fields[suffix]) or []
+    if cls_is_label:
+        fields.pop("cls", None)
+    return Sample(key, fields, labels)
+
+
+# ---- Codecs ----------------------------------------------------------------------------------
+
+def decompress(data, codec):
+    if codec == "gzip":
+        return gzip.decompress(data)
+    if codec == "lz4":
+        return _lz4(data)
+    return data
+
+
+def _lz4(data):
+    done = subprocess.run(["lz4", "-d", "-c", "-q"], input=data, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    need(done.returncode == 0, "lz4:", done.stderr)
+    return done.stdout
+
+
+def first_member(data, codec):
+    """What a reader gets that stops after the first gzip member or LZ4 frame."""
+    if codec == "gzip":
+        return zlib.decompressobj(31).decompress(data)
+    at = 7 + (8 if data[4] & 8 else 0)
+    while data[at:at + 4] != bytes(4):
+        (size,) = struct.unpack_from("<I", data, at)
+        at += 4 + (size & 0x7fffffff) + (4 if data[4] & 16 else 0)
+    return _lz4(data[:at + 4 + (4 if data[4] & 4 else 0)])
+
+
+# ---- Index -----------------------------------------------------------------------------------
+
+Section = collections.namedtuple("Section", "sizes crcs names gaps blocks labels raw_bytes lead")
+
+
+def index_section(data):
+    need(data[-8:] == xxhash.xxh3_64_digest(data[:-8]), "hash of an index section")
+    words = struct.unpack_from("<8s12Q", data)
+    need(words[:2] == (b"SHEAFIDX", 1), words[:2])
+    (samples, raw_bytes, names_bytes, lead, gap_count, block_count, sizes_size, names_size,
+     gaps_size, blocks_size, labels_size) = words[2:]
+    at = 104
+
+    def varints(size, count):
+        nonlocal at
+        values, end = [], at + size
+        while at < end:
+            value, after = varint(data, at)
+            need(after == at + 1 or data[after - 1], "a varint longer than it need be")
+            values.append(value)
+            at = after
+        need(at == end and len(values) == count, "part of", size, "bytes:", len(values), count)
+        return values
+    sizes = varints(sizes_size, samples)
+    crcs = struct.unpack_from("<%dI" % samples, data, at)
+    at += 4 * samples
+    names = varints(names_size, samples if names_size else 0)
+    gaps = varints(gaps_size, 2 * gap_count)
+    blocks = varints(blocks_size, 2 * block_count)
+    labels = varints(labels_size, samples if labels_size else 0)
+    need(at == len(data) - 8 and sum(names) == names_bytes, "size of an index section")
+    return Section(sizes, crcs, names, list(zip(gaps[::2], gaps[1::2])),
+                   list(zip(blocks[::2], blocks[1::2])), labels, raw_bytes, lead)
+
+
+def label_part(labels):
+    """Part 6: a number a sample, or nothing if some sample has other labels."""
+    plain = [[] if not l else [int(l[0])] for l in labels]
+    if plain != labels or any(l and not 0 <= l[0] <= (1 << 32) - 2 for l in plain):
+        return []
+    return [l[0] + 1 if l else 0 for l in plain]
+
+
+# ---- The data set ----------------------------------------------------------------------------
+
+class DataSet:
+    """What the packer wrote.  Reading it checks the manifest; check() everything else."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        text = self.read("dataset.json").decode()
+        self.manifest = manifest = json.loads(text, object_pairs_hook=_no_doubles)
+        rest = {k: v for k, v in manifest.items() if k != "fingerprint"}
+        plain = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        need(manifest["fingerprint"] == xxhash.xxh3_128_hexdigest(plain.encode()), "fingerprint")
+        need(manifest["sheaf"] == 1, manifest["sheaf"])
+        for key in ("samples", "bytes", "raw_bytes", "payload_bytes"):
+            need(manifest[key] == sum(s[key] for s in manifest["shards"]), "sum of", key)
+        self.container, self.codec = manifest["container"], manifest["codec"]
+        self.classes = manifest["classes"]
+        index = self.read("dataset.index")
+        need(len(index) == manifest["index_bytes"], "size of the index")
+        self.sections, at = [], 0
+        for shard in manifest["shards"]:
+            need(shard["index_offset"] == at, "index section")
+            at += shard["index_bytes"]
+            self.sections.append(index_section(index[shard["index_offset"]:at]))
+            need(len(self.sections[-1].sizes) == shard["samples"], "samples of", shard["name"])
+        need(at == len(index), "index longer than its sections")
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), "rb") as file:
+            return file.read()
+
+    def frame_bounds(self, number):
+        """Where the frames of a shard begin and the last one ends (no gaps, by index)."""
+        bounds = [0]
+        for size in self.sections[number].sizes:
+            bounds.append(bounds[-1] + size)
+        return bounds
+
+    def shards(self):
+        """A list of samples for each shard."""
+        return [self._samples(number) for number in range(len(self.sections))]
+
+    def samples(self):
+        for shard in self.shards():
+            yield from shard
+
+    def _raw(self, number):
+        return decompress(self.read(self.manifest["shards"][number]["name"]), self.codec)
+
+    def _lines(self, number):
+        name = self.manifest["shards"][number]["name"]
+        data = self.read(name[:name.rindex(".rec")] + ".lst")
+        need(data.endswith(b"\n") or not data, "the .lst ends in a line")
+        return [line + b"\n" for line in data.split(b"\n")[:-1]]
+
+    def _samples(self, number):
+        raw = self._raw(number)
+        if self.container == "tfrecord":
+            return [tfrecord_sample(payload) for _, payload in tfrecord_frames(raw)]
+        if self.container == "recordio":
+            return [recordio_sample(payload, line) for (_, _, payload), line in
+                    zip(recordio_frames(raw), self._lines(number))]
+        tar_end(raw)
+        return [tar_sample(key, members, self.manifest["cls_is_label"])
+                for _, key, members in tar_frames(raw)]
+
+    def check(self, records=True):
+        """Sizes, hashes, the index against the frames; with `records` each sample's CRC."""
+        first = 0
+        for number, shard in enumerate(self.manifest["shards"]):
+            stored, section = self.read(shard["name"]), self.sections[number]
+            raw = decompress(stored, self.codec)
+            need((len(stored), len(raw)) == (shard["bytes"], shard["raw_bytes"]), shard)
+            need(xxhash.xxh3_128_hexdigest(stored) == shard["xxh3"], "hash of", shard["name"])
+            bounds = self._check_frames(raw, number, first)
+            need(bounds == self.frame_bounds(number), "frames of", shard["name"])
+            need(section.raw_bytes == bounds[-1] and not section.gaps, "index", shard["name"])
+            need(shard["largest"] == max(section.sizes, default=0), "largest", shard["name"])
+            samples = self._samples(number)
+            payload = sum(len(d) for s in samples for d in s.fields.values())
+            need(shard["payload_bytes"] == payload, "payload of", shard["name"])
+            need(section.labels == label_part([s.labels for s in samples]), "labels in the index")
+            self._check_blocks(stored, raw, section, bounds)
+            if records:
+                self._check_crcs(raw, section, bounds, number)
+            first += shard["samples"]
+
+    def _check_frames(self, raw, number, first):
+        """Where frames are by their own headers; for RecordIO also the .idx and the ids."""
+        if self.container == "tfrecord":
+            return [offset for offset, _ in tfrecord_frames(raw)] + [len(raw)]
+        if self.container == "webdataset":
+            return [offset for offset, _, _ in tar_frames(raw)] + [tar_end(raw)]
+        frames = list(recordio_frames(raw))
+        name = self.manifest["shards"][number]["name"]
+        index = self.read(name[:name.rindex(".rec")] + ".idx").decode()
+        need(index == "".join("%d\t%d\n" % (first + i, offset)
+                              for i, (offset, _, _) in enumerate(frames)), "the .idx of", name)
+        lines = self._lines(number)
+        need([len(line) for line in lines] == self.sections[number].names, "the .lst of", name)
+        need(sum(map(len, lines)) == self.manifest["shards"][number]["names_bytes"], name)
+        for i, ((_, _, payload), line) in enumerate(zip(frames, lines)):
+            (record_id,) = struct.unpack_from("<Q", payload, 8)
+            need(record_id == first + i == int(line.split(b"\t")[0]), "id", record_id, line)
+        return [offset for offset, _, _ in frames] + [len(raw)]
+
+    def _check_blocks(self, stored, raw, section, bounds):
+        """Each block is unpacked alone, and begins with a sample."""
+        if self.codec == "none":
+            need(not section.blocks and not section.lead, "blocks without a codec")
+            return
+        at = raw_at = 0
+        for stored_bytes, raw_bytes in section.blocks:
+            need(raw_at in bounds, "a block begins inside a sample:", raw_at)
+            if not self.manifest["single_member"]:
+                block = decompress(stored[at:at + stored_bytes], self.codec)
+                need(block == raw[raw_at:raw_at + raw_bytes], "block at", at)
+            at, raw_at = at + stored_bytes, raw_at + raw_bytes
+        need(raw_at == len(raw), "blocks do not hold everything")
+        need(at == len(stored) or self.manifest["single_member"], "bytes after the last block")
+
+    def _check_crcs(self, raw, section, bounds, number):
+        lines = self._lines(number) if self.container == "recordio" else None
+        for i, crc in enumerate(section.crcs):
+            frame = raw[bounds[i]:bounds[i + 1]]
+            if self.container == "tfrecord":
+                found = crc32c(frame[12:-4])
+            else:
+                found = crc32c(frame)
+                if lines:
+                    found = crc32c(lines[i][:-1], found)
+            need(found == crc, "CRC of sample", i, "of shard", number)
+
+
+def _no_doubles(pairs):
+    need(len(dict(pairs)) == len(pairs), "a key twice in", pairs)
+    return dict(pairs)
+
+
+def recordio_sample(payload, line):
+    flag, label, _, id2 = struct.unpack_from("<IfQQ", payload)
+    labels = list(struct.unpack_from("<%df" % flag, payload, 24)) if flag else [label]
+    if id2 & 1:
+        labels = []
+    content = payload[24 + 4 * flag:]
+    name = line.rstrip(b"\n").split(b"\t")[-1].decode()
+    key, suffix = split_name(name)
+    return Sample(key, {suffix: content}, labels)

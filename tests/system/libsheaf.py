@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""libsheaf.so through ctypes: the tests that open thousands of damaged data sets cannot start a
+process for each.  The structs are written down from sheaf.h once more, so this also holds the
+layout of the interface still."""
+
+import collections
+import ctypes
+from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_char, c_char_p, c_double, c_int,
+                    c_size_t, c_uint, c_uint32, c_uint64, c_void_p, sizeof)
+import os
+
+from support import BUILD
+
+END, OK = 1, 0
+FAIL, SKIP = 0, 1
+NAMES = {-1: "MEMORY", -2: "ARGUMENT", -3: "STATE", -4: "IO", -5: "NETWORK", -6: "ACCESS",
+         -7: "NOT_FOUND", -8: "EXISTS", -9: "CORRUPT", -10: "TRUNCATED", -11: "UNSUPPORTED",
+         -12: "LIMIT", -13: "INTERRUPTED", -14: "CHANGED"}
+
+Sample = collections.namedtuple("Sample", "key fields labels number shard record")
+
+
+class ErrorStruct(Structure):
+    _fields_ = [("code", c_int), ("message", c_char * 1020)]
+
+
+class FieldStruct(Structure):
+    _fields_ = [("name", c_char_p), ("suffix", c_char_p), ("data", c_void_p), ("size", c_size_t)]
+
+
+class SampleStruct(Structure):
+    _fields_ = [("key", c_char_p), ("fields", POINTER(FieldStruct)), ("field_count", c_size_t),
+                ("labels", POINTER(c_double)), ("label_count", c_size_t),
+                ("class_name", c_char_p), ("number", c_uint64), ("shard", c_uint32),
+                ("record", c_uint64)]
+
+
+ReportFn = CFUNCTYPE(None, c_void_p, c_char_p, POINTER(ErrorStruct))
+
+
+class ReaderOptions(Structure):
+    _fields_ = [("sizeof_options", c_size_t), ("seed", c_uint64), ("epoch", c_uint64),
+                ("no_shuffle", c_int), ("shuffle_buffer", c_uint64), ("lanes", c_uint32),
+                ("rank", c_uint32), ("world_size", c_uint32), ("worker", c_uint32),
+                ("workers", c_uint32), ("remainder", c_int), ("memory_bytes", c_uint64),
+                ("threads", c_uint), ("on_corrupt", c_int), ("max_corrupt", c_uint64),
+                ("report", ReportFn), ("report_context", c_void_p)]
+
+
+class VerifyOptions(Structure):
+    _fields_ = [("sizeof_options", c_size_t), ("memory_bytes", c_uint64), ("threads", c_uint),
+                ("progress", c_void_p), ("report", ReportFn), ("context", c_void_p),
+                ("interrupt", c_void_p)]
+
+
+class VerifyResult(Structure):
+    _fields_ = [("shards", c_uint64), ("samples", c_uint64), ("bytes", c_uint64),
+                ("problems", c_uint64)]
+
+
+class ReaderStats(Structure):
+    _fields_ = [(name, c_uint64) for name in (
+        "samples", "payload_bytes", "read_bytes", "corrupt", "stall_ns", "first_sample_ns",
+        "memory_bytes", "memory_peak_bytes")]
+
+
+_library = ctypes.CDLL(os.path.join(BUILD, "libsheaf.so"))
+_library.sheaf_reader_error.restype = POINTER(ErrorStruct)
+_library.sheaf_reader_epoch_samples.restype = c_uint64
+for _name in ("dataset_free", "reader_free", "reader_epoch_samples", "reader_error"):
+    getattr(_library, "sheaf_" + _name).argtypes = [c_void_p]
+_library.sheaf_reader_get_stats.argtypes = [c_void_p, POINTER(ReaderStats), c_size_t]
+_library.sheaf_reader_next.argtypes = [c_void_p, POINTER(POINTER(SampleStruct))]
+_library.sheaf_reader_position.argtypes = [c_void_p, c_char_p]
+_library.sheaf_reader_resume.argtypes = [c_void_p, c_char_p]
+_library.sheaf_reader_begin_epoch.argtypes = [c_void_p, c_uint64]
+
+
+class Error(Exception):
+    def __init__(self, code, message):
+        super().__init__(NAMES.get(code, code), message)
+        self.code, self.name, self.message = code, NAMES.get(code), message
+
+
+def _raise(error):
+    raise Error(error.code, error.message.decode())
+
+
+class DataSet:
+    def __init__(self, *sources):
+        self._pointer, error = c_void_p(), ErrorStruct()
+        array = (c_char_p * len(sources))(*[os.fsencode(s) for s in sources])
+        if _library.sheaf_dataset_open(array, c_size_t(len(sources)), byref(self._pointer),
+                                       byref(error)) != OK:
+            _raise(error)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        _library.sheaf_dataset_free(self._pointer)
+
+    def verify(self):
+        """The problems, as (where, code name, message)."""
+        options, result, error, found = VerifyOptions(), VerifyResult(), ErrorStruct(), []
+
+        def report(_, where, problem):
+            problem = problem.contents
+            found.append((where.decode(), NAMES[problem.code], problem.message.decode()))
+        _library.sheaf_verify_options_init(byref(options), c_size_t(sizeof(options)))
+        options.report = ReportFn(report)
+        if _library.sheaf_verify(self._pointer, byref(options), byref(result),
+                                 byref(error)) != OK:
+            _raise(error)
+        assert result.problems == len(found), (result.problems, found)
+        return found
+
+
+class Reader:
+    """Iterates over an epoch.  What was skipped is in .reported."""
+
+    def __init__(self, data_set, **options):
+        self._pointer, error, self.reported = c_void_p(), ErrorStruct(), []
+        filled = ReaderOptions()
+        _library.sheaf_reader_options_init(byref(filled), c_size_t(sizeof(filled)))
+        assert filled.sizeof_options == sizeof(filled)
+
+        def report(_, where, problem):
+            problem = problem.contents
+            self.reported.append((where.decode(), NAMES[problem.code], problem.message.decode()))
+        self._report = filled.report = ReportFn(report)
+        for name, value in options.items():
+            setattr(filled, name, value)
+        if _library.sheaf_reader_open(data_set._pointer, byref(filled), byref(self._pointer),
+                                      byref(error)) != OK:
+            _raise(error)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        _library.sheaf_reader_free(self._pointer)
+
+    def _check(self, code):
+        if code < 0:
+            error = _library.sheaf_reader_error(self._pointer).contents
+            assert error.code == code
+            _raise(error)
+        return code
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        found = POINTER(SampleStruct)()
+        if self._check(_library.sheaf_reader_next(self._pointer, byref(found))) == END:
+            raise StopIteration
+        s = found.contents
+        fields = {}
+        for i in range(s.field_count):
+            field = s.fields[i]
+            assert field.suffix.lower() == field.name
+            fields[field.suffix.decode()] = ctypes.string_at(field.data, field.size)
+        return Sample(s.key.decode(), fields, s.labels[:s.label_count], s.number, s.shard,
+                      s.record)
+
+    def begin_epoch(self, epoch):
+        self._check(_library.sheaf_reader_begin_epoch(self._pointer, epoch))
+
+    def position(self):
+        text = ctypes.create_string_buffer(257)
+        self._check(_library.sheaf_reader_position(self._pointer, text))
+        return text.value.decode()
+
+    def resume(self, position):
+        self._check(_library.sheaf_reader_resume(self._pointer, position.encode()))
+
+    def epoch_samples(self):
+        return _library.sheaf_reader_epoch_samples(self._pointer)
+
+    def stats(self):
+        stats = ReaderStats()
+        _library.sheaf_reader_get_stats(self._pointer, byref(stats), sizeof(stats))
+        return stats
+
+
+def samples(*sources, **options):
+    """Every sample of one epoch."""
+    with DataSet(*sources) as data_set, Reader(data_set, **options) as reader:
+        return list(reader)

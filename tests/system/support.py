@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""What the system tests share: running the command, making trees, comparing them."""
+
+import contextlib
+import itertools
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import jpegs
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
+SHEAF = os.path.join(BUILD, "sheaf")
+MAKE_JPEGS = os.path.join(BUILD, "make_jpegs")
+QUICK = bool(os.environ.get("QUICK"))
+
+CONTAINERS = ("webdataset", "tfrecord", "recordio")
+CODECS = ("none", "gzip", "lz4")
+SUFFIX = {"webdataset": ".tar", "tfrecord": ".tfrecord", "recordio": ".rec",
+          "none": "", "gzip": ".gz", "lz4": ".lz4"}
+NOT_SHARDS = (".idx", ".lst", ".json", ".index", ".tsv")
+
+
+def seed():
+    """The seed of a random test: SEED, or a new one; printed, so that a failure can be repeated."""
+    value = int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
+    print("SEED=%d" % value, flush=True)
+    return value
+
+
+def sheaf(*words, status=0, data=None, **how):
+    """Runs the command; its output as bytes.  The exit status must be as said (None: any)."""
+    done = subprocess.run([SHEAF, *map(os.fspath, map(_text, words))], input=data,
+                          stdin=subprocess.DEVNULL if data is None else None,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, **how)
+    if status is not None and done.returncode != status:
+        raise AssertionError("sheaf %s: status %d, not %d\n%s" % (
+            " ".join(str(w) for w in words), done.returncode, status,
+            done.stderr.decode(errors="replace")))
+    return done
+
+
+def _text(word):
+    return word if isinstance(word, (bytes, os.PathLike)) else str(word)
+
+
+def listing(*words, **how):
+    """`sheaf cat --list`, as lines."""
+    return sheaf("cat", *words, "--list", **how).stdout.decode().splitlines()
+
+
+def pack(source, dest, container="webdataset", codec="none", *more, **how):
+    return sheaf("pack", source, dest, "--format", container, "--codec", codec, *more, **how)
+
+
+# ---- Files -----------------------------------------------------------------------------------
+
+def write(path, data=b""):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def make_tree(root, files):
+    """{path: bytes} -> files below root."""
+    for path, data in files.items():
+        write(os.path.join(os.fsencode(root), os.fsencode(path)), data)
+    return root
+
+
+def tree_of(root):
+    """{path: bytes} of the files below root."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            found[os.path.relpath(path, root)] = read(path)
+    return found
+
+
+def shards_of(folder):
+    return sorted(name for name in os.listdir(folder)
+                  if not name.startswith(".") and not name.endswith(NOT_SHARDS)
+                  and os.path.isfile(os.path.join(folder, name)))
+
+
+def flip(data, at, bit=0x01):
+    return data[:at] + bytes([data[at] ^ bit]) + data[at + 1:]
+
+
+class Case(unittest.TestCase):
+    """A test with a directory of its own (self.path), shared by the class (cls.shared)."""
+
+    maxDiff = 2000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.mkdtemp(prefix="sheaf-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
+        cls.share()
+
+    @classmethod
+    def share(cls):
+        """What the tests of the class have in common."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=self.shared)
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def assert_same_tree(self, one, other):
+        left, right = tree_of(one), tree_of(other)
+        self.assertEqual(sorted(left), sorted(right))
+        for name, data in left.items():
+            self.assertTrue(data == right[name], "%s differs" % name)
+
+    def assert_error(self, done, *words):
+        """One line on standard error that says each of the words; no crash."""
+        text = done.stderr.decode(errors="replace")
+        self.assertIn(done.returncode, (1, 2), text)
+        for word in words:
+            self.assertIn(str(word), text)
+
+    def assert_nothing(self, folder):
+        """No data set, and nothing that could be taken for one."""
+        names = [n for n in os.listdir(folder) if not n.startswith(".")] \
+            if os.path.isdir(folder) else []
+        self.assertNotIn("dataset.json", names)
+
+
+# ---- Trees -----------------------------------------------------------------------------------
+
+def image_tree(classes=5, images=12, seed_number=1, size=20000, magic=True):
+    """A Caltech-like tree: a directory per class, JPEGs of all sizes, and sidecars of some."""
+    chance = random.Random(seed_number)
+    names = ["%03d.%s" % (i + 1, word) for i, word in zip(
+        range(classes), itertools.cycle(["ak47", "billiards", "coin", "dog", "faces-easy"]))]
+    files = {}
+    for number, name in enumerate(names, 1):
+        for image in range(1, images + 1):
+            key = "%s/%03d_%04d" % (name, number, image)
+            payload = chance.randbytes(chance.randrange(size))
+            if magic and image % 5 == 0:     # RecordIO's magic, on its grid and off it
+                payload = b"\x0a\x23\xd7\xce" * 5 + payload + b"x\x0a\x23\xd7\xce\x0a\x23\xd7\xce"
+            files[key + (".JPG" if image % 7 == 0 else ".jpg")] = jpegs.jpeg(
+                8 + image, 8 + number, 3 if image % 2 else 1, image, payload)
+            if image % 4 == 0:
+                files[key + ".json"] = b'{"n": %d}\n' % image
+            if image % 6 == 0:
+                files[key + ".seg.PNG"] = b"\x89PNG\r\n\x1a\n" + chance.randbytes(image)
+                files[key + ".txt"] = b""
+    return files
+
+
+def expected_samples(files):
+    """{key: {suffix: bytes}} of a tree, by webdataset's rule."""
+    import decoders
+    samples = {}
+    for path, data in files.items():
+        key, suffix = decoders.split_name(path)
+        samples.setdefault(key, {})[suffix] = data
+    return samples
+
+
+@contextlib.contextmanager
+def small_disk(folder, size):
+    """A tmpfs of `size` bytes at `folder`; skips the test where that is not allowed."""
+    os.makedirs(folder, exist_ok=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % size, "tmpfs", folder],
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        raise unittest.SkipTest("no right to mount a tmpfs")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def peak_memory(words, status=0):
+    """Runs a command; the largest resident set it had, in bytes."""
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    errors = process.stderr.read()
+    _, code, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(code)
+    process.stderr.close()
+    if process.returncode != status:
+        raise AssertionError("%s: status %d\n%s" % (words, process.returncode, errors.decode()))
+    return usage.ru_maxrss * 1024

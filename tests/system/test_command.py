@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: MIT
+"""The command's manners: help, misuse, streams that fit into pipes, JSON that parses, and
+conversions that equal packing anew."""
+
+import gzip
+import json
+import os
+import subprocess
+
+import decoders
+import writers
+from support import (CODECS, CONTAINERS, SHEAF, Case, expected_samples, image_tree, listing,
+                     make_tree, pack, read, sheaf, shards_of, tree_of, write)
+
+COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert")
+
+
+class Manners(Case):
+    def test_help_is_on_standard_output(self):
+        for words in ([], *([c] for c in COMMANDS)):
+            done = sheaf(*words, "--help")
+            self.assertEqual(done.stderr, b"")
+            self.assertTrue(done.stdout.startswith(b"Usage: sheaf"))
+            for line in done.stdout.decode().splitlines():
+                self.assertLessEqual(len(line), 80)
+
+    def test_help_names_every_command(self):
+        text = sheaf("--help").stdout.decode()
+        for command in COMMANDS:
+            self.assertIn("  %s " % command, text)
+
+    def test_version(self):
+        self.assertRegex(sheaf("--version").stdout.decode(), r"^sheaf \d+\.\d+\.\d+\n$")
+
+    def test_misuse(self):
+        for words in ([], ["nonsense"], ["pack"], ["pack", "a"], ["pack", "a", "b"],
+                      ["pack", "a", "b", "--format", "zip"], ["pack", "a", "b", "--format"],
+                      ["cat"], ["cat", "x", "--nonsense"], ["cat", "x", "--seed", "-1"],
+                      ["cat", "x", "--seed", "99999999999999999999"], ["cat", "x", "-z"],
+                      ["cat", "x", "--list", "--null"], ["cat", "x", "--limit", "1k"],
+                      ["unpack", "x"], ["verify"], ["info"], ["index"], ["convert", "x", "y"],
+                      ["pack", "a", "b", "c", "--format", "tfrecord"],
+                      ["pack", "a", "b", "--format", "tfrecord", "--shard-size", "1XB"],
+                      ["pack", "a", "b", "--format", "tfrecord", "--shard-size", "0"],
+                      ["pack", "a", "b", "--format", "tfrecord", "--label-base", "2"],
+                      ["cat", "x", "--list=yes"], ["cat", "s3://bucket/x"]):
+            with self.subTest(words=words):
+                done = sheaf(*words, status=None, cwd=self.folder)
+                self.assertEqual(done.stdout, b"")
+                self.assertRegex(done.stderr.decode(), r"^sheaf: .*\n$")
+                if words != ["cat", "s3://bucket/x"]:
+                    self.assertEqual(done.returncode, 2)
+
+    def test_failure(self):
+        for words in (["cat", "missing", "--list"], ["info", "missing"], ["verify", "missing"],
+                      ["unpack", "missing", "out"], ["index", "missing"],
+                      ["convert", "missing", "out", "--format", "tfrecord"],
+                      ["pack", "missing", "out", "--format", "tfrecord"]):
+            with self.subTest(words=words):
+                done = sheaf(*words, status=1, cwd=self.folder)
+                self.assertEqual(done.stdout, b"")
+                self.assertRegex(done.stderr.decode(), r"^sheaf: .*missing.*\n$")
+
+    def test_an_option_is_taken_with_and_without_equals_sign(self):
+        make_tree(self.path("s"), {"a/1.txt": b"1"})
+        sheaf("pack", "--format=tfrecord", self.path("s"), "--shard-count=1", "--",
+              self.path("out"))
+        self.assertTrue(os.path.exists(self.path("out", "dataset.json")))
+
+
+class OnADataSet(Case):
+    @classmethod
+    def share(cls):
+        cls.files = image_tree(classes=3, images=20, size=3000)
+        cls.samples = expected_samples(cls.files)
+        cls.source = make_tree(os.path.join(cls.shared, "source"), cls.files)
+        cls.data_sets = {}
+        for container in CONTAINERS:
+            cls.data_sets[container] = os.path.join(cls.shared, container)
+            pack(cls.source, cls.data_sets[container], container, "none",
+                 "--shard-size", "30kB", "--seed", 3)
+
+
+class Cat(OnADataSet):
+    def test_a_tar_that_tar_reads(self):
+        for folder in self.data_sets.values():
+            stream = sheaf("cat", folder, "--seed", 4).stdout
+            names = subprocess.run(["tar", "-t"], input=stream, stdout=subprocess.PIPE,
+                                   check=True).stdout.decode().splitlines()
+            keys = list(dict.fromkeys(decoders.split_name(n)[0] for n in names))
+            self.assertEqual(keys, [l.split("\t")[0] for l in listing(folder, "--seed", 4)])
+            self.assertEqual({n for n in names if not n.endswith(".cls")}, set(self.files))
+
+    def test_the_same_stream_from_every_container(self):
+        for to in CONTAINERS:
+            streams = {sheaf("cat", folder, "--to", to, "--seed", 4).stdout
+                       for folder in self.data_sets.values()}
+            self.assertEqual(len(streams), 1, to)
+
+    def test_other_containers_in_the_stream(self):
+        folder = self.data_sets["webdataset"]
+        expected = [l.split("\t")[0] for l in listing(folder, "--seed", 4)]
+        stream = sheaf("cat", folder, "--to", "tfrecord", "--seed", 4).stdout
+        found = [decoders.tfrecord_sample(p) for _, p in decoders.tfrecord_frames(stream)]
+        self.assertEqual([s.key for s in found], expected)
+        for sample in found:
+            self.assertEqual(sample.fields, self.samples[sample.key])
+        stream = sheaf("cat", folder, "--to", "recordio", "--seed", 4).stdout
+        self.assertEqual(len(list(decoders.recordio_frames(stream))), len(expected))
+
+    def test_a_stream_can_be_read_again(self):
+        folder = self.data_sets["recordio"]
+        for to in ("webdataset", "tfrecord"):
+            stream = sheaf("cat", folder, "--to", to, "--seed", 4).stdout
+            lines = sheaf("cat", "-", "--list", "--no-shuffle", data=stream).stdout.decode()
+            self.assertEqual([l.split("\t")[:2] for l in lines.splitlines()],
+                             [l.split("\t")[:2] for l in listing(folder, "--seed", 4)])
+
+    def test_limit(self):
+        folder = self.data_sets["tfrecord"]
+        whole = listing(folder, "--seed", 1)
+        for limit in (0, 1, 7, 64, 65, 10 ** 9):
+            self.assertEqual(listing(folder, "--seed", 1, "--limit", limit), whole[:limit])
+        stream = sheaf("cat", folder, "--limit", 2).stdout
+        subprocess.run(["tar", "-t"], input=stream, stdout=subprocess.DEVNULL, check=True)
+
+    def test_a_reader_of_the_pipe_that_goes_away(self):
+        process = subprocess.Popen([SHEAF, "cat", self.data_sets["tfrecord"]],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.read(10)
+        process.stdout.close()
+        errors = process.stderr.read()
+        process.stderr.close()
+        self.assertNotEqual(process.wait(30), 0)
+        self.assertLessEqual(errors.count(b"\n"), 1)
+
+    def test_a_full_disk_is_a_failure(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        for words in (["--list"], [], ["--null"]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([SHEAF, "cat", self.data_sets["tfrecord"], *words],
+                                      stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn(b"No space left", done.stderr)
+
+    def test_null(self):
+        text = sheaf("cat", self.data_sets["recordio"], "--null").stdout.decode()
+        found = dict(line.split() for line in text.splitlines())
+        self.assertEqual(int(found["samples"]), len(self.samples))
+        self.assertEqual(int(found["payload_bytes"]), sum(map(len, self.files.values())))
+        self.assertLessEqual(int(found["memory_peak_bytes"]), 1 << 30)
+        for name in ("seconds", "samples_per_second", "stall_seconds", "resident_peak_bytes"):
+            float(found[name])
+
+    def test_a_data_set_is_known_by_its_manifest_too(self):
+        folder = self.data_sets["tfrecord"]
+        self.assertEqual(listing(os.path.join(folder, "dataset.json")), listing(folder))
+        self.assertEqual(listing(".", cwd=folder), listing(folder))
+
+    def test_memory_that_cannot_be_enough_is_refused_with_numbers(self):
+        done = sheaf("cat", self.data_sets["tfrecord"], "--list", "--memory", 1000, status=None)
+        self.assertIn(done.returncode, (1, 2))
+        self.assertRegex(done.stderr.decode(), r"1000.*\d{4,}|\d{4,}.*1000")
+
+
+class Info(OnADataSet):
+    def test_json(self):
+        for container, folder in self.data_sets.items():
+            info = json.loads(sheaf("info", folder, "--json").stdout)
+            manifest = json.loads(read(os.path.join(folder, "dataset.json")))
+            self.assertEqual(info["container"], container)
+            self.assertEqual(info["codec"], "none")
+            self.assertTrue(info["manifest"])
+            self.assertEqual(info["samples"], len(self.samples))
+            self.assertEqual(info["payload_bytes"], sum(map(len, self.files.values())))
+            self.assertEqual(info["bytes"], sum(
+                os.path.getsize(os.path.join(folder, n)) for n in shards_of(folder)))
+            self.assertEqual([s["name"] for s in info["shards"]], shards_of(folder))
+            self.assertEqual(info["fingerprint"], manifest["fingerprint"])
+            self.assertEqual(info["classes"], decoders.DataSet(folder).classes)
+
+    def test_text(self):
+        text = sheaf("info", self.data_sets["recordio"]).stdout.decode()
+        for word in ("recordio", "none", str(len(self.samples)), "001.ak47",
+                     "shard-000000.rec"):
+            self.assertIn(word, text)
+
+    def test_strange_names_are_still_json(self):
+        make_tree(self.path("s"), {"q\"\\ü/1.txt": b"1", "\U0001f600/2.txt": b"2"})
+        pack(self.path("s"), self.path("d\"\\"), "tfrecord")
+        info = json.loads(sheaf("info", self.path("d\"\\"), "--json").stdout)
+        self.assertEqual(info["classes"], ["q\"\\ü", "\U0001f600"])
+        self.assertEqual(info["url"], self.path("d\"\\"))
+
+
+class Verify(OnADataSet):
+    def test_sound(self):
+        for folder in self.data_sets.values():
+            result = json.loads(sheaf("verify", folder, "--json").stdout)
+            self.assertEqual((result["sound"], result["problems"]), (True, []))
+            self.assertEqual(result["samples"], len(self.samples))
+
+    def test_not_sound(self):
+        folder = self.path("copy")
+        subprocess.run(["cp", "-r", self.data_sets["webdataset"], folder], check=True)
+        for name in shards_of(folder)[:2]:
+            path = os.path.join(folder, name)
+            data = bytearray(read(path))
+            data[700] ^= 4
+            write(path, bytes(data))
+        done = sheaf("verify", folder, "--json", status=1)
+        result = json.loads(done.stdout)
+        self.assertFalse(result["sound"])
+        self.assertEqual({p["where"].split("/")[-1] for p in result["problems"]},
+                         set(shards_of(folder)[:2]))
+        done = sheaf("verify", folder, status=1)
+        self.assertIn("shard-000001.tar", done.stderr.decode())
+
+
+class Convert(OnADataSet):
+    def test_it_equals_packing_directly(self):
+        for source in CONTAINERS:
+            for dest in CONTAINERS:
+                for codec in CODECS:
+                    with self.subTest(source=source, dest=dest, codec=codec):
+                        out, fresh = self.path(source + dest + codec), self.path(dest + codec)
+                        sheaf("convert", self.data_sets[source], out, "--format", dest,
+                              "--codec", codec)
+                        if not os.path.exists(fresh):
+                            pack(self.source, fresh, dest, codec, "--shard-size", "30kB",
+                                 "--seed", 3)
+                        one, two = tree_of(out), tree_of(fresh)
+                        manifests = [json.loads(t.pop("dataset.json")) for t in (one, two)]
+                        self.assertTrue(one == two, "other bytes")
+                        for manifest in manifests:
+                            del manifest["options"], manifest["fingerprint"]
+                        self.assertEqual(*manifests)
+
+    def test_there_and_back(self):
+        folder = self.data_sets["webdataset"]
+        for number, to in enumerate(("recordio", "tfrecord", "webdataset")):
+            sheaf("convert", folder, self.path(str(number)), "--format", to, "--codec", "lz4")
+            folder = self.path(str(number))
+        sheaf("unpack", folder, self.path("out"))
+        self.assert_same_tree(self.source, self.path("out"))
+
+    def test_foreign_shards(self):
+        members = [("k%d.txt" % i, b"%d" % i) for i in range(5)]
+        write(self.path("x.tar"), writers.tar(members))
+        for to in CONTAINERS:
+            sheaf("convert", self.path("x.tar"), self.path(to), "--format", to)
+            self.assertEqual(listing(self.path(to), "--no-shuffle"),
+                             ["k%d\t\ttxt:1" % i for i in range(5)])
+            sheaf("verify", self.path(to))
+        sheaf("convert", "-", self.path("stdin"), "--format", "tfrecord",
+              data=writers.tar(members))
+        self.assertEqual(listing(self.path("stdin")), listing(self.path("tfrecord")))
+
+    def test_a_damaged_source_leaves_no_data_set(self):
+        folder = self.path("copy")
+        subprocess.run(["cp", "-r", self.data_sets["tfrecord"], folder], check=True)
+        path = os.path.join(folder, shards_of(folder)[-1])
+        write(path, read(path)[:-1])
+        sheaf("convert", folder, self.path("out"), "--format", "recordio", status=1)
+        self.assert_nothing(self.path("out"))
+
+
+class Index(Case):
+    def test_foreign_shards_become_a_data_set(self):
+        shards = {
+            "tar": lambda i: writers.tar([("s%d/%d.txt" % (i, j), b"%d" % j) for j in range(9)]),
+            "tfrecord": lambda i: writers.tfrecord(
+                [writers.example({"__key__": [b"s%d/%d" % (i, j)], "txt": [b"%d" % j]})
+                 for j in range(9)]),
+            "rec": lambda i: writers.recordio([writers.image_record(b"\xff\xd8%d" % j, float(j))
+                                               for j in range(9)]),
+        }
+        packers = {"": bytes, ".gz": gzip.compress, ".lz4": writers.lz4}
+        for suffix, make in shards.items():
+            for end, compress in packers.items():
+                with self.subTest(suffix=suffix + end):
+                    folder = self.path(suffix + end)
+                    for i in range(3):
+                        write(os.path.join(folder, "x-%d.%s%s" % (i, suffix, end)),
+                              compress(make(i)))
+                    before = tree_of(folder)
+                    plain = listing(folder, "--no-shuffle")
+                    sheaf("index", folder)
+                    after = tree_of(folder)
+                    self.assertEqual({n: after[n] for n in before}, before)
+                    self.assertEqual(set(after) - set(before), {"dataset.json", "dataset.index"})
+                    info = json.loads(sheaf("info", folder, "--json").stdout)
+                    self.assertEqual((info["manifest"], info["samples"]), (True, 27))
+                    sheaf("verify", folder)
+                    self.assertEqual(listing(folder, "--no-shuffle"), plain)
+                    self.assertNotEqual(listing(folder), plain)
+                    sheaf("index", folder, status=1)
+                    sheaf("index", folder, "--overwrite")
+                    self.assertEqual(tree_of(folder), after)
+                    self.check_damage(folder)
+
+    def check_damage(self, folder):
+        shard = os.path.join(folder, shards_of(folder)[1])
+        data = bytearray(read(shard))
+        data[len(data) // 2] ^= 1
+        write(shard, bytes(data))
+        sheaf("verify", folder, status=1)
+
+    def test_damaged_shards_are_not_indexed(self):
+        write(self.path("d", "x.tar"), writers.tar([("a.txt", b"1")])[:1024])
+        sheaf("index", self.path("d"), status=1)
+        self.assertEqual(os.listdir(self.path("d")), ["x.tar"])
+
+
+class Peers(OnADataSet):
+    """Index files of other readers, by their own rules."""
+
+    @classmethod
+    def share(cls):
+        super().share()
+        for container in CONTAINERS:
+            cls.data_sets[container] += "-peers"
+            pack(cls.source, cls.data_sets[container], container, "none", "--shard-size", "30kB",
+                 "--seed", 3, "--index", "dali,mxnet,wids,energon")
+
+    def frames(self, container):
+        data_set = decoders.DataSet(self.data_sets[container])
+        for number, shard in enumerate(data_set.manifest["shards"]):
+            yield shard["name"], read(os.path.join(data_set.folder, shard["name"])), \
+                data_set.frame_bounds(number)
+
+    def found(self, container, suffix):
+        return [n for n in os.listdir(self.data_sets[container]) if n.endswith(suffix)]
+
+    def test_dali_tfrecord(self):
+        for name, _, bounds in self.frames("tfrecord"):
+            path = os.path.join(self.data_sets["tfrecord"], name[:-len(".tfrecord")] + ".idx")
+            if not os.path.exists(path):
+                path = os.path.join(self.data_sets["tfrecord"], name + ".idx")
+            rows = [tuple(map(int, l.split(" "))) for l in read(path).decode().splitlines()]
+            self.assertEqual(rows, [(a, b - a) for a, b in zip(bounds, bounds[1:])])
+
+    def test_mxnet(self):
+        """Record numbers and offsets, in one file a shard."""
+        for name, data, bounds in self.frames("recordio"):
+            path = os.path.join(self.data_sets["recordio"], name[:-len(".rec")] + ".idx")
+            rows = [tuple(map(int, l.split("\t"))) for l in read(path).decode().splitlines()]
+            self.assertEqual([offset for _, offset in rows], bounds[:-1])
+
+    def test_dali_webdataset(self):
+        for name, data, bounds in self.frames("webdataset"):
+            path = os.path.join(self.data_sets["webdataset"], name[:-len(".tar")] + ".idx")
+            head, *rows = read(path).decode().splitlines()
+            self.assertEqual(head, "v1.2 %d" % len(rows))
+            self.assertEqual(len(rows), len(bounds) - 1)
+            for row, first, last in zip(rows, bounds, bounds[1:]):
+                words = row.split(" ")
+                self.assertEqual(len(words) % 4, 0)
+                for ext, offset, size, member in zip(*[iter(words)] * 4):
+                    self.assertTrue(first < int(offset) < last)
+                    key, suffix = decoders.split_name(member)
+                    self.assertEqual(suffix.lower(), ext.lower())
+                    if suffix != "cls":
+                        self.assertEqual(data[int(offset):int(offset) + int(size)],
+                                         self.samples[key][suffix])
+
+    def test_wids(self):
+        names = self.found("webdataset", ".json")
+        found = [json.loads(read(os.path.join(self.data_sets["webdataset"], n))) for n in names]
+        (index,) = [f for f in found if "wids_version" in f]
+        self.assertEqual(index["wids_version"], 1)
+        self.assertEqual([(s["url"], s["nsamples"]) for s in index["shardlist"]],
+                         [(name, len(bounds) - 1) for name, _, bounds in
+                          self.frames("webdataset")])
+
+    def test_energon(self):
+        for name, data, bounds in self.frames("webdataset"):
+            path = os.path.join(self.data_sets["webdataset"], name + ".idx")
+            index = read(path)
+            offsets = [int.from_bytes(index[i:i + 8], "little") for i in range(0, len(index), 8)]
+            self.assertEqual(offsets[:len(bounds)], bounds[:len(offsets)])
+
+    def test_they_do_not_disturb(self):
+        for container, folder in self.data_sets.items():
+            sheaf("verify", folder)
+            self.assertEqual(listing(folder), listing(folder[:-len("-peers")]))
+            out = self.path(container)
+            sheaf("unpack", folder, out)
+            self.assert_same_tree(self.source, out)

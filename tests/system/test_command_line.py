@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""The command as people and scripts meet it: help, manual, options, exit statuses, streams."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import unittest
+
+from support import ROOT, SHEAF, Case, image_tree, make_tree, pack, sheaf
+
+COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert")
+
+
+def help_of(command):
+    return sheaf(command, "--help").stdout.decode()
+
+
+def manual_path(command=None):
+    return os.path.join(ROOT, "tools", "sheaf-%s.1" % command if command else "sheaf.1")
+
+
+class Help(unittest.TestCase):
+    def test_every_command_is_listed_and_helps(self):
+        listed = re.findall(r"^  ([a-z]+)  ", sheaf("--help").stdout.decode(), re.M)
+        self.assertEqual(sorted(listed), sorted(COMMANDS))
+        for command in COMMANDS:
+            self.assertTrue(help_of(command).startswith("Usage: sheaf %s " % command))
+
+    def test_help_fits_a_terminal(self):
+        for command in COMMANDS:
+            for line in help_of(command).splitlines():
+                self.assertLess(len(line), 80, line)
+
+    def test_manual_and_help_know_the_same_options(self):
+        for command in COMMANDS:
+            helped = set(re.findall(r"^  --([a-z-]+)", help_of(command), re.M)) - {"help"}
+            with open(manual_path(command), encoding="utf-8") as file:
+                text = file.read()
+            described = set(re.findall(r"^\.It Fl -([a-z-]+)", text, re.M))
+            synopsis = text.split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
+            self.assertEqual(described, helped, command)
+            self.assertEqual(set(re.findall(r"Fl -([a-z-]+)", synopsis)), helped, command)
+
+    def test_manual_and_help_know_the_same_defaults(self):
+        seen = 0
+        for command in COMMANDS:
+            with open(manual_path(command), encoding="utf-8") as file:
+                manual = file.read()
+            text = re.sub(r"\s+", " ", help_of(command))
+            for name, default in re.findall(
+                    r" --([a-z-]+)(?: [^ ]+)?(?:(?! --).)*?\(default: ([0-9]+[A-Za-z]*)[ )]", text):
+                entry = manual.split(".It Fl -%s" % name)[1].split(".It Fl")[0]
+                self.assertRegex(entry, r"The\s+default\s+is\s+%s\b" % default,
+                                 (command, name))
+                seen += 1
+        self.assertGreater(seen, 10)
+
+    def test_the_manual_is_well_formed(self):
+        # from their own directory, where mandoc finds the pages that they refer to
+        folder = os.path.dirname(manual_path())
+        pages = [os.path.basename(manual_path(c)) for c in (None, *COMMANDS)]
+        try:
+            done = subprocess.run(["mandoc", "-Tlint", *pages], cwd=folder,
+                                  stdout=subprocess.PIPE)
+        except FileNotFoundError:
+            self.skipTest("no mandoc")
+        self.assertEqual(done.stdout, b"")
+
+    def test_version(self):
+        self.assertRegex(sheaf("--version").stdout, rb"^sheaf \d+\.\d+\.\d+\n$")
+
+
+class Misuse(Case):
+    def refused(self, *words, says=()):
+        done = sheaf(*words, status=2)
+        text = done.stderr.decode()
+        self.assertEqual(done.stdout, b"")
+        self.assertEqual(text.count("\n"), 1, text)
+        self.assertTrue(text.startswith("sheaf: "), text)
+        for word in says:
+            self.assertIn(word, text)
+
+    def test_commands(self):
+        self.refused()
+        self.refused("frobnicate", says=["frobnicate", "--help"])
+        self.refused("pak", says=["did you mean pack?"])
+        self.refused("")
+
+    def test_arguments(self):
+        self.refused("pack", "a", "--format", "tfrecord")
+        self.refused("pack", "a", "b", "c", "--format", "tfrecord")
+        self.refused("pack", "a", "b", says=["--format"])
+        self.refused("convert", "a", "b", says=["--format"])
+        for command in COMMANDS:
+            self.refused(command)
+        self.refused("index", "a", "b")
+        self.refused("unpack", "a")
+
+    def test_unknown_options(self):
+        self.refused("pack", "a", "b", "--formt", "tfrecord", says=["did you mean --format?"])
+        self.refused("cat", "a", "--frobnicate", says=["--frobnicate"])
+        self.refused("cat", "a", "-n")
+        self.refused("cat", "a", "--lis")       # no abbreviations
+        self.refused("cat", "a", "--=x")
+
+    def test_values(self):
+        given = ["pack", "a", "b", "--format", "tfrecord"]
+        for words in (["--shard-size", "0"], ["--shard-size", "1.5GB"], ["--shard-size", "15 MB"],
+                      ["--shard-size", "MB"], ["--shard-size", ""], ["--shard-size", "-1"],
+                      ["--shard-size", "150M"], ["--shard-size", "99999999999TB"],
+                      ["--seed", "18446744073709551616"], ["--seed", "-1"], ["--seed", "0x10"],
+                      ["--seed", "1 "], ["--seed", ""], ["--shard-count", "0"],
+                      ["--jobs", "1025"], ["--label-base", "2"], ["--codec", "zip"],
+                      ["--codec", ""], ["--codec", "GZIP"], ["--on-error", "ignore"]):
+            self.refused(*given, *words, says=words[:1])
+            self.refused(*given, "=".join(words), says=words[:1])
+        self.refused(*given, "--jobs")
+        self.refused(*given, "--resume=1", says=["no value"])
+        self.refused("cat", "a", "--list", "--null")
+        self.refused("cat", "a", "--list", "--to", "tfrecord")
+
+
+class Streams(Case):
+    @classmethod
+    def share(cls):
+        cls.source = make_tree(os.path.join(cls.shared, "source"), image_tree())
+        cls.data_set = os.path.join(cls.shared, "set")
+        pack(cls.source, cls.data_set, "webdataset", "none", "--shard-size", "50kB")
+
+    def test_options_and_arguments_may_be_mixed(self):
+        usual = sheaf("cat", self.data_set, "--list", "--seed", 5, "--limit", 7).stdout
+        self.assertEqual(usual.count(b"\n"), 7)
+        for words in (["--list", "--seed=5", self.data_set, "--limit=7"],
+                      ["--limit", 3, "--seed", 5, "--list", "--limit", 7, "--", self.data_set]):
+            self.assertEqual(sheaf("cat", *words).stdout, usual)
+
+    def test_two_dashes_end_the_options(self):
+        os.symlink(self.data_set, self.path("--list"))
+        done = sheaf("cat", "--list", "--", "--list", cwd=self.folder)
+        self.assertEqual(done.stdout, sheaf("cat", self.data_set, "--list").stdout)
+
+    def test_sizes(self):
+        def plan(size):
+            return sheaf("pack", self.source, self.path("d"), "--format", "tfrecord",
+                         "--dry-run", "--shard-size", size).stdout
+        self.assertEqual(plan("40kB"), plan("40000"))
+        self.assertEqual(plan("64KiB"), plan("65536"))
+        self.assertNotEqual(plan("40kB"), plan("1MB"))
+
+    def test_statistics_are_lines_of_name_and_value(self):
+        lines = sheaf("cat", self.data_set, "--null").stdout.decode().splitlines()
+        values = {name: float(value) for name, value in (line.split(" ") for line in lines)}
+        listed = sheaf("cat", self.data_set, "--list").stdout.decode().splitlines()
+        size = sum(int(field.rpartition(":")[2]) for line in listed
+                   for field in line.split("\t")[2:])
+        self.assertEqual(values["samples"], len(listed))
+        self.assertEqual(values["payload_bytes"], size)
+        self.assertEqual(values["corrupt"], 0)
+        self.assertGreaterEqual(values["read_bytes"], size)
+        self.assertGreater(values["memory_peak_bytes"], 0)
+        for name in ("seconds", "samples_per_second", "payload_bytes_per_second",
+                     "stall_seconds", "first_sample_seconds", "resident_peak_bytes"):
+            self.assertGreaterEqual(values[name], 0)
+
+    def test_no_binary_data_on_a_terminal(self):
+        leader, follower = pty.openpty()
+        try:
+            done = subprocess.run([SHEAF, "cat", self.data_set], stdout=follower,
+                                  stderr=subprocess.PIPE)
+        finally:
+            os.close(follower)
+            os.close(leader)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"terminal", done.stderr)
+
+    def test_a_pipe_that_closes_early_ends_it_quietly(self):
+        process = subprocess.Popen([SHEAF, "cat", *[self.data_set] * 20], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        process.stdout.read(1000)
+        process.stdout.close()
+        self.assertEqual(process.stderr.read(), b"")
+        process.stderr.close()
+        self.assertIn(process.wait(), (0, -signal.SIGPIPE))
+
+    def test_a_full_disk_behind_standard_output(self):
+        for words in (["cat", self.data_set], ["cat", self.data_set, "--list"],
+                      ["cat", self.data_set, "--null"], ["info", self.data_set],
+                      ["verify", self.data_set], ["pack", "--help"], ["--help"]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([SHEAF, *words], stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn(b"No space left on device", done.stderr)
+
+    def test_errors_are_one_line(self):
+        for words in (["cat", self.path("none"), "--list"], ["info", self.path("none")],
+                      ["verify", self.path("none")], ["unpack", self.path("none"), self.path("d")],
+                      ["convert", self.path("none"), self.path("d"), "--format", "tfrecord"],
+                      ["index", self.path("none")],
+                      ["pack", self.path("none"), self.path("d"), "--format", "tfrecord"]):
+            done = sheaf(*words, status=1)
+            self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+            self.assertTrue(done.stderr.startswith(b"sheaf: "), done.stderr)
+            self.assertEqual(done.stdout, b"")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: MIT
+"""Shards that other programs made, in all the dialects of the formats, by any way to name them."""
+
+import gzip
+import os
+import struct
+import subprocess
+import tarfile
+
+import libsheaf
+import writers
+from jpegs import jpeg
+from order_reference import epoch_order
+from support import Case, listing, read, sheaf, tree_of, write
+
+IMAGE = jpeg(seed=1)
+MEMBERS = [("a/1.jpg", IMAGE), ("a/1.cls", b"3"), ("a/2.jpg", jpeg(seed=2)), ("a/2.cls", b"4\n"),
+           ("b/3.seg.png", b"\x89PNG\r\n\x1a\n...")]
+LINES = ["a/1\t3\tcls:1\tjpg:%d" % len(IMAGE), "a/2\t4\tcls:2\tjpg:%d" % len(MEMBERS[2][1]),
+         "b/3\t\tseg.png:11"]
+
+
+def lines_of(text):
+    """Lines of a listing with each line's fields in one order."""
+    return ["\t".join(l.split("\t")[:2] + sorted(l.split("\t")[2:])) for l in text]
+
+
+class Foreign(Case):
+    def shard(self, data, name="x.tar"):
+        path = self.path(name)
+        write(path, data)
+        return path
+
+    def lines(self, data, name="x.tar"):
+        """The listing of a shard: from a file, and the same as a stream."""
+        found = listing(self.shard(data, name), "--no-shuffle")
+        stream = sheaf("cat", "-", "--list", "--no-shuffle", data=data).stdout.decode()
+        if name.endswith((".tar", ".tar.gz", ".tar.lz4")):      # keys do not come from the name
+            self.assertEqual(stream.splitlines(), found)
+        else:
+            self.assertEqual(stream.count("\n"), len(found))
+        return lines_of(found)
+
+    def refused(self, data, name="x.tar"):
+        done = sheaf("cat", self.shard(data, name), "--list", "--no-shuffle", status=1)
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        sheaf("cat", "-", "--list", "--no-shuffle", data=data, status=1)
+        return done.stderr.decode()
+
+
+class Tar(Foreign):
+    def test_each_dialect(self):
+        for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+            with self.subTest(form=form):
+                self.assertEqual(self.lines(writers.tar(MEMBERS, form)), LINES)
+
+    def test_long_names(self):
+        name = "/".join(["d" * 60] * 5) + "/" + "k" * 120
+        for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+            data = writers.tar([(name + ".jpg", IMAGE), (name + ".cls", b"1"), ("z.txt", b"z")],
+                               form)
+            self.assertEqual(self.lines(data), [name + "\t1\tcls:1\tjpg:%d" % len(IMAGE),
+                                                "z\t\ttxt:1"])
+
+    def test_long_names_in_ustar(self):
+        name = "d" * 90 + "/" + "k" * 90
+        data = writers.tar([(name + ".txt", b"t")], tarfile.USTAR_FORMAT)
+        self.assertEqual(self.lines(data), [name + "\t\ttxt:1"])
+
+    def test_names_that_are_not_ascii(self):
+        for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+            self.assertEqual(self.lines(writers.tar([("ü/日本.txt", b"t")], form)),
+                             ["ü/日本\t\ttxt:1"])
+
+    def test_pax_headers_of_members_and_of_all(self):
+        local = tarfile.TarInfo("short.txt")
+        local.pax_headers = {"path": "from/pax.txt", "comment": "x" * 2000, "mtime": "1.5"}
+        for more in (None, {"comment": "global", "mtime": "3.25"}):
+            data = writers.tar([local, ("b/2.txt", b"2")], tarfile.PAX_FORMAT, more)
+            self.assertEqual(self.lines(data), ["from/pax\t\ttxt:0", "b/2\t\ttxt:1"])
+
+    def test_pax_size_wins(self):
+        """The size in the header says 0, the pax record says the truth."""
+        record = b"10 size=5\n"
+        data = (writers.tar_member(b"PaxHeaders/x", record, kind=b"x") +
+                writers.tar_header(b"a/1.txt", 0) + b"hello" + bytes(507) + bytes(1024))
+        self.assertEqual(self.lines(data), ["a/1\t\ttxt:5"])
+
+    def test_global_pax_path_or_size_does_not_break_the_walk(self):
+        record = b"16 comment=abcd\n"
+        data = (writers.tar_member(b"g", record, kind=b"g") +
+                writers.tar_member(b"a/1.txt", b"1") + bytes(1024))
+        self.assertEqual(self.lines(data), ["a/1\t\ttxt:1"])
+
+    def test_base_256_sizes(self):
+        data = writers.tar_member(b"a/1.txt", b"hello", base256=True) + bytes(1024)
+        self.assertEqual(self.lines(data), ["a/1\t\ttxt:5"])
+
+    def test_old_v7_headers(self):
+        head = bytearray(writers.tar_header(b"a/1.txt", 5, kind=b"\0"))
+        head[257:265] = bytes(8)
+        head[148:156] = b" " * 8
+        head[148:156] = b"%06o\0 " % sum(head)
+        self.assertEqual(self.lines(bytes(head) + b"hello" + bytes(507) + bytes(1024)),
+                         ["a/1\t\ttxt:5"])
+
+    def test_directories_and_links_are_passed_over(self):
+        members = []
+        for name, kind, target in (("a", tarfile.DIRTYPE, ""), ("a/l.jpg", tarfile.SYMTYPE, "x"),
+                                   ("a/h.jpg", tarfile.LNKTYPE, "a/1.jpg"),
+                                   ("a/f.jpg", tarfile.FIFOTYPE, ""),
+                                   ("a/c.jpg", tarfile.CHRTYPE, ""),
+                                   ("a/" + "t" * 150 + ".jpg", tarfile.SYMTYPE, "t" * 150)):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            members.append(info)
+        for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+            self.assertEqual(self.lines(writers.tar(members + MEMBERS, form)), LINES)
+
+    def test_concatenated_archives(self):
+        """With the zero blocks in between, padded or not: nothing after them is lost."""
+        parts = [writers.tar(MEMBERS[:2]), writers.tar(MEMBERS[2:4], padded=False),
+                 writers.tar(MEMBERS[4:])]
+        self.assertEqual(self.lines(b"".join(parts)), LINES)
+
+    def test_dot_slash(self):
+        found = self.lines(writers.tar([("./a/1.jpg", IMAGE), ("./a/1.cls", b"3")]))
+        self.assertEqual(found[0].split("\t")[1:], LINES[0].split("\t")[1:])
+
+    def test_upper_case_suffixes(self):
+        found = self.lines(writers.tar([("a/1.JPG", IMAGE)]))
+        self.assertEqual(found, ["a/1\t\tjpg:%d" % len(IMAGE)])
+        sheaf("unpack", self.path("x.tar"), self.path("out"))
+        self.assertEqual(list(tree_of(self.path("out"))), ["a/1.JPG"])
+
+    def test_an_archive_of_nothing(self):
+        self.assertEqual(self.lines(bytes(1024)), [])
+        self.assertEqual(self.lines(bytes(10240)), [])
+
+    def test_one_zero_block_is_no_end(self):
+        data = writers.tar(MEMBERS, padded=False)
+        self.refused(data[:-512])
+
+    def test_names_that_webdataset_passes_over_are_not_lost_silently(self):
+        """Either an error that names it or a sample; never a quiet nothing."""
+        for name in ("README", "a/.hidden", "__meta__.json"):
+            data = writers.tar([(name, b"data"), ("a/1.txt", b"1")])
+            done = sheaf("cat", self.shard(data), "--list", "--no-shuffle", status=None)
+            self.assertIn("a/1", done.stdout.decode() + done.stderr.decode())
+
+    def test_what_is_not_understood_is_an_error(self):
+        sparse = writers.tar_member(b"a/1.txt", b"12345", kind=b"S") + bytes(1024)
+        self.refused(sparse)
+        negative = bytearray(writers.tar_header(b"a/1.txt", 5))
+        negative[124:136] = b"-0000000005\0"
+        negative[148:156] = b" " * 8
+        negative[148:156] = b"%06o\0 " % sum(negative)
+        self.refused(bytes(negative) + b"hello" + bytes(507) + bytes(1024))
+        huge = writers.tar_header(b"a/1.txt", 1 << 60, base256=True)
+        self.refused(huge + bytes(1024))
+
+    def test_same_key_again_later(self):
+        """Two samples of one key, each whole: webdataset's readers give two."""
+        data = writers.tar([("a.txt", b"1"), ("b.txt", b"2"), ("a.txt", b"3")])
+        done = sheaf("cat", self.shard(data), "--list", "--no-shuffle", status=None)
+        if done.returncode == 0:
+            self.assertEqual(done.stdout.decode().splitlines(),
+                             ["a\t\ttxt:1", "b\t\ttxt:1", "a\t\ttxt:1"])
+
+    def test_the_same_field_twice_in_a_sample(self):
+        self.refused(writers.tar([("a.txt", b"1"), ("a.txt", b"2")]))
+
+    def test_unpack_never_leaves_its_directory(self):
+        for name in ("../out.txt", "/tmp/sheaf-escape.txt", "a/../../out.txt", "a/./b.txt",
+                     "..", "a//b.txt"):
+            data = writers.tar([("ok.txt", b"ok"), (name, b"evil")], tarfile.GNU_FORMAT)
+            target = self.path("in", "there")
+            sheaf("unpack", self.shard(data), target, status=None)
+            for path in tree_of(self.path("in")):
+                self.assertTrue(path.startswith("there/"), path)
+            self.assertFalse(os.path.exists("/tmp/sheaf-escape.txt"))
+            self.assertNotIn("out.txt", os.listdir(self.folder))
+
+    def test_unpack_does_not_follow_links_out(self):
+        os.makedirs(self.path("out"))
+        os.makedirs(self.path("elsewhere"))
+        os.symlink(self.path("elsewhere"), self.path("out", "a"))
+        os.symlink(self.path("elsewhere", "new.txt"), self.path("out", "b.txt"))
+        for name in ("a/1.txt", "b.txt"):
+            sheaf("unpack", self.shard(writers.tar([(name, b"x")])), self.path("out"), status=1)
+        self.assertEqual(os.listdir(self.path("elsewhere")), [])
+
+    def test_unpack_overwrites_nothing(self):
+        write(self.path("out", "a.txt"), b"mine")
+        sheaf("unpack", self.shard(writers.tar([("a.txt", b"theirs")])), self.path("out"),
+              status=1)
+        self.assertEqual(read(self.path("out", "a.txt")), b"mine")
+
+
+class TFRecord(Foreign):
+    def fields(self, payloads, **options):
+        path = self.shard(writers.tfrecord(payloads), "x.tfrecord")
+        return [(s.key, s.fields, s.labels) for s in libsheaf.samples(path, no_shuffle=1,
+                                                                      **options)]
+
+    def test_slim_image(self):
+        features = {"image/encoded": [IMAGE], "image/format": [b"JPEG"],
+                    "image/filename": [b"n01/n01_1.JPEG"], "image/class/label": [17],
+                    "image/height": [16], "image/width": [16], "image/class/text": [b"dog"]}
+        for packed in (True, False):
+            ((key, fields, labels),) = self.fields([writers.example(features, packed)])
+            self.assertEqual((key, labels), ("n01/n01_1", [17]))
+            self.assertEqual(fields["JPEG"], IMAGE)
+
+    def test_without_a_file_name(self):
+        ((key, fields, labels),) = self.fields([writers.example(
+            {"image/encoded": [IMAGE], "image/class/label": [2.5]})])
+        self.assertEqual((key, labels), ("x/00000000", [2.5]))
+        self.assertEqual(fields["jpg"], IMAGE)
+
+    def test_other_features(self):
+        ((key, fields, labels),) = self.fields([writers.example(
+            {"text": [b"hello"], "numbers": [1, -2, 3], "scores": [0.5, 0.25],
+             "words": [b"a", b"b"]})])
+        self.assertEqual(fields, {"text": b"hello", "numbers": b"1 -2 3", "scores": b"0.5 0.25",
+                                  "words": b"a\nb"})
+        self.assertEqual(labels, [])
+
+    def test_payloads_that_are_no_example(self):
+        payloads = [b"plain text", b"\xff" * 20, bytes(100), b"\x0a"]
+        found = self.fields(payloads)
+        self.assertEqual([f for _, f, _ in found], [{"data": p} for p in payloads])
+        self.assertEqual([k for k, _, _ in found], ["x/%08u" % i for i in range(4)])
+
+    def test_empty_payload_and_empty_example(self):
+        found = self.fields([b"", writers.example({})])
+        self.assertEqual(len(found), 2)
+
+    def test_order_of_features_does_not_matter(self):
+        ((_, fields, labels),) = self.fields([writers.example(
+            {"z": [b"1"], "image/class/label": [1], "a": [b"2"]})])
+        self.assertEqual((fields, labels), ({"z": b"1", "a": b"2"}, [1]))
+
+    def test_truncated_inside(self):
+        data = writers.tfrecord([b"x" * 100, b"y" * 100])
+        for size in (1, 11, 12, 50, 115, 117, 231):
+            self.refused(data[:size], "x.tfrecord")
+
+    def test_huge_length_is_refused_without_allocating_it(self):
+        head = struct.pack("<Q", 1 << 50)
+        data = head + struct.pack("<I", writers.masked(writers.crc32c(head))) + bytes(100)
+        self.refused(data, "x.tfrecord")
+
+    def test_an_empty_file(self):
+        self.assertEqual(listing(self.shard(b"", "x.tfrecord")), [])
+
+
+class RecordIO(Foreign):
+    def samples(self, payloads):
+        path = self.shard(writers.recordio(payloads), "x.rec")
+        return [(s.key, s.fields, s.labels) for s in libsheaf.samples(path, no_shuffle=1)]
+
+    def test_images(self):
+        found = self.samples([writers.image_record(IMAGE, 3.0, record_id=9),
+                              writers.image_record(IMAGE, 0.5, record_id=9)])
+        self.assertEqual(found, [("x/00000000", {"jpg": IMAGE}, [3]),
+                                 ("x/00000001", {"jpg": IMAGE}, [0.5])])
+
+    def test_vector_labels(self):
+        found = self.samples([writers.image_record(IMAGE, 0.0, (1.0, 2.0, 0.25)),
+                              writers.image_record(IMAGE, 7.0, (7.0,))])
+        self.assertEqual([labels for _, _, labels in found], [[1, 2, 0.25], [7]])
+
+    def test_embedded_magic(self):
+        for offset in range(9):
+            content = IMAGE + bytes(-len(IMAGE) % 4) + b"z" * offset + writers.MAGIC * 3 + b"end"
+            ((_, fields, _),) = self.samples([writers.image_record(content)])
+            self.assertEqual(fields["jpg"], content)
+        for content in (writers.MAGIC, writers.MAGIC * 2, b"abcd" + writers.MAGIC):
+            ((_, fields, _),) = self.samples([content])
+            self.assertEqual(list(fields.values()), [content])
+
+    def test_kinds_of_content(self):
+        kinds = {"png": b"\x89PNG\r\n\x1a\n123", "gif": b"GIF89a123", "bmp": b"BM" + struct.pack("<IHHI", 30, 0, 0, 26) + bytes(16),
+                 "webp": b"RIFF\x10\0\0\0WEBPVP8 ", "npy": b"\x93NUMPY\x01\0v\0"}
+        for name, content in kinds.items():
+            ((_, fields, labels),) = self.samples([writers.image_record(content, 5.0)])
+            self.assertEqual((fields, labels), ({name: content}, [5]))
+
+    def test_anything_else_is_one_field(self):
+        ((_, fields, labels),) = self.samples([b"just bytes, no header at all, not an image"])
+        self.assertEqual((fields, labels),
+                         ({"data": b"just bytes, no header at all, not an image"}, []))
+
+    def test_broken_framing(self):
+        good = writers.recordio([writers.image_record(IMAGE)] * 2)
+        part = writers.recordio_part
+        for data in (good + b"\0\0\0\0", good[:-4], part(1, b"abcd") + part(0, b"ab"),
+                     part(2, b"abcd"), part(3, b"abcd"), part(1, b"abcd"), part(4, b"abcd"),
+                     part(1, b"abcd") + part(2, b"abcd"), good + b"\x0a\x23\xd7"):
+            self.refused(data, "x.rec")
+
+
+class Codecs(Foreign):
+    SHARDS = {"x.tar": writers.tar(MEMBERS),
+              "x.tfrecord": writers.tfrecord([writers.example({"a": [b"1"]})] * 3),
+              "x.rec": writers.recordio([writers.image_record(IMAGE)] * 3)}
+
+    def test_compressed_by_others(self):
+        for name, data in self.SHARDS.items():
+            plain = self.lines(data, name)
+            half = len(data) // 3       # a cut that is no boundary of anything
+            for packed, suffix in (
+                    (gzip.compress(data), ".gz"), (writers.lz4(data), ".lz4"),
+                    (gzip.compress(data[:half]) + gzip.compress(data[half:]), ".gz"),
+                    (writers.lz4(data[:half], "-BD") + writers.lz4(data[half:]), ".lz4"),
+                    (writers.lz4(data, "-B4", "--no-frame-crc"), ".lz4"),
+                    (writers.lz4(data, "-9", "-BX", "--content-size"), ".lz4"),
+                    (gzip.compress(data, 0), ".gz"),
+                    (gzip.compress(data) + gzip.compress(b""), ".gz")):
+                self.assertEqual(self.lines(packed, name + suffix), plain)
+                # found from content, whatever the name says
+                self.assertEqual(listing(self.shard(packed, name), "--no-shuffle"),
+                                 listing(self.shard(data, name), "--no-shuffle"))
+
+    def test_gzip_with_all_header_fields(self):
+        data = self.SHARDS["x.tar"]
+        body = gzip.compress(data)
+        head = bytearray(body[:10])
+        head[3] = 4 | 8 | 16
+        extra = struct.pack("<H", 6) + b"ab\x02\0xy" + b"name.tar\0" + b"a comment\0"
+        self.assertEqual(self.lines(bytes(head) + extra + body[10:], "x.tar.gz"), LINES)
+
+    def test_rubbish_after_the_last_member_is_an_error(self):
+        data = self.SHARDS["x.tar"]
+        for packed, suffix in ((gzip.compress(data), ".gz"), (writers.lz4(data), ".lz4")):
+            self.refused(packed + b"rubbish", "x.tar" + suffix)
+
+    def test_what_is_no_shard_at_all(self):
+        for data in (b"hello world, this is text\n" * 100, bytes(range(256)) * 8, b"PK\x03\x04",
+                     b"\x1f\x8b", b"\x1f\x8b\x08\0\0\0\0\0\0\x03"):
+            self.refused(data, "x.unknown")
+
+
+class Naming(Foreign):
+    """How foreign shards are named."""
+
+    def setUp(self):
+        super().setUp()
+        self.all = []
+        for i in range(4):
+            members = [("s%d/%d.txt" % (i, j), b"%d" % j) for j in range(3)]
+            write(self.path("d", "train-%06d.tar" % i), writers.tar(members))
+            self.all += ["s%d/%d\t\ttxt:1" % (i, j) for j in range(3)]
+
+    def test_directory(self):
+        self.assertEqual(listing(self.path("d"), "--no-shuffle"), self.all)
+
+    def test_brace_pattern(self):
+        pattern = self.path("d", "train-{000000..000003}.tar")
+        self.assertEqual(listing(pattern, "--no-shuffle"), self.all)
+        pattern = self.path("d", "train-{000001..000002}.tar")
+        self.assertEqual(listing(pattern, "--no-shuffle"), self.all[3:9])
+
+    def test_brace_pattern_with_one_missing(self):
+        done = sheaf("cat", self.path("d", "train-{000003..000004}.tar"), "--list", status=1)
+        self.assert_error(done, "train-000004.tar")
+
+    def test_list(self):
+        write(self.path("d", "list"), b"train-000002.tar\ntrain-000000.tar\n")
+        cwd = self.path("d")
+        found = listing("@list", "--no-shuffle", cwd=cwd)
+        self.assertEqual(found, self.all[6:9] + self.all[:3])
+
+    def test_several(self):
+        found = listing(self.path("d", "train-000003.tar"), self.path("d", "train-000001.tar"),
+                        "--no-shuffle")
+        self.assertEqual(found, self.all[9:] + self.all[3:6])
+
+    def test_a_name_with_braces_or_at_that_is_a_file(self):
+        for name in ("{x}.tar", "a{0..1}b.tar"):
+            write(self.path(name), writers.tar(MEMBERS))
+            done = sheaf("cat", self.path(name), "--list", status=None)
+            if done.returncode == 0:
+                self.assertEqual(done.stdout.count(b"\n"), 3)
+
+    def test_nothing_there(self):
+        os.mkdir(self.path("empty"))
+        for source in (self.path("empty"), self.path("missing"), self.path("missing.tar"),
+                       "@" + self.path("missing"), self.path("{5..2}.tar")):
+            done = sheaf("cat", source, "--list", status=None)
+            self.assertIn(done.returncode, (1, 2), source)
+            self.assertEqual(done.stderr.count(b"\n"), 1)
+
+    def test_mixed_containers_are_refused_or_read(self):
+        write(self.path("d", "x.tfrecord"), writers.tfrecord([b"x"]))
+        done = sheaf("cat", self.path("d"), "--list", status=None)
+        if done.returncode == 0:
+            self.assertEqual(done.stdout.count(b"\n"), 13)
+
+    def test_order_of_foreign_shards_is_the_contract_s(self):
+        found = listing(self.path("d"), "--seed", 5, "--epoch", 3, "--shuffle-buffer", 4)
+        self.assertEqual(found, [self.all[i] for i in
+                                 epoch_order([3] * 4, seed=5, epoch=3, buffer=4)])
+
+    def test_a_fifo_is_a_stream(self):
+        """As `sheaf cat <(command)` gives it."""
+        os.mkfifo(self.path("fifo"))
+        write(self.path("x.tar"), writers.tar(MEMBERS))
+        writer = subprocess.Popen(["sh", "-c", "exec cat x.tar >fifo"], cwd=self.folder)
+        try:
+            found = listing(self.path("fifo"), "--no-shuffle")
+        finally:
+            writer.kill()
+            writer.wait()
+        self.assertEqual(lines_of(found), LINES)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""make install and uninstall, the header, and what the libraries export."""
+
+import os
+import re
+import shutil
+import subprocess
+
+from support import BUILD, ROOT, Case, read, tree_of, write
+
+PROGRAM = b"""
+#include <sheaf.h>
+#include <stdio.h>
+
+int main(void)
+{
+    struct sheaf_reader_options options;
+
+    sheaf_reader_options_init(&options, sizeof(options));
+    printf("%s %d\\n", sheaf_version(), options.sizeof_options == sizeof(options));
+    return 0;
+}
+"""
+
+
+class Install(Case):
+    @classmethod
+    def share(cls):
+        cls.dest = os.path.join(cls.shared, "root")
+        cls.make("install")
+
+    @classmethod
+    def make(cls, *words):
+        environment = {k: v for k, v in os.environ.items()
+                       if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        subprocess.run(["make", "-s", "-C", ROOT, "BUILD=" + os.path.relpath(BUILD, ROOT),
+                        "DESTDIR=" + cls.dest, "PREFIX=/usr", *words], check=True,
+                       stdout=subprocess.DEVNULL, env=environment)
+
+    def compile(self, compiler, source, *words):
+        """Builds against what was installed, by what pkg-config says."""
+        environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=self.dest,
+                           PKG_CONFIG_PATH=os.path.join(self.dest, "usr/lib/pkgconfig"))
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "sheaf"], check=True,
+                               env=environment, stdout=subprocess.PIPE).stdout.decode().split()
+        # pkg-config leaves out what is the compiler's own folder once it is below a sysroot
+        flags += ["-I" + os.path.join(self.dest, "usr/include"),
+                  "-L" + os.path.join(self.dest, "usr/lib")]
+        subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-o", self.path("program"),
+                        source, *words, *flags], check=True)
+        return subprocess.run([self.path("program")], check=True, stdout=subprocess.PIPE, env={
+            "LD_LIBRARY_PATH": os.path.join(self.dest, "usr/lib")}).stdout.decode()
+
+    def test_what_is_there(self):
+        for name in ("bin/sheaf", "include/sheaf.h", "lib/libsheaf.a", "lib/libsheaf.so",
+                     "lib/pkgconfig/sheaf.pc", "share/man/man1/sheaf.1",
+                     "share/man/man1/sheaf-pack.1", "share/bash-completion/completions/sheaf"):
+            self.assertTrue(os.path.exists(os.path.join(self.dest, "usr", name)), name)
+
+    def test_the_command_runs(self):
+        text = subprocess.run([os.path.join(self.dest, "usr/bin/sheaf"), "--version"],
+                              stdout=subprocess.PIPE, check=True).stdout
+        self.assertTrue(text.startswith(b"sheaf "))
+
+    def test_a_program_in_c(self):
+        write(self.path("program.c"), PROGRAM)
+        for compiler in ("cc", "clang"):
+            if shutil.which(compiler):
+                text = self.compile(compiler, self.path("program.c"), "-std=c99", "-pedantic")
+                self.assertRegex(text, r"^\d+\.\d+\.\d+ 1\n$")
+
+    def test_a_program_in_cplusplus(self):
+        if not shutil.which("g++"):
+            self.skipTest("no g++")
+        write(self.path("program.cc"), PROGRAM)
+        for standard in ("-std=c++11", "-std=c++20"):
+            text = self.compile("g++", self.path("program.cc"), standard)
+            self.assertRegex(text, r" 1\n$")
+
+    def test_static_library(self):
+        write(self.path("program.c"), PROGRAM)
+        environment = dict(os.environ, PKG_CONFIG_PATH=os.path.join(
+            self.dest, "usr/lib/pkgconfig"))
+        flags = subprocess.run(["pkg-config", "--static", "--libs", "sheaf"], check=True,
+                               env=environment, stdout=subprocess.PIPE).stdout.decode().split()
+        flags = [f for f in flags if f != "-lsheaf" and not f.startswith("-L/usr/lib")]
+        subprocess.run(["cc", "-I" + os.path.join(self.dest, "usr/include"), "-o",
+                        self.path("program"), self.path("program.c"),
+                        os.path.join(self.dest, "usr/lib/libsheaf.a"), *flags], check=True)
+        subprocess.run([self.path("program")], check=True, stdout=subprocess.DEVNULL)
+
+    def test_pkg_config_knows_the_prefix(self):
+        text = read(os.path.join(self.dest, "usr/lib/pkgconfig/sheaf.pc")).decode()
+        self.assertIn("/usr", text)
+        self.assertNotIn(self.dest, text)
+        self.assertNotIn("@", text)
+
+    def test_man_pages(self):
+        folder = os.path.join(self.dest, "usr/share/man/man1")
+        self.assertGreaterEqual(len(os.listdir(folder)), 8)
+        if shutil.which("groff"):
+            for name in os.listdir(folder):
+                done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z",
+                                       os.path.join(folder, name)], stderr=subprocess.PIPE)
+                self.assertEqual(done.stderr, b"", name)
+
+    def test_man_pages_name_every_option(self):
+        for command in ("pack", "cat", "info", "verify", "index", "unpack", "convert"):
+            text = subprocess.run([os.path.join(BUILD, "sheaf"), command, "--help"],
+                                  stdout=subprocess.PIPE).stdout.decode()
+            page = read(os.path.join(self.dest, "usr/share/man/man1/sheaf-%s.1" % command))
+            completion = read(os.path.join(self.dest,
+                                           "usr/share/bash-completion/completions/sheaf"))
+            for option in re.findall(r"^  --([a-z-]+)", text, re.M):
+                self.assertIn(option, page.decode().replace("\\-", "-"), command)
+                self.assertIn(option, completion.decode(), command)
+
+    def test_completion(self):
+        script = os.path.join(self.dest, "usr/share/bash-completion/completions/sheaf")
+        subprocess.run(["bash", "-n", script], check=True)
+
+    def test_uninstall_leaves_nothing(self):
+        root, other = self.dest, self.path("root")
+        try:
+            Install.dest = other
+            self.make("install")
+            self.make("uninstall")
+        finally:
+            Install.dest = root
+        self.assertEqual(tree_of(other), {})
+        links = [n for _, folders, names in os.walk(other) for n in folders + names
+                 if os.path.islink(os.path.join(other, n))]
+        self.assertEqual(links, [])
+
+
+class Symbols(Case):
+    def declared(self):
+        text = re.sub(r"/\*.*?\*/", "", read(os.path.join(ROOT, "sheaf.h")).decode(), flags=re.S)
+        return set(re.findall(r"SHEAF_API[^;]*?\b(sheaf_\w+)\(", text))
+
+    def symbols(self, *words):
+        text = subprocess.run(["nm", *words], check=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL).stdout.decode()
+        return {line.split()[-1].split("@")[0] for line in text.splitlines()
+                if len(line.split()) == 3 and line.split()[1] in "TDBRVW"}
+
+    def test_exported_symbols_are_the_declared_ones(self):
+        found = self.symbols("-D", "--defined-only", os.path.join(BUILD, "libsheaf.so"))
+        self.assertEqual({s for s in found if not s.startswith("LIBSHEAF")}, self.declared())
+
+    def test_the_archive_defines_them(self):
+        found = self.symbols("--defined-only", os.path.join(BUILD, "libsheaf.a"))
+        self.assertEqual(self.declared() - found, set())
+
+    def test_the_library_has_no_writable_globals(self):
+        """Nothing in .data or .bss but what the linker and the compiler put there."""
+        text = subprocess.run(["nm", os.path.join(BUILD, "libsheaf.a")], check=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode()
+        found = [line.split()[2] for line in text.splitlines()
+                 if len(line.split()) == 3 and line.split()[1] in "bBdDCsSgG"]
+        self.assertEqual([s for s in found if not s.startswith((".", "__"))], [])

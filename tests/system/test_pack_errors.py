@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: MIT
+"""Files that must not be packed silently, destinations that must not be touched, disks that are
+full, signals: with `fail` and with `skip`, the report, the last line and the exit status."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import decoders
+from jpegs import jpeg
+from support import (CONTAINERS, SHEAF, Case, image_tree, make_tree, pack, read, sheaf, shards_of,
+                     small_disk, tree_of, write)
+
+GOOD = {"a/%d.jpg" % i: jpeg(seed=i, payload=bytes(2000)) for i in range(5)}
+WHOLE = jpeg(64, 64, 3, 9, bytes(1000))
+BAD = {
+    "empty": b"",
+    "not a JPEG": b"this is text, not an image, whatever its name says" * 10,
+    "a PNG": b"\x89PNG\r\n\x1a\n" + bytes(100),
+    "only SOI": b"\xff\xd8",
+    "only SOI and EOI": b"\xff\xd8\xff\xd9",
+    "headers cut short": WHOLE[:-len(WHOLE) // 2],
+    "no end": WHOLE[:-2],
+    "scan cut short": WHOLE[:-40],
+    "CMYK": jpeg(16, 16, 4),
+}
+
+
+class BadFiles(Case):
+    def each(self):
+        for number, (what, data) in enumerate(BAD.items()):
+            source = make_tree(self.path("s%d" % number), {**GOOD, "b/bad.jpg": data})
+            yield what, source, self.path("d%d" % number)
+
+    def test_fail_names_the_file_and_leaves_nothing(self):
+        for what, source, dest in self.each():
+            for container in CONTAINERS:
+                with self.subTest(what=what, container=container):
+                    done = pack(source, dest, container, status=1)
+                    self.assert_error(done, "b/bad.jpg")
+                    self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+                    self.assert_nothing(dest)
+                    sheaf("cat", dest, "--list", status=1)
+
+    def test_skip_reports_and_counts(self):
+        for what, source, dest in self.each():
+            with self.subTest(what=what):
+                done = pack(source, dest, "webdataset", "none", "--on-error", "skip")
+                last = done.stdout.decode().splitlines()[-1]
+                self.assertRegex(last, r"\b1 files? skipped")
+                report = read(os.path.join(dest, "skipped.tsv")).decode()
+                self.assertEqual(report.count("\n"), 1, report)
+                self.assertTrue(report.startswith("b/bad.jpg\t"), report)
+                self.assertGreater(len(report.split("\t")[1].strip()), 5)
+                self.assertIn(b"b/bad.jpg", done.stderr)
+                sheaf("unpack", dest, dest + "-out")
+                self.assertEqual(tree_of(dest + "-out"), GOOD)
+                sheaf("verify", dest)
+
+    def test_whether_a_file_is_bad_does_not_change_the_bytes_of_jobs(self):
+        tree = {**image_tree(), **{"x/%02d.jpg" % i: data for i, data in enumerate(BAD.values())}}
+        source = make_tree(self.path("source"), tree)
+        results = []
+        for jobs in (1, 2, 8):
+            dest = self.path("out%d" % jobs)
+            pack(source, dest, "tfrecord", "gzip", "--on-error", "skip", "--jobs", jobs,
+                 "--shard-size", "100kB")
+            results.append(tree_of(dest))
+        self.assertEqual(read(self.path("out1", "skipped.tsv")).count(b"\n"), len(BAD))
+        self.assertTrue(results[0] == results[1] == results[2], "other bytes")
+
+    def test_a_bad_image_takes_its_sidecars_or_leaves_them_but_says_so(self):
+        """Whatever is done, every file is either in the data set or in the report."""
+        tree = {**GOOD, "b/1.jpg": b"", "b/1.json": b"{}", "b/1.txt": b"t"}
+        source = make_tree(self.path("source"), tree)
+        pack(source, self.path("out"), "webdataset", "none", "--on-error", "skip")
+        sheaf("unpack", self.path("out"), self.path("back"))
+        packed = set(tree_of(self.path("back")))
+        skipped = {line.split("\t")[0] for line in
+                   read(self.path("out", "skipped.tsv")).decode().splitlines()}
+        self.assertEqual(packed & skipped, set())
+        self.assertEqual(packed | skipped, set(tree))
+
+    def test_everything_bad(self):
+        source = make_tree(self.path("source"), {"a/1.jpg": b"", "a/2.jpg": b"x"})
+        done = pack(source, self.path("out"), "webdataset", "none", "--on-error", "skip",
+                    status=None)
+        self.assertIn(done.returncode, (0, 1))
+        if done.returncode == 0:
+            self.assertEqual(sheaf("cat", self.path("out"), "--list").stdout, b"")
+
+    def test_other_files_may_be_empty_or_anything(self):
+        tree = {"a/1.txt": b"", "a/2.bin": b"\0", "a/3.png": b"no png", "a/4.json": b"{"}
+        source = make_tree(self.path("source"), tree)
+        for container in CONTAINERS:
+            pack(source, self.path(container), container)
+            sheaf("unpack", self.path(container), self.path(container + "-out"))
+            self.assertEqual(tree_of(self.path(container + "-out")), tree)
+
+
+class TwoInputsWithOneKey(Case):
+    def test_suffixes_that_differ_in_case_only(self):
+        source = make_tree(self.path("source"),
+                           {"a/1.jpg": jpeg(seed=1), "a/1.JPG": jpeg(seed=2), **GOOD})
+        done = pack(source, self.path("out"), status=1)
+        self.assert_error(done, "a/1.")
+        self.assert_nothing(self.path("out"))
+
+    def test_a_list_that_names_a_file_twice(self):
+        make_tree(self.path("tree"), GOOD)
+        write(self.path("files.txt"), b"a/1.jpg\na/2.jpg\na/1.jpg\n")
+        done = sheaf("pack", self.path("files.txt"), self.path("out"), "--format", "tfrecord",
+                     "--root", self.path("tree"), status=1)
+        self.assert_error(done, "a/1.jpg")
+
+
+class Moving(Case):
+    """Files that vanish or change between the scan and their turn, on every run."""
+
+    def pack_while(self, change, *options):
+        """Packs a source of which a FIFO-like race is made: a list read after the scan began."""
+        tree = {"a/%04d.bin" % i: bytes(300000) for i in range(60)}
+        source = make_tree(self.path("source"), tree)
+        process = subprocess.Popen([SHEAF, "pack", source, self.path("out"), "--format",
+                                    "webdataset", "--jobs", "1", "--no-shuffle",
+                                    "--shard-size", "1MB", *options],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # The first finished or partial shard says that the scan is over.
+        deadline = time.monotonic() + 30
+        while not any(names for _, _, names in os.walk(self.path("out"))):
+            if process.poll() is not None or time.monotonic() > deadline:
+                break
+        change(os.path.join(source, "a", "0059.bin"))
+        out, errors = process.communicate()
+        return process.returncode, out.decode(), errors.decode()
+
+    def test_a_file_that_vanishes(self):
+        for _ in range(10):
+            code, _, errors = self.pack_while(os.unlink)
+            if code != 0:
+                break
+            shutil.rmtree(self.path("out"))     # it was too quick for us
+        self.assertEqual(code, 1)
+        self.assertIn("0059.bin", errors)
+        self.assert_nothing(self.path("out"))
+
+    def test_a_file_that_grows(self):
+        def grow(path):
+            with open(path, "ab") as file:
+                file.write(b"more")
+        for _ in range(10):
+            code, _, errors = self.pack_while(grow)
+            if code != 0:
+                break
+            shutil.rmtree(self.path("out"))
+        self.assertEqual(code, 1)
+        self.assertIn("0059.bin", errors)
+        self.assert_nothing(self.path("out"))
+
+    def test_a_file_that_vanishes_is_skipped(self):
+        for _ in range(10):
+            code, out, errors = self.pack_while(os.unlink, "--on-error", "skip")
+            self.assertEqual(code, 0, errors)
+            data_set = decoders.DataSet(self.path("out"))
+            data_set.check()
+            if len(list(data_set.samples())) == 59:
+                break
+            shutil.rmtree(self.path("out"))
+        self.assertIn("0059.bin", read(self.path("out", "skipped.tsv")).decode())
+        self.assertRegex(out.splitlines()[-1], r"\b1 files? skipped")
+
+
+class Destination(Case):
+    @classmethod
+    def share(cls):
+        cls.source = make_tree(os.path.join(cls.shared, "source"), GOOD)
+
+    def test_an_existing_data_set_is_not_touched(self):
+        pack(self.source, self.path("out"))
+        before = tree_of(self.path("out"))
+        done = pack(self.source, self.path("out"), "tfrecord", status=1)
+        self.assert_error(done, "overwrite")
+        self.assertEqual(tree_of(self.path("out")), before)
+
+    def test_overwrite_replaces_all_of_it(self):
+        pack(self.source, self.path("out"), "recordio", "none", "--shard-count", 4)
+        pack(self.source, self.path("out"), "tfrecord", "gzip", "--overwrite")
+        pack(self.source, self.path("fresh"), "tfrecord", "gzip")
+        self.assertEqual(tree_of(self.path("out")), tree_of(self.path("fresh")))
+
+    def test_overwrite_leaves_files_of_others(self):
+        pack(self.source, self.path("out"), "webdataset", "none", "--shard-count", 3)
+        write(self.path("out", "notes.md"), b"mine")
+        pack(self.source, self.path("out"), "webdataset", "none", "--overwrite")
+        self.assertEqual(read(self.path("out", "notes.md")), b"mine")
+
+    def test_a_failed_overwrite_does_not_pass_for_the_new_data_set(self):
+        pack(self.source, self.path("out"))
+        bad = make_tree(self.path("bad"), {**GOOD, "b/bad.jpg": b""})
+        pack(bad, self.path("out"), "tfrecord", "none", "--overwrite", status=1)
+        done = sheaf("verify", self.path("out"), status=None)
+        if done.returncode == 0:    # the old one, whole
+            sheaf("unpack", self.path("out"), self.path("back"))
+            self.assert_same_tree(self.source, self.path("back"))
+
+    def test_inside_the_source(self):
+        source = make_tree(self.path("source"), GOOD)
+        for dest in (source, os.path.join(source, "out"), os.path.join(source, "a", "out")):
+            done = pack(source, dest, status=None)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(tree_of(source), GOOD)
+
+    def test_no_source(self):
+        done = pack(self.path("nothing"), self.path("out"), status=1)
+        self.assert_error(done, "nothing")
+        self.assertFalse(os.path.exists(self.path("out", "dataset.json")))
+
+    def test_an_empty_source(self):
+        os.mkdir(self.path("empty"))
+        done = pack(self.path("empty"), self.path("out"), status=None)
+        self.assertIn(done.returncode, (0, 1))
+        if done.returncode == 0:
+            sheaf("verify", self.path("out"))
+
+    def test_a_file_where_the_directory_should_be(self):
+        write(self.path("out"), b"a file")
+        pack(self.source, self.path("out"), status=1)
+        self.assertEqual(read(self.path("out")), b"a file")
+
+    def test_dry_run_writes_nothing(self):
+        done = pack(self.source, self.path("out"), "tfrecord", "none", "--dry-run",
+                    "--shard-count", 2)
+        self.assertFalse(os.path.exists(self.path("out")))
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertIn("shard-000001.tfrecord", lines[1])
+        pack(self.source, self.path("out"), "tfrecord", "none", "--shard-count", 2)
+        real = [len(shard) for shard in decoders.DataSet(self.path("out")).shards()]
+        self.assertEqual([int(line.split("\t")[2]) for line in lines[:2]], real)
+
+
+class Space(Case):
+    def test_too_little_is_said_before_anything_is_written(self):
+        source = make_tree(self.path("source"), {"a/%d.bin" % i: bytes(200000) for i in range(20)})
+        with small_disk(self.path("disk"), 2 << 20):
+            for container in CONTAINERS:
+                done = pack(source, self.path("disk", "out"), container, status=1)
+                self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+                self.assertEqual(tree_of(self.path("disk")), {})
+
+    def test_a_disk_that_fills_up_ends_cleanly(self):
+        """Space that is gone after the check: the call fails, nothing half-visible is left."""
+        source = make_tree(self.path("source"),
+                           {"a/%d.bin" % i: os.urandom(100000) for i in range(100)})
+        with small_disk(self.path("disk"), 12 << 20):
+            process = subprocess.Popen([SHEAF, "pack", source, self.path("disk", "out"),
+                                        "--format", "webdataset", "--codec", "gzip",
+                                        "--shard-size", "1MB", "--jobs", "1"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            while process.poll() is None and not os.path.isdir(self.path("disk", "out")):
+                pass
+            with open(self.path("disk", "hog"), "wb") as hog:
+                try:
+                    while hog.write(bytes(1 << 16)):
+                        hog.flush()
+                except OSError:
+                    pass
+            errors = process.communicate()[1].decode()
+            self.assertEqual(process.returncode, 1, errors)
+            self.assertIn("No space left", errors)
+            self.assert_nothing(self.path("disk", "out"))
+            for name in shards_of(self.path("disk", "out")):
+                decoders.decompress(read(self.path("disk", "out", name)), "gzip")
+            os.unlink(self.path("disk", "hog"))
+            pack(source, self.path("disk", "out"), "webdataset", "gzip", "--shard-size", "1MB",
+                 "--resume")
+            sheaf("verify", self.path("disk", "out"))
+
+
+class Signals(Case):
+    def test_a_signal_ends_it_cleanly(self):
+        source = make_tree(self.path("source"),
+                           {"a/%d.bin" % i: os.urandom(200000) for i in range(100)})
+        for number in (signal.SIGINT, signal.SIGTERM):
+            dest = self.path("out%d" % number)
+            process = subprocess.Popen([SHEAF, "pack", source, dest, "--format", "tfrecord",
+                                        "--codec", "gzip", "--shard-size", "1MB"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            while process.poll() is None and not (os.path.isdir(dest) and os.listdir(dest)):
+                pass
+            process.send_signal(number)
+            errors = process.communicate(timeout=60)[1].decode()
+            self.assertIn(process.returncode, (1, -number), errors)
+            self.assert_nothing(dest)
+            pack(source, dest, "tfrecord", "gzip", "--shard-size", "1MB", "--resume")
+            sheaf("verify", dest)

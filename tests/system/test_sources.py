@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Sources that are lists: plain, MXNet .lst, CSV, JSON Lines; and what is wrong with some."""
+
+import json
+import os
+
+import decoders
+from jpegs import jpeg
+from support import CONTAINERS, Case, listing, make_tree, pack, read, sheaf, tree_of, write
+
+TREE = {"x/a.jpg": jpeg(seed=1), "x/b.jpg": jpeg(seed=2), "y/c, d.jpg": jpeg(seed=3),
+        "y/e.jpg": jpeg(seed=4), "y/e.txt": b"text", "z/ü.jpg": jpeg(seed=5)}
+
+
+class Lists(Case):
+    @classmethod
+    def share(cls):
+        cls.tree = make_tree(os.path.join(cls.shared, "tree"), TREE)
+
+    def labels(self, name, text, *options):
+        """Packs a list beside the tree into every container; {key: labels}."""
+        results = []
+        write(os.path.join(self.tree, name), text)
+        self.addCleanup(os.unlink, os.path.join(self.tree, name))
+        for container in CONTAINERS:
+            dest = self.path(container)
+            pack(os.path.join(self.tree, name), dest, container, "none", *options)
+            data_set = decoders.DataSet(dest)
+            data_set.check()
+            results.append({s.key: s.labels for s in data_set.samples()})
+            lines = listing(dest, "--no-shuffle")
+            self.assertEqual(len(lines), len(results[0]))
+        self.assertEqual(results[0], results[1])
+        self.assertEqual(results[0], results[2])
+        return results[0]
+
+    def test_plain_list(self):
+        """One path a line; the class is the directory, as in a tree."""
+        found = self.labels("list.txt", "x/a.jpg\ny/c, d.jpg\nz/ü.jpg\n".encode())
+        self.assertEqual(found, {"x/a": [0], "y/c, d": [1], "z/ü": [2]})
+
+    def test_plain_list_without_final_newline_and_with_crlf(self):
+        found = self.labels("list.txt", b"x/a.jpg\r\nx/b.jpg")
+        self.assertEqual(sorted(found), ["x/a", "x/b"])
+
+    def test_fields_of_one_sample_in_a_list(self):
+        found = self.labels("list", b"y/e.jpg\ny/e.txt\n")
+        self.assertEqual(sorted(found), ["y/e"])
+
+    def test_lst(self):
+        found = self.labels("list.lst", "0\t3\tx/a.jpg\n1\t0.5\tx/b.jpg\n"
+                            "2\t1\t0\t7\ty/c, d.jpg\n9\t-2.000000\tz/ü.jpg\n".encode())
+        self.assertEqual(found, {"x/a": [3], "x/b": [0.5], "y/c, d": [1, 0, 7], "z/ü": [-2]})
+
+    def test_labels_become_exact_floats(self):
+        found = self.labels("list.lst", b"0\t0.1\tx/a.jpg\n1\t16777216\tx/b.jpg\n")
+        self.assertEqual(found, {"x/a": [0.10000000149011612], "x/b": [16777216]})
+
+    def test_label_that_a_container_cannot_hold_exactly(self):
+        write(os.path.join(self.tree, "big.lst"), b"0\t16777217\tx/a.jpg\n")
+        self.addCleanup(os.unlink, os.path.join(self.tree, "big.lst"))
+        source = os.path.join(self.tree, "big.lst")
+        for container in ("webdataset", "tfrecord"):
+            pack(source, self.path(container), container)
+            self.assertEqual([s.labels for s in decoders.DataSet(
+                self.path(container)).samples()], [[16777217]])
+        done = pack(source, self.path("rec"), "recordio", status=1)
+        self.assert_error(done, "16777217")
+
+    def test_csv(self):
+        found = self.labels("list.csv", 'x/a.jpg,3\nx/b.jpg,0.5\n"y/c, d.jpg",1,2\nz/ü.jpg,4\n'
+                            .encode())
+        self.assertEqual(found, {"x/a": [3], "x/b": [0.5], "y/c, d": [1, 2], "z/ü": [4]})
+
+    def test_csv_with_a_header_and_names_of_classes(self):
+        found = self.labels("list.csv", b'id,label,path\n1,"tabby, striped",x/a.jpg\n'
+                            b'2,dog,x/b.jpg\n3,dog,y/e.jpg\n')
+        self.assertEqual(found, {"x/a": [1], "x/b": [0], "y/e": [0]})
+        self.assertEqual(decoders.DataSet(self.path("tfrecord")).classes,
+                         ["dog", "tabby, striped"])
+
+    def test_jsonl_with_names_of_classes(self):
+        found = self.labels("list.jsonl", '{"path": "x/a.jpg", "label": "ü"}\n'
+                            '{"path": "x/b.jpg", "label": "a"}\n'.encode(), "--label-base", 1)
+        self.assertEqual(found, {"x/a": [2], "x/b": [1]})
+
+    def test_jsonl(self):
+        lines = [{"path": "x/a.jpg", "label": 3}, {"path": "x/b.jpg", "label": [1, 0.5]},
+                 {"label": -1, "path": "z/ü.jpg"}]
+        found = self.labels("list.jsonl", "".join(json.dumps(l) + "\n" for l in lines).encode())
+        self.assertEqual(found, {"x/a": [3], "x/b": [1, 0.5], "z/ü": [-1]})
+
+    def test_root(self):
+        write(self.path("elsewhere.lst"), b"0\t1\tx/a.jpg\n")
+        pack(self.path("elsewhere.lst"), self.path("out"), "tfrecord", "none",
+             "--root", self.tree)
+        self.assertEqual([s.key for s in decoders.DataSet(self.path("out")).samples()], ["x/a"])
+
+    def test_unpack_gives_the_listed_files(self):
+        write(self.path("some.txt"), b"y/e.jpg\ny/e.txt\nx/a.jpg\n")
+        for container in CONTAINERS:
+            pack(self.path("some.txt"), self.path(container), container, "none", "--root",
+                 self.tree)
+            sheaf("unpack", self.path(container), self.path(container + "-out"))
+            self.assertEqual(tree_of(self.path(container + "-out")),
+                             {name: TREE[name] for name in ("y/e.jpg", "y/e.txt", "x/a.jpg")})
+
+
+class Wrong(Case):
+    """Each is refused with the name of the list and the number of the line."""
+
+    LISTS = [
+        ("a.lst", b"0\t1\tx/a.jpg\nnot a line\n", 2),
+        ("b.lst", b"0\t3\tx/a.jpg\n1\t3x\tx/b.jpg\n", 2),
+        ("c.lst", b"0\tx/a.jpg\n", 1),
+        ("d.csv", b"x/a.jpg,1\nx/b.jpg,cat\n", 2),
+        ("e.csv", b'"x/a.jpg,1\n', 1),
+        ("f.jsonl", b'{"path": "x/a.jpg", "label": 1}\n{"path": 3}\n', 2),
+        ("g.jsonl", b'{"path": "x/a.jpg", "label": 1}\n{broken\n', 2),
+        ("h.jsonl", b'{"path": "x/a.jpg", "label": "cat"}\n[1]\n', 2),
+        ("h2.jsonl", b'{"path": "x/a.jpg", "label": 1}\n{"path": "x/b.jpg", "label": {}}\n', 2),
+        ("i.jsonl", b'{"label": 1}\n', 1),
+        ("j.lst", b"0\t1\tx/a.jpg\n0\tnan\tx/b.jpg\n", 2),
+        ("k.lst", b"0\t1\tx/a.jpg\n0\t1e999\tx/b.jpg\n", 2),
+        ("l.txt", b"x/a.jpg\n../outside.jpg\n", None),
+        ("m.txt", b"x/a.jpg\n/etc/passwd.jpg\n", None),
+        ("n.txt", b"x/a.jpg\nx/./b.jpg\n", None),
+        ("o.txt", b"x/a.jpg\nx/missing.jpg\n", None),
+        ("p.txt", b"x/a.jpg\nx/nul\0byte.jpg\n", None),
+    ]
+
+    def test_lists(self):
+        tree = make_tree(self.path("tree"), TREE)
+        for name, text, line in self.LISTS:
+            with self.subTest(name=name):
+                write(os.path.join(tree, name), text)
+                done = pack(os.path.join(tree, name), self.path("out-" + name), status=None)
+                self.assertIn(done.returncode, (1, 2))
+                message = done.stderr.decode()
+                self.assertEqual(message.count("\n"), 1, message)
+                if line is not None:
+                    self.assertRegex(message, r"%s.*\b%d\b" % (name, line))
+                self.assert_nothing(self.path("out-" + name))
+
+    def test_missing_files_can_be_skipped(self):
+        tree = make_tree(self.path("tree"), TREE)
+        write(os.path.join(tree, "list.lst"), b"0\t1\tx/a.jpg\n1\t2\tx/missing.jpg\n")
+        pack(os.path.join(tree, "list.lst"), self.path("out"), "recordio", "none",
+             "--on-error", "skip")
+        self.assertIn(b"x/missing.jpg\t", read(self.path("out", "skipped.tsv")))
+        self.assertEqual([s.key for s in decoders.DataSet(self.path("out")).samples()], ["x/a"])

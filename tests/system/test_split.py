@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""Splits: stratified, disjoint, complete, with one label map; and the shape of shards."""
+
+import collections
+import os
+
+import decoders
+from support import CONTAINERS, Case, image_tree, make_tree, pack, sheaf, tree_of
+
+CLASSES, IMAGES = 6, 40
+
+
+class Split(Case):
+    @classmethod
+    def share(cls):
+        cls.files = image_tree(CLASSES, IMAGES, size=500)
+        cls.source = make_tree(os.path.join(cls.shared, "source"), cls.files)
+        cls.keys = {decoders.split_name(path)[0] for path in cls.files}
+
+    def parts(self, spec, container="webdataset", *options):
+        """{split: {class: [keys]}}, after the splits were found disjoint and complete."""
+        dest = self.path("out")
+        pack(self.source, dest, container, "none", "--split", spec, *options)
+        self.assertFalse(os.path.exists(os.path.join(dest, "dataset.json")))
+        found, seen, classes = {}, [], []
+        for name in (part.split("=")[0] for part in spec.split(",")):
+            data_set = decoders.DataSet(os.path.join(dest, name))
+            data_set.check()
+            classes.append(data_set.classes)
+            found[name] = collections.defaultdict(list)
+            for sample in data_set.samples():
+                seen.append(sample.key)
+                folder = os.path.dirname(sample.key)
+                found[name][folder].append(sample.key)
+                self.assertEqual(sample.labels, [data_set.classes.index(folder)])
+        self.assertEqual(sorted(seen), sorted(self.keys))
+        self.assertTrue(all(c == classes[0] for c in classes), "label maps differ")
+        return found
+
+    def test_fractions_are_kept_in_each_class(self):
+        found = self.parts("train=0.8,val=0.2")
+        for name, share in (("train", 0.8), ("val", 0.2)):
+            self.assertEqual([len(keys) for keys in found[name].values()],
+                             [IMAGES * share] * CLASSES)
+
+    def test_three_parts_that_do_not_divide(self):
+        found = self.parts("a=0.33,b=0.33,c=0.34")
+        for name in "abc":
+            for keys in found[name].values():
+                self.assertIn(len(keys), (13, 14))
+
+    def test_so_many_of_each_class(self):
+        found = self.parts("train=30/class,val=rest")
+        self.assertEqual([len(k) for k in found["train"].values()], [30] * CLASSES)
+        self.assertEqual([len(k) for k in found["val"].values()], [IMAGES - 30] * CLASSES)
+
+    def test_the_seed_chooses(self):
+        first = self.parts("train=0.5,val=0.5", "tfrecord", "--seed", 1)
+        os.rename(self.path("out"), self.path("first"))
+        other = self.parts("train=0.5,val=0.5", "tfrecord", "--seed", 2)
+        os.rename(self.path("out"), self.path("other"))
+        again = self.parts("train=0.5,val=0.5", "tfrecord", "--seed", 1)
+        self.assertNotEqual(first, other)
+        self.assertEqual(first, again)
+        self.assertTrue(tree_of(self.path("out")) == tree_of(self.path("first")))
+
+    def test_the_same_in_every_container(self):
+        first = None
+        for container in CONTAINERS:
+            found = self.parts("train=0.7,val=0.3", container)
+            os.rename(self.path("out"), self.path(container))
+            first = first or found
+            self.assertEqual(found, first)
+
+    def test_classes_of_another_split_keep_their_number(self):
+        tree = {**self.files, "999.rare/1.txt": b"only one"}
+        source = make_tree(self.path("source"), tree)
+        pack(source, self.path("out"), "tfrecord", "none", "--split", "train=0.9,val=0.1")
+        train = decoders.DataSet(self.path("out", "train"))
+        val = decoders.DataSet(self.path("out", "val"))
+        self.assertEqual(train.classes, val.classes)
+        self.assertIn("999.rare", train.classes)
+
+    def test_splits_unpack_to_the_whole(self):
+        self.parts("train=0.8,val=0.2", "recordio")
+        for name in ("train", "val"):
+            sheaf("verify", self.path("out", name))
+            sheaf("unpack", self.path("out", name), self.path("back", name))
+        both = {**tree_of(self.path("back", "train")), **tree_of(self.path("back", "val"))}
+        self.assertEqual(sorted(both), sorted(self.files))
+
+    def test_nonsense_is_refused(self):
+        for spec in ("train", "train=", "train=2", "train=0.9,val=0.2", "train=x", "=0.5",
+                     "train=0.5,train=0.5", "a/b=0.5,c=0.5", "train=rest,val=rest", "",
+                     "train=-0.5,val=rest", ".=1", "..=1", "train=0.5,,val=0.5"):
+            with self.subTest(spec=spec):
+                done = pack(self.source, self.path("bad"), "tfrecord", "none", "--split", spec,
+                            status=None)
+                self.assertIn(done.returncode, (1, 2), done.stdout)
+                self.assertFalse(os.path.exists(self.path("bad")))
+
+
+class Shards(Case):
+    """Boundaries: near the target, balanced, no stub at the end."""
+
+    @classmethod
+    def share(cls):
+        files = {"c/%05d.bin" % i: bytes(1000) for i in range(1050)}
+        cls.source = make_tree(os.path.join(cls.shared, "source"), files)
+
+    def sizes(self, *options):
+        dest = self.path("out")
+        pack(self.source, dest, "webdataset", "none", "--overwrite", *options)
+        return [len(shard) for shard in decoders.DataSet(dest).shards()]
+
+    def test_no_stub(self):
+        for size in (100000, 99999, 60000, 500000, 1050000, 1040000, 2000000, 1):
+            with self.subTest(size=size):
+                counts = self.sizes("--shard-size", size)
+                self.assertEqual(sum(counts), 1050)
+                self.assertLessEqual(max(counts) - min(counts), 1)
+                if 1000 <= size <= 1050000:
+                    self.assertLess(abs(max(counts) * 1000 - size) / size, 0.5)
+
+    def test_count(self):
+        for count in (1, 2, 7, 1050):
+            with self.subTest(count=count):
+                counts = self.sizes("--shard-count", count)
+                self.assertEqual(len(counts), count)
+                self.assertLessEqual(max(counts) - min(counts), 1)
+
+    def test_more_shards_than_samples(self):
+        done = pack(self.source, self.path("out"), "webdataset", "none", "--shard-count", 2000,
+                    status=None)
+        self.assertIn(done.returncode, (0, 1, 2))
+        if done.returncode == 0:
+            sheaf("verify", self.path("out"))
+
+    def test_prefix(self):
+        pack(self.source, self.path("out"), "tfrecord", "lz4", "--prefix", "train-é",
+             "--shard-count", 2)
+        names = os.listdir(self.path("out"))
+        self.assertIn("train-é-000001.tfrecord.lz4", names)
+        sheaf("verify", self.path("out"))
+        for prefix in ("", "a/b", ".hidden", "../x", "new\nline"):
+            done = pack(self.source, self.path("bad"), "tfrecord", "none", "--prefix", prefix,
+                        status=None)
+            self.assertIn(done.returncode, (1, 2), prefix)
+            self.assertFalse(os.path.exists(self.path("bad")))

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""Trees as they are met: odd names, odd files, odd places.  What can be packed comes back byte
+for byte; what cannot is named."""
+
+import os
+import unittest
+
+import decoders
+from jpegs import jpeg
+from support import (CONTAINERS, Case, expected_samples, listing, make_tree, pack, read, sheaf,
+                     shards_of, write)
+
+LONG = "n" * 90
+# A path that ustar holds in one field, one it holds in two, and ones it cannot hold at all.
+NAMES = {
+    "plain/a.jpg": jpeg(seed=1),
+    "with space/b c .jpg": jpeg(seed=2),
+    "dots.in.dirs/v1.2/c.seg.png": b"png",
+    "dots.in.dirs/v1.2/c.jpg": jpeg(seed=3),
+    "ünïcode/日本語 \U0001f600.jpg": jpeg(seed=4),
+    "plain/UPPER.JPG": jpeg(seed=5),
+    "plain/UPPER.Json": b"{}",
+    "plain/-dash.jpg": jpeg(seed=6),
+    "plain/quote\"'\\.jpg": jpeg(seed=7),
+    "plain/*glob?[1].jpg": jpeg(seed=8),
+    "plain/{0..9}.jpg": jpeg(seed=9),
+    "plain/%41%s%n.jpg": jpeg(seed=10),
+    "plain/trailing.": b"",
+    "plain/@list.jpg": jpeg(seed=11),
+    "plain/_under__.jpg": jpeg(seed=12),
+    "plain/many.dots.in.the.name.jpg": jpeg(seed=13),
+    "plain/long" + "k" * 200 + ".jpg": jpeg(seed=14),
+    "plain/x." + "s" * 200: b"long suffix",
+    "/".join([LONG] * 2) + "/d.jpg": jpeg(seed=15),
+    "/".join([LONG] * 4) + "/e.jpg": jpeg(seed=16),
+    "/".join([LONG] * 20) + "/f.jpg": jpeg(seed=17),
+    "é" * 60 + "/" + "ü" * 100 + ".jpg": jpeg(seed=18),
+    "deep/a/b/c/d/e/f/g/h.jpg": jpeg(seed=19),
+    "root.jpg": jpeg(seed=20),
+    "plain/empty.bin": b"",
+    "plain/own.cls": b"7",
+    "plain/own.jpg": jpeg(seed=21),
+    "plain/cls_is_text.cls": b"seven\n",
+    "plain/only.txt": b"no image here",
+    "plain/multi.jpg": jpeg(seed=22),
+    "plain/multi.json": b"{}",
+    "plain/multi.txt": b"words",
+    "plain/multi.jpeg": jpeg(seed=23),
+    "plain/two.mask.jpg": jpeg(seed=24),
+    "plain/two.depth.png": b"png",
+    "binary/zeros.bin": bytes(5000),
+    "binary/magic.bin": b"\x0a\x23\xd7\xce" * 100,
+    "binary/tar.tar": bytes(10240),
+}
+del NAMES["plain/trailing."]    # a name without suffix: see Refused
+
+
+class Names(Case):
+    @classmethod
+    def share(cls):
+        cls.source = make_tree(os.path.join(cls.shared, "source"), NAMES)
+        cls.data_sets = {c: os.path.join(cls.shared, c) for c in CONTAINERS}
+        for container, dest in cls.data_sets.items():
+            pack(cls.source, dest, container)
+
+    def test_they_come_back(self):
+        for container, folder in self.data_sets.items():
+            with self.subTest(container=container):
+                sheaf("unpack", folder, self.path(container))
+                self.assert_same_tree(self.source, self.path(container))
+
+    def test_decoders_agree(self):
+        expected = expected_samples(NAMES)
+        for container, folder in self.data_sets.items():
+            with self.subTest(container=container):
+                found = {s.key: s.fields for s in decoders.DataSet(folder).samples()}
+                self.assertEqual(found, expected)
+
+    def test_listings_agree(self):
+        first = listing(self.data_sets["webdataset"])
+        self.assertEqual(len(first), len(expected_samples(NAMES)))
+        for folder in self.data_sets.values():
+            self.assertEqual(listing(folder), first)
+
+    def test_labels(self):
+        """The directory gives the class; a cls file that is a number gives the label."""
+        for container, folder in self.data_sets.items():
+            with self.subTest(container=container):
+                data_set = decoders.DataSet(folder)
+                found = {s.key: s.labels for s in data_set.samples()}
+                classes = data_set.classes
+                self.assertEqual(classes, sorted(classes, key=os.fsencode))
+                self.assertEqual(found["plain/own"], [7.0])
+                for key in ("plain/a", "plain/cls_is_text", "deep/a/b/c/d/e/f/g/h"):
+                    self.assertEqual(found[key], [float(classes.index(os.path.dirname(key)))])
+
+    def test_verify(self):
+        for folder in self.data_sets.values():
+            sheaf("verify", folder)
+
+
+class OwnCls(Case):
+    """A cls file of one's own stays as it is, and beside it nothing is made up."""
+
+    def test_bytes_of_cls_are_kept(self):
+        files = {"a/%d.cls" % i: text for i, text in enumerate(
+            [b"3", b"3\n", b" 0.5 ", b"1 0 2", b"1,2,3\n", b"cat", b"", b"9007199254740993",
+             b"1e400", b"nan", b"0x10", b"-4", b"+4", b"3\0"])}
+        files.update({"a/%d.jpg" % i: jpeg(seed=i) for i in range(20)})
+        source = make_tree(self.path("source"), files)
+        lines = []
+        for container in CONTAINERS:
+            pack(source, self.path(container), container)
+            sheaf("unpack", self.path(container), self.path("out", container))
+            self.assert_same_tree(source, self.path("out", container))
+            lines.append(listing(self.path(container), "--no-shuffle"))
+        self.assertEqual(lines[0], lines[1])
+        self.assertEqual(lines[0], lines[2])
+        labels = dict(line.split("\t")[:2] for line in lines[0])
+        self.assertEqual([labels["a/%d" % i] for i in (0, 1, 2, 3, 4, 11)],
+                         ["3", "3", "0.5", "1 0 2", "1 2 3", "-4"])
+
+
+class OddFiles(Case):
+    def pack_and_compare(self, source, expected, *options):
+        for container in CONTAINERS:
+            pack(source, self.path("ds-" + container), container, "none", *options)
+            found = {s.key for s in decoders.DataSet(self.path("ds-" + container)).samples()}
+            self.assertEqual(found, expected)
+
+    def test_symbolic_links_are_followed(self):
+        source = self.path("source")
+        make_tree(source, {"a/1.jpg": jpeg(seed=1)})
+        make_tree(self.path("elsewhere"), {"2.jpg": jpeg(seed=2), "3.jpg": jpeg(seed=3)})
+        os.symlink(self.path("elsewhere", "2.jpg"), os.path.join(source, "a", "4.jpg"))
+        os.symlink(self.path("elsewhere"), os.path.join(source, "b"))
+        self.pack_and_compare(source, {"a/1", "a/4", "b/2", "b/3"})
+
+    def test_a_loop_is_an_error_not_an_endless_walk(self):
+        source = make_tree(self.path("source"), {"a/1.jpg": jpeg(seed=1)})
+        os.symlink("..", os.path.join(source, "a", "up"))
+        self.assert_error(pack(source, self.path("out"), status=1), "a/up")
+        self.assert_nothing(self.path("out"))
+        self.pack_and_compare(source, {"a/1"}, "--on-error", "skip")
+        self.assertIn(b"a/up", read(self.path("ds-tfrecord", "skipped.tsv")))
+
+    def test_a_broken_link_is_an_error(self):
+        source = make_tree(self.path("source"), {"a/1.jpg": jpeg(seed=1)})
+        os.symlink("nowhere.jpg", os.path.join(source, "a", "2.jpg"))
+        self.assert_error(pack(source, self.path("out"), status=1), "a/2.jpg")
+        self.pack_and_compare(source, {"a/1"}, "--on-error", "skip")
+
+    def test_fifos_and_sockets_do_not_hang(self):
+        source = make_tree(self.path("source"), {"a/1.jpg": jpeg(seed=1)})
+        os.mkfifo(os.path.join(source, "a", "2.jpg"))
+        self.assert_error(pack(source, self.path("out"), status=1), "a/2.jpg")
+        self.pack_and_compare(source, {"a/1"}, "--on-error", "skip")
+
+    @unittest.skipIf(os.geteuid() == 0, "root reads everything")
+    def test_an_unreadable_file_is_named(self):
+        source = make_tree(self.path("source"), {"a/1.jpg": jpeg(seed=1), "a/2.jpg": jpeg()})
+        os.chmod(os.path.join(source, "a", "2.jpg"), 0)
+        self.assert_error(pack(source, self.path("out"), status=1), "a/2.jpg")
+        self.pack_and_compare(source, {"a/1"}, "--on-error", "skip")
+
+    def test_empty_directories_are_no_matter(self):
+        source = make_tree(self.path("source"), {"a/1.jpg": jpeg(seed=1)})
+        os.makedirs(os.path.join(source, "b", "c"))
+        self.pack_and_compare(source, {"a/1"})
+
+    def test_hard_links_are_files(self):
+        source = make_tree(self.path("source"), {"a/1.jpg": jpeg(seed=1)})
+        os.link(os.path.join(source, "a", "1.jpg"), os.path.join(source, "a", "2.jpg"))
+        self.pack_and_compare(source, {"a/1", "a/2"})
+
+
+class Refused(Case):
+    """Names that some reader of the field would lose or could not hold."""
+
+    BAD = [b"a/README", b"a/.hidden", b"a/trailing.", b"a/not\xffutf8.jpg", b"a/new\nline.jpg",
+           b"a/tab\there.jpg", b"__meta__/x.jpg", b"a/__meta__/x.jpg", b"__meta__.jpg",
+           b"a/\x7f.jpg", b"a/over\xc0\xaflong.jpg", b"a/\xed\xa0\x80.jpg", b"a/x.__key__"]
+
+    def test_each_is_named_and_can_be_skipped(self):
+        for number, name in enumerate(self.BAD):
+            with self.subTest(name=name):
+                source = self.path("s%d" % number)
+                make_tree(source, {b"a/good.jpg": jpeg(seed=1)})
+                write(os.path.join(os.fsencode(source), name), jpeg(seed=2))
+                done = pack(source, self.path("d%d" % number), status=1)
+                self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+                self.assert_nothing(self.path("d%d" % number))
+                pack(source, self.path("e%d" % number), "webdataset", "none", "--on-error", "skip")
+                keys = [s.key for s in decoders.DataSet(self.path("e%d" % number)).samples()]
+                self.assertEqual(keys, ["a/good"])
+                report = read(self.path("e%d" % number, "skipped.tsv"))
+                self.assertEqual(report.count(b"\n"), 1, report)
+                report.decode()     # a report is always text
+
+    def test_a_component_too_long_for_any_container(self):
+        source = make_tree(self.path("source"), {"a/1.jpg": jpeg(seed=1)})
+        folder = os.open(source, os.O_RDONLY)
+        try:                        # a path over 4096 bytes can only be made step by step
+            for _ in range(25):
+                os.mkdir("d" * 200, dir_fd=folder)
+                below = os.open("d" * 200, os.O_RDONLY, dir_fd=folder)
+                os.close(folder)
+                folder = below
+            os.close(os.open("x.jpg", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
+        finally:
+            os.close(folder)
+        pack(source, self.path("out"), status=1)
+        pack(source, self.path("out2"), "tfrecord", "none", "--on-error", "skip")
+        self.assertEqual([s.key for s in decoders.DataSet(self.path("out2")).samples()], ["a/1"])

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Compressed streams read from their start: in pieces of any size, several members, cut, with
+ * something behind them, and of kinds that are not read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <lz4frame.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "formats/codec.h"
+#include "tests/common_random.h"
+
+static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4 };
+
+/* Pushes all of it in pieces of at most `in` bytes, gives at most `room` bytes at a time. */
+static int read_stream(enum sheaf_codec codec, const uint8_t *data, size_t size, size_t in,
+                       size_t room, struct buf *raw, struct sheaf_error *err)
+{
+    struct codec_stream *stream;
+    uint8_t *piece = malloc(room);
+    int code = codec_stream_open(codec, &stream, err);
+    size_t given = room;
+
+    assert_non_null(piece);
+    assert_int_equal(code, SHEAF_OK);
+    while (code == SHEAF_OK && (size > 0 || given == room)) {
+        const size_t shown = MIN(size, in);
+        size_t taken = shown;
+
+        given = room;
+        code = codec_stream_push(stream, data, &taken, piece, &given, err);
+        assert_true(taken <= shown && given <= room);
+        if (code == SHEAF_OK && given < room)
+            assert_int_equal(taken, shown);
+        data += taken;
+        size -= taken;
+        assert_int_equal(buf_append(raw, piece, given, NULL), SHEAF_OK);
+    }
+    if (code == SHEAF_OK)
+        code = codec_stream_end(stream, err);
+    codec_stream_free(stream);
+    free(piece);
+    return code;
+}
+
+static int read_quietly(enum sheaf_codec codec, const uint8_t *data, size_t size)
+{
+    struct buf raw = BUF_INIT(SIZE_MAX);
+    struct sheaf_error err = { 0 };
+    const int code = read_stream(codec, data, size, 64, 64, &raw, &err);
+
+    if (code != SHEAF_OK) {
+        assert_int_equal(err.code, code);
+        assert_null(strchr(err.message, '\n'));
+        assert_non_null(strstr(err.message, "byte"));
+    }
+    buf_free(&raw);
+    return code;
+}
+
+/* A few members; *ends holds where each ends. */
+static void make_members(enum sheaf_codec codec, const struct buf *raw, size_t count,
+                         struct buf *stored, size_t *ends)
+{
+    *stored = (struct buf)BUF_INIT(SIZE_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const size_t from = raw->size * i / count, to = raw->size * (i + 1) / count;
+        struct codec_block block;
+
+        assert_int_equal(codec_of(codec)->compress(false, raw->data + from, to - from, stored,
+                                                   &block, NULL), SHEAF_OK);
+        ends[i] = stored->size;
+    }
+}
+
+static struct buf make_raw(size_t size)
+{
+    struct buf raw = BUF_INIT(SIZE_MAX);
+    struct rng rng;
+
+    random_start(&rng);
+    assert_int_equal(buf_reserve(&raw, size, NULL), SHEAF_OK);
+    random_text(&rng, raw.data, size / 2);
+    random_bytes(&rng, raw.data + size / 2, size - size / 2);
+    raw.size = size;
+    return raw;
+}
+
+static void members_are_read_in_pieces_of_any_size(void **state)
+{
+    static const size_t pieces[][2] = {
+        { 1 << 20, 1 << 20 }, { 1, 7 }, { 7, 1 }, { 4096, 100000 }, { 100000, 4096 },
+    };
+    struct buf raw = make_raw(300000);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(codecs) * COUNT_OF(pieces); i++) {
+        const enum sheaf_codec codec = codecs[i % 2];
+        const size_t *piece = pieces[i / 2];
+        struct buf stored, got = BUF_INIT(SIZE_MAX);
+        size_t ends[5];
+
+        make_members(codec, &raw, 5, &stored, ends);
+        assert_int_equal(read_stream(codec, stored.data, stored.size, piece[0], piece[1], &got,
+                                     NULL), SHEAF_OK);
+        assert_int_equal(got.size, raw.size);
+        assert_memory_equal(got.data, raw.data, raw.size);
+        buf_free(&got);
+        buf_free(&stored);
+    }
+    buf_free(&raw);
+}
+
+static void a_single_member_is_read(void **state)
+{
+    struct buf raw = make_raw(600000);
+
+    (void)state;
+    for (size_t c = 0; c < COUNT_OF(codecs); c++) {
+        const struct codec_ops *ops = codec_of(codecs[c]);
+        struct buf stored = BUF_INIT(SIZE_MAX), got = BUF_INIT(SIZE_MAX);
+        struct codec_total total = { 0 };
+
+        assert_int_equal(ops->begin(true, &stored, NULL), SHEAF_OK);
+        for (size_t from = 0; from < raw.size; from += 200000) {
+            struct codec_block block;
+
+            assert_int_equal(ops->compress(true, raw.data + from, 200000, &stored, &block, NULL),
+                             SHEAF_OK);
+            codec_total_add(codecs[c], &total, &block);
+        }
+        assert_int_equal(ops->end(true, &total, &stored, NULL), SHEAF_OK);
+        assert_int_equal(read_stream(codecs[c], stored.data, stored.size, 5000, 5000, &got, NULL),
+                         SHEAF_OK);
+        assert_int_equal(got.size, raw.size);
+        assert_memory_equal(got.data, raw.data, raw.size);
+        buf_free(&got);
+        buf_free(&stored);
+    }
+    buf_free(&raw);
+}
+
+static void every_prefix_is_truncated_unless_it_ends_with_a_member(void **state)
+{
+    struct buf raw = make_raw(900);
+
+    (void)state;
+    for (size_t c = 0; c < COUNT_OF(codecs); c++) {
+        struct buf stored;
+        size_t ends[3];
+
+        make_members(codecs[c], &raw, 3, &stored, ends);
+        for (size_t cut = 0; cut <= stored.size; cut++) {
+            const bool whole = cut == ends[0] || cut == ends[1] || cut == ends[2];
+
+            assert_int_equal(read_quietly(codecs[c], stored.data, cut),
+                             whole ? SHEAF_OK : SHEAF_ERR_TRUNCATED);
+        }
+        buf_free(&stored);
+    }
+    buf_free(&raw);
+}
+
+static void every_flipped_bit_is_found_or_without_meaning(void **state)
+{
+    struct buf raw = make_raw(300);
+
+    (void)state;
+    for (size_t c = 0; c < COUNT_OF(codecs); c++) {
+        struct buf stored;
+        size_t ends[2];
+
+        make_members(codecs[c], &raw, 2, &stored, ends);
+        for (size_t bit = 0; bit < 8 * stored.size; bit++) {
+            struct buf got = BUF_INIT(SIZE_MAX);
+
+            stored.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            if (read_stream(codecs[c], stored.data, stored.size, 50, 50, &got, NULL) == SHEAF_OK) {
+                assert_int_equal(got.size, raw.size);
+                assert_memory_equal(got.data, raw.data, raw.size);
+            }
+            stored.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            buf_free(&got);
+        }
+        buf_free(&stored);
+    }
+    buf_free(&raw);
+}
+
+static void what_follows_the_last_member_is_an_error(void **state)
+{
+    static const struct { const char *bytes; size_t size; } tails[] = {
+        { "\0\0\0\0\0\0\0\0", 8 }, { "\0", 1 }, { "garbage", 7 }, { "\xff", 1 }, { "\x05\x22", 2 },
+    };
+    struct buf raw = make_raw(100);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(codecs) * COUNT_OF(tails); i++) {
+        struct buf stored;
+        size_t end;
+
+        make_members(codecs[i % 2], &raw, 1, &stored, &end);
+        assert_int_equal(buf_append(&stored, tails[i / 2].bytes, tails[i / 2].size, NULL),
+                         SHEAF_OK);
+        assert_int_equal(read_quietly(codecs[i % 2], stored.data, stored.size),
+                         SHEAF_ERR_CORRUPT);
+        buf_free(&stored);
+    }
+    buf_free(&raw);
+}
+
+static void gzip_padding_is_called_by_its_name(void **state)
+{
+    struct buf raw = make_raw(100), stored, got = BUF_INIT(SIZE_MAX);
+    struct sheaf_error err = { 0 };
+    size_t end;
+
+    (void)state;
+    make_members(SHEAF_CODEC_GZIP, &raw, 1, &stored, &end);
+    assert_int_equal(buf_append(&stored, "\0\0\0\0", 4, NULL), SHEAF_OK);
+    assert_int_equal(read_stream(SHEAF_CODEC_GZIP, stored.data, stored.size, 64, 64, &got, &err),
+                     SHEAF_ERR_CORRUPT);
+    assert_non_null(strstr(err.message, "0x00 after member 1"));
+    assert_non_null(strstr(err.message, "padding"));
+    buf_free(&got);
+    buf_free(&stored);
+    buf_free(&raw);
+}
+
+/* A header with a name, a comment and a checksum of its own (RFC 1952), around "hi". */
+static void a_foreign_gzip_header_is_read(void **state)
+{
+    static const uint8_t member[] = {
+        0x1f, 0x8b, 8, 0x1a, 1, 2, 3, 4, 2, 3, 'n', 'a', 'm', 'e', 0, 'w', 'h', 'y', 0,
+        0x83, 0xf9, 0xcb, 0xc8, 4, 0, 0xac, 0x2a, 0x93, 0xd8, 2, 0, 0, 0,
+    };
+    uint8_t damaged[sizeof(member)];
+
+    (void)state;
+    assert_int_equal(read_quietly(SHEAF_CODEC_GZIP, member, sizeof(member)), SHEAF_OK);
+    memcpy(damaged, member, sizeof(member));
+    damaged[11] = 'o';
+    assert_int_equal(read_quietly(SHEAF_CODEC_GZIP, damaged, sizeof(damaged)),
+                     SHEAF_ERR_CORRUPT);
+}
+
+static void frames_that_are_not_read_are_refused(void **state)
+{
+    static const uint8_t legacy[] = { 0x02, 0x21, 0x4c, 0x18, 1, 0, 0, 0, 0 };
+    static const uint8_t skippable[] = { 0x50, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, 'x' };
+    struct buf raw = make_raw(100), stored;
+    LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
+    uint8_t frame[1000];
+    size_t end, size;
+
+    (void)state;
+    assert_int_equal(read_quietly(SHEAF_CODEC_LZ4, legacy, sizeof(legacy)),
+                     SHEAF_ERR_UNSUPPORTED);
+    assert_int_equal(read_quietly(SHEAF_CODEC_LZ4, skippable, sizeof(skippable)),
+                     SHEAF_ERR_UNSUPPORTED);
+    make_members(SHEAF_CODEC_LZ4, &raw, 1, &stored, &end);
+    assert_int_equal(buf_append(&stored, skippable, sizeof(skippable), NULL), SHEAF_OK);
+    assert_int_equal(read_quietly(SHEAF_CODEC_LZ4, stored.data, stored.size),
+                     SHEAF_ERR_UNSUPPORTED);
+    p.frameInfo.dictID = 7;
+    size = LZ4F_compressFrame(frame, sizeof(frame), raw.data, raw.size, &p);
+    assert_false(LZ4F_isError(size));
+    assert_int_equal(read_quietly(SHEAF_CODEC_LZ4, frame, size), SHEAF_ERR_UNSUPPORTED);
+    buf_free(&stored);
+    buf_free(&raw);
+}
+
+/* Linked blocks, no sizes, no checksums: what other writers make. */
+static void foreign_lz4_frames_are_read(void **state)
+{
+    struct buf raw = make_raw(300000), got = BUF_INIT(SIZE_MAX);
+    LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
+    const size_t room = LZ4F_compressFrameBound(raw.size, &p);
+    uint8_t *frame = malloc(room);
+    size_t size;
+
+    (void)state;
+    assert_non_null(frame);
+    p.frameInfo.blockSizeID = LZ4F_max64KB;
+    p.frameInfo.blockMode = LZ4F_blockLinked;
+    size = LZ4F_compressFrame(frame, room, raw.data, raw.size, &p);
+    assert_false(LZ4F_isError(size));
+    assert_int_equal(read_stream(SHEAF_CODEC_LZ4, frame, size, 1000, 3333, &got, NULL), SHEAF_OK);
+    assert_int_equal(got.size, raw.size);
+    assert_memory_equal(got.data, raw.data, raw.size);
+    free(frame);
+    buf_free(&got);
+    buf_free(&raw);
+}
+
+static void there_is_no_stream_without_a_codec(void **state)
+{
+    struct codec_stream *stream;
+
+    (void)state;
+    assert_int_equal(codec_stream_open(SHEAF_CODEC_NONE, &stream, NULL), SHEAF_ERR_ARGUMENT);
+    codec_stream_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_are_read_in_pieces_of_any_size),
+        cmocka_unit_test(a_single_member_is_read),
+        cmocka_unit_test(every_prefix_is_truncated_unless_it_ends_with_a_member),
+        cmocka_unit_test(every_flipped_bit_is_found_or_without_meaning),
+        cmocka_unit_test(what_follows_the_last_member_is_an_error),
+        cmocka_unit_test(gzip_padding_is_called_by_its_name),
+        cmocka_unit_test(a_foreign_gzip_header_is_read),
+        cmocka_unit_test(frames_that_are_not_read_are_refused),
+        cmocka_unit_test(foreign_lz4_frames_are_read),
+        cmocka_unit_test(there_is_no_stream_without_a_codec),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tf.train.Example: golden bytes by a second implementation (Python, by the protobuf wire
+ * format's specification), what foreign Examples become, and what is no Example. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "formats/example.h"
+#include "tests/common_random.h"
+#include "tests/common_sample.h"
+
+/* A JPEG header of 16 x 9 pixels. */
+static const uint8_t tiny_jpeg[] = {
+    0xff, 0xd8, 0xff, 0xc0, 0x00, 0x11, 0x08, 0x00, 0x09, 0x00, 0x10, 0x03, 0x01, 0x11,
+    0x00, 0x02, 0x11, 0x00, 0x03, 0x11, 0x00, 0xff, 0xd9,
+};
+
+/* image/{class/label: 300, class/text: "cat", encoded: tiny_jpeg, filename: "a/b.JPG",
+ * format: "JPEG", height: 9, width: 16}, txt: "hi" */
+static const uint8_t image_example[] = {
+    0x0a, 0xdd, 0x01, 0x0a, 0x1b, 0x0a, 0x11, 0x69, 0x6d, 0x61, 0x67, 0x65, 0x2f, 0x63,
+    0x6c, 0x61, 0x73, 0x73, 0x2f, 0x6c, 0x61, 0x62, 0x65, 0x6c, 0x12, 0x06, 0x1a, 0x04,
+    0x0a, 0x02, 0xac, 0x02, 0x0a, 0x1b, 0x0a, 0x10, 0x69, 0x6d, 0x61, 0x67, 0x65, 0x2f,
+    0x63, 0x6c, 0x61, 0x73, 0x73, 0x2f, 0x74, 0x65, 0x78, 0x74, 0x12, 0x07, 0x0a, 0x05,
+    0x0a, 0x03, 0x63, 0x61, 0x74, 0x0a, 0x2c, 0x0a, 0x0d, 0x69, 0x6d, 0x61, 0x67, 0x65,
+    0x2f, 0x65, 0x6e, 0x63, 0x6f, 0x64, 0x65, 0x64, 0x12, 0x1b, 0x0a, 0x19, 0x0a, 0x17,
+    0xff, 0xd8, 0xff, 0xc0, 0x00, 0x11, 0x08, 0x00, 0x09, 0x00, 0x10, 0x03, 0x01, 0x11,
+    0x00, 0x02, 0x11, 0x00, 0x03, 0x11, 0x00, 0xff, 0xd9, 0x0a, 0x1d, 0x0a, 0x0e, 0x69,
+    0x6d, 0x61, 0x67, 0x65, 0x2f, 0x66, 0x69, 0x6c, 0x65, 0x6e, 0x61, 0x6d, 0x65, 0x12,
+    0x0b, 0x0a, 0x09, 0x0a, 0x07, 0x61, 0x2f, 0x62, 0x2e, 0x4a, 0x50, 0x47, 0x0a, 0x18,
+    0x0a, 0x0c, 0x69, 0x6d, 0x61, 0x67, 0x65, 0x2f, 0x66, 0x6f, 0x72, 0x6d, 0x61, 0x74,
+    0x12, 0x08, 0x0a, 0x06, 0x0a, 0x04, 0x4a, 0x50, 0x45, 0x47, 0x0a, 0x15, 0x0a, 0x0c,
+    0x69, 0x6d, 0x61, 0x67, 0x65, 0x2f, 0x68, 0x65, 0x69, 0x67, 0x68, 0x74, 0x12, 0x05,
+    0x1a, 0x03, 0x0a, 0x01, 0x09, 0x0a, 0x14, 0x0a, 0x0b, 0x69, 0x6d, 0x61, 0x67, 0x65,
+    0x2f, 0x77, 0x69, 0x64, 0x74, 0x68, 0x12, 0x05, 0x1a, 0x03, 0x0a, 0x01, 0x10, 0x0a,
+    0x0d, 0x0a, 0x03, 0x74, 0x78, 0x74, 0x12, 0x06, 0x0a, 0x04, 0x0a, 0x02, 0x68, 0x69,
+};
+
+/* __key__: "k", image/class/label: [0.5, -1.0] */
+static const uint8_t keyed_example[] = {
+    0x0a, 0x35, 0x0a, 0x10, 0x0a, 0x07, 0x5f, 0x5f, 0x6b, 0x65, 0x79, 0x5f, 0x5f, 0x12,
+    0x05, 0x0a, 0x03, 0x0a, 0x01, 0x6b, 0x0a, 0x21, 0x0a, 0x11, 0x69, 0x6d, 0x61, 0x67,
+    0x65, 0x2f, 0x63, 0x6c, 0x61, 0x73, 0x73, 0x2f, 0x6c, 0x61, 0x62, 0x65, 0x6c, 0x12,
+    0x0c, 0x12, 0x0a, 0x0a, 0x08, 0x00, 0x00, 0x00, 0x3f, 0x00, 0x00, 0x80, 0xbf,
+};
+
+/* image/{channels: 3, class/label: -5, encoded: a PNG's beginning, format: "PNG", height: 3,
+ * object/bbox/xmin: [0.25, 0.5], object/class/text: ["cat", "dog"], width: 4} */
+static const uint8_t foreign_example[] = {
+    0x0a, 0xf8, 0x01, 0x0a, 0x17, 0x0a, 0x0e, 0x69, 0x6d, 0x61, 0x67, 0x65, 0x2f, 0x63,
+    0x68, 0x61, 0x6e, 0x6e, 0x65, 0x6c, 0x73, 0x12, 0x05, 0x1a, 0x03, 0x0a, 0x01, 0x03,
+    0x0a, 0x23, 0x0a, 0x11, 0x69, 0x6d, 0x61, 0x67, 0x65, 0x2f, 0x63, 0x6c, 0x61, 0x73,
+    0x73, 0x2f, 0x6c, 0x61, 0x62, 0x65, 0x6c, 0x12, 0x0e, 0x1a, 0x0c, 0x0a, 0x0a, 0xfb,
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x0a, 0x21, 0x0a, 0x0d, 0x69,
+    0x6d, 0x61, 0x67, 0x65, 0x2f, 0x65, 0x6e, 0x63, 0x6f, 0x64, 0x65, 0x64, 0x12, 0x10,
+    0x0a, 0x0e, 0x0a, 0x0c, 0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x72, 0x65,
+    0x73, 0x74, 0x0a, 0x17, 0x0a, 0x0c, 0x69, 0x6d, 0x61, 0x67, 0x65, 0x2f, 0x66, 0x6f,
+    0x72, 0x6d, 0x61, 0x74, 0x12, 0x07, 0x0a, 0x05, 0x0a, 0x03, 0x50, 0x4e, 0x47, 0x0a,
+    0x15, 0x0a, 0x0c, 0x69, 0x6d, 0x61, 0x67, 0x65, 0x2f, 0x68, 0x65, 0x69, 0x67, 0x68,
+    0x74, 0x12, 0x05, 0x1a, 0x03, 0x0a, 0x01, 0x03, 0x0a, 0x26, 0x0a, 0x16, 0x69, 0x6d,
+    0x61, 0x67, 0x65, 0x2f, 0x6f, 0x62, 0x6a, 0x65, 0x63, 0x74, 0x2f, 0x62, 0x62, 0x6f,
+    0x78, 0x2f, 0x78, 0x6d, 0x69, 0x6e, 0x12, 0x0c, 0x12, 0x0a, 0x0a, 0x08, 0x00, 0x00,
+    0x80, 0x3e, 0x00, 0x00, 0x00, 0x3f, 0x0a, 0x27, 0x0a, 0x17, 0x69, 0x6d, 0x61, 0x67,
+    0x65, 0x2f, 0x6f, 0x62, 0x6a, 0x65, 0x63, 0x74, 0x2f, 0x63, 0x6c, 0x61, 0x73, 0x73,
+    0x2f, 0x74, 0x65, 0x78, 0x74, 0x12, 0x0c, 0x0a, 0x0a, 0x0a, 0x03, 0x63, 0x61, 0x74,
+    0x0a, 0x03, 0x64, 0x6f, 0x67, 0x0a, 0x14, 0x0a, 0x0b, 0x69, 0x6d, 0x61, 0x67, 0x65,
+    0x2f, 0x77, 0x69, 0x64, 0x74, 0x68, 0x12, 0x05, 0x1a, 0x03, 0x0a, 0x01, 0x04,
+};
+
+/* n: [5, 300], not packed; f: 1.5, not packed, then [2, 3], packed */
+static const uint8_t unpacked_example[] = {
+    0x0a, 0x26, 0x0a, 0x0c, 0x0a, 0x01, 0x6e, 0x12, 0x07, 0x1a, 0x05, 0x08, 0x05, 0x08,
+    0xac, 0x02, 0x0a, 0x16, 0x0a, 0x01, 0x66, 0x12, 0x11, 0x12, 0x0f, 0x0d, 0x00, 0x00,
+    0xc0, 0x3f, 0x0a, 0x08, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x40, 0x40,
+};
+
+static const struct decode_context of_ours = { .shard_name = "s/train.0.tfrecord", .ours = true };
+static const struct decode_context foreign = { .shard_name = "s/train.0.tfrecord" };
+static const struct record some_record = { .number = 3, .record = 12 };
+
+struct fixture {
+    struct decode_scratch scratch;
+    struct sheaf_sample sample;
+    struct sheaf_error err;
+};
+
+static int setup(void **state)
+{
+    *state = calloc(1, sizeof(struct fixture));
+    return *state == NULL;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    decode_scratch_free(&f->scratch);
+    free(f);
+    return 0;
+}
+
+/* Decodes from memory of just that size. */
+static int decode(struct fixture *f, const struct decode_context *context, const void *data,
+                  size_t size)
+{
+    uint8_t *copy = malloc(size + 1);
+    static uint8_t *kept;           /* the sample points into it */
+    int code;
+
+    assert_non_null(copy);
+    free(kept);
+    kept = copy;
+    memcpy(copy + 1, data, size);
+    code = example_decode(copy + 1, size, &some_record, context, &f->scratch, &f->sample, &f->err);
+    return code;
+}
+
+static void assert_encodes(const struct sheaf_sample *sample, const struct encode_context *context,
+                           const uint8_t *expected, size_t size)
+{
+    struct buf out = BUF_INIT(1 << 20);
+
+    assert_int_equal(example_encode(sample, context, 4, &out, NULL), SHEAF_OK);
+    assert_int_equal(out.size, size);
+    assert_memory_equal(out.data, expected, size);
+    assert_true(out.capacity >= out.size + 4);
+    buf_free(&out);
+}
+
+static void writes_golden_bytes(void **state)
+{
+    const struct sheaf_field fields[] = {
+        { .name = "txt", .data = "hi", .size = 2 },
+        { .name = "jpg", .suffix = "JPG", .data = tiny_jpeg, .size = sizeof(tiny_jpeg) },
+    };
+    const char *const classes[] = { "ant", "bee", "cat" };
+    const struct encode_context context = { classes, 3, 298 }, none = { 0 };
+    const double label = 300, pair[] = { 0.5, -1 };
+    const struct sheaf_sample image = { .key = "a/b", .fields = fields, .field_count = 2,
+                                        .labels = &label, .label_count = 1 };
+    const struct sheaf_sample keyed = { .key = "k", .labels = pair, .label_count = 2 };
+    struct sheaf_sample named = image;
+
+    (void)state;
+    assert_encodes(&image, &context, image_example, sizeof(image_example));
+    named.class_name = "cat";
+    assert_encodes(&named, &none, image_example, sizeof(image_example));
+    assert_encodes(&keyed, &context, keyed_example, sizeof(keyed_example));
+}
+
+static void reads_golden_bytes(void **state)
+{
+    const struct decode_context *contexts[] = { &of_ours, &foreign };
+    struct fixture *f = *state;
+    size_t i;
+
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(decode(f, contexts[i], image_example, sizeof(image_example)), SHEAF_OK);
+        assert_string_equal(f->sample.key, "a/b");
+        assert_string_equal(f->sample.class_name, "cat");
+        assert_int_equal(f->sample.label_count, 1);
+        assert_true(f->sample.labels[0] == 300);
+        assert_int_equal(f->sample.field_count, 2);
+        assert_field(&f->sample, "jpg", tiny_jpeg, sizeof(tiny_jpeg));
+        assert_string_equal(field_named(&f->sample, "jpg")->suffix, "JPG");
+        assert_field(&f->sample, "txt", "hi", 2);
+        assert_int_equal(f->sample.number, 3);
+        assert_int_equal(f->sample.record, 12);
+
+        assert_int_equal(decode(f, contexts[i], keyed_example, sizeof(keyed_example)), SHEAF_OK);
+        assert_string_equal(f->sample.key, "k");
+        assert_int_equal(f->sample.field_count, 0);
+        assert_int_equal(f->sample.label_count, 2);
+        assert_true(f->sample.labels[0] == 0.5 && f->sample.labels[1] == -1);
+        assert_null(f->sample.class_name);
+    }
+}
+
+static void makes_fields_of_foreign_features(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(decode(f, &foreign, foreign_example, sizeof(foreign_example)), SHEAF_OK);
+    assert_string_equal(f->sample.key, "train/00000012");
+    assert_int_equal(f->sample.label_count, 1);
+    assert_true(f->sample.labels[0] == -5);
+    assert_int_equal(f->sample.field_count, 7);
+    assert_field(&f->sample, "png", "\x89PNG\r\n\x1a\nrest", 12);
+    assert_field(&f->sample, "image.format", "PNG", 3);
+    assert_field(&f->sample, "image.height", "3", 1);
+    assert_field(&f->sample, "image.width", "4", 1);
+    assert_field(&f->sample, "image.channels", "3", 1);
+    assert_field(&f->sample, "image.object.bbox.xmin", "0.25 0.5", 8);
+    assert_field(&f->sample, "image.object.class.text", "cat\ndog", 7);
+}
+
+static void reads_lists_that_are_not_packed(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(decode(f, &foreign, unpacked_example, sizeof(unpacked_example)), SHEAF_OK);
+    assert_int_equal(f->sample.field_count, 2);
+    assert_field(&f->sample, "n", "5 300", 5);
+    assert_field(&f->sample, "f", "1.5 2 3", 7);
+}
+
+/* The image's size is a field unless it is what the image says. */
+static void keeps_what_the_image_does_not_say(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t wider[sizeof(image_example)];
+
+    memcpy(wider, image_example, sizeof(wider));
+    assert_int_equal(wider[sizeof(wider) - 16], 16);
+    wider[sizeof(wider) - 16] = 17;             /* image/width */
+    assert_int_equal(decode(f, &foreign, wider, sizeof(wider)), SHEAF_OK);
+    assert_int_equal(f->sample.field_count, 4);
+    assert_field(&f->sample, "image.height", "9", 1);
+    assert_field(&f->sample, "image.width", "17", 2);
+}
+
+static void names_fall_back(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t copy[sizeof(image_example)];
+    size_t at;
+
+    /* A file name that leads out of the tree is no key, but stays a field. */
+    memcpy(copy, image_example, sizeof(copy));
+    for (at = 0; memcmp(copy + at, "a/b.JPG", 7) != 0; at++)
+        ;
+    memcpy(copy + at, "../.JPG", 7);
+    assert_int_equal(decode(f, &foreign, copy, sizeof(copy)), SHEAF_OK);
+    assert_string_equal(f->sample.key, "train/00000012");
+    assert_field(&f->sample, "image.filename", "../.JPG", 7);
+    assert_field(&f->sample, "jpg", tiny_jpeg, sizeof(tiny_jpeg));
+    assert_int_equal(decode(f, &of_ours, copy, sizeof(copy)), SHEAF_ERR_CORRUPT);
+    assert_non_null(strstr(f->err.message, "__key__"));
+}
+
+static void assert_opaque(struct fixture *f, const void *data, size_t size)
+{
+    assert_int_equal(decode(f, &foreign, data, size), SHEAF_OK);
+    assert_string_equal(f->sample.key, "train/00000012");
+    assert_int_equal(f->sample.field_count, 1);
+    assert_field(&f->sample, "data", data, size);
+    assert_int_equal(f->sample.label_count, 0);
+    assert_int_equal(decode(f, &of_ours, data, size), SHEAF_ERR_CORRUPT);
+}
+
+static void leaves_anything_else_alone(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t more[sizeof(keyed_example) + 2];
+    size_t size;
+
+    assert_opaque(f, "", 0);
+    assert_opaque(f, "hello", 5);
+    assert_opaque(f, "\xff\xd8\xff\xe0", 4);
+    /* A SequenceExample: its second message would be lost. */
+    memcpy(more, keyed_example, sizeof(keyed_example));
+    more[sizeof(keyed_example)] = 0x12;
+    more[sizeof(keyed_example) + 1] = 0;
+    assert_opaque(f, more, sizeof(more));
+    for (size = 1; size < sizeof(image_example); size++)
+        assert_opaque(f, image_example, size);
+}
+
+static void refuses_two_features_of_one_name(void **state)
+{
+    static const uint8_t twins[] = { 0x0a, 0x0e, 0x0a, 0x05, 0x0a, 0x01, 'a', 0x12, 0x00,
+                                     0x0a, 0x05, 0x0a, 0x01, 'A', 0x12, 0x00 };
+    struct fixture *f = *state;
+
+    assert_int_equal(decode(f, &foreign, twins, sizeof(twins)), SHEAF_ERR_CORRUPT);
+    assert_non_null(strstr(f->err.message, "two fields"));
+}
+
+/* A label that no double holds is left as text. */
+static void keeps_labels_exact(void **state)
+{
+    static const uint8_t wide[] = {         /* 2^53 + 1 */
+        0x0a, 0x23, 0x0a, 0x21, 0x0a, 0x11, 'i', 'm', 'a', 'g', 'e', '/', 'c', 'l', 'a', 's', 's',
+        '/', 'l', 'a', 'b', 'e', 'l', 0x12, 0x0c, 0x1a, 0x0a, 0x0a, 0x08,
+        0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10,
+    };
+    struct fixture *f = *state;
+
+    assert_int_equal(decode(f, &foreign, wide, sizeof(wide)), SHEAF_OK);
+    assert_int_equal(f->sample.label_count, 0);
+    assert_field(&f->sample, "image.class.label", "9007199254740993", 16);
+}
+
+static void refuses_labels_that_fit_no_list(void **state)
+{
+    const double labels[] = { 0.5, 16777217 };
+    const struct sheaf_sample sample = { .key = "k", .labels = labels, .label_count = 2 };
+    const struct encode_context none = { 0 };
+    struct buf out = BUF_INIT(1 << 20);
+    struct sheaf_error err;
+
+    (void)state;
+    assert_int_equal(example_encode(&sample, &none, 0, &out, &err), SHEAF_ERR_LIMIT);
+    assert_non_null(strstr(err.message, "16777217"));
+    assert_int_equal(out.size, 0);
+    buf_free(&out);
+}
+
+/* Whatever a byte becomes, there is a sample or an error; and no read past the end. */
+static void copes_with_any_byte(void **state)
+{
+    const struct {
+        const uint8_t *data;
+        size_t size;
+    } all[] = {
+        { image_example, sizeof(image_example) }, { foreign_example, sizeof(foreign_example) },
+        { unpacked_example, sizeof(unpacked_example) },
+    };
+    struct fixture *f = *state;
+    uint8_t copy[sizeof(foreign_example)];
+    size_t i, at;
+    int byte;
+
+    for (i = 0; i < COUNT_OF(all); i++) {
+        for (at = 0; at < all[i].size; at++) {
+            for (byte = 0; byte < 256; byte++) {
+                int code;
+
+                memcpy(copy, all[i].data, all[i].size);
+                copy[at] = (uint8_t)byte;
+                code = decode(f, &foreign, copy, all[i].size);
+                assert_true(code == SHEAF_OK || code == SHEAF_ERR_CORRUPT);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(writes_golden_bytes),
+        TEST(reads_golden_bytes),
+        TEST(makes_fields_of_foreign_features),
+        TEST(reads_lists_that_are_not_packed),
+        TEST(keeps_what_the_image_does_not_say),
+        TEST(names_fall_back),
+        TEST(leaves_anything_else_alone),
+        TEST(refuses_two_features_of_one_name),
+        TEST(keeps_labels_exact),
+        TEST(refuses_labels_that_fit_no_list),
+        TEST(copes_with_any_byte),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sequential frame reader and the header scan on damaged shards: what they give out is right,
+ * and what they cannot give out they report. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "reader/frames.h"
+#include "reader/scan.h"
+#include "tests/common_shards.h"
+
+static const uint64_t counts[] = { 5, 0 };
+static const struct format_ops *const containers[] = { &tfrecord_ops, &recordio_ops,
+                                                       &webdataset_ops };
+
+struct memory {
+    const uint8_t *data;
+    size_t size, used, step;
+};
+
+static int read_memory(void *context, void *data, size_t size, size_t *got,
+                       struct sheaf_error *err)
+{
+    struct memory *m = context;
+
+    (void)err;
+    *got = MIN(MIN(size, m->step), m->size - m->used);
+    memcpy(data, m->data + m->used, *got);
+    m->used += *got;
+    return SHEAF_OK;
+}
+
+struct outcome {
+    uint64_t numbers[16];
+    size_t count;
+    unsigned errors;
+};
+
+/* Decodes a frame; its number if it is a sample of the set, to the last byte. */
+static uint64_t number_of(const struct format_ops *format, const uint8_t *data, size_t size)
+{
+    const struct record record = { .data = data, .size = size };
+    const struct decode_context context = { .shard_name = "s.x" };
+    struct decode_scratch scratch = { 0 };
+    struct sheaf_sample sample;
+    struct sheaf_error error;
+    uint64_t number;
+
+    assert_int_equal(format->decode(&record, &context, &scratch, &sample, &error), SHEAF_OK);
+    number = shards_number(&sample);
+    decode_scratch_free(&scratch);
+    return number;
+}
+
+static void run_frames(const struct format_ops *format, const uint8_t *data, size_t size,
+                       size_t step, struct outcome *out)
+{
+    struct memory memory = { .data = data, .size = size, .step = step };
+    struct frames frames;
+    struct sheaf_error error;
+
+    memset(out, 0, sizeof(*out));
+    assert_int_equal(frames_open(&frames, format, SHEAF_CODEC_NONE, read_memory, &memory, 1 << 20,
+                                 &error), SHEAF_OK);
+    for (;;) {
+        struct frame frame;
+        int code = frames_next(&frames, &frame, &error);
+
+        if (code == SHEAF_END)
+            break;
+        if (code == SHEAF_OK) {
+            assert_true(out->count < COUNT_OF(out->numbers));
+            assert_memory_equal(frame.data, data + frame.offset, frame.size);
+            out->numbers[out->count++] = number_of(format, frame.data, frame.size);
+            continue;
+        }
+        assert_true(code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED);
+        assert_non_null(strstr(error.message, "offset "));
+        assert_true(++out->errors < 100);
+    }
+    frames_close(&frames);
+}
+
+static void run_scan(const struct format_ops *format, const char *path, const uint8_t *data,
+                     size_t size, struct outcome *out)
+{
+    struct store_object *object;
+    struct index_section *section;
+    struct scan scan;
+    struct sheaf_error error;
+    int code;
+
+    memset(out, 0, sizeof(*out));
+    file_write(path, data, size);
+    assert_int_equal(store_open(path, &object, &error), SHEAF_OK);
+    scan_open(&scan, format, object);
+    while ((code = scan_run(&scan, &error)) != SHEAF_END) {
+        assert_true(code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED);
+        assert_true(++out->errors < 100);
+    }
+    assert_int_equal(scan_section(&scan, &section, &error), SHEAF_OK);
+    for (uint64_t i = 0; i < section->samples; i++)
+        out->numbers[out->count++] = number_of(format, data + section->offsets[i],
+                                               index_frame_bytes(section, i));
+    index_section_free(section);
+    scan_close(&scan);
+    store_close(object);
+}
+
+/* The shard's bytes, and where its frames end. */
+static uint8_t *shard_bytes(const struct format_ops *format, size_t *size, char *path)
+{
+    struct shard_set set;
+    uint8_t *data;
+
+    shards_make(&set, format, counts);
+    data = file_read(set.paths[0], size);
+    shards_remove(&set);
+    snprintf(path, 64, "/tmp/sheaf-frames-%d", (int)getpid());
+    return data;
+}
+
+static void whole_shards_are_read_whatever_the_pieces(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < COUNT_OF(containers); f++) {
+        char path[64];
+        size_t size;
+        uint8_t *data = shard_bytes(containers[f], &size, path);
+        struct outcome out;
+
+        for (size_t step = 1; step < 10000; step = step * 3 + 1) {
+            run_frames(containers[f], data, size, step, &out);
+            assert_int_equal(out.errors, 0);
+            assert_int_equal(out.count, 5);
+        }
+        run_scan(containers[f], path, data, size, &out);
+        assert_int_equal(out.errors, 0);
+        assert_int_equal(out.count, 5);
+        unlink(path);
+        free(data);
+    }
+}
+
+/* A prefix gives samples 0, 1, ..., k - 1, and an error unless it ends between two records of a
+ * container that has no mark at its end. */
+static void every_prefix_is_found_out(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < COUNT_OF(containers); f++) {
+        char path[64];
+        size_t size, silent = 0;
+        uint8_t *data = shard_bytes(containers[f], &size, path);
+
+        for (size_t length = 0; length < size; length++) {
+            struct outcome a, b;
+
+            run_frames(containers[f], data, length, 1 << 20, &a);
+            for (size_t i = 0; i < a.count; i++)
+                assert_int_equal(a.numbers[i], i);
+            if (length % 7 == 0 || length > size - 1100) {
+                run_scan(containers[f], path, data, length, &b);
+                assert_int_equal(b.count, a.count);
+                assert_int_equal(b.errors != 0, a.errors != 0);
+            }
+            silent += a.errors == 0;
+            assert_true(a.errors != 0 || containers[f] != &webdataset_ops);
+        }
+        assert_int_equal(silent, containers[f] == &webdataset_ops ? 0 : 5);
+        unlink(path);
+        free(data);
+    }
+}
+
+/* A flipped byte of a TFRecord costs at most the record it is in, and one of its length may cost
+ * the search for the next: never a sample that is wrong. */
+static void every_flipped_byte_of_tfrecord_is_found(void **state)
+{
+    char path[64];
+    size_t size;
+    uint8_t *data = shard_bytes(&tfrecord_ops, &size, path);
+
+    (void)state;
+    for (size_t i = 0; i < size; i++) {
+        struct outcome out;
+
+        data[i] ^= (uint8_t)(1 + i % 255);
+        run_frames(&tfrecord_ops, data, size, 1 << 20, &out);
+        data[i] ^= (uint8_t)(1 + i % 255);
+        assert_true(out.errors >= 1);
+        assert_true(out.count == 4);
+    }
+    free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_shards_are_read_whatever_the_pieces),
+        cmocka_unit_test(every_prefix_is_found_out),
+        cmocka_unit_test(every_flipped_byte_of_tfrecord_is_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

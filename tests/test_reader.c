@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reader over foreign shards of every container: its order is the one that order.h gives on
+ * numbers, whatever threads, memory, batches and ranks; positions go on exactly; damage is found
+ * before a sample is handed out. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "reader/order.h"
+#include "tests/common_shards.h"
+
+static const uint64_t counts[] = { 40, 1, 57, 13, 80, 0 };
+static const struct format_ops *const containers[] = { &tfrecord_ops, &recordio_ops,
+                                                       &webdataset_ops };
+
+struct numbers {
+    uint64_t list[4096];
+    size_t count;
+};
+
+/* The epoch of one member by order.h alone. */
+static void expect(const struct shard_set *set, const struct order *order,
+                   const struct order_member *m, struct numbers *out)
+{
+    const uint32_t own = order->lanes / (m->world_size * m->workers);
+    struct order_line line;
+    struct order_shuffle shuffles[64];
+    struct order_lane lanes[64];
+    uint64_t *slots[64], first[16] = { 0 };
+    bool any = true;
+
+    for (size_t i = 1; i < set->count; i++)
+        first[i] = first[i - 1] + set->counts[i - 1];
+    assert_int_equal(order_line_make(order, set->counts, set->count, &line, NULL), SHEAF_OK);
+    for (uint32_t i = 0; i < own; i++) {
+        const uint32_t lane = order_member_lane(m, i);
+
+        lanes[i] = order_lane_of(order, set->samples, lane);
+        order_shuffle_begin(&shuffles[i], order, lane, order_lane_inputs(&lanes[i]));
+        slots[i] = calloc(order_buffer_slots(order) + 1, 8);
+        order_shuffle_replay(&shuffles[i], 0, slots[i]);
+    }
+    for (out->count = 0; any;) {
+        any = false;
+        for (uint32_t i = 0; i < own; i++) {
+            struct order_step step;
+            struct order_run run;
+
+            if (shuffles[i].filled == 0)
+                continue;
+            any = true;
+            step = order_shuffle_next(&shuffles[i]);
+            run = order_line_locate(&line, order_lane_place(&lanes[i], slots[i][step.slot]));
+            out->list[out->count++] = first[run.shard] + run.record;
+            slots[i][step.slot] = step.refill ? step.input : slots[i][step.last];
+        }
+    }
+    for (uint32_t i = 0; i < own; i++)
+        free(slots[i]);
+    order_line_free(&line);
+}
+
+static struct sheaf_dataset *open_set(const struct shard_set *set)
+{
+    const char *sources[] = { set->directory };
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error = { 0 };
+
+    if (sheaf_dataset_open(sources, 1, &dataset, &error) != SHEAF_OK)
+        fail_msg("%s", error.message);
+    return dataset;
+}
+
+static struct sheaf_reader *open_reader(const struct sheaf_dataset *dataset,
+                                        const struct sheaf_reader_options *options)
+{
+    struct sheaf_reader *reader;
+    struct sheaf_error error = { 0 };
+
+    if (sheaf_reader_open(dataset, options, &reader, &error) != SHEAF_OK)
+        fail_msg("%s", error.message);
+    return reader;
+}
+
+/* Reads on to the end, in batches of `batch`. */
+static void read_rest(struct sheaf_reader *reader, size_t batch, struct numbers *out)
+{
+    for (;;) {
+        const struct sheaf_sample *samples;
+        size_t count;
+        int code = sheaf_reader_next_batch(reader, batch, &samples, &count);
+
+        if (code == SHEAF_END)
+            return;
+        if (code != SHEAF_OK)
+            fail_msg("%s", sheaf_reader_error(reader)->message);
+        assert_true(count >= 1 && count <= batch);
+        for (size_t i = 0; i < count; i++) {
+            out->list[out->count++] = shards_number(&samples[i]);
+            assert_int_equal(samples[i].number, out->list[out->count - 1]);
+        }
+    }
+}
+
+static void assert_numbers(const struct numbers *a, const struct numbers *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++)
+        assert_int_equal(a->list[i], b->list[i]);
+}
+
+static struct order order_of(const struct sheaf_reader_options *o)
+{
+    return (struct order){
+        .seed = o->seed, .epoch = o->epoch, .shuffle = !o->no_shuffle,
+        .buffer = o->shuffle_buffer,
+        .lanes = o->lanes != 0 ? o->lanes : o->world_size * o->workers,
+        .remainder = o->remainder != SHEAF_REMAINDER_AUTO ? o->remainder
+                   : o->world_size > 1 ? SHEAF_PAD : SHEAF_KEEP,
+    };
+}
+
+/* Reads with these options and compares with the numbers alone. */
+static void check_epoch(const struct shard_set *set, const struct sheaf_reader_options *options,
+                        size_t batch)
+{
+    static struct numbers expected, got;
+    struct sheaf_dataset *dataset = open_set(set);
+    struct sheaf_reader *reader = open_reader(dataset, options);
+    const struct order order = order_of(options);
+    const struct order_member member = { options->rank, options->world_size, options->worker,
+                                         options->workers };
+    struct sheaf_reader_stats stats;
+
+    expect(set, &order, &member, &expected);
+    assert_int_equal(sheaf_reader_epoch_samples(reader), expected.count);
+    got.count = 0;
+    read_rest(reader, batch, &got);
+    assert_numbers(&got, &expected);
+    sheaf_reader_get_stats(reader, &stats, sizeof(stats));
+    assert_int_equal(stats.samples, expected.count);
+    assert_true(stats.memory_bytes <= stats.memory_peak_bytes);
+    assert_true(stats.memory_peak_bytes <= options->memory_bytes);
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+}
+
+static void order_is_that_of_numbers(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < COUNT_OF(containers); f++) {
+        struct shard_set set;
+        struct sheaf_reader_options o;
+
+        shards_make(&set, containers[f], counts);
+        sheaf_reader_options_init(&o, sizeof(o));
+        o.no_shuffle = 1;
+        check_epoch(&set, &o, 1);
+        o.lanes = 7;
+        check_epoch(&set, &o, 5);
+        o.no_shuffle = 0;
+        for (uint64_t buffer = 0; buffer < 300; buffer = buffer * 3 + 1) {
+            o.shuffle_buffer = buffer;
+            for (o.lanes = 1; o.lanes <= 12; o.lanes += 3) {
+                for (int m = SHEAF_KEEP; m <= SHEAF_PAD; m++) {
+                    o.remainder = (enum sheaf_remainder)m;
+                    o.epoch = buffer + o.lanes;
+                    o.threads = 1 + (unsigned)buffer % 4;
+                    check_epoch(&set, &o, 1 + (size_t)buffer);
+                }
+            }
+        }
+        shards_remove(&set);
+    }
+}
+
+static void every_member_has_its_lanes(void **state)
+{
+    struct shard_set set;
+    struct sheaf_reader_options o;
+
+    (void)state;
+    shards_make(&set, &tfrecord_ops, counts);
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.seed = 5;
+    o.shuffle_buffer = 24;
+    o.lanes = 24;
+    o.world_size = 3;
+    o.workers = 2;
+    for (o.rank = 0; o.rank < 3; o.rank++)
+        for (o.worker = 0; o.worker < 2; o.worker++)
+            check_epoch(&set, &o, 3);
+    shards_remove(&set);
+}
+
+static void little_memory_gives_the_same(void **state)
+{
+    struct shard_set set;
+    struct sheaf_reader_options o;
+
+    (void)state;
+    shards_make(&set, &webdataset_ops, counts);
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.shuffle_buffer = 10;
+    o.memory_bytes = 600 << 10;
+    check_epoch(&set, &o, 1);
+    o.memory_bytes = 64 << 20;
+    check_epoch(&set, &o, 1);
+    shards_remove(&set);
+}
+
+static void too_little_memory_is_refused_with_the_numbers(void **state)
+{
+    struct shard_set set;
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    struct sheaf_error error = { 0 };
+
+    (void)state;
+    shards_make(&set, &webdataset_ops, counts);
+    dataset = open_set(&set);
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.memory_bytes = 100000;
+    assert_int_equal(sheaf_reader_open(dataset, &o, &reader, &error), SHEAF_ERR_LIMIT);
+    assert_non_null(strstr(error.message, "191 samples"));
+    assert_non_null(strstr(error.message, "100000"));
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+}
+
+static void positions_go_on_exactly(void **state)
+{
+    static struct numbers whole, part;
+    struct shard_set set;
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+
+    (void)state;
+    shards_make(&set, &recordio_ops, counts);
+    dataset = open_set(&set);
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.seed = 9;
+    o.shuffle_buffer = 50;
+    o.lanes = 3;
+    for (size_t stop = 0; stop <= set.samples; stop += 1 + stop / 9) {
+        struct sheaf_reader *reader = open_reader(dataset, &o);
+        struct sheaf_reader *other;
+        struct sheaf_reader_options plain;
+        char text[SHEAF_POSITION_SIZE];
+
+        whole.count = part.count = 0;
+        for (size_t i = 0; i < stop; i++) {
+            const struct sheaf_sample *sample;
+
+            assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_OK);
+        }
+        assert_int_equal(sheaf_reader_position(reader, text), SHEAF_OK);
+        assert_true(strlen(text) <= 256);
+        read_rest(reader, 1, &whole);
+        sheaf_reader_options_init(&plain, sizeof(plain));
+        other = open_reader(dataset, &plain);
+        assert_int_equal(sheaf_reader_resume(other, text), SHEAF_OK);
+        read_rest(other, 1, &part);
+        assert_numbers(&part, &whole);
+        assert_int_equal(sheaf_reader_begin_epoch(reader, 7), SHEAF_OK);
+        assert_int_equal(sheaf_reader_begin_epoch(other, 7), SHEAF_OK);
+        whole.count = part.count = 0;
+        read_rest(reader, 9, &whole);
+        read_rest(other, 4, &part);
+        assert_numbers(&part, &whole);
+        sheaf_reader_free(reader);
+        sheaf_reader_free(other);
+    }
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+}
+
+static void bad_positions_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "", "sheaf1", "sheaf2 0 seed=1",
+        "sheaf1 00000000000000000000000000000000 seed=0 epoch=0 shuffle=1 buffer=10 lanes=1 "
+        "remainder=keep rounds=0 extra=0 of=0/1/0/1",
+        "sheaf1 00000000000000000000000000000000 seed=0 epoch=0 shuffle=1 buffer=10 lanes=0 "
+        "remainder=keep rounds=0 extra=0 of=0/1/0/1",
+    };
+    struct shard_set set;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    const struct sheaf_sample *sample;
+
+    (void)state;
+    shards_make(&set, &tfrecord_ops, counts);
+    dataset = open_set(&set);
+    reader = open_reader(dataset, NULL);
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_true(sheaf_reader_resume(reader, bad[i]) < 0);
+    assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_OK);   /* nothing was changed */
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+}
+
+static void an_interrupt_comes_once(void **state)
+{
+    struct shard_set set;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    const struct sheaf_sample *sample;
+    static struct numbers got;
+
+    (void)state;
+    shards_make(&set, &tfrecord_ops, counts);
+    dataset = open_set(&set);
+    reader = open_reader(dataset, NULL);
+    sheaf_reader_interrupt(reader);
+    assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_INTERRUPTED);
+    got.count = 0;
+    read_rest(reader, 1, &got);
+    assert_int_equal(got.count, set.samples);
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+}
+
+/* A flipped byte of a payload, in foreign TFRecords: found by the record's own checksum. */
+static void a_bad_record_fails_or_is_skipped_and_counted(void **state)
+{
+    struct shard_set set;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    struct sheaf_reader_options o;
+    struct sheaf_reader_stats stats;
+    const struct sheaf_sample *sample;
+    static struct numbers got;
+    uint8_t *data;
+    size_t size;
+    int code;
+
+    (void)state;
+    shards_make(&set, &tfrecord_ops, counts);
+    data = file_read(set.paths[2], &size);
+    data[size / 2] ^= 1;
+    file_write(set.paths[2], data, size);
+    free(data);
+    dataset = open_set(&set);
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.no_shuffle = 1;
+    reader = open_reader(dataset, &o);
+    while ((code = sheaf_reader_next(reader, &sample)) == SHEAF_OK)
+        ;
+    assert_int_equal(code, SHEAF_ERR_CORRUPT);
+    assert_non_null(strstr(sheaf_reader_error(reader)->message, set.paths[2]));
+    assert_non_null(strstr(sheaf_reader_error(reader)->message, "record "));
+    sheaf_reader_free(reader);
+    o.on_corrupt = SHEAF_SKIP;
+    reader = open_reader(dataset, &o);
+    got.count = 0;
+    read_rest(reader, 7, &got);
+    assert_int_equal(got.count, set.samples - 1);
+    sheaf_reader_get_stats(reader, &stats, sizeof(stats));
+    assert_int_equal(stats.corrupt, 1);
+    sheaf_reader_free(reader);
+    o.max_corrupt = 0;
+    reader = open_reader(dataset, &o);
+    while ((code = sheaf_reader_next(reader, &sample)) == SHEAF_OK)
+        ;
+    assert_int_equal(code, SHEAF_ERR_CORRUPT);
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(order_is_that_of_numbers),
+        cmocka_unit_test(every_member_has_its_lanes),
+        cmocka_unit_test(little_memory_gives_the_same),
+        cmocka_unit_test(too_little_memory_is_refused_with_the_numbers),
+        cmocka_unit_test(positions_go_on_exactly),
+        cmocka_unit_test(bad_positions_are_refused),
+        cmocka_unit_test(an_interrupt_comes_once),
+        cmocka_unit_test(a_bad_record_fails_or_is_skipped_and_counted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
