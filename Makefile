@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+#
+# make            build/sheaf, build/libsheaf.a, build/libsheaf.so
+# make demo       install what is missing, build, and show the whole of it on real JPEG files
+# make test       install what is missing, build, and run every test
+# make check      the tests alone, on what is installed
+# make asan ubsan tsan fuzz lint coverage
+# make install uninstall  [DESTDIR= PREFIX=/usr/local]
+# V=1 shows the commands; CC, CFLAGS, LDFLAGS and BUILD (the output directory) are honoured.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+INCLUDEDIR = $(PREFIX)/include
+LIBDIR     = $(PREFIX)/lib
+BINDIR     = $(PREFIX)/bin
+MANDIR     = $(PREFIX)/share/man
+BASHDIR    = $(PREFIX)/share/bash-completion/completions
+
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+CFLAGS ?= -O2 -g
+WARNINGS = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+           -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
+             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
+             -fno-omit-frame-pointer) $(CFLAGS)
+ALL_LDFLAGS = -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
+
+# libisal's pkg-config file is absent from some releases, so it is named directly.
+MODULES = zlib liblz4 libxxhash jansson libjpeg libcurl libcrypto expat
+LIBS    = $(shell pkg-config --libs $(MODULES)) -lisal -lm
+
+VERSION_OF = $(shell sed -n 's/^\#define SHEAF_VERSION_$(1) //p' sheaf.h)
+MAJOR   := $(call VERSION_OF,MAJOR)
+VERSION := $(MAJOR).$(call VERSION_OF,MINOR).$(call VERSION_OF,PATCH)
+
+LIB_SOURCES  = $(wildcard base/*.c formats/*.c store/*.c packer/*.c reader/*.c)
+TOOL_SOURCES = $(wildcard tools/*.c)
+GENERATORS   = $(patsubst tools/generate/%.c,$(BUILD)/%,$(wildcard tools/generate/*.c))
+TESTS        = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+TEST_COMMON  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/common_*.c))
+FUZZERS      = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+LIB_OBJECTS  = $(LIB_SOURCES:%.c=$(BUILD)/%.o)
+TOOL_OBJECTS = $(TOOL_SOURCES:%.c=$(BUILD)/%.o)
+
+Q = $(if $(V),,@)
+SAY = $(if $(V),@:,@printf '  %-8s %s\n')
+
+.PHONY: all demo test check unit system asan ubsan tsan fuzz lint coverage packages \
+        packages-test install uninstall clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(BUILD)/sheaf $(BUILD)/libsheaf.a $(BUILD)/libsheaf.so $(GENERATORS)
+
+$(BUILD)/%.o: %.c
+	$(SAY) CC $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MT $@ -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+# What a program links: one object, whose internal names are its own.
+$(BUILD)/libsheaf.a: $(LIB_OBJECTS)
+	$(SAY) AR $@
+	$(Q)ld -r -o $(BUILD)/libsheaf.o $^ && objcopy --localize-hidden $(BUILD)/libsheaf.o
+	$(Q)rm -f $@ && ar rcs $@ $(BUILD)/libsheaf.o
+
+# What the tests link: the internal names are theirs to call.
+$(BUILD)/internal.a: $(LIB_OBJECTS)
+	$(SAY) AR $@
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/libsheaf.so: $(LIB_OBJECTS) sheaf.map
+	$(SAY) LINK $@
+	$(Q)$(CC) -shared -Wl,-soname,libsheaf.so.$(MAJOR) -Wl,--version-script=sheaf.map \
+	    $(if $(SANITIZE),,-Wl,-z,defs) $(ALL_LDFLAGS) -o $@ $(LIB_OBJECTS) $(LIBS)
+
+$(BUILD)/sheaf: $(TOOL_OBJECTS) $(BUILD)/libsheaf.a
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/%: $(BUILD)/tools/generate/%.o
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_COMMON) $(BUILD)/internal.a
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(TEST_COMMON) $(BUILD)/internal.a $(LIBS) -lcmocka
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/internal.a
+	$(SAY) FUZZER $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $< $(BUILD)/internal.a $(LIBS)
+
+# ---- What a fresh machine lacks --------------------------------------------------------------
+
+packages:
+	$(Q)tools/packages.sh build
+
+packages-test:
+	$(Q)tools/packages.sh build test
+
+demo: packages
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)BUILD=$(BUILD) tools/demo.sh
+
+# ---- Tests -----------------------------------------------------------------------------------
+
+test: packages-test
+	$(Q)$(MAKE) --no-print-directory lint
+	$(Q)$(MAKE) --no-print-directory check
+	$(Q)$(MAKE) --no-print-directory asan tsan fuzz
+
+check: unit system
+
+unit: all $(TESTS)
+	$(Q)BUILD=$(BUILD) tests/run_unit.sh $(TESTS)
+
+system: all
+	$(Q)BUILD=$(BUILD) tests/run_system.sh
+
+# The unit tests, and the system tests that do not depend on volume, under each sanitizer.
+asan:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined \
+	    CFLAGS="-O1 -g" QUICK=1 unit
+ubsan:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/ubsan SANITIZE=undefined \
+	    CFLAGS="-O1 -g" QUICK=1 unit
+tsan:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread \
+	    CFLAGS="-O1 -g" QUICK=1 unit
+
+# Each target for FUZZ_SECONDS (default 5), under ASan and UBSan; needs clang.
+FUZZ_SECONDS ?= 5
+fuzz:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzzing CC=clang SANITIZE=address,undefined \
+	    CFLAGS="-O1 -g -fsanitize=fuzzer-no-link" fuzzers
+	$(Q)BUILD=$(BUILD)/fuzzing FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh
+.PHONY: fuzzers
+fuzzers: $(FUZZERS)
+
+lint:
+	$(Q)tools/check_style.sh
+	$(Q)tools/check_includes.sh
+
+coverage:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O0 -g --coverage" \
+	    LDFLAGS=--coverage check
+	$(Q)gcovr -r . --object-directory $(BUILD)/coverage -e tests/ --print-summary \
+	    --html-details $(BUILD)/coverage/index.html
+
+# ---- Installation ----------------------------------------------------------------------------
+
+MAN_PAGES = $(wildcard tools/*.1)
+
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) \
+	    $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(BASHDIR)
+	install -m 755 $(BUILD)/sheaf $(DESTDIR)$(BINDIR)/sheaf
+	install -m 644 $(BUILD)/libsheaf.a $(DESTDIR)$(LIBDIR)/libsheaf.a
+	install -m 755 $(BUILD)/libsheaf.so $(DESTDIR)$(LIBDIR)/libsheaf.so.$(VERSION)
+	ln -sf libsheaf.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(MAJOR)
+	ln -sf libsheaf.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsheaf.so
+	install -m 644 sheaf.h $(DESTDIR)$(INCLUDEDIR)/sheaf.h
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' sheaf.pc.in \
+	    >$(DESTDIR)$(LIBDIR)/pkgconfig/sheaf.pc
+	for page in $(MAN_PAGES); do install -m 644 $$page $(DESTDIR)$(MANDIR)/man1/; done
+	install -m 644 tools/completion.bash $(DESTDIR)$(BASHDIR)/sheaf
+
+# Directories are removed only if that leaves them empty and this package may have made them.
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/sheaf $(DESTDIR)$(INCLUDEDIR)/sheaf.h \
+	    $(DESTDIR)$(LIBDIR)/libsheaf.a $(DESTDIR)$(LIBDIR)/libsheaf.so \
+	    $(DESTDIR)$(LIBDIR)/libsheaf.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(VERSION) \
+	    $(DESTDIR)$(LIBDIR)/pkgconfig/sheaf.pc $(DESTDIR)$(BASHDIR)/sheaf \
+	    $(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(MAN_PAGES)))
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
