@@ -128,17 +128,33 @@ static int mark_bad(struct chunk *chunk, size_t i, const struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Reads [begin, end) of the stored shard; *have is how much of it there is (a truncated shard
- * has less). */
-static int read_stored(struct chunk *chunk, uint64_t begin, uint64_t end, uint8_t *data,
-                       uint64_t *have)
+/* How much of the stored bytes [begin, end) there is: a truncated shard has less. */
+static uint64_t stored_there(const struct chunk *chunk, uint64_t begin, uint64_t end)
 {
     const uint64_t there = chunk->shard->object->bytes;
 
-    *have = MIN(end, there) - MIN(begin, there);
-    chunk->read_bytes += *have;
-    return *have == 0 ? SHEAF_OK
-         : store_read(chunk->shard->object, begin, data, (size_t)*have, &chunk->error);
+    return MIN(end, there) - MIN(begin, there);
+}
+
+/* Reads, unless it was fetched. */
+static int read_object(struct chunk *chunk, struct store_object *object,
+                       const struct fetch *fetch, uint64_t offset, void *data, uint64_t size)
+{
+    chunk->read_bytes += size;
+    if (size == 0)
+        return SHEAF_OK;
+    if (!chunk->is_fetched)
+        return store_read(object, offset, data, (size_t)size, &chunk->error);
+    if (fetch->read.code != SHEAF_OK)
+        chunk->error = fetch->read.error;
+    return fetch->read.code;
+}
+
+static int read_stored(struct chunk *chunk, uint64_t begin, uint64_t end, uint8_t *data,
+                       uint64_t *have)
+{
+    *have = stored_there(chunk, begin, end);
+    return read_object(chunk, chunk->shard->object, &chunk->data_fetch, begin, data, *have);
 }
 
 /* Marks the records that reach into raw bytes [begin, end) as bad. */
@@ -234,9 +250,8 @@ static int read_names(struct chunk *chunk)
     chunk->names = room(&chunk->kept_names, size, &chunk->error);
     if (chunk->names == NULL)
         return SHEAF_ERR_MEMORY;
-    chunk->read_bytes += size;
-    return store_read(chunk->shard->names, s->name_offsets[chunk->first], chunk->names, size,
-                      &chunk->error);
+    return read_object(chunk, chunk->shard->names, &chunk->names_fetch,
+                       s->name_offsets[chunk->first], chunk->names, size);
 }
 
 /* ---- Checking ------------------------------------------------------------------------------- */
@@ -332,4 +347,63 @@ void chunk_run(struct job *job)
     if (code == SHEAF_OK)
         code = finish_items(chunk, &e);
     chunk->code = code;
+}
+
+/* ---- Fetching from afar --------------------------------------------------------------------- */
+
+static void one_less(struct chunk *chunk)
+{
+    if (atomic_fetch_sub(&chunk->fetches_left, 1) == 1)
+        workers_submit(chunk->workers, &chunk->job);
+}
+
+static void fetch_done(struct store_read *read)
+{
+    one_less(((struct fetch *)(void *)read)->chunk);
+}
+
+static void start_fetch(struct chunk *chunk, struct fetch *fetch, struct store_object *object,
+                        uint64_t offset, void *data, uint64_t size)
+{
+    if (size == 0)
+        return;
+    fetch->chunk = chunk;
+    fetch->read = (struct store_read){ .object = object, .offset = offset, .data = data,
+                                       .size = (size_t)size, .done = fetch_done };
+    atomic_fetch_add(&chunk->fetches_left, 1);
+    store_read_start(&fetch->read);
+}
+
+void chunk_fetch(struct chunk *chunk)
+{
+    const struct index_section *s = chunk->shard->section;
+    const struct extent e = extent_of(s, chunk->first, chunk->count);
+    const uint64_t names = chunk->shard->names == NULL ? 0
+                         : names_bytes(s, chunk->first, chunk->count);
+    const uint64_t begin = s->blocks == NULL ? e.begin : s->blocks[e.block].stored_offset;
+    const uint64_t end = s->blocks == NULL ? e.end : s->blocks[e.block_end].stored_offset;
+    void *data = room(s->blocks == NULL ? &chunk->kept_data : &chunk->kept_stored, end - begin,
+                      NULL);
+    void *lines = room(&chunk->kept_names, names, NULL);
+
+    if (data == NULL || lines == NULL) {
+        workers_submit(chunk->workers, &chunk->job);    /* it will fail there, and say so */
+        return;
+    }
+    chunk->is_fetched = true;
+    atomic_init(&chunk->fetches_left, 1);   /* this call's own, given up at its end */
+    start_fetch(chunk, &chunk->data_fetch, chunk->shard->object, begin, data,
+                stored_there(chunk, begin, end));
+    if (names != 0)
+        start_fetch(chunk, &chunk->names_fetch, chunk->shard->names,
+                    s->name_offsets[chunk->first], lines, names);
+    one_less(chunk);
+}
+
+void chunk_cancel(struct chunk *chunk)
+{
+    if (chunk->data_fetch.read.object != NULL)
+        store_read_cancel(&chunk->data_fetch.read);
+    if (chunk->names_fetch.read.object != NULL)
+        store_read_cancel(&chunk->names_fetch.read);
 }

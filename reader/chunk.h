@@ -11,6 +11,8 @@
 #ifndef READER_CHUNK_H
 #define READER_CHUNK_H
 
+#include <stdatomic.h>
+
 #include "base/workers.h"
 #include "reader/shard.h"
 
@@ -35,6 +37,12 @@ static inline uint64_t item_memory(const struct item *item)
 
 void item_free(struct item *item);
 
+/* A read that is under way before the job has a worker (from afar only). */
+struct fetch {
+    struct store_read read;     /* .object NULL: there is none */
+    struct chunk *chunk;
+};
+
 struct chunk {
     struct job job;
     struct chunk *next;         /* in the lane's queue */
@@ -47,6 +55,9 @@ struct chunk {
                                    own memory is apart */
     struct workers *workers;    /* that run its job */
     void *stream;               /* of a stream's chunk: the stream */
+    bool is_fetched;            /* by chunk_fetch: */
+    struct fetch data_fetch, names_fetch;
+    atomic_uint fetches_left;
     /* Results. */
     int code;
     struct sheaf_error error;
@@ -71,6 +82,12 @@ uint64_t chunk_item_memory(const struct chunk *chunk, size_t i);
 
 /* The job's function: chunk->job.run. */
 void chunk_run(struct job *job);
+
+/* Begins to read the chunk from afar, and submits its job once that is done.  (A local chunk is
+ * read by its job, so that it is checked on the processor whose cache has it.) */
+void chunk_fetch(struct chunk *chunk);
+/* Makes reads that are under way end soon. */
+void chunk_cancel(struct chunk *chunk);
 
 /* Frees what the items from `taken` on own, and empties the chunk, but for the memory it keeps.
  * Its job must be done. */

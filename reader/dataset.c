@@ -35,7 +35,9 @@ static int manifest_urls(const char *source, char **directory, char **url)
 static int allocate_tables(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const size_t count = d->manifest.shard_count;
+    const struct store_ops *store = count == 0 ? NULL : store_of(d->urls[0], err);
 
+    d->is_remote = store != NULL && store->read_start != NULL;
     d->samples = calloc(count + 1, sizeof(d->samples[0]));
     d->first_numbers = calloc(count + 1, sizeof(d->first_numbers[0]));
     if (d->samples == NULL || d->first_numbers == NULL)

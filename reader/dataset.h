@@ -21,6 +21,7 @@ struct damage {
 struct sheaf_dataset {
     char *url;                          /* the first source, as given */
     bool has_manifest;
+    bool is_remote;                     /* its shards are worth reading many pieces at once */
     bool is_stream;                     /* counts are not known: shards are read through */
     const struct format_ops *format;
     const struct codec_ops *codec;      /* NULL: none */

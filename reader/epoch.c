@@ -14,6 +14,8 @@
  * the cache; from afar, what makes a request worth its round trip. */
 #define CHUNK_LOCAL_BYTES  ((uint64_t)512 << 10)
 #define CHUNK_REMOTE_BYTES ((uint64_t)8 << 20)
+/* Reads from afar that are under way at once. */
+#define REMOTE_READS       32u
 #define CHUNK_LEAST_BYTES  ((uint64_t)64 << 10)
 /* What a codec block may add to a chunk: its raw bytes, and itself. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
@@ -74,6 +76,10 @@ static int fit_memory(struct sheaf_reader *r)
 
     feed->outstanding_limit = feed->lane_count + 2 * threads + 2;
     feed->chunk_bytes = CHUNK_LOCAL_BYTES;
+    if (r->dataset->is_remote) {
+        feed->outstanding_limit = feed->lane_count + REMOTE_READS;
+        feed->chunk_bytes = CHUNK_REMOTE_BYTES;
+    }
     if (feed->stream == NULL) {
         least = least_memory(r, &n, CHUNK_LEAST_BYTES, feed->lane_count + 2u);
         if (least > limit)
@@ -83,8 +89,13 @@ static int fit_memory(struct sheaf_reader *r)
                            "lower the shuffle buffer", feed->own_frames ? n.slots : 0, n.mean,
                            n.largest, feed->lane_count, least, limit);
         while (feed->chunk_bytes > CHUNK_LEAST_BYTES
-               && least_memory(r, &n, feed->chunk_bytes, feed->outstanding_limit) > limit)
-            feed->chunk_bytes /= 2;
+               && least_memory(r, &n, feed->chunk_bytes, feed->outstanding_limit) > limit) {
+            /* A request of a MiB is worth its round trip; rather fewer than smaller. */
+            if (feed->chunk_bytes <= 1 << 20 && feed->outstanding_limit > feed->lane_count + 4)
+                feed->outstanding_limit -= 2;
+            else
+                feed->chunk_bytes /= 2;
+        }
     }
     r->table_bytes = n.slots * sizeof(struct item);
     if (feed->stream != NULL) {
@@ -105,9 +116,14 @@ void epoch_end(struct sheaf_reader *r)
 {
     struct feed *feed = &r->feed;
 
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        lane_cancel(&feed->lanes[i]);
+    workers_cancel(feed->workers);
+    stream_cancel(feed->stream);
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        lane_wait(&feed->lanes[i]);
     stream_close(feed->stream);
     feed->stream = NULL;
-    workers_cancel(feed->workers);
     for (size_t i = 0; i < r->out_count; i++) {
         budget_give(&feed->budget, item_memory(&r->out[i]));
         item_free(&r->out[i]);

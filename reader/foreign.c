@@ -133,15 +133,17 @@ static int add_entry(void *context, const char *name, uint64_t bytes)
     return add_url(d->urls, store_join(d->url, name), d->err);
 }
 
-/* Lists `url` if it is a directory; SHEAF_ERR_NOT_FOUND if it is something else. */
-static int add_directory(struct urls *urls, const char *url, struct sheaf_error *err)
+/* Lists `url` if it is a directory. */
+static int add_directory(struct urls *urls, const char *url, bool *is_directory,
+                         struct sheaf_error *err)
 {
     struct directory d = { .urls = urls, .url = url, .err = err };
     const size_t before = urls->count;
     int code = store_list(url, add_entry, &d, err);
 
+    *is_directory = code == SHEAF_OK;
     if (code == SHEAF_OK && urls->count == before)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: a directory without shards", url);
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: a directory without shards", url);
     return code;
 }
 
@@ -169,6 +171,7 @@ static int add_list_file(struct urls *urls, const char *path, struct sheaf_error
 static int add_source(struct urls *urls, const char *source, struct sheaf_error *err)
 {
     struct sheaf_error ignored;
+    bool is_directory;
     uint64_t bytes;
     int code;
 
@@ -176,8 +179,8 @@ static int add_source(struct urls *urls, const char *source, struct sheaf_error 
         return add_list_file(urls, source + 1, err);
     if (store_size(source, &bytes, &ignored) == SHEAF_OK)
         return add_url(urls, strdup(source), err);
-    code = add_directory(urls, source, err);
-    if (code != SHEAF_ERR_NOT_FOUND)
+    code = add_directory(urls, source, &is_directory, err);
+    if (is_directory || code != SHEAF_ERR_NOT_FOUND)
         return code;
     return expand_braces(urls, source, err);    /* a pipe, or nothing: opening it will tell */
 }

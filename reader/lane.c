@@ -102,6 +102,18 @@ static void give_items(struct feed *feed, const struct chunk *chunk)
         budget_give(&feed->budget, chunk_item_memory(chunk, i));
 }
 
+void lane_cancel(struct lane *lane)
+{
+    for (struct chunk *chunk = lane->first; chunk != NULL; chunk = chunk->next)
+        chunk_cancel(chunk);
+}
+
+void lane_wait(struct lane *lane)
+{
+    for (struct chunk *chunk = lane->first; chunk != NULL; chunk = chunk->next)
+        workers_wait(chunk->workers, &chunk->job);
+}
+
 void lane_clear(struct feed *feed, struct lane *lane)
 {
     for (struct chunk *c = lane->first, *next; c != NULL; c = next) {
@@ -243,7 +255,10 @@ static int plan_chunk(struct feed *feed, struct lane *lane, struct sheaf_error *
     chunk->memory_bytes = memory;
     append_chunk(feed, lane, chunk);
     lane->planned += count;
-    workers_submit(feed->workers, &chunk->job);
+    if (chunk->shard->object->is_remote)
+        chunk_fetch(chunk);
+    else
+        workers_submit(feed->workers, &chunk->job);
     return SHEAF_OK;
 }
 

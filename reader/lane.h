@@ -59,6 +59,10 @@ struct feed {
 
 /* Sets up one lane at `steps` steps into the epoch (0: its start). */
 int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct sheaf_error *err);
+/* Makes reads from afar end soon. */
+void lane_cancel(struct lane *lane);
+/* Waits for all jobs of its chunks. */
+void lane_wait(struct lane *lane);
 /* Frees the slots and chunks; no job may be running. */
 void lane_clear(struct feed *feed, struct lane *lane);
 

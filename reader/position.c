@@ -2,10 +2,13 @@
  *
  * Positions: a place in an epoch as a line of text, and back.  ORDER.md, section 7, has the
  * form. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "reader/reader.h"
 
@@ -35,30 +38,90 @@ int sheaf_reader_position(const struct sheaf_reader *r, char text[SHEAF_POSITION
     return size > 0 && size < SHEAF_POSITION_SIZE ? SHEAF_OK : SHEAF_ERR_LIMIT;
 }
 
+/* The fields behind the fingerprint, in their order.  Values are read by strtoull, which, other
+ * than sscanf, says when a number does not fit. */
+struct field {
+    const char *before;         /* what stands before the value */
+    uint64_t *number;           /* or a word: */
+    char *word;                 /* of at most 7 small letters */
+    uint64_t most;
+};
+
+static bool parse_field(const char **at, const struct field *f)
+{
+    const size_t before = strlen(f->before);
+    char *end;
+
+    if (strncmp(*at, f->before, before) != 0)
+        return false;
+    *at += before;
+    if (f->word != NULL) {
+        const size_t size = strspn(*at, "abcdefghijklmnopqrstuvwxyz");
+
+        if (size == 0 || size > 7)
+            return false;
+        memcpy(f->word, *at, size);
+        f->word[size] = '\0';
+        *at += size;
+        return true;
+    }
+    if (**at < '0' || **at > '9')
+        return false;
+    errno = 0;
+    *f->number = strtoull(*at, &end, 10);
+    *at = end;
+    return errno == 0 && *f->number <= f->most;
+}
+
+static enum sheaf_remainder remainder_of(const char *name)
+{
+    for (int i = SHEAF_KEEP; i <= SHEAF_PAD; i++)
+        if (strcmp(name, remainder_names[i]) == 0)
+            return (enum sheaf_remainder)i;
+    return SHEAF_REMAINDER_AUTO;
+}
+
+static bool parse_text(const char *text, struct position *p)
+{
+    char remainder[8] = "";
+    uint64_t shuffle = 0, lanes = 0, of[4] = { 0 };
+    const struct field fields[] = {
+        { " seed=", &p->order.seed, NULL, UINT64_MAX },
+        { " epoch=", &p->order.epoch, NULL, UINT64_MAX },
+        { " shuffle=", &shuffle, NULL, 1 },
+        { " buffer=", &p->order.buffer, NULL, UINT64_MAX },
+        { " lanes=", &lanes, NULL, ORDER_LANES_MOST },
+        { " remainder=", NULL, remainder, 0 },
+        { " rounds=", &p->rounds, NULL, UINT64_MAX / ORDER_LANES_MOST - 1 },
+        { " extra=", &p->extra, NULL, ORDER_LANES_MOST },
+        { " of=", &of[0], NULL, UINT32_MAX },
+        { "/", &of[1], NULL, UINT32_MAX },
+        { "/", &of[2], NULL, UINT32_MAX },
+        { "/", &of[3], NULL, UINT32_MAX },
+    };
+    const char *at = text + sizeof("sheaf1 ") - 1 + 32;
+
+    if (strlen(text) >= SHEAF_POSITION_SIZE || strncmp(text, "sheaf1 ", 7) != 0
+        || strspn(text + 7, "0123456789abcdef") != 32)
+        return false;
+    memcpy(p->fingerprint, text + 7, 32);
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (!parse_field(&at, &fields[i]))
+            return false;
+    p->order.shuffle = shuffle;
+    p->order.lanes = (uint32_t)lanes;
+    p->order.remainder = remainder_of(remainder);
+    p->member = (struct order_member){ (uint32_t)of[0], (uint32_t)of[1], (uint32_t)of[2],
+                                       (uint32_t)of[3] };
+    return (*at == '\0' || strcmp(at, "\n") == 0) && lanes != 0
+           && p->order.remainder != SHEAF_REMAINDER_AUTO;
+}
+
 static int parse(const char *text, struct position *p, struct sheaf_error *err)
 {
-    char remainder[8];
-    int shuffle, end = 0;
-
-    if (strlen(text) >= SHEAF_POSITION_SIZE)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "a position has at most %d bytes, this one %zu",
-                       SHEAF_POSITION_SIZE - 1, strlen(text));
-    if (sscanf(text, "sheaf1 %32[0-9a-f] seed=%" SCNu64 " epoch=%" SCNu64 " shuffle=%d buffer=%"
-               SCNu64 " lanes=%" SCNu32 " remainder=%7[a-z] rounds=%" SCNu64 " extra=%" SCNu64
-               " of=%" SCNu32 "/%" SCNu32 "/%" SCNu32 "/%" SCNu32 "%n", p->fingerprint,
-               &p->order.seed, &p->order.epoch, &shuffle, &p->order.buffer, &p->order.lanes,
-               remainder, &p->rounds, &p->extra, &p->member.rank, &p->member.world_size,
-               &p->member.worker, &p->member.workers, &end) != 13
-        || (text[end] != '\0' && strcmp(text + end, "\n") != 0)
-        || (shuffle != 0 && shuffle != 1) || p->order.lanes == 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: \"%.60s\"", text);
-    p->order.shuffle = shuffle;
-    p->order.remainder = strcmp(remainder, "keep") == 0 ? SHEAF_KEEP
-                       : strcmp(remainder, "drop") == 0 ? SHEAF_DROP
-                       : strcmp(remainder, "pad") == 0 ? SHEAF_PAD : SHEAF_REMAINDER_AUTO;
-    if (p->order.remainder == SHEAF_REMAINDER_AUTO)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: remainder \"%s\"",
-                       remainder);
+    memset(p, 0, sizeof(*p));
+    if (!parse_text(text, p))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: \"%.80s\"", text);
     return SHEAF_OK;
 }
 

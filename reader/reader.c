@@ -54,6 +54,9 @@ int order_of_options(const struct sheaf_dataset *d, const struct sheaf_reader_op
     code = order_check(member, &lanes, err);
     if (code != SHEAF_OK)
         return code;
+    if ((int)o.remainder < SHEAF_REMAINDER_AUTO || o.remainder > SHEAF_PAD)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "remainder %d is none of keep, drop and pad",
+                       (int)o.remainder);
     if (d->is_stream && lanes != 1)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose samples are "
                        "not known before its end, so it has one lane and one rank only, not %u",

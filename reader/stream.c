@@ -67,6 +67,12 @@ static void close_shard(struct stream *s)
     s->object = NULL;
 }
 
+void stream_cancel(struct stream *s)
+{
+    if (s != NULL)
+        workers_cancel(s->workers);
+}
+
 void stream_close(struct stream *s)
 {
     if (s == NULL)

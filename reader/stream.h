@@ -22,7 +22,8 @@ int stream_open(const struct sheaf_dataset *dataset, const struct order_line *li
  * the budget. */
 uint64_t stream_memory(const struct stream *stream);
 
-/* Waits for the job that runs. */
+/* Drops the jobs that wait, and waits for the one that runs; NULL is fine. */
+void stream_cancel(struct stream *stream);
 void stream_close(struct stream *stream);
 
 /* Submits the next chunk.  Behind the stream's last one there are only empty ones. */
