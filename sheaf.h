@@ -228,6 +228,17 @@ struct sheaf_reader_options {
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options,
                                          size_t sizeof_options);
 
+/* Which rank of which world this process is, by its environment; the first of these that there
+ * is: RANK and WORLD_SIZE (torchrun); OMPI_COMM_WORLD_RANK and _SIZE (Open MPI); SLURM_PROCID and
+ * SLURM_NTASKS; SM_CURRENT_HOST and SM_HOSTS, or else the resourceconfig.json of the directory
+ * `config` (SageMaker; NULL: /opt/ml/input/config), where the rank is the host's place in the
+ * list.  *source, if not NULL, is set to a static string that names it.  SHEAF_END: none of them;
+ * SHEAF_ERR_ARGUMENT: one that makes no sense.  Nothing else in the library looks at these. */
+SHEAF_API SHEAF_CHECK int sheaf_world_from_environment(const char *config, uint32_t *rank,
+                                                       uint32_t *world_size,
+                                                       const char **source,
+                                                       struct sheaf_error *error);
+
 /* Borrows the data set until sheaf_reader_free.  What cannot fit into memory_bytes is refused
  * here, with the numbers (SHEAF_ERR_LIMIT). */
 SHEAF_API SHEAF_CHECK int sheaf_reader_open(const struct sheaf_dataset *dataset,
