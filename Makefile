@@ -75,6 +75,7 @@ $(BUILD)/libsheaf.so: $(LIB_OBJECTS) sheaf.map
 	$(SAY) LINK $@
 	$(Q)$(CC) -shared -Wl,-soname,libsheaf.so.$(MAJOR) -Wl,--version-script=sheaf.map \
 	    $(if $(SANITIZE),,-Wl,-z,defs) $(ALL_LDFLAGS) -o $@ $(LIB_OBJECTS) $(LIBS)
+	$(Q)ln -sf libsheaf.so $@.$(MAJOR)
 
 $(BUILD)/sheaf: $(TOOL_OBJECTS) $(BUILD)/libsheaf.a
 	$(SAY) LINK $@
