@@ -123,6 +123,22 @@ static void bring_forward(const struct sheaf_field **fields, size_t index)
     fields[0] = first;
 }
 
+/* Finds what is too large before it is copied; the frame's own check is exact. */
+static int check_size(const struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    uint64_t total = 0;
+    size_t i;
+
+    for (i = 0; i < sample->field_count; i++) {
+        if (__builtin_add_overflow(total, sample->fields[i].size, &total) ||
+            total >= RECORD_PAYLOAD_LIMIT)
+            return err_set(err, SHEAF_ERR_LIMIT, "%.400s: the fields have %" PRIu64 " bytes or "
+                           "more, where RecordIO allows less than %zu a record", sample->key,
+                           total, RECORD_PAYLOAD_LIMIT);
+    }
+    return SHEAF_OK;
+}
+
 int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, struct buf *names,
                           struct sheaf_error *err)
 {
@@ -131,6 +147,9 @@ int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, st
     size_t i, image;
     int code = sample_check(sample, fields, err);
 
+    if (code != SHEAF_OK)
+        return code;
+    code = check_size(sample, err);
     if (code != SHEAF_OK)
         return code;
     image = sample_image(fields, count);

@@ -8,6 +8,9 @@
 
 #include "formats/format.h"
 
+/* A payload is shorter than this: its length has 29 bits. */
+#define RECORD_PAYLOAD_LIMIT ((size_t)1 << 29)
+
 /* Appends the payload to `out` and the line, with its newline, to `names`.  On failure both may
  * be longer than they were. */
 int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, struct buf *names,

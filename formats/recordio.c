@@ -15,7 +15,6 @@
 
 #define MAGIC        0xced7230au
 #define HEADER_BYTES 8
-#define LENGTH_LIMIT ((size_t)1 << 29)
 
 enum cflag { WHOLE = 0, FIRST = 1, MIDDLE = 2, LAST = 3 };
 
@@ -28,7 +27,7 @@ struct header {
 static struct header read_header(const uint8_t *data)
 {
     const uint32_t word = load32(data + 4);
-    const size_t length = word & (LENGTH_LIMIT - 1);
+    const size_t length = word & (RECORD_PAYLOAD_LIMIT - 1);
 
     return (struct header){ (enum cflag)(word >> 29), length, (length + 3) & ~(size_t)3 };
 }
@@ -137,9 +136,9 @@ static int frame_payload(struct buf *out, size_t start, bool *multipart, struct 
     size_t at;
     int code;
 
-    if (size >= LENGTH_LIMIT)
+    if (size >= RECORD_PAYLOAD_LIMIT)
         return err_set(err, SHEAF_ERR_LIMIT, "the record has %zu bytes, where RecordIO allows "
-                       "less than %zu", size, LENGTH_LIMIT);
+                       "less than %zu", size, RECORD_PAYLOAD_LIMIT);
     at = find_magic(out->data + start + HEADER_BYTES, size, 0);
     *multipart = at != size;
     if (*multipart) {

@@ -45,7 +45,12 @@ static inline uint64_t tar_padded(uint64_t bytes)
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 
-/* Appends a member.  `is_label` marks it as made of the sample's labels. */
+/* Appends the header of a member with so many bytes; `is_label` marks it as made of the sample's
+ * labels.  On failure `out` is as it was. */
+int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_label,
+                     struct sheaf_error *err);
+
+/* Appends a whole member. */
 int tar_write(struct buf *out, const char *path, const void *data, size_t size, bool is_label,
               struct sheaf_error *err);
 

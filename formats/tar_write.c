@@ -3,6 +3,7 @@
  * Writing tar members: plain ustar, as every reader understands it, with a pax header before it
  * where a path or a size does not fit.  Owner, mode and times are fixed, so that the bytes follow
  * from path and data alone. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/bytes.h"
@@ -111,31 +112,44 @@ static int put_pax(struct buf *out, const char *path, const char *size_text,
     return SHEAF_OK;
 }
 
-int tar_write(struct buf *out, const char *path, const void *data, size_t size, bool is_label,
-              struct sheaf_error *err)
+int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_label,
+                     struct sheaf_error *err)
 {
     const bool is_large = size >= USTAR_SIZE_LIMIT;
-    const size_t path_size = strlen(path), start = out->size;
+    const size_t start = out->size;
     struct tar_header h = make_header('0', is_large ? 0 : size,
                                       is_label ? TAR_LABEL_GROUP : "sheaf");
-    const bool fits = put_path(&h, path, path_size);
+    const bool fits = put_path(&h, path, strlen(path));
     char size_text[24];
     int code = SHEAF_OK;
 
-    snprintf(size_text, sizeof(size_text), "%zu", size);
+    snprintf(size_text, sizeof(size_text), "%" PRIu64, size);
     if (!fits)
         memcpy(h.name, path, sizeof(h.name));
     if (!fits || is_large)
         code = put_pax(out, fits ? NULL : path, is_large ? size_text : NULL, err);
     if (code == SHEAF_OK)
-        code = buf_reserve(out, TAR_BLOCK + (size_t)tar_padded(size), err);
-    if (code != SHEAF_OK) {
+        code = buf_reserve(out, TAR_BLOCK, err);
+    if (code == SHEAF_OK)
+        put_header(out, &h);
+    else
         out->size = start;
-        return code;
-    }
-    put_header(out, &h);
-    put_data(out, data, size);
-    return SHEAF_OK;
+    return code;
+}
+
+int tar_write(struct buf *out, const char *path, const void *data, size_t size, bool is_label,
+              struct sheaf_error *err)
+{
+    const size_t start = out->size;
+    int code = tar_write_header(out, path, size, is_label, err);
+
+    if (code == SHEAF_OK)
+        code = buf_reserve(out, (size_t)tar_padded(size), err);
+    if (code == SHEAF_OK)
+        put_data(out, data, size);
+    else
+        out->size = start;
+    return code;
 }
 
 int tar_write_end(struct buf *out, struct sheaf_error *err)

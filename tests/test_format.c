@@ -333,6 +333,29 @@ static void refuses_samples_against_the_rules(void **state)
     assert_refused(&good, FIELD_LIMIT + 1, "a", NULL, 0, "1025 fields");
 }
 
+/* Refused by its size alone: the data are never touched. */
+static void refuses_what_is_too_large(void **state)
+{
+    const struct sheaf_field fields[] = {
+        { .name = "a", .data = "", .size = (size_t)1 << 31 },
+        { .name = "b", .data = "", .size = 1 },
+    };
+    const struct sheaf_sample sample = { .key = "k", .fields = fields, .field_count = 2 };
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < COUNT_OF(all_formats); i++) {
+        struct buf out = BUF_INIT(1 << 20), names = BUF_INIT(1 << 20);
+        struct encoded encoded;
+
+        assert_int_equal(all_formats[i]->encode(&sample, &no_classes, &out, &names, &encoded,
+                                                NULL), SHEAF_ERR_LIMIT);
+        assert_true(out.size == 0 && names.size == 0 && out.capacity <= 4096);
+        buf_free(&out);
+        buf_free(&names);
+    }
+}
+
 static void detects_by_content(void **state)
 {
     static struct shard shard;
@@ -361,7 +384,8 @@ static void detects_by_name_what_is_empty(void **state)
     } cases[] = {
         { "a.tfrecord", &tfrecord_ops }, { "a.tfrecords", &tfrecord_ops },
         { "d.tar/a.tfrecord-00000-of-00010", &tfrecord_ops }, { "a.tfrecord.gz", &tfrecord_ops },
-        { "a.rec", &recordio_ops }, { "a.tar", &webdataset_ops }, { "a.b.tar.lz4", &webdataset_ops },
+        { "a.rec", &recordio_ops }, { "a.tar", &webdataset_ops },
+        { "a.b.tar.lz4", &webdataset_ops },
         { "a.tgz", &webdataset_ops }, { "a.record", NULL }, { "a.target", NULL }, { "tar", NULL },
     };
     const uint8_t nothing = 0;
@@ -426,6 +450,7 @@ int main(void)
         cmocka_unit_test(finds_every_flipped_byte),
         cmocka_unit_test(failures_leave_no_trace),
         cmocka_unit_test(refuses_samples_against_the_rules),
+        cmocka_unit_test(refuses_what_is_too_large),
         cmocka_unit_test(detects_by_content),
         cmocka_unit_test(detects_by_name_what_is_empty),
         cmocka_unit_test(knows_containers_by_name),

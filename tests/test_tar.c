@@ -123,6 +123,26 @@ static void writes_pax_where_it_must(void **state)
     buf_free(&out);
 }
 
+static void writes_large_sizes(void **state)
+{
+    static const uint64_t sizes[] = { 8589934591, 8589934592, (uint64_t)1 << 40 };
+    struct buf out = BUF_INIT(OUT_LIMIT);
+    struct tar_member m;
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < COUNT_OF(sizes); i++) {
+        out.size = 0;
+        assert_int_equal(tar_write_header(&out, "a.b", sizes[i], false, NULL), SHEAF_OK);
+        assert_int_equal(out.size, i == 0 ? 512 : 1536);
+        assert_int_equal(parse(&out, &m, NULL), SHEAF_OK);
+        assert_path(&m, "", "a.b");
+        assert_true(m.bytes == sizes[i]);
+    }
+    assert_memory_equal(out.data + 512, "22 size=1099511627776\n\0", 23);
+    buf_free(&out);
+}
+
 /* Every length of path, flat and deep, is read back; no header is longer than it must be. */
 static void gives_back_every_path(void **state)
 {
@@ -405,6 +425,7 @@ int main(void)
         cmocka_unit_test(writes_ustar),
         cmocka_unit_test(splits_long_paths),
         cmocka_unit_test(writes_pax_where_it_must),
+        cmocka_unit_test(writes_large_sizes),
         cmocka_unit_test(gives_back_every_path),
         cmocka_unit_test(ends_with_two_zero_blocks),
         cmocka_unit_test(reads_sizes),
