@@ -40,7 +40,8 @@ static int code_of_errno(int errnum)
     case ENOENT: case ENOTDIR: return SHEAF_ERR_NOT_FOUND;
     case EACCES: case EPERM: case EROFS: return SHEAF_ERR_ACCESS;
     case EEXIST: return SHEAF_ERR_EXISTS;
-    case EINVAL: case ENAMETOOLONG: return SHEAF_ERR_ARGUMENT;
+    case EINVAL: return SHEAF_ERR_ARGUMENT;
+    case ENAMETOOLONG: return SHEAF_ERR_LIMIT;
     default: return SHEAF_ERR_IO;
     }
 }

@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "tools/list.h"
-#include "tools/options.h"
+#include "tools/order.h"
 #include "tools/output.h"
+#include "tools/position.h"
 #include "tools/progress.h"
+#include "tools/signals.h"
 
 #define BATCH 64    /* samples asked for at once */
 
@@ -21,6 +23,7 @@ struct cat {
     enum sheaf_container container;
     uint64_t limit;                 /* samples */
     struct sheaf_reader_options options;
+    const char *save_position, *resume_from;    /* files; NULL: no */
     struct sheaf_reader *reader;
     struct sheaf_encoder *encoder;
     struct output out;
@@ -93,7 +96,7 @@ static int copy_samples(struct cat *cat)
         const int code = sheaf_reader_next_batch(cat->reader, left < BATCH ? left : BATCH,
                                                  &samples, &count);
 
-        if (code == SHEAF_END)
+        if (code == SHEAF_END || (code == SHEAF_ERR_INTERRUPTED && signals_caught))
             break;
         if (code != SHEAF_OK)
             return fail(sheaf_reader_error(cat->reader));
@@ -158,11 +161,24 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     int status;
 
     if (sheaf_reader_open(dataset, &cat->options, &cat->reader, &error) != SHEAF_OK)
-        return fail(&error);
-    status = copy_samples(cat);
+        return refuse(&error);
+    if (cat->save_position != NULL) {       /* a signal is then a reason to save and go */
+        signals_catch();
+        signals_watch(cat->reader);
+    }
+    status = cat->resume_from == NULL ? STATUS_OK : position_load(cat->reader, cat->resume_from);
+    if (status == STATUS_OK)
+        status = copy_samples(cat);
     if (status < 0)
         status = finish(cat, seconds_now() - started);
+    else
+        (void)output_flush(&cat->out);      /* the samples before the bad one are good */
+    if (status == STATUS_OK && cat->save_position != NULL)
+        status = position_save(cat->reader, cat->save_position);
+    signals_watch(NULL);
     sheaf_reader_free(cat->reader);
+    if (status == STATUS_OK)
+        signals_die();
     return status;
 }
 
@@ -178,7 +194,7 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     if (sheaf_dataset_open((const char *const *)sources, count, &dataset, &error) != SHEAF_OK ||
         (!cat->list && !cat->null &&
          sheaf_encoder_open(cat->container, &cat->encoder, &error) != SHEAF_OK))
-        status = fail(&error);
+        status = refuse(&error);
     else
         status = read_epoch(cat, dataset);
     sheaf_encoder_free(cat->encoder);
@@ -191,11 +207,13 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct cat cat = { .limit = UINT64_MAX };
     struct sheaf_reader_options *o = &cat.options;
+    struct order_options order;
     int container = 0, on_corrupt, status;
     uint64_t threads;
     size_t count;
 
     sheaf_reader_options_init(o, sizeof(*o));
+    order_options_init(&order);
     on_corrupt = (int)o->on_corrupt;
     threads = o->threads;
     {
@@ -209,14 +227,12 @@ static int run(const struct command *command, int argc, char **argv)
             { "null", OPTION_FLAG, .flag = &cat.null,
               .meaning = "write no samples, but print how many there are and how fast they "
                          "came" },
-            { "seed", OPTION_NUMBER, "S", .number = &o->seed, .meaning = "of the order" },
-            { "epoch", OPTION_NUMBER, "E", .number = &o->epoch,
-              .meaning = "which epoch of that seed" },
-            { "shuffle-buffer", OPTION_NUMBER, "N", .number = &o->shuffle_buffer,
-              .unit = "samples",
-              .meaning = "samples to shuffle among; 0: shuffle the shards only" },
-            { "no-shuffle", OPTION_FLAG, .flag = &o->no_shuffle,
-              .meaning = "the order of the data set itself" },
+            ORDER_ROWS(&order, o),
+            { "save-position", OPTION_TEXT, "FILE", .text = &cat.save_position,
+              .standard = "none",
+              .meaning = "write where the reading ended to FILE, at a signal as well" },
+            { "resume-from", OPTION_TEXT, "FILE", .text = &cat.resume_from, .standard = "none",
+              .meaning = "go on from the position in FILE, with the order that it names" },
             { "limit", OPTION_NUMBER, "N", .number = &cat.limit, .standard = "all",
               .meaning = "end after N samples" },
             { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = &on_corrupt,
@@ -239,6 +255,9 @@ static int run(const struct command *command, int argc, char **argv)
         return misuse("cat: only one of --to, --list and --null can be given");
     if (!cat.list && !cat.null && isatty(STDOUT_FILENO))
         return misuse("cat: standard output is a terminal; redirect it, or give --list or --null");
+    status = order_options_take(&order, o);
+    if (status >= 0)
+        return status;
     cat.container = container ? (enum sheaf_container)container : SHEAF_WEBDATASET;
     o->on_corrupt = (enum sheaf_on_error)on_corrupt;
     o->threads = (unsigned)threads;
@@ -253,8 +272,8 @@ const struct command cat_command = {
     .most = SIZE_MAX,
     .summary = "write an epoch of samples to standard output",
     .text = "Writes the samples of one shuffled epoch of DATASET to standard output, as a "
-            "WebDataset tar unless --to says otherwise. The same data set, seed, epoch and "
-            "buffer give the same order on every machine.\n\n"
+            "WebDataset tar unless --to says otherwise. The same data set, seed, epoch, lanes and "
+            "buffer give the same order on every machine; ranks and workers share its lanes.\n\n"
             "DATASET is a directory that sheaf pack made, or foreign shards: a directory of "
             "them, a brace pattern such as train-{000000..000007}.tar, files, @FILE for a list "
             "of them, or - for standard input.",

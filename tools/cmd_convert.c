@@ -16,130 +16,137 @@
 
 #define BATCH 64    /* samples asked for at once */
 
-static int copy_class_names(const struct sheaf_dataset *dataset, size_t count,
-                            struct sheaf_packer *packer)
-{
-    const char **names = calloc(count, sizeof(*names));
-    int code = SHEAF_ERR_MEMORY;
+struct convert {
+    struct sheaf_dataset *dataset;
+    struct sheaf_dataset_info info;
+    struct sheaf_reader *reader;
+    struct sheaf_packer *packer;
+    bool cut;                           /* where the shards of the source end */
+    uint32_t shard;                     /* of the last sample */
+    struct sheaf_progress progress;
+    const struct sheaf_error *fault;    /* the reader's or the packer's */
+};
 
-    if (names) {
-        for (size_t i = 0; i < count; i++)
-            names[i] = sheaf_dataset_class(dataset, i);
-        code = sheaf_packer_set_classes(packer, names, count);
+static int copy_class_names(struct convert *c)
+{
+    static const struct sheaf_error no_memory = { SHEAF_ERR_MEMORY, "" };
+    const size_t count = c->info.class_count;
+    const char **names;
+    int code;
+
+    if (count == 0)
+        return SHEAF_OK;
+    names = calloc(count, sizeof(*names));
+    if (!names) {
+        c->fault = &no_memory;
+        return SHEAF_ERR_MEMORY;
     }
+    for (size_t i = 0; i < count; i++)
+        names[i] = sheaf_dataset_class(c->dataset, i);
+    code = sheaf_packer_set_classes(c->packer, names, count);
     free(names);
     return code;
 }
 
-/* Appends the samples of one batch, each shard's to a shard of its own if `cut`. */
-static int append(struct sheaf_packer *packer, const struct sheaf_sample *samples, size_t count,
-                  bool cut, uint32_t *shard, struct sheaf_progress *progress)
+static int append(struct convert *c, const struct sheaf_sample *sample)
 {
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
-        if (cut && samples[i].shard != *shard)
-            code = sheaf_packer_cut(packer);
-        *shard = samples[i].shard;
-        if (code == SHEAF_OK)
-            code = sheaf_packer_append(packer, &samples[i]);
-        for (size_t f = 0; f < samples[i].field_count; f++)
-            progress->done_bytes += samples[i].fields[f].size;
-        progress->done_count++;
-    }
-    progress_show(NULL, progress);
+    if (c->cut && sample->shard != c->shard)
+        code = sheaf_packer_cut(c->packer);
+    c->shard = sample->shard;
+    if (code == SHEAF_OK)
+        code = sheaf_packer_append(c->packer, sample);
+    for (size_t i = 0; i < sample->field_count; i++)
+        c->progress.done_bytes += sample->fields[i].size;
+    c->progress.done_count++;
     return code;
 }
 
-static int copy_samples(struct sheaf_reader *reader, const struct sheaf_dataset_info *info,
-                        struct sheaf_packer *packer, struct sheaf_error *error)
+/* SHEAF_END when all is copied. */
+static int copy_batch(struct convert *c)
 {
-    const bool cut = info->has_manifest || info->shard_count > 1;
-    struct sheaf_progress progress = {
-        .stage = "convert",
-        .total_bytes = info->payload_bytes,
-        .total_count = info->samples,
-    };
-    uint32_t shard = 0;
+    const struct sheaf_sample *samples;
+    size_t count;
+    int code = sheaf_reader_next_batch(c->reader, BATCH, &samples, &count);
 
-    for (;;) {
-        const struct sheaf_sample *samples;
-        size_t count;
-        int code = sheaf_reader_next_batch(reader, BATCH, &samples, &count);
-
-        if (code == SHEAF_END)
-            return SHEAF_OK;
-        if (code != SHEAF_OK) {
-            *error = *sheaf_reader_error(reader);
-            return code;
-        }
-        code = append(packer, samples, count, cut, &shard, &progress);
-        if (code != SHEAF_OK) {
-            *error = *sheaf_packer_error(packer);
-            return code;
-        }
+    if (code != SHEAF_OK) {
+        c->fault = sheaf_reader_error(c->reader);
+        return code;
     }
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = append(c, &samples[i]);
+    progress_show(NULL, &c->progress);
+    return code;
 }
 
-static int convert(const struct sheaf_dataset *dataset, struct sheaf_reader *reader,
-                   const char *dest, struct sheaf_pack_options *options,
-                   struct sheaf_pack_result *result, struct sheaf_error *error)
+static int copy_all(struct convert *c, struct sheaf_pack_result *result)
 {
-    struct sheaf_packer *packer;
-    struct sheaf_dataset_info info;
     int code;
 
-    sheaf_dataset_get_info(dataset, &info, sizeof(info));
-    options->label_base = info.label_base;
-    if (info.has_manifest || info.shard_count > 1)
-        options->shard_bytes = INT64_MAX;      /* only cuts end a shard */
-    code = sheaf_packer_open(dest, options, &packer, error);
-    if (code != SHEAF_OK)
-        return code;
-    if (info.class_count > 0)
-        code = copy_class_names(dataset, info.class_count, packer);
-    if (code != SHEAF_OK)
-        *error = *sheaf_packer_error(packer);
-    signals_watch(reader);
-    if (code == SHEAF_OK)
-        code = copy_samples(reader, &info, packer, error);
+    c->fault = sheaf_packer_error(c->packer);
+    code = copy_class_names(c);
+    signals_watch(c->reader);
+    while (code == SHEAF_OK)
+        code = copy_batch(c);
     signals_watch(NULL);
-    if (code == SHEAF_OK) {
-        code = sheaf_packer_finish(packer, result);
-        if (code != SHEAF_OK)
-            *error = *sheaf_packer_error(packer);
+    if (code == SHEAF_END) {
+        c->fault = sheaf_packer_error(c->packer);
+        code = sheaf_packer_finish(c->packer, result);
     }
     progress_clear();
-    sheaf_packer_free(packer);
     return code;
 }
 
 /* sources[0..count-1] are the data set, sources[count] is the destination. */
-static int open_and_convert(char **sources, size_t count, struct sheaf_pack_options *options)
+static int open_all(struct convert *c, char **sources, size_t count,
+                    struct sheaf_pack_options *options, struct sheaf_error *error)
 {
     struct sheaf_reader_options reader_options;
-    struct sheaf_reader *reader = NULL;
-    struct sheaf_dataset *dataset = NULL;
-    struct sheaf_pack_result result;
-    struct sheaf_error error;
-    int code = sheaf_dataset_open((const char *const *)sources, count, &dataset, &error);
+    int code = sheaf_dataset_open((const char *const *)sources, count, &c->dataset, error);
 
+    if (code != SHEAF_OK)
+        return code;
+    sheaf_dataset_get_info(c->dataset, &c->info, sizeof(c->info));
+    c->progress.total_bytes = c->info.payload_bytes;
+    c->progress.total_count = c->info.samples;
     sheaf_reader_options_init(&reader_options, sizeof(reader_options));
     reader_options.no_shuffle = 1;
     reader_options.threads = options->jobs;
     reader_options.memory_bytes = options->memory_bytes / 2;
+    code = sheaf_reader_open(c->dataset, &reader_options, &c->reader, error);
+    if (code != SHEAF_OK)
+        return code;
     options->memory_bytes -= reader_options.memory_bytes;
-    if (code == SHEAF_OK)
-        code = sheaf_reader_open(dataset, &reader_options, &reader, &error);
-    if (code == SHEAF_OK)
-        code = convert(dataset, reader, sources[count], options, &result, &error);
-    if (code == SHEAF_OK)
+    options->label_base = c->info.label_base;
+    c->cut = c->info.has_manifest || c->info.shard_count > 1;
+    if (c->cut)
+        options->shard_bytes = INT64_MAX;   /* nothing else ends a shard */
+    signals_catch();
+    return sheaf_packer_open(sources[count], options, &c->packer, error);
+}
+
+static int convert(char **sources, size_t count, struct sheaf_pack_options *options)
+{
+    struct convert c = { .progress = { .stage = "convert" } };
+    struct sheaf_pack_result result;
+    struct sheaf_error error;
+    int status = STATUS_OK;
+
+    if (open_all(&c, sources, count, options, &error) != SHEAF_OK)
+        status = refuse(&error);
+    else if (copy_all(&c, &result) != SHEAF_OK)
+        status = fail(c.fault);
+    else
         printf("converted %" PRIu64 " sample%s (%" PRIu64 " payload bytes) into %" PRIu64
                " shard%s (%" PRIu64 " bytes)\n", result.samples, plural(result.samples),
                result.payload_bytes, result.shards, plural(result.shards), result.stored_bytes);
-    sheaf_reader_free(reader);
-    sheaf_dataset_free(dataset);
-    return code == SHEAF_OK ? STATUS_OK : fail(&error);
+    sheaf_packer_free(c.packer);
+    if (status != STATUS_OK)
+        signals_die();  /* rather than wait for a reader that is blocked on standard input */
+    sheaf_reader_free(c.reader);
+    sheaf_dataset_free(c.dataset);
+    return status;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -184,8 +191,7 @@ static int run(const struct command *command, int argc, char **argv)
     o.codec = (enum sheaf_codec)codec;
     o.jobs = (unsigned)jobs;
     o.interrupt = &signals_caught;
-    signals_catch();
-    return open_and_convert(argv, count - 1, &o);
+    return convert(argv, count - 1, &o);
 }
 
 const struct command convert_command = {

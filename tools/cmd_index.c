@@ -52,7 +52,7 @@ static int run(const struct command *command, int argc, char **argv)
     code = sheaf_index(argv[0], peers, overwrite, &o, &result, &error);
     progress_clear();
     if (code != SHEAF_OK)
-        return fail(&error);
+        return refuse(&error);
     printf("indexed %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " bytes read\n",
            result.samples, plural(result.samples), result.shards, plural(result.shards),
            result.bytes);

@@ -6,7 +6,9 @@
 #include <stdio.h>
 
 #include "tools/json.h"
-#include "tools/options.h"
+#include "tools/mixing.h"
+#include "tools/order.h"
+#include "tools/plan.h"
 
 /* Gets shard `index`, which is below the data set's shard_count. */
 static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, size_t index)
@@ -106,30 +108,89 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
     printf("],\n  \"shards\": [");
     for (size_t i = 0; i < info->shard_count; i++)
         json_shard(dataset, info, i);
-    printf("]\n}\n");
+    printf("]");
+}
+
+struct info {
+    int json, quality;
+    const char *plot;               /* file; NULL: none */
+    struct sheaf_reader_options options;
+};
+
+/* How well an epoch is mixed. */
+static int print_quality(const struct info *o, const struct sheaf_dataset *dataset)
+{
+    static struct sheaf_mixing mixing;      /* large for a stack */
+    struct sheaf_error error;
+
+    if (sheaf_dataset_mixing(dataset, &o->options, &mixing, sizeof(mixing), &error) != SHEAF_OK)
+        return refuse(&error);
+    if (o->json) {
+        printf(",\n  \"shuffle_quality\": ");
+        mixing_print_json(&mixing);
+    } else {
+        printf("shuffle quality\n");
+        mixing_print(&mixing);
+    }
+    return o->plot == NULL ? STATUS_OK : mixing_plot(&mixing, o->plot);
+}
+
+/* Everything, in the order of interest. */
+static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
+{
+    struct sheaf_dataset_info info;
+    int status = STATUS_OK;
+
+    sheaf_dataset_get_info(dataset, &info, sizeof(info));
+    (o->json ? print_json : print_text)(dataset, &info);
+    if (!info.is_stream) {
+        printf(o->json ? ",\n  \"plan\": " : "plan\n");
+        status = plan_print(dataset, &o->options, o->json);
+    }
+    if (status == STATUS_OK && o->quality)
+        status = print_quality(o, dataset);
+    if (o->json)
+        printf("\n}\n");
+    return status;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    int json = 0;
-    const struct option table[] = {
-        { "json", OPTION_FLAG, .flag = &json, .meaning = "print one JSON object" },
-        { .name = NULL },
-    };
+    struct info o = { 0 };
+    struct order_options order;
     struct sheaf_dataset *dataset;
-    struct sheaf_dataset_info info;
     struct sheaf_error error;
     size_t count;
-    int status = options_parse(command, table, argc, argv, &count);
+    int status;
 
+    sheaf_reader_options_init(&o.options, sizeof(o.options));
+    order_options_init(&order);
+    {
+        const struct option table[] = {
+            { "json", OPTION_FLAG, .flag = &o.json, .meaning = "print one JSON object" },
+            { "shuffle-quality", OPTION_FLAG, .flag = &o.quality,
+              .meaning = "say how well an epoch of these settings is mixed, beside an ideal "
+                         "shuffle, without reading data" },
+            { "plot", OPTION_TEXT, "FILE", .text = &o.plot, .standard = "none",
+              .meaning = "with --shuffle-quality: draw it to FILE, as SVG" },
+            ORDER_ROWS(&order, &o.options),
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    if (o.plot != NULL && !o.quality)
+        return misuse("info: --plot goes with --shuffle-quality");
+    status = order_options_take(&order, &o.options);
     if (status >= 0)
         return status;
     if (sheaf_dataset_open((const char *const *)argv, count, &dataset, &error) != SHEAF_OK)
-        return fail(&error);
-    sheaf_dataset_get_info(dataset, &info, sizeof(info));
-    (json ? print_json : print_text)(dataset, &info);
+        return refuse(&error);
+    status = print_all(&o, dataset);
     sheaf_dataset_free(dataset);
-    return STATUS_OK;
+    return status;
 }
 
 const struct command info_command = {
@@ -138,7 +199,9 @@ const struct command info_command = {
     .least = 1,
     .most = SIZE_MAX,
     .summary = "say what a data set consists of",
-    .text = "Prints the container, codec, counts, classes, fingerprint and shards of DATASET: a "
+    .text = "Prints the container, codec, counts, classes, fingerprint and shards of DATASET, and "
+            "the plan of an epoch: which records of which shards each worker of each rank reads. "
+            "DATASET is a "
             "directory that sheaf pack made, or foreign shards (a directory of them, a brace "
             "pattern, files, @FILE for a list, - for standard input).",
     .run = run,

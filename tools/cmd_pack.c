@@ -47,6 +47,7 @@ static int pack(const char *source, const char *dest, struct sheaf_pack_options 
     int code;
 
     options->progress = progress_show;
+    /* where it fails, the error is the first bad file */
     options->report = options->on_error == SHEAF_SKIP ? report_skipped : NULL;
     options->plan = print_shard;
     options->interrupt = &signals_caught;
@@ -54,7 +55,7 @@ static int pack(const char *source, const char *dest, struct sheaf_pack_options 
     code = sheaf_pack(source, dest, options, &result, &error);
     progress_clear();
     if (code != SHEAF_OK)
-        return fail(&error);
+        return refuse(&error);
     if (options->dry_run)
         print_plan_total(&result);
     else

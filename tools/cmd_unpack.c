@@ -77,6 +77,7 @@ static int unpack(char **sources, size_t count, const struct sheaf_reader_option
     struct sheaf_dataset *dataset = NULL;
     struct sheaf_dataset_info info;
     struct sheaf_error error;
+    int status = STATUS_OK;
     int code = sheaf_dataset_open((const char *const *)sources, count, &dataset, &error);
 
     if (code == SHEAF_OK)
@@ -87,6 +88,7 @@ static int unpack(char **sources, size_t count, const struct sheaf_reader_option
         sheaf_dataset_get_info(dataset, &info, sizeof(info));
         u.progress.total_bytes = info.payload_bytes;
         u.progress.total_count = info.samples;
+        signals_catch();
         signals_watch(u.reader);
         code = unpack_all(&u, &error);
         signals_watch(NULL);
@@ -95,10 +97,14 @@ static int unpack(char **sources, size_t count, const struct sheaf_reader_option
         printf("unpacked %" PRIu64 " sample%s: %" PRIu64 " file%s, %" PRIu64 " bytes\n",
                u.progress.done_count, plural(u.progress.done_count), u.files, plural(u.files),
                u.progress.done_bytes);
+    else
+        status = refuse(&error);
     extract_close(u.extract);
+    if (status != STATUS_OK)
+        signals_die();  /* rather than wait for a reader that is blocked on standard input */
     sheaf_reader_free(u.reader);
     sheaf_dataset_free(dataset);
-    return code == SHEAF_OK ? STATUS_OK : fail(&error);
+    return status;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -125,7 +131,6 @@ static int run(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return status;
     o.threads = (unsigned)threads;
-    signals_catch();
     return unpack(argv, count - 1, &o);
 }
 

@@ -113,7 +113,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (json)
         finish_json(&result, code == SHEAF_OK ? NULL : &error);
     if (code != SHEAF_OK)
-        return json ? STATUS_FAILURE : fail(&error);
+        return json ? STATUS_FAILURE : refuse(&error);
     return json ? result.problems > 0 : finish_text(&result);
 }
 

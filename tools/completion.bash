@@ -21,6 +21,8 @@ _sheaf() {
         mapfile -t COMPREPLY < <(compgen -W 'tfrecord recordio webdataset' -- "$word") ;;
     --codec)
         mapfile -t COMPREPLY < <(compgen -W 'none gzip lz4' -- "$word") ;;
+    --remainder)
+        mapfile -t COMPREPLY < <(compgen -W 'keep drop pad' -- "$word") ;;
     --on-error | --on-corrupt)
         mapfile -t COMPREPLY < <(compgen -W 'fail skip' -- "$word") ;;
     --label-base)

@@ -72,10 +72,13 @@ static void compose(const struct sheaf_progress *p, double elapsed, char *text, 
         n += (size_t)snprintf(text + n, size - n, "  %" PRIu64, p->done_count);
     if (p->done_count > 0 && p->total_count > 0)
         n += (size_t)snprintf(text + n, size - n, " of %" PRIu64, p->total_count);
-    if (p->done_bytes > 0 && elapsed > 0) {
+    if (p->done_bytes > 0) {
         bytes_text((double)p->done_bytes, bytes, sizeof(bytes));
+        n += (size_t)snprintf(text + n, size - n, "  %s", bytes);
+    }
+    if (p->done_bytes > 0 && part >= 0 && elapsed > 0) {    /* a scan reads no bytes */
         bytes_text((double)p->done_bytes / elapsed, rate, sizeof(rate));
-        n += (size_t)snprintf(text + n, size - n, "  %s  %s/s", bytes, rate);
+        n += (size_t)snprintf(text + n, size - n, "  %s/s", rate);
     }
     if (part > 0.001 && part <= 1 && elapsed > 1)
         print_time_left(text + n, size - n, elapsed * (1 - part) / part);

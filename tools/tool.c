@@ -42,7 +42,14 @@ int misuse(const char *format, ...)
 int fail(const struct sheaf_error *error)
 {
     complain("%s", error->message[0] ? error->message : sheaf_strerror(error->code));
-    return error->code == SHEAF_ERR_ARGUMENT ? STATUS_MISUSE : STATUS_FAILURE;
+    return STATUS_FAILURE;
+}
+
+int refuse(const struct sheaf_error *error)
+{
+    const int status = fail(error);
+
+    return error->code == SHEAF_ERR_ARGUMENT ? STATUS_MISUSE : status;
 }
 
 void report_skipped(void *context, const char *where, const struct sheaf_error *error)

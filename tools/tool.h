@@ -33,8 +33,12 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Complains; STATUS_MISUSE. */
 int misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Complains of a failed call; STATUS_MISUSE if what it was given was wrong, else _FAILURE. */
+/* Complains of a failed call; STATUS_FAILURE. */
 int fail(const struct sheaf_error *error);
+
+/* Complains of a call that took options and could not begin: STATUS_MISUSE if they were wrong,
+ * else STATUS_FAILURE. */
+int refuse(const struct sheaf_error *error);
 
 /* A sheaf_report_fn: one line for something passed over. */
 void report_skipped(void *context, const char *where, const struct sheaf_error *error);

@@ -104,20 +104,23 @@ class Install(Case):
                                        os.path.join(folder, name)], stderr=subprocess.PIPE)
                 self.assertEqual(done.stderr, b"", name)
 
-    def test_man_pages_name_every_option(self):
-        for command in ("pack", "cat", "info", "verify", "index", "unpack", "convert"):
-            text = subprocess.run([os.path.join(BUILD, "sheaf"), command, "--help"],
-                                  stdout=subprocess.PIPE).stdout.decode()
-            page = read(os.path.join(self.dest, "usr/share/man/man1/sheaf-%s.1" % command))
-            completion = read(os.path.join(self.dest,
-                                           "usr/share/bash-completion/completions/sheaf"))
-            for option in re.findall(r"^  --([a-z-]+)", text, re.M):
-                self.assertIn(option, page.decode().replace("\\-", "-"), command)
-                self.assertIn(option, completion.decode(), command)
+    def complete(self, *words):
+        """What bash offers for the last of the words."""
+        script = os.path.join(self.dest, "usr/share/bash-completion/completions/sheaf")
+        environment = dict(os.environ, PATH=os.path.join(self.dest, "usr/bin") + ":" +
+                           os.environ["PATH"])
+        return subprocess.run(
+            ["bash", "-c", '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sheaf; '
+             'printf "%s\\n" "${COMPREPLY[@]}"', script, *words], check=True, env=environment,
+            stdout=subprocess.PIPE).stdout.decode().split()
 
     def test_completion(self):
-        script = os.path.join(self.dest, "usr/share/bash-completion/completions/sheaf")
-        subprocess.run(["bash", "-n", script], check=True)
+        self.assertEqual(self.complete("sheaf", "p"), ["pack"])
+        self.assertIn("verify", self.complete("sheaf", ""))
+        self.assertEqual(self.complete("sheaf", "pack", "--single"), ["--single-member"])
+        self.assertIn("--shuffle-buffer", self.complete("sheaf", "cat", "--"))
+        self.assertEqual(self.complete("sheaf", "pack", "--codec", "g"), ["gzip"])
+        self.assertEqual(self.complete("sheaf", "pack", "--codec", "=", "g"), ["gzip"])
 
     def test_uninstall_leaves_nothing(self):
         root, other = self.dest, self.path("root")

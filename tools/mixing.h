@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How well an epoch is mixed, as numbers and as a plot. */
+#ifndef TOOLS_MIXING_H
+#define TOOLS_MIXING_H
+
+#include <stdio.h>
+
+#include "sheaf.h"
+
+/* Lines of name, value, and the same of an ideal shuffle. */
+void mixing_print(const struct sheaf_mixing *mixing);
+
+/* The same as a JSON object. */
+void mixing_print_json(const struct sheaf_mixing *mixing);
+
+/* A plot of where samples lay against when they came: an ideal shuffle fills the square evenly,
+ * a weak one shows the diagonal or steps.  The exit status. */
+int mixing_plot(const struct sheaf_mixing *mixing, const char *path);
+
+#endif

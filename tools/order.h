@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The options that choose an epoch's order and one member's part of it, which `cat` and `info`
+ * share. */
+#ifndef TOOLS_ORDER_H
+#define TOOLS_ORDER_H
+
+#include "tools/options.h"
+
+#define NOT_GIVEN UINT64_MAX
+
+struct order_options {
+    uint64_t rank, world_size;      /* NOT_GIVEN: the environment's */
+    uint64_t worker, workers;
+    uint64_t lanes;
+    int remainder;
+};
+
+extern const struct choice remainder_choices[];
+
+void order_options_init(struct order_options *order);
+
+/* The table's rows for `order`, a struct order_options, and `reader`, pointers to a struct
+ * sheaf_reader_options; to be put into a table. */
+#define ORDER_ROWS(order, reader)                                                               \
+    { "seed", OPTION_NUMBER, "S", .number = &(reader)->seed, .meaning = "of the order" },       \
+    { "epoch", OPTION_NUMBER, "E", .number = &(reader)->epoch,                                  \
+      .meaning = "which epoch of that seed" },                                                  \
+    { "shuffle-buffer", OPTION_NUMBER, "N", .number = &(reader)->shuffle_buffer,                \
+      .unit = "samples",                                                                        \
+      .meaning = "samples to shuffle among, over all lanes; 0: shuffle the shards only" },      \
+    { "no-shuffle", OPTION_FLAG, .flag = &(reader)->no_shuffle,                                 \
+      .meaning = "the order of the data set itself" },                                          \
+    { "rank", OPTION_NUMBER, "R", .number = &(order)->rank, .standard = "the environment's, or 0", \
+      .meaning = "read the part of rank R, from 0" },                                           \
+    { "world-size", OPTION_NUMBER, "W", .number = &(order)->world_size, .least = 1,             \
+      .most = 1 << 20, .standard = "the environment's, or 1", .meaning = "of W ranks" },        \
+    { "worker", OPTION_NUMBER, "K", .number = &(order)->worker,                                 \
+      .meaning = "and of it the part of worker K, from 0" },                                    \
+    { "workers", OPTION_NUMBER, "N", .number = &(order)->workers, .least = 1, .most = 1 << 20,  \
+      .meaning = "of N workers in a rank" },                                                    \
+    { "lanes", OPTION_NUMBER, "L", .number = &(order)->lanes, .most = 1 << 20,                  \
+      .standard = "world size x workers",                                                       \
+      .meaning = "equal parts that the epoch is cut into, a multiple of world size x workers; " \
+                 "the order is the same for all that divide it" },                              \
+    { "remainder", OPTION_CHOICE, "HOW", .choice = &(order)->remainder,                         \
+      .choices = remainder_choices, .standard = "keep alone, pad in a world",                   \
+      .meaning = "where the lanes do not divide the samples: keep (lanes differ by one), drop, " \
+                 "or pad (shorter lanes repeat a sample)" }
+
+/* Puts what was given, or else the environment, into `reader`; says which environment it was, on
+ * standard error, if it makes a world of more than one.  -1, or the exit status. */
+int order_options_take(const struct order_options *order, struct sheaf_reader_options *reader);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Positions in files. */
+#ifndef TOOLS_POSITION_H
+#define TOOLS_POSITION_H
+
+#include "sheaf.h"
+
+/* Writes the reader's position to `path`, whole or not at all.  The exit status. */
+int position_save(struct sheaf_reader *reader, const char *path);
+
+/* Takes the reader to the position in the file.  The exit status. */
+int position_load(struct sheaf_reader *reader, const char *path);
+
+#endif
