@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""Ranks, workers, lanes and positions through the command: the parts together are one order,
+whatever the world size, container and memory, and a reading that was stopped goes on exactly."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import xml.etree.ElementTree
+
+from support import MAKE_JPEGS, SHEAF, Case, seed
+
+IMAGES = 700
+CONTAINERS = ("tfrecord", "recordio", "webdataset")
+
+
+class Ranks(Case):
+    @classmethod
+    def share(cls):
+        cls.tree = os.path.join(cls.shared, "tree")
+        subprocess.run([MAKE_JPEGS, cls.tree, "--images", str(IMAGES), "--mean-bytes", "4000"],
+                       check=True, stdout=subprocess.DEVNULL)
+        cls.sets = {}
+        for container in CONTAINERS:
+            cls.sets[container] = os.path.join(cls.shared, container)
+            subprocess.run([SHEAF, "pack", cls.tree, cls.sets[container], "--format", container,
+                            "--shard-count", "5"], check=True, stdout=subprocess.DEVNULL)
+
+    def listing(self, *options, container="tfrecord", check=True, env=None):
+        done = subprocess.run([SHEAF, "cat", self.sets[container], "--list", *options],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        if check:
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout.decode().splitlines()
+        return done
+
+    def test_ranks_interleaved_are_one_order(self):
+        for world in (1, 2, 3, 4, 6, 12):
+            whole = self.listing("--lanes", "12", "--seed", "3", "--shuffle-buffer", "100")
+            ranks = [self.listing("--lanes", "12", "--seed", "3", "--shuffle-buffer", "100",
+                                  "--rank", str(r), "--world-size", str(world), "--remainder",
+                                  "keep", container=CONTAINERS[r % 3], )
+                     for r in range(world)]
+            merged = [ranks[t % 12 % world][t // world] for t in range(12 * (IMAGES // 12))]
+            self.assertEqual(merged, whole[:len(merged)])
+            self.assertEqual(sorted(sum(ranks, [])), sorted(whole))
+
+    def test_workers_share_a_rank(self):
+        rank = self.listing("--lanes", "12", "--rank", "1", "--world-size", "3")
+        parts = [self.listing("--lanes", "12", "--rank", "1", "--world-size", "3", "--worker",
+                              str(k), "--workers", "2") for k in range(2)]
+        self.assertEqual([parts[t % 2][t // 2] for t in range(len(rank))], rank)
+
+    def test_pad_makes_ranks_equal_and_drop_too(self):
+        for remainder, expected in (("pad", -(-IMAGES // 9)), ("drop", IMAGES // 9)):
+            ranks = [self.listing("--rank", str(r), "--world-size", "9", "--remainder",
+                                  remainder) for r in range(9)]
+            self.assertEqual([len(r) for r in ranks], [expected] * 9)
+
+    def test_the_environment_says_the_rank(self):
+        expected = self.listing("--rank", "1", "--world-size", "4")
+        for rank, size in (("RANK", "WORLD_SIZE"),
+                           ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+                           ("SLURM_PROCID", "SLURM_NTASKS")):
+            self.assertEqual(self.listing(env=dict(os.environ, **{rank: "1", size: "4"})),
+                             expected)
+        hosts = dict(os.environ, SM_HOSTS='["algo-1","algo-10","algo-2","algo-3"]',
+                     SM_CURRENT_HOST="algo-10")
+        self.assertEqual(self.listing(env=hosts), expected)
+        bad = dict(os.environ, RANK="4", WORLD_SIZE="4")
+        self.assertEqual(self.listing(env=bad, check=False).returncode, 1)
+
+    def test_what_does_not_fit_is_misuse(self):
+        for options in (["--rank", "0"], ["--world-size", "2"],
+                        ["--rank", "2", "--world-size", "2"], ["--worker", "1"],
+                        ["--lanes", "3", "--rank", "0", "--world-size", "2"]):
+            done = self.listing(*options, check=False)
+            self.assertEqual(done.returncode, 2, options)
+            self.assertNotEqual(done.stderr, b"")
+
+    def test_the_plan_is_what_is_read(self):
+        plan = json.loads(subprocess.check_output(
+            [SHEAF, "info", self.sets["recordio"], "--json", "--rank", "0", "--world-size", "2",
+             "--workers", "3", "--lanes", "12"]))["plan"]
+        self.assertEqual([(p["rank"], p["worker"]) for p in plan],
+                         [(r, k) for r in range(2) for k in range(3)])
+        for member in plan:
+            lines = self.listing("--rank", str(member["rank"]), "--world-size", "2", "--worker",
+                                 str(member["worker"]), "--workers", "3", "--lanes", "12",
+                                 container="recordio")
+            self.assertEqual(len(lines), member["samples"])
+            self.assertEqual(sum(s["samples"] for s in member["stretches"]), member["samples"])
+
+    def test_stopped_anywhere_and_resumed_in_any_world(self):
+        randomness = random.Random(seed())
+        position = self.path("position")
+        whole = self.listing("--lanes", "6", "--seed", "8", "--shuffle-buffer", "90")
+        for _ in range(200 if not os.environ.get("QUICK") else 20):
+            stop = randomness.randrange(IMAGES + 1)
+            done = self.listing("--lanes", "6", "--seed", "8", "--shuffle-buffer", "90",
+                                "--limit", str(stop), "--save-position", position,
+                                container=randomness.choice(CONTAINERS[:1]))
+            self.assertEqual(done, whole[:stop])
+            with open(position) as f:
+                text = f.read()
+            self.assertLessEqual(len(text), 257)
+            self.assertEqual(self.listing("--resume-from", position, "--memory", "64MiB"),
+                             whole[stop:])
+            if stop % 6 != 0:
+                refused = self.listing("--resume-from", position, "--rank", "0", "--world-size",
+                                       "2", check=False)
+                self.assertNotEqual(refused.returncode, 0)
+                continue
+            world = randomness.choice((1, 2, 3, 6))
+            rank = randomness.randrange(world)
+            rest = self.listing("--resume-from", position, "--rank", str(rank), "--world-size",
+                                str(world))
+            self.assertEqual(rest, [whole[t] for t in range(stop, IMAGES)
+                                    if t % 6 % world == rank])
+
+    def test_resuming_reads_no_more_than_the_rest_and_the_buffer(self):
+        position = self.path("position")
+        self.listing("--shuffle-buffer", "50", "--limit", "600", "--save-position", position)
+        stats = dict(line.split(" ", 1) for line in subprocess.check_output(
+            [SHEAF, "cat", self.sets["tfrecord"], "--null", "--resume-from",
+             position]).decode().splitlines())
+        largest = 3 * 4000 * 4      # of such an image, generously
+        self.assertEqual(int(stats["samples"]), IMAGES - 600)
+        self.assertLess(int(stats["read_bytes"]), int(stats["payload_bytes"]) + 50 * 300
+                        + largest)
+
+    def test_another_data_set_is_refused(self):
+        position = self.path("position")
+        self.listing("--limit", "5", "--save-position", position)
+        done = self.listing("--resume-from", position, container="webdataset", check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"data set", done.stderr)
+
+    def test_a_signal_saves_the_position(self):
+        position = self.path("position")
+        whole = self.listing("--seed", "2")
+        reader = subprocess.Popen([SHEAF, "cat", self.sets["tfrecord"], "--seed", "2",
+                                   "--save-position", position], stdout=subprocess.PIPE)
+        out = reader.stdout.read(10000)     # it is in the middle, and the pipe is full
+        time.sleep(0.2)
+        reader.send_signal(signal.SIGTERM)
+        out += reader.stdout.read()
+        reader.stdout.close()
+        self.assertEqual(reader.wait(), -signal.SIGTERM)
+        rest = self.listing("--resume-from", position)
+        with open(self.path("part.tar"), "wb") as f:
+            f.write(out)
+        part = subprocess.check_output([SHEAF, "cat", self.path("part.tar"), "--list",
+                                        "--no-shuffle"]).decode().splitlines()
+        self.assertEqual([line.split("\t")[0] for line in part + rest],
+                         [line.split("\t")[0] for line in whole])
+
+
+class Quality(Case):
+    def test_a_sorted_data_set_needs_a_buffer(self):
+        tree, data = self.path("tree"), self.path("data")
+        subprocess.run([MAKE_JPEGS, tree, "--images", "2000", "--mean-bytes", "1500"], check=True,
+                       stdout=subprocess.DEVNULL)
+        subprocess.run([SHEAF, "pack", tree, data, "--format", "webdataset", "--no-shuffle",
+                        "--shard-count", "4"], check=True, stdout=subprocess.DEVNULL)
+
+        def quality(*options):
+            done = subprocess.check_output([SHEAF, "info", data, "--json", "--shuffle-quality",
+                                            *options])
+            return json.loads(done)["shuffle_quality"]
+
+        small, large = quality("--shuffle-buffer", "5"), quality("--shuffle-buffer", "2000")
+        self.assertGreater(small["label_run"], 1.5 * small["ideal_label_run"])
+        self.assertLess(large["label_run"], 1.05 * large["ideal_label_run"])
+        self.assertGreater(small["neighbours_kept"], 0.9)
+        self.assertLess(large["neighbours_kept"], 2 * large["ideal_neighbours_kept"])
+        self.assertAlmostEqual(large["displacement"] / large["ideal_displacement"], 1, delta=0.1)
+        plot = self.path("plot.svg")
+        quality("--plot", plot)
+        drawn = xml.etree.ElementTree.parse(plot).getroot()
+        self.assertGreater(len(drawn.findall(".//{http://www.w3.org/2000/svg}circle")), 500)
