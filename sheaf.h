@@ -488,6 +488,8 @@ struct sheaf_verify_result {
     uint64_t samples;
     uint64_t bytes;             /* read */
     uint64_t problems;          /* 0: the data set is sound */
+    uint64_t passed_over;       /* members of foreign tars that are no sample's: links, devices,
+                                   names without key or suffix (directories are not counted) */
 };
 
 /* Reads everything and checks each shard's size and hash, each record's framing and checksums,

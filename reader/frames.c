@@ -29,6 +29,11 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
     return codec_stream_open(codec, &f->codec, err);
 }
 
+uint64_t frames_passed_over(const struct frames *f)
+{
+    return f->passed_over + f->scan.passed_over;
+}
+
 void frames_close(struct frames *f)
 {
     codec_stream_free(f->codec);
@@ -134,6 +139,7 @@ static int damage(struct frames *f, uint64_t offset, struct sheaf_error *err)
 static int resync(struct frames *f, struct sheaf_error *err)
 {
     f->has_pending = false;
+    f->passed_over = frames_passed_over(f);
     format_scan_free(&f->scan);
     format_scan_reset(&f->scan);
     for (;;) {

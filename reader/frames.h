@@ -35,6 +35,7 @@ struct frames {
     struct part pending;
     struct format_scan scan;
     uint64_t records;               /* given out, or found to be bad */
+    uint64_t passed_over;           /* members before the last damage that are no sample's */
 };
 
 /* One frame.  `data` is valid until the next frames_next. */
@@ -53,6 +54,10 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
  * message: the next call goes on behind the damage, if anything can be found there.  Any other
  * error is final. */
 int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
+
+/* How many members of a tar were no sample's (links, devices, names without key or suffix) up to
+ * here. */
+uint64_t frames_passed_over(const struct frames *f);
 
 void frames_close(struct frames *f);
 

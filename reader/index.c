@@ -137,6 +137,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
         code = peers_finish_shard(&x->peers, shard->name, put_peer, x, err);
     x->result->shards++;
     x->result->bytes += walk.offset;
+    x->result->passed_over += frames_passed_over(&walk.frames);
     walk_close(&walk);
     index_writer_free(&writer);
     return code;

@@ -23,6 +23,7 @@ struct stream {
     size_t place;                   /* on the line: the shard that is read, or will be */
     bool ended;                     /* all shards are read */
     bool failed;
+    volatile int cancelled;         /* what a pipe's reads look at */
     struct store_object *object;    /* of the shard at `place`; NULL: not open */
     const struct format_ops *format;
     struct frames frames;
@@ -69,14 +70,17 @@ static void close_shard(struct stream *s)
 
 void stream_cancel(struct stream *s)
 {
-    if (s != NULL)
-        workers_cancel(s->workers);
+    if (s == NULL)
+        return;
+    s->cancelled = 1;
+    workers_cancel(s->workers);
 }
 
 void stream_close(struct stream *s)
 {
     if (s == NULL)
         return;
+    stream_cancel(s);
     workers_close(s->workers);
     close_shard(s);
     free(s);
@@ -160,6 +164,8 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
     enum sheaf_codec codec = s->dataset->manifest.codec;
     int code = store_open(s->dataset->urls[s->line->shards[s->place]], &s->object, err);
 
+    if (code == SHEAF_OK)
+        s->object->interrupt = &s->cancelled;
     if (code == SHEAF_OK && s->object->is_stream)
         code = detect(s, &codec, err);
     if (code == SHEAF_OK)

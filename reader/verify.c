@@ -28,7 +28,7 @@ struct check {
     uint64_t lines_offset;
     struct decode_scratch scratch;
     /* Results. */
-    uint64_t samples, bytes, problem_count;
+    uint64_t samples, bytes, problem_count, passed_over;
     struct sheaf_error *problems;
     size_t told;
     int code;                       /* the check itself failed */
@@ -212,6 +212,7 @@ static void check_shard(struct job *job)
         if (code == SHEAF_OK)
             check_totals(c, &walk, hash);
         c->bytes = walk.offset;
+        c->passed_over = frames_passed_over(&walk.frames);
         walk_close(&walk);
     }
     /* What is wrong with one shard is a problem, and no reason not to look at the others. */
@@ -233,6 +234,7 @@ static void report(const struct checks *all, const struct check *c,
     result->samples += c->samples;
     result->bytes += c->bytes;
     result->problems += c->problem_count;
+    result->passed_over += c->passed_over;
     for (size_t i = 0; all->options->report != NULL && i < c->told; i++)
         all->options->report(all->options->context, all->dataset->urls[c->shard],
                              &c->problems[i]);

@@ -27,6 +27,8 @@ struct store_object {
     bool is_stream;             /* a pipe or terminal: store_read_next only */
     bool is_remote;             /* reads are worth starting early and many at once */
     size_t block_bytes;         /* reads of multiples of this are best; 0: no preference */
+    const volatile int *interrupt;  /* the caller's, NULL at first: once it is nonzero,
+                                   store_read_next gives up with SHEAF_ERR_INTERRUPTED */
 };
 
 /* One read that is under way; see store_read_start.  The caller embeds it in a struct of its own
@@ -136,8 +138,8 @@ int store_make_directory(const char *url, struct sheaf_error *err);
 int store_get(const char *url, size_t limit, char **data, size_t *size, struct sheaf_error *err);
 /* A whole small object, durable and atomic. */
 int store_put(const char *url, const void *data, size_t size, struct sheaf_error *err);
-/* The same, but SHEAF_ERR_EXISTS, and nothing written, if there is something of that name; of two
- * who do it at once one gets the error, where the store can tell. */
+/* The same, but SHEAF_ERR_EXISTS, and nothing written, if there is something else of that name; of
+ * two who do it at once one gets the error, where the store can tell. */
 int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
 /* Removes what uploads that were never completed have left below the directory `url`, also those
  * that someone else is making there now. */

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,9 @@
 
 /* The kernel takes 2 GiB - 4 KiB a call at most. */
 #define IO_MOST ((size_t)1 << 30)
+
+/* How long a read of a pipe takes to notice that it is not wanted any more. */
+#define INTERRUPT_MS 100
 
 struct file_object {
     struct store_object base;
@@ -54,7 +58,9 @@ static int open_path(const char *url)
 {
     if (strcmp(url, "-") == 0)
         return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-    return TEMP_FAILURE_RETRY(open(path_of(url), O_RDONLY | O_CLOEXEC));
+    /* Not to wait for a pipe's other end here: file_read_next does so, and can be interrupted.
+     * A regular file does not care. */
+    return TEMP_FAILURE_RETRY(open(path_of(url), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
 static int file_open(const char *url, struct store_object **object, struct sheaf_error *err)
@@ -136,6 +142,23 @@ static int file_read(struct store_object *object, uint64_t offset, void *data, s
     return SHEAF_OK;
 }
 
+/* Waits until there is something to read, or the end. */
+static int wait_readable(const struct file_object *o, struct sheaf_error *err)
+{
+    struct pollfd poll_fd = { .fd = o->fd, .events = POLLIN };
+
+    for (;;) {
+        const int ready = poll(&poll_fd, 1, INTERRUPT_MS);
+
+        if (ready > 0)
+            return SHEAF_OK;
+        if (ready < 0 && errno != EINTR)
+            return err_errno(err, errno, "%s: cannot wait for it", o->base.url);
+        if (o->base.interrupt != NULL && *o->base.interrupt != 0)
+            return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", o->base.url);
+    }
+}
+
 static int file_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                           struct sheaf_error *err)
 {
@@ -143,7 +166,13 @@ static int file_read_next(struct store_object *object, void *data, size_t size, 
     ssize_t n;
 
     *got = 0;
-    n = TEMP_FAILURE_RETRY(read(o->fd, data, MIN(size, IO_MOST)));
+    do {
+        const int code = wait_readable(o, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        n = read(o->fd, data, MIN(size, IO_MOST));
+    } while (n < 0 && (errno == EINTR || errno == EAGAIN));
     if (n < 0)
         return err_errno(err, errno, "%s: cannot read", object->url);
     *got = (size_t)n;

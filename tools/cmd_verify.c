@@ -50,7 +50,8 @@ static int verify(char **sources, size_t count, const struct sheaf_verify_option
 static void finish_json(const struct sheaf_verify_result *result, const struct sheaf_error *error)
 {
     printf("],\n  \"shards\": %" PRIu64 ",\n  \"samples\": %" PRIu64 ",\n  \"bytes\": %" PRIu64
-           ",\n  \"sound\": %s", result->shards, result->samples, result->bytes,
+           ",\n  \"passed_over\": %" PRIu64 ",\n  \"sound\": %s", result->shards,
+           result->samples, result->bytes, result->passed_over,
            !error && result->problems == 0 ? "true" : "false");
     if (error) {
         printf(",\n  \"error\": ");
@@ -61,6 +62,10 @@ static void finish_json(const struct sheaf_verify_result *result, const struct s
 
 static int finish_text(const struct sheaf_verify_result *result)
 {
+    if (result->passed_over > 0)
+        complain("%" PRIu64 " member%s passed over that %s no sample's: links, devices, names "
+                 "without key or suffix", result->passed_over, plural(result->passed_over),
+                 result->passed_over == 1 ? "is" : "are");
     if (result->problems > 0) {
         complain("%" PRIu64 " problem%s in %" PRIu64 " shard%s", result->problems,
                  plural(result->problems), result->shards, plural(result->shards));
