@@ -70,6 +70,7 @@ struct chunk {
     struct buf kept_data, kept_names, kept_items, kept_stored;
     bool is_last;               /* of a stream's chunk: nothing comes after it, because of */
     int tail_code;              /* this: SHEAF_OK at the end, or an error, with `error` set */
+    bool is_done;               /* its consumer has seen that the job is done */
     size_t taken;               /* items that the lane has taken */
 };
 

@@ -374,8 +374,11 @@ static int first_chunk(struct feed *feed, struct lane *lane, const volatile int 
         code = plan_chunk(feed, lane, err);
     if (code != SHEAF_OK)
         return code == SHEAF_END ? SHEAF_ERR_LIMIT : code;
+    if (lane->first->is_done)
+        return lane->first->code;
     if (!workers_wait_or(lane->first->workers, &lane->first->job, interrupt, &feed->stall_ns))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    lane->first->is_done = true;
     if (lane->first->code != SHEAF_OK)
         *err = lane->first->error;
     return lane->first->code;
