@@ -252,6 +252,8 @@ static int pack_sample(struct block *b, const struct plan_sample *s, struct shea
         *err = found;
         return code;
     }
+    if (code == SHEAF_ERR_ARGUMENT)     /* the file's fault, not the caller's */
+        found.code = SHEAF_ERR_UNSUPPORTED;
     return refuse(b, s, file_of_error(b, s, &found), &found, err);
 }
 

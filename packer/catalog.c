@@ -137,13 +137,41 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
+/* Notes where the content is, and what it was like. */
+static int set_place(struct catalog *c, struct catalog_file *f, const struct catalog_stat *stat,
+                     struct sheaf_error *err)
+{
+    const size_t url_size = stat->url == NULL ? 0 : strlen(stat->url) + 1;
+    struct catalog_object *object;
+
+    if (stat->text != NULL) {
+        f->place = CATALOG_TEXT;
+        f->text = arena_text(&c->arena, stat->text, stat->bytes);
+        return f->text == NULL ? err_memory(err, stat->bytes) : SHEAF_OK;
+    }
+    f->place = stat->url == NULL ? CATALOG_BELOW : CATALOG_OBJECT;
+    if (stat->url == NULL && stat->stamp != 0)
+        f->stamp = stat->stamp;
+    else if (stat->url == NULL)
+        f->mtime_ns = stat->mtime_ns;
+    if (stat->url == NULL)
+        return SHEAF_OK;
+    object = arena_take(&c->arena, sizeof(*object) + url_size);
+    if (object == NULL)
+        return err_memory(err, url_size);
+    object->stamp = stat->stamp;
+    memcpy(object->url, stat->url, url_size);
+    f->object = object;
+    return SHEAF_OK;
+}
+
 static int add(struct catalog *c, const char *path, size_t key_size,
                const struct catalog_stat *stat, uint32_t label, bool bad,
                struct sheaf_error *err)
 {
     void *files = c->files;
     struct catalog_file *f;
-    int code;
+    int code = SHEAF_OK;
 
     if (c->file_count == c->file_capacity) {
         const size_t capacity = MAX(c->file_capacity + c->file_capacity / 2, (size_t)1024);
@@ -161,12 +189,13 @@ static int add(struct catalog *c, const char *path, size_t key_size,
     if (f->path == NULL)
         return err_memory(err, strlen(path));
     f->bytes = stat->bytes;
-    f->mtime_ns = stat->mtime_ns;
     f->label = label;
     f->key_size = (uint16_t)key_size;
     f->bad = bad;
-    c->file_count++;
-    return SHEAF_OK;
+    code = set_place(c, f, stat, err);
+    if (code == SHEAF_OK)
+        c->file_count++;
+    return code;
 }
 
 int catalog_add(struct catalog *c, struct problems *problems, const char *path,
@@ -176,16 +205,16 @@ int catalog_add(struct catalog *c, struct problems *problems, const char *path,
     size_t key_size;
 
     if (problem != NULL)
-        return problems_add(problems, err, path, SHEAF_ERR_ARGUMENT, "%s", problem);
+        return problems_add(problems, err, path, SHEAF_ERR_UNSUPPORTED, "%s", problem);
     if (!name_split(path, &key_size, &suffix) || key_size > KEY_LIMIT)
-        return problems_add(problems, err, path, SHEAF_ERR_ARGUMENT, "has no key or no suffix");
+        return problems_add(problems, err, path, SHEAF_ERR_UNSUPPORTED, "has no key or no suffix");
     return add(c, path, key_size, stat, label, false, err);
 }
 
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path, int code,
                     const char *reason, struct sheaf_error *err)
 {
-    const struct catalog_stat nothing = { 0, 0 };
+    const struct catalog_stat nothing = { .bytes = 0 };
     const char *suffix;
     size_t key_size;
     int failed = problems_add(problems, err, path, code, "%s", reason);

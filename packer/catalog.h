@@ -15,13 +15,32 @@
 #include "packer/problems.h"
 #include "sheaf.h"
 
+/* An object that is not where its path says. */
+struct catalog_object {
+    uint64_t stamp;
+    char url[];
+};
+
+/* Where a file's content is. */
+enum catalog_place {
+    CATALOG_BELOW,              /* at its path below the source's root */
+    CATALOG_OBJECT,             /* at a URL of its own */
+    CATALOG_TEXT                /* in the catalog: the source's list has it */
+};
+
 struct catalog_file {
     const char *path;           /* relative to the root; its first key_size bytes are the key, */
     uint64_t bytes;             /* a dot follows, and the rest is the suffix */
-    int64_t mtime_ns;           /* when it was scanned */
+    union {                     /* when it was scanned: */
+        int64_t mtime_ns;       /* BELOW a local root */
+        uint64_t stamp;         /* BELOW a root in a store; as store_entry's */
+        const struct catalog_object *object;
+        const char *text;
+    };
     uint32_t label;             /* an index of catalog.labels */
     uint16_t key_size;
     bool bad;                   /* a problem, noted already; its sample cannot be packed */
+    uint8_t place;              /* enum catalog_place */
 };
 
 #define LABEL_NONE 0u           /* the label of files that have none */
@@ -53,6 +72,9 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 struct catalog_stat {
     uint64_t bytes;
     int64_t mtime_ns;
+    uint64_t stamp;             /* instead, in a store */
+    const char *url;            /* CATALOG_OBJECT's; else NULL */
+    const char *text;           /* CATALOG_TEXT's; else NULL */
 };
 
 /* Adds a file.  A path that cannot be packed is noted as a problem instead. */

@@ -35,7 +35,7 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
     e->slots = calloc(e->slot_count, sizeof(e->slots[0]));
     if (e->slots == NULL) {
         e->slot_count = 0;
-        return err_memory(err, e->slot_count * sizeof(e->slots[0]));
+        return err_memory(err, jobs * SLOTS_PER_JOB * sizeof(e->slots[0]));
     }
     code = workers_open(&e->workers, jobs, err);
     if (code == SHEAF_OK)
@@ -74,12 +74,14 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
+/* The journal's entry comes before the shard is seen, so that no shard is seen which a later run
+ * would not know. */
 static void run_commit(struct job *job)
 {
     struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));
     struct shard_writer *w = c->writer;
 
-    c->code = shard_writer_commit(w, &c->error);
+    c->code = shard_writer_put_sides(w, &c->error);
     if (c->code != SHEAF_OK)
         return;
     c->entry.facts = w->facts;
@@ -88,6 +90,8 @@ static void run_commit(struct job *job)
     w->section = w->sides = (struct buf)BUF_INIT(0);
     c->code = journal_put(&c->target->journal, c->target->journal.plan.splits[c->split],
                           &c->entry, &c->error);
+    if (c->code == SHEAF_OK)
+        c->code = shard_writer_commit(w, &c->error);
 }
 
 /* Waits for the oldest of the shards that are being committed. */

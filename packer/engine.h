@@ -4,7 +4,7 @@
  *
  *     caller's thread    take -> submit ...       ... wait -> write -> hash -> end of shard
  *     workers                     | read, encode, compress |                 |
- *     committer                                                     fsync, rename, journal
+ *     committer                                                     fsync, journal, rename
  *
  * Blocks are a ring: those in flight from `head` on, idle ones after them.  A block is consumed
  * in the order of its submission, so what is written does not depend on which is done first.

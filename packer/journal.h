@@ -7,8 +7,9 @@
  *     plan                    the plan's hash, and how the run's files are named
  *     [SPLIT.]SHARD.done      for each finished shard: what the manifest and the index will say
  *
- * An entry is written when its shard is in place, so it may be believed; and each is checksummed,
- * so that nothing else is.  With the last file the directory goes. */
+ * An entry is written when its shard is complete, just before that gets its name, and is
+ * checksummed; whoever goes on compares the shard with it.  With the last file the directory
+ * goes. */
 #ifndef PACKER_JOURNAL_H
 #define PACKER_JOURNAL_H
 

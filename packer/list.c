@@ -61,7 +61,7 @@ int list_set_label(struct list_parser *p, struct list_entry *entry, const char *
         return SHEAF_OK;
     }
     if (!name_is_text(text, size) || size > FIELD_LIMIT)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the label is neither numbers nor the name of a "
+        return err_set(err, SHEAF_ERR_CORRUPT, "the label is neither numbers nor the name of a "
                        "class (UTF-8 of at most %d bytes)", FIELD_LIMIT);
     entry->class_name = text;
     entry->class_size = size;
@@ -76,11 +76,11 @@ static int parse_lst(struct list_parser *p, const char *line, size_t size,
 
     path = labels == NULL ? NULL : memrchr(labels, '\t', (size_t)(end - labels));
     if (path == NULL || path == labels)
-        return err_set(err, SHEAF_ERR_ARGUMENT,
+        return err_set(err, SHEAF_ERR_CORRUPT,
                        "expected index, label and path with tabs between, found %s",
                        labels == NULL ? "no tab" : "one tab only");
     if (label_parse(line, (size_t)(labels - line), &index, 1) != 1)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "expected a number as the index, found \"%.*s\"",
+        return err_set(err, SHEAF_ERR_CORRUPT, "expected a number as the index, found \"%.*s\"",
                        (int)MIN(labels - line, 40), line);
     at = labels + 1;
     if (memchr(at, '\t', (size_t)(path - at)) == NULL) {
@@ -90,7 +90,7 @@ static int parse_lst(struct list_parser *p, const char *line, size_t size,
             return code;
     } else {
         if (!list_add_numbers(p, at, (size_t)(path - at)))
-            return err_set(err, SHEAF_ERR_ARGUMENT, "several labels, not all of them numbers");
+            return err_set(err, SHEAF_ERR_CORRUPT, "several labels, not all of them numbers");
         entry->labels = (const double *)(const void *)p->labels.data;
         entry->label_count = p->labels.size / sizeof(double);
     }

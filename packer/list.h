@@ -50,7 +50,7 @@ void list_parser_free(struct list_parser *parser);
 bool list_toggles(const struct list_parser *parser, const char *text, size_t size);
 
 /* Parses a line, without its end.  SHEAF_OK; SHEAF_END: it holds no entry (empty, a header);
- * SHEAF_ERR_ARGUMENT: malformed, `err` says how. */
+ * SHEAF_ERR_CORRUPT: malformed, `err` says how. */
 int list_parse(struct list_parser *parser, const char *line, size_t size,
                struct list_entry *entry, struct sheaf_error *err);
 

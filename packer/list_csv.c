@@ -57,10 +57,10 @@ static int split(struct list_parser *p, char *line, size_t size, struct sheaf_er
         if (at < end && *at == '"') {
             at = unquote(at + 1, end, &cell);
             if (at == NULL)
-                return err_set(err, SHEAF_ERR_ARGUMENT, "the quote of column %zu is not closed",
+                return err_set(err, SHEAF_ERR_CORRUPT, "the quote of column %zu is not closed",
                                column);
             if (at < end && *at != ',')
-                return err_set(err, SHEAF_ERR_ARGUMENT,
+                return err_set(err, SHEAF_ERR_CORRUPT,
                                "expected a comma after the quoted column %zu", column);
         } else {
             cell.text = at;
@@ -69,7 +69,7 @@ static int split(struct list_parser *p, char *line, size_t size, struct sheaf_er
                 at = end;
             cell.size = (size_t)(at - cell.text);
             if (memchr(cell.text, '"', cell.size) != NULL)
-                return err_set(err, SHEAF_ERR_ARGUMENT,
+                return err_set(err, SHEAF_ERR_CORRUPT,
                                "a quote inside column %zu, which does not begin with one",
                                column);
         }
@@ -120,7 +120,7 @@ static int take_labels(struct list_parser *p, struct list_entry *entry, struct s
         return list_set_label(p, entry, cell_at(p, 1)->text, cell_at(p, 1)->size, err);
     for (size_t i = 1; i < count; i++)
         if (!list_add_numbers(p, cell_at(p, i)->text, cell_at(p, i)->size))
-            return err_set(err, SHEAF_ERR_ARGUMENT,
+            return err_set(err, SHEAF_ERR_CORRUPT,
                            "%zu labels, but \"%.40s\" in column %zu is no number", count - 1,
                            cell_at(p, i)->text, i + 1);
     entry->labels = (const double *)(const void *)p->labels.data;
@@ -138,7 +138,7 @@ int list_parse_csv(struct list_parser *p, char *line, size_t size, struct list_e
     if (!p->begun && take_header(p))
         return SHEAF_END;
     if (p->has_header && cell_count(p) != p->column_count)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%zu columns, the header has %zu",
+        return err_set(err, SHEAF_ERR_CORRUPT, "%zu columns, the header has %zu",
                        cell_count(p), p->column_count);
     entry->path = cell_at(p, p->path_column)->text;
     entry->path_size = cell_at(p, p->path_column)->size;

@@ -11,25 +11,29 @@
 
 static int malformed_label(struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_ARGUMENT, "\"label\" must be a number, an array of numbers or "
+    return err_set(err, SHEAF_ERR_CORRUPT, "\"label\" must be a number, an array of numbers or "
                    "the name of a class");
 }
 
 /* Integers must be exact; other numbers are rounded to a float, as in every list. */
 static int add_number(struct list_parser *p, const json_t *number, struct sheaf_error *err)
 {
+    const json_int_t most = (json_int_t)1 << 53;
     double value;
 
     if (!json_is_number(number))
         return malformed_label(err);
-    value = json_is_integer(number) ? (double)json_integer_value(number)
-                                    : json_real_value(number);
+    if (json_is_integer(number) &&
+        (json_integer_value(number) > most || json_integer_value(number) < -most))
+        return err_set(err, SHEAF_ERR_CORRUPT, "the label %lld is beyond 2^53",
+                       (long long)json_integer_value(number));
+    value = json_number_value(number);
     if (!label_is_exact(value))
-        value = json_is_integer(number) ? value : (double)(float)value;
+        value = (double)(float)value;
     if (!label_is_exact(value))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the label %.17g is too large", value);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the label %.17g is too large", value);
     if (p->labels.size / sizeof(double) >= LABEL_LIMIT)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "more than %d labels", LABEL_LIMIT);
+        return err_set(err, SHEAF_ERR_CORRUPT, "more than %d labels", LABEL_LIMIT);
     return buf_append(&p->labels, &value, sizeof(value), err);
 }
 
@@ -85,7 +89,7 @@ int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
     int code;
 
     if (object == NULL)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "not JSON: %s (column %d)", found.text,
+        return err_set(err, SHEAF_ERR_CORRUPT, "not JSON: %s (column %d)", found.text,
                        found.column);
     path = json_object_get(object, "path");
     /* The line is not needed any more.  Both strings came from it, so there is room for them and
@@ -93,7 +97,7 @@ int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
     p->text.size = 0;
     code = buf_reserve(&p->text, size + 2, err);
     if (code == SHEAF_OK && !json_is_string(path))
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "expected an object with a string \"path\"");
+        code = err_set(err, SHEAF_ERR_CORRUPT, "expected an object with a string \"path\"");
     if (code == SHEAF_OK)
         code = keep_text(p, path, &entry->path, &entry->path_size, err);
     if (code == SHEAF_OK)

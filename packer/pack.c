@@ -119,6 +119,8 @@ static int find_kept(struct pack *p, struct engine *e, struct sheaf_error *err)
 
         code = target_shard_name(&p->target, shard, name, err);
         if (code == SHEAF_OK)
+            code = watch_check(&p->watch, err);
+        if (code == SHEAF_OK)
             code = target_find_shard(&p->target, shard->split, name, &entry, &p->kept[i], err);
         if (code != SHEAF_OK || !p->kept[i])
             continue;
@@ -131,6 +133,7 @@ static int find_kept(struct pack *p, struct engine *e, struct sheaf_error *err)
         e->result.shards_kept++;
         e->progress.done_bytes += shard->payload_bytes;
         e->progress.done_count += shard->sample_count;
+        watch_show(&p->watch, &e->progress);
     }
     journal_entry_free(&entry);
     return code;

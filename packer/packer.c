@@ -226,6 +226,8 @@ static int open_block(struct sheaf_packer *p)
         submit(p, false);
     if (p->slot != NULL)
         return SHEAF_OK;
+    if (p->shard.number >= SHARD_LIMIT)
+        return err_set(&p->error, SHEAF_ERR_LIMIT, "more than %u shards", SHARD_LIMIT);
     code = engine_take(&p->engine, &p->slot, &p->error);
     if (code != SHEAF_OK)
         return fail(p, code);

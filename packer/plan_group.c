@@ -61,15 +61,15 @@ static const struct catalog_file *find_double(const struct group *g,
 }
 
 /* Notes every file of a group that was not noted before. */
-static int refuse(const struct group *g, struct problems *problems, const char *why,
+static int refuse(const struct group *g, struct problems *problems, int why, const char *reason,
                   const char *path, const char *other, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (uint32_t i = 0; i < g->count && code == SHEAF_OK; i++)
         if (!g->files[i].bad)
-            code = problems_add(problems, err, g->files[i].path, SHEAF_ERR_ARGUMENT, "%s: %s%s%s",
-                                why, path, other[0] == '\0' ? "" : " and ", other);
+            code = problems_add(problems, err, g->files[i].path, why, "%s: %s%s%s", reason, path,
+                                other[0] == '\0' ? "" : " and ", other);
     return code;
 }
 
@@ -81,21 +81,24 @@ static int check_group(const struct group *g, struct problems *problems, bool *g
 
     *good = false;
     if (g->count > FIELD_LIMIT)
-        return refuse(g, problems, "more files have its key than a sample may have fields",
+        return refuse(g, problems, SHEAF_ERR_LIMIT,
+                      "more files have its key than a sample may have fields",
                       g->files[0].path, g->files[g->count - 1].path, err);
     file = find_double(g, &other);
     if (file != NULL)
-        return refuse(g, problems, "two inputs with one key", other->path, file->path, err);
+        return refuse(g, problems, SHEAF_ERR_EXISTS, "two inputs with one key", other->path,
+                      file->path, err);
     for (uint32_t i = 0; i < g->count; i++) {
         file = &g->files[i];
         if (file->bad)
-            return refuse(g, problems, "left out with another file of its sample", file->path,
-                          "", err);
+            return refuse(g, problems, SHEAF_ERR_CORRUPT,
+                          "left out with another file of its sample", file->path, "", err);
         if (file->label == LABEL_NONE)
             continue;
         if (labelled != NULL && labelled->label != file->label)
-            return refuse(g, problems, "files of one sample with different labels",
-                          labelled->path, file->path, err);
+            return refuse(g, problems, SHEAF_ERR_CORRUPT,
+                          "files of one sample with different labels", labelled->path,
+                          file->path, err);
         labelled = file;
     }
     *good = true;

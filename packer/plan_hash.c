@@ -59,6 +59,8 @@ static void add_sample(XXH3_state_t *state, const struct plan *plan,
 
         add_text(state, f->path);
         add_number(state, f->bytes);
+        if (f->place == CATALOG_TEXT)
+            XXH3_128bits_update(state, f->text, f->bytes);
     }
 }
 

@@ -27,6 +27,12 @@ int shard_name(char name[SHARD_NAME_BYTES], const struct block_setup *setup, con
     return SHEAF_OK;
 }
 
+void hash_text(XXH128_hash_t hash, char text[HASH_TEXT_BYTES])
+{
+    snprintf(text, HASH_TEXT_BYTES, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 static int create(struct shard_writer *w, const char *name, struct store_writer **writer,
@@ -96,12 +102,14 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     w->directory = strdup(directory);
     w->text.limit = w->section.limit = w->sides.limit = SIZE_MAX / 4;
     w->hash = XXH3_createState();
+    w->names_hash = XXH3_createState();
     snprintf(w->facts.name, sizeof(w->facts.name), "%s", name);
-    if (w->directory == NULL || w->hash == NULL) {
+    if (w->directory == NULL || w->hash == NULL || w->names_hash == NULL) {
         shard_writer_close(w);
         return err_memory(err, sizeof(*w));
     }
     XXH3_128bits_reset(w->hash);
+    XXH3_128bits_reset(w->names_hash);
     code = create(w, name, &w->shard, err);
     if (code == SHEAF_OK && setup->format->has_names)
         code = create_names(w, err);
@@ -156,8 +164,10 @@ int shard_writer_add(struct shard_writer *w, const struct block *b, struct sheaf
 
     if (code == SHEAF_OK)
         code = index_samples(w, b, err);
-    if (code == SHEAF_OK && w->names != NULL)
+    if (code == SHEAF_OK && w->names != NULL && b->names.size != 0) {
+        XXH3_128bits_update(w->names_hash, b->names.data, b->names.size);
         code = store_write(w->names, b->names.data, b->names.size, err);
+    }
     if (code == SHEAF_OK && w->setup->codec != NULL && b->raw.size != 0) {
         codec_total_add(w->setup->codec->id, &w->total, &b->codec_block);
         code = index_add_block(&w->index,
@@ -174,7 +184,6 @@ int shard_writer_add(struct shard_writer *w, const struct block *b, struct sheaf
 
 int shard_writer_end(struct shard_writer *w, struct sheaf_error *err)
 {
-    XXH128_hash_t hash;
     int code = SHEAF_OK;
 
     w->text.size = 0;
@@ -188,9 +197,7 @@ int shard_writer_end(struct shard_writer *w, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = index_finish(&w->index, w->index.block_count == 0 ? 0 : w->lead, &w->section,
                             err);
-    hash = XXH3_128bits_digest(w->hash);
-    snprintf(w->facts.xxh3, sizeof(w->facts.xxh3), "%016llx%016llx",
-             (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    hash_text(XXH3_128bits_digest(w->hash), w->facts.xxh3);
     return code;
 }
 
@@ -204,9 +211,12 @@ static int commit(struct store_writer **writer, struct sheaf_error *err)
 }
 
 static int note_side(struct shard_writer *w, const char *name, uint64_t bytes,
-                     struct sheaf_error *err)
+                     XXH128_hash_t hash, struct sheaf_error *err)
 {
-    return buf_printf(&w->sides, err, "%s\t%llu\n", name, (unsigned long long)bytes);
+    char text[HASH_TEXT_BYTES];
+
+    hash_text(hash, text);
+    return buf_printf(&w->sides, err, "%s\t%llu\t%s\n", name, (unsigned long long)bytes, text);
 }
 
 static int put_side(void *context, const char *name, const void *data, size_t size,
@@ -217,25 +227,28 @@ static int put_side(void *context, const char *name, const void *data, size_t si
     int code = url == NULL ? err_memory(err, strlen(name)) : store_put(url, data, size, err);
 
     free(url);
-    return code != SHEAF_OK ? code : note_side(w, name, size, err);
+    return code != SHEAF_OK ? code : note_side(w, name, size, XXH3_128bits(data, size), err);
 }
 
-int shard_writer_commit(struct shard_writer *w, struct sheaf_error *err)
+int shard_writer_put_sides(struct shard_writer *w, struct sheaf_error *err)
 {
     char name[SHARD_NAME_BYTES];
     int code = SHEAF_OK;
 
     if (w->names != NULL) {
         names_name(w, name);
-        code = note_side(w, name, w->facts.names_bytes, err);
+        code = note_side(w, name, w->facts.names_bytes, XXH3_128bits_digest(w->names_hash), err);
     }
     if (code == SHEAF_OK)
         code = commit(&w->names, err);
     if (code == SHEAF_OK)
         code = peers_finish_shard(&w->peers, w->facts.name, put_side, w, err);
-    if (code == SHEAF_OK)
-        code = commit(&w->shard, err);
     return code;
+}
+
+int shard_writer_commit(struct shard_writer *w, struct sheaf_error *err)
+{
+    return commit(&w->shard, err);
 }
 
 void shard_writer_close(struct shard_writer *w)
@@ -245,6 +258,7 @@ void shard_writer_close(struct shard_writer *w)
     store_abort(w->names);
     store_abort(w->shard);
     XXH3_freeState(w->hash);
+    XXH3_freeState(w->names_hash);
     index_writer_free(&w->index);
     peers_free(&w->peers);
     buf_free(&w->text);

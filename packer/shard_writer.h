@@ -18,19 +18,23 @@
 /* Bytes of a shard's name, with its NUL. */
 #define SHARD_NAME_BYTES 256
 
+/* XXH3-128 in its canonical form, as hexadecimal digits and a NUL. */
+#define HASH_TEXT_BYTES 33
+void hash_text(XXH128_hash_t hash, char text[HASH_TEXT_BYTES]);
+
 /* What there is to say of a finished shard. */
 struct shard_facts {
     char name[SHARD_NAME_BYTES];
     uint64_t bytes, raw_bytes, payload_bytes, samples, largest, names_bytes;
     uint64_t multipart;         /* records */
-    char xxh3[33];
+    char xxh3[HASH_TEXT_BYTES];
 };
 
 struct shard_writer {
     const struct block_setup *setup;
     char *directory;
     struct store_writer *shard, *names;     /* the .lst: with has_names only */
-    XXH3_state_t *hash;
+    XXH3_state_t *hash, *names_hash;
     struct index_writer index;
     bool has_label, has_other_label;    /* some sample has one; one that the index cannot keep */
     struct peers_writer peers;
@@ -39,8 +43,8 @@ struct shard_writer {
     struct buf text;
     struct shard_facts facts;
     struct buf section;         /* of the index; after shard_writer_end() */
-    struct buf sides;           /* "NAME<TAB>BYTES\n" of each file beside the shard; after
-                                   shard_writer_commit() */
+    struct buf sides;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" of each file beside the
+                                   shard; after shard_writer_put_sides() */
 };
 
 /* "PREFIX-000000.tar.gz"; wide enough for `shard_count` shards to sort by name. */
@@ -52,7 +56,8 @@ int shard_writer_add(struct shard_writer *writer, const struct block *block,
                      struct sheaf_error *err);
 /* Writes what comes after the last block; facts and section are then complete. */
 int shard_writer_end(struct shard_writer *writer, struct sheaf_error *err);
-/* Makes it durable and visible. */
+/* Makes what lies beside the shard durable and visible; then the shard itself. */
+int shard_writer_put_sides(struct shard_writer *writer, struct sheaf_error *err);
 int shard_writer_commit(struct shard_writer *writer, struct sheaf_error *err);
 /* Frees it, leaving nothing behind of what was not committed. */
 void shard_writer_close(struct shard_writer *writer);   /* NULL is fine */

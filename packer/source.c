@@ -147,7 +147,7 @@ int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_
                          : S_ISSOCK(st->st_mode) ? "is a socket, not a file"
                                                  : "is a device, not a file";
 
-        return catalog_add_bad(scan->catalog, scan->problems, path, SHEAF_ERR_ARGUMENT, what,
+        return catalog_add_bad(scan->catalog, scan->problems, path, SHEAF_ERR_UNSUPPORTED, what,
                                err);
     }
     found.bytes = (uint64_t)st->st_size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the samples come from: a directory tree, or a list of files. */
+ * Where the samples come from: a directory tree, a prefix of objects in a store, a list of files,
+ * or one of SageMaker's two kinds of manifest. */
 #ifndef PACKER_SOURCE_H
 #define PACKER_SOURCE_H
 
@@ -12,12 +13,20 @@
 #include "packer/problems.h"
 #include "packer/watch.h"
 
+enum source_kind {
+    SOURCE_TREE,
+    SOURCE_PREFIX,              /* a tree, but in a store */
+    SOURCE_LIST,
+    SOURCE_MANIFEST,            /* a JSON array: {"prefix": ...}, then paths */
+    SOURCE_AUGMENTED            /* JSON Lines: a sample a line */
+};
+
 struct source {
     const char *url;            /* as given; borrowed */
-    bool is_tree;
-    enum list_kind list_kind;   /* where it is no tree */
-    char *root;                 /* what paths are relative to */
-    int root_fd;
+    enum source_kind kind;
+    enum list_kind list_kind;   /* of a SOURCE_LIST */
+    char *root;                 /* what comes before paths: a directory, or the beginning of URLs */
+    int root_fd;                /* -1: the root is in a store */
 };
 
 /* What a scan fills and asks. */
@@ -32,27 +41,46 @@ struct scan {
 /* Finds out what it is.  `root`: NULL, or of a list what its paths are relative to. */
 int source_open(const char *url, const char *root, struct source *source,
                 struct sheaf_error *err);
+/* Whether the content is in a store, to be fetched and not to be read. */
+bool source_is_remote(const struct source *source);
 void source_close(struct source *source);
 
-/* "tree", "list", "lst", "csv", "jsonl". */
+/* "tree", "prefix", "list", "lst", "csv", "jsonl", "manifest", "augmented". */
 const char *source_kind_name(const struct source *source);
 
 /* Fills the catalog.  Bad files and lines are noted; an error means that the source as a whole
  * cannot be read. */
 int source_scan(const struct source *source, struct scan *scan, struct sheaf_error *err);
 
-/* True if the local directory `path`, which may not be there yet, lies in the tree. */
-bool source_contains(const struct source *source, const char *path);
+/* True if the directory `url`, which may not be there yet, lies in the tree or prefix. */
+bool source_contains(const struct source *source, const char *url);
 
 /* ---- Between the kinds of source ------------------------------------------------------------ */
 
 int source_scan_tree(const struct source *source, struct scan *scan, struct sheaf_error *err);
+int source_scan_prefix(const struct source *source, struct scan *scan, struct sheaf_error *err);
 int source_scan_list(const struct source *source, struct scan *scan, struct sheaf_error *err);
+int source_scan_manifest(const struct source *source, struct scan *scan, struct sheaf_error *err);
+int source_scan_augmented(const struct source *source, struct scan *scan,
+                          struct sheaf_error *err);
+
+/* Reads the one {"prefix": ...} of a manifest, which is its root. */
+int source_manifest_root(const char *url, char **root, struct sheaf_error *err);
 
 /* Adds a file as stat found it, or its problem; checks for interruption, shows progress. */
 int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_t label,
              struct sheaf_error *err);
 int scan_add_bad(struct scan *scan, const char *path, int errnum, const char *what,
                  struct sheaf_error *err);
+/* The same of what is no file. */
+int scan_add_object(struct scan *scan, const char *path, const struct catalog_stat *stat,
+                    uint32_t label, struct sheaf_error *err);
+int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
+                     struct sheaf_error *err);
+/* A line, or an entry, that makes no file. */
+int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
+                  struct sheaf_error *err);
+/* The label of the class that is the directory of a path. */
+int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct sheaf_error *err);
 
 #endif

@@ -100,7 +100,7 @@ static int bad_line(struct reading *r, uint64_t line, const char *reason,
     if (asprintf(&where, "%s:%llu", r->source->url, (unsigned long long)line) < 0)
         return err_memory(err, strlen(r->source->url));
     r->scan->found++;
-    code = problems_add(r->scan->problems, err, where, SHEAF_ERR_ARGUMENT, "%s", reason);
+    code = problems_add(r->scan->problems, err, where, SHEAF_ERR_CORRUPT, "%s", reason);
     free(where);
     return code;
 }

@@ -131,7 +131,7 @@ static int open_directory(struct tree *t, struct level *level, DIR **directory,
         level->inode = st.st_ino;
         if (is_loop(level)) {
             close(fd);
-            return problems_add(t->scan->problems, err, path, SHEAF_ERR_ARGUMENT,
+            return problems_add(t->scan->problems, err, path, SHEAF_ERR_UNSUPPORTED,
                                 "a directory loop: it is also above itself");
         }
         *directory = fdopendir(fd);

@@ -16,6 +16,9 @@
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
+/* Finished shards are read in such pieces, to be checked. */
+#define CHECK_BYTES ((size_t)1 << 20)
+
 /* A journal knows the shards of a program by no plan. */
 #define NO_PLAN "00000000000000000000000000000000"
 
@@ -72,17 +75,47 @@ int target_open_shard(const struct target *o, const struct plan_shard *shard,
     return code;
 }
 
-static bool has_size(const char *directory, const char *name, uint64_t bytes)
+/* The hash of an object of so many bytes; false if it is not like that. */
+static bool hash_object(struct store_object *object, uint64_t bytes, void *buffer,
+                        XXH3_state_t *state)
 {
-    char *url = store_join(directory, name);
-    uint64_t found = 0;
-    const bool has = url != NULL && store_size(url, &found, NULL) == SHEAF_OK && found == bytes;
+    if (object->is_stream || object->bytes != bytes)
+        return false;
+    XXH3_128bits_reset(state);
+    for (uint64_t at = 0; at < bytes;) {
+        const size_t size = (size_t)MIN(bytes - at, CHECK_BYTES);
 
+        if (store_read(object, at, buffer, size, NULL) != SHEAF_OK)
+            return false;
+        XXH3_128bits_update(state, buffer, size);
+        at += size;
+    }
+    return true;
+}
+
+/* Whether a file is there with this size and hash. */
+static bool has_file(const char *directory, const char *name, uint64_t bytes, const char *hash)
+{
+    char *url = store_join(directory, name), found[HASH_TEXT_BYTES];
+    XXH3_state_t *state = XXH3_createState();
+    struct store_object *object = NULL;
+    void *buffer = malloc(CHECK_BYTES);
+    bool has = url != NULL && state != NULL && buffer != NULL &&
+               store_open(url, &object, NULL) == SHEAF_OK &&
+               hash_object(object, bytes, buffer, state);
+
+    if (has) {
+        hash_text(XXH3_128bits_digest(state), found);
+        has = strncmp(found, hash, HASH_TEXT_BYTES - 1) == 0;
+    }
+    store_close(object);
+    XXH3_freeState(state);
+    free(buffer);
     free(url);
     return has;
 }
 
-/* Whether each "NAME<TAB>BYTES" is there. */
+/* Whether each "NAME<TAB>BYTES<TAB>HASH" is there. */
 static bool has_sides(const char *directory, const struct buf *sides)
 {
     const char *at = (const char *)sides->data, *all = at + sides->size;
@@ -90,13 +123,15 @@ static bool has_sides(const char *directory, const struct buf *sides)
     while (at < all) {
         const char *end = memchr(at, '\n', (size_t)(all - at));
         const char *tab = end == NULL ? NULL : memchr(at, '\t', (size_t)(end - at));
-        char name[SHARD_NAME_BYTES];
+        char name[SHARD_NAME_BYTES], *hash;
+        uint64_t bytes;
 
         if (tab == NULL || (size_t)(tab - at) >= sizeof(name))
             return false;
         memcpy(name, at, (size_t)(tab - at));
         name[tab - at] = '\0';
-        if (!has_size(directory, name, strtoull(tab + 1, NULL, 10)))
+        bytes = strtoull(tab + 1, &hash, 10);
+        if (end - hash != HASH_TEXT_BYTES || !has_file(directory, name, bytes, hash + 1))
             return false;
         at = end + 1;
     }
@@ -108,8 +143,8 @@ int target_find_shard(const struct target *o, uint32_t split, const char *name,
 {
     const int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
 
-    *found = code == SHEAF_OK && has_size(o->directories[split], name, entry->facts.bytes) &&
-             has_sides(o->directories[split], &entry->sides);
+    *found = code == SHEAF_OK && has_sides(o->directories[split], &entry->sides) &&
+             has_file(o->directories[split], name, entry->facts.bytes, entry->facts.xxh3);
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 

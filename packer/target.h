@@ -42,7 +42,7 @@ void target_close(struct target *target);
 int target_prepare(struct target *target, bool resume, bool overwrite, bool *finished,
                    struct sheaf_error *err);
 
-/* Whether a shard is there from an earlier run, in which case `entry` says what it is. */
+/* Whether a shard is there, whole, from an earlier run, in which case `entry` says what it is. */
 int target_find_shard(const struct target *target, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, struct sheaf_error *err);
 

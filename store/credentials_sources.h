@@ -51,7 +51,8 @@ struct role {
     const char *token_file;         /* of web identity; else NULL */
 };
 
-/* AssumeRole with `base`, or AssumeRoleWithWebIdentity with the role's token_file. */
+/* AssumeRole with `base`, or with the role's token_file, and `base` NULL, the same by web
+ * identity. */
 int credentials_assume_role(const struct credentials_context *context, const struct role *role,
                             const struct credentials *base, struct credentials **set,
                             struct sheaf_error *err);

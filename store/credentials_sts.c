@@ -141,7 +141,7 @@ int credentials_assume_role(const struct credentials_context *c, const struct ro
 
     if (code == SHEAF_OK)
         code = target_set_url(&target, &url, err);
-    if (code == SHEAF_OK && role->token_file == NULL)
+    if (code == SHEAF_OK && base != NULL)
         code = credentials_cache_fixed(&target.credentials, base, err);
     if (code == SHEAF_OK)
         code = fill(&form, role, err);

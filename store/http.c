@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -31,6 +32,7 @@ TAILQ_HEAD(exchanges, http_exchange);
 
 struct http_engine {
     CURLM *multi;
+    pid_t process;                  /* that the thread is in */
     pthread_t thread;
     pthread_mutex_t lock;
     struct {
@@ -293,11 +295,13 @@ static void finish(struct http_engine *e, struct http_exchange *x, CURLcode resu
     x->done(x);     /* x may be gone now, or submitted again */
     if (easy == NULL)
         return;
-    curl_easy_reset(easy);
-    if (e->spare_count < ACTIVE_MOST)
+    /* libcurl 7.88 refuses settings to a handle that failed before it was connected. */
+    if (result == CURLE_OK && e->spare_count < ACTIVE_MOST) {
+        curl_easy_reset(easy);
         e->spare[e->spare_count++] = easy;
-    else
+    } else {
         curl_easy_cleanup(easy);
+    }
 }
 
 /* False: it waits, or has failed and is done. */
@@ -474,10 +478,22 @@ static void *run(void *argument)
 
 /* ---- From other threads ---------------------------------------------------------------------- */
 
+/* An exchange that cannot be begun at all. */
+static void refuse(struct http_exchange *x, enum http_failure failure)
+{
+    x->failure = failure;
+    x->status = 0;
+    x->done(x);
+}
+
 void http_submit(struct http_engine *e, struct http_exchange *x, uint64_t delay_ns)
 {
     bool wake, refused;
 
+    if (e->process != getpid()) {
+        refuse(x, HTTP_FORKED);     /* nor may its lock be touched */
+        return;
+    }
     x->due_ns = delay_ns == 0 ? 0 : clock_ns() + delay_ns;
     x->easy = NULL;
     pthread_mutex_lock(&e->lock);
@@ -488,13 +504,10 @@ void http_submit(struct http_engine *e, struct http_exchange *x, uint64_t delay_
         TAILQ_INSERT_TAIL(&e->locked.submitted, x, link);
     }
     pthread_mutex_unlock(&e->lock);
-    if (refused) {
-        x->failure = HTTP_CANCELLED;
-        x->status = 0;
-        x->done(x);
-    } else if (wake) {
+    if (refused)
+        refuse(x, HTTP_CANCELLED);
+    else if (wake)
         curl_multi_wakeup(e->multi);
-    }
 }
 
 void http_cancel(struct http_engine *e, struct http_exchange *x)
@@ -526,6 +539,7 @@ int http_engine_open(struct http_engine **engine, struct sheaf_error *err)
     TAILQ_INIT(&e->locked.submitted);
     TAILQ_INIT(&e->queued);
     TAILQ_INIT(&e->active);
+    e->process = getpid();
     failed = pthread_create(&e->thread, NULL, run, e);
     if (failed != 0) {
         curl_multi_cleanup(e->multi);

@@ -33,6 +33,7 @@ enum http_failure {
     HTTP_STALLED,
     HTTP_TOO_LONG,          /* a body longer than the place for it */
     HTTP_NOT_BEGUN,         /* `begin` failed */
+    HTTP_FORKED,            /* the engine is that of the process that this one was forked from */
     HTTP_FAILED             /* anything else; `detail` says what */
 };
 
@@ -102,8 +103,8 @@ int http_add_header(struct http_exchange *exchange, const char *name, const char
 void http_clear_headers(struct http_exchange *exchange);
 void http_exchange_free(struct http_exchange *exchange);
 
-/* Starts it after `delay_ns`.  From any thread; an exchange that is done may be submitted again,
- * also from its own done function. */
+/* Starts it after `delay_ns`.  From any thread of the process that opened the engine; an exchange
+ * that is done may be submitted again, also from its own done function. */
 void http_submit(struct http_engine *engine, struct http_exchange *exchange, uint64_t delay_ns);
 
 /* Asks for an early end; done is called as ever, as HTTP_CANCELLED unless it was over already.

@@ -84,6 +84,9 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
     case HTTP_TOO_LONG:
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer is longer than the %zu bytes that "
                        "were asked for", what, x->into != NULL ? x->into_size : x->reply.limit);
+    case HTTP_FORKED:
+        return err_set(err, SHEAF_ERR_STATE, "%s: was opened before this process was forked: it "
+                       "must be opened anew", what);
     case HTTP_NOT_BEGUN: case HTTP_FAILED:
         break;
     }

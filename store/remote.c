@@ -20,7 +20,7 @@
 static const struct request_patience usual = {
     .retry = { .attempts = 10, .time_ns = 900 * SECOND, .base_ns = SECOND / 10,
                .longest_ns = 20 * SECOND },
-    .stall_ns = 20 * SECOND, .stall_bytes = 20 << 10,
+    .stall_ns = 20 * SECOND, .stall_bytes = 20 << 10, .patient_ns = 300 * SECOND,
 };
 
 static struct {

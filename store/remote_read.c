@@ -70,6 +70,8 @@ static int check_identity(const struct reading *g, uint64_t total, struct sheaf_
 
     if (etag != NULL && o->etag != NULL && strcmp(etag, o->etag) != 0)
         return changed(g, "ETag", etag, err);
+    if (etag != NULL && o->stamp != 0 && s3_stamp(etag) != o->stamp)
+        return changed(g, "ETag", etag, err);
     if (total != UINT64_MAX && total != o->base.bytes) {
         snprintf(size, sizeof(size), "%llu bytes", (unsigned long long)total);
         return changed(g, "size", size, err);

@@ -20,6 +20,7 @@ struct remote_object {
     const struct target *target;
     char *path;                     /* encoded, as requests have it */
     char *etag;                     /* as the server gave it; NULL: none */
+    uint64_t stamp;                 /* s3_stamp of it, where only that is known; or 0 */
     char *modified;                 /* Last-Modified, where the ETag cannot pin; or NULL */
     int (*judge)(struct request *request, bool *again, struct sheaf_error *err);
     pthread_mutex_t lock;           /* of each read's `state` */

@@ -15,7 +15,6 @@
 
 #define MS 1000000ull
 #define CREDENTIALS_WAIT_NS (10 * MS)       /* between looks for credentials on their way */
-#define PATIENT_NS (300000 * MS)
 #define AUTHORIZATION_MOST 4096
 
 /* ---- Targets --------------------------------------------------------------------------------- */
@@ -268,8 +267,7 @@ void request_start(struct request *r)
     r->http.follow = t->follow;
     r->http.no_proxy = t->no_proxy;
     r->http.connect_ns = t->connect_ns;
-    r->http.stall_ns = r->is_patient ? MAX(PATIENT_NS, t->patience->stall_ns)
-                                     : t->patience->stall_ns;
+    r->http.stall_ns = r->is_patient ? t->patience->patient_ns : t->patience->stall_ns;
     r->http.stall_bytes = r->is_patient ? 1 : t->patience->stall_bytes;
     r->http.begin = begin_attempt;
     r->http.done = attempt_done;

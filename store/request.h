@@ -22,6 +22,7 @@ struct request_patience {
     struct retry_policy retry;
     uint64_t stall_ns;
     uint64_t stall_bytes;
+    uint64_t patient_ns;        /* instead of stall_ns, for what a server may think about */
 };
 
 /* Where requests go.  Lives longer than they. */
@@ -52,7 +53,7 @@ struct request {
     struct http_header headers[REQUEST_HEADERS_MOST];
     size_t header_count;
     char *what;                         /* for messages: "reading s3://bucket/key"; the request's */
-    bool is_patient;                    /* the server may think for minutes: no stall for 5 */
+    bool is_patient;                    /* the server may think about it for minutes */
 
     /* After an attempt, whole or not: SHEAF_OK if it is what was wanted, or the error, and whether
      * another attempt may do better.  On the engine's thread. */

@@ -380,20 +380,34 @@ struct head_request {
     struct s3_head *head;
 };
 
+static int keep(char **place, const char *text, struct sheaf_error *err)
+{
+    free(*place);
+    *place = text != NULL ? strdup(text) : NULL;
+    return text != NULL && *place == NULL ? err_memory(err, strlen(text)) : SHEAF_OK;
+}
+
 static int head_judge(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct s3_head *head = ((struct head_request *)r)->head;
     const char *length = http_answer_header(&r->http, "content-length");
-    const char *etag = http_answer_header(&r->http, "etag");
     int code = aws_judge(r, again, err);
 
     if (code != SHEAF_OK)
         return code;
     if (length == NULL || !s3_parse_number(length, &head->bytes))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer has no size", r->what);
+    code = keep(&head->etag, http_answer_header(&r->http, "etag"), err);
+    if (code == SHEAF_OK)
+        code = keep(&head->crc32c, http_answer_header(&r->http, "x-amz-checksum-crc32c"), err);
+    return code;
+}
+
+void s3_head_free(struct s3_head *head)
+{
     free(head->etag);
-    head->etag = etag != NULL ? strdup(etag) : NULL;
-    return etag != NULL && head->etag == NULL ? err_memory(err, strlen(etag)) : SHEAF_OK;
+    free(head->crc32c);
+    memset(head, 0, sizeof(*head));
 }
 
 int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
@@ -402,17 +416,17 @@ int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
     struct head_request h = { .head = head };
     int code, status;
 
-    head->etag = NULL;
+    memset(head, 0, sizeof(*head));
     code = s3_request_init(&h.base, b, HTTP_HEAD, key, NULL, 0, "opening", err);
     h.base.judge = head_judge;
+    if (code == SHEAF_OK && b->checksums)
+        code = request_set_header(&h.base, "x-amz-checksum-mode", "ENABLED", err);
     if (code == SHEAF_OK)
         code = request_run(&h.base, err);
     status = h.base.http.failure == HTTP_ANSWERED ? h.base.http.status : 0;
     request_free(&h.base);
-    if (code != SHEAF_OK) {
-        free(head->etag);
-        head->etag = NULL;
-    }
-    return code != SHEAF_OK && status >= 300 && status < 500 ? why_refused(b, key, code, err)
-                                                             : code;
+    if (code == SHEAF_OK)
+        return code;
+    s3_head_free(head);
+    return status >= 300 && status < 500 ? why_refused(b, key, code, err) : code;
 }

@@ -31,19 +31,28 @@ struct s3_bucket {
 int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
               struct sheaf_error *err);
 
+/* The directory that `url` names, as the prefix of its objects' keys: "" or "key/"; to be freed. */
+int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
+                        struct sheaf_error *err);
+
 /* A request to an object, or with key "" to the bucket.  `doing` goes before the name in
  * messages ("reading").  The pairs are put in order.  request_free is due whatever the result. */
 int s3_request_init(struct request *request, const struct s3_bucket *bucket,
                     enum http_method method, const char *key, struct sigv4_pair *query,
                     size_t query_count, const char *doing, struct sheaf_error *err);
 
-/* What HEAD says of an object; `etag` is to be freed, and NULL if it has none. */
+/* What HEAD says of an object; the strings are to be freed, and NULL for what it does not say. */
 struct s3_head {
     uint64_t bytes;
     char *etag;
+    char *crc32c;               /* asked for where the bucket has checksums */
 };
+void s3_head_free(struct s3_head *head);
 int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *head,
             struct sheaf_error *err);
+
+/* What store_entry.stamp is: of an ETag, with or without its quotes; 0 for NULL. */
+uint64_t s3_stamp(const char *etag);
 
 /* A decimal number of at most 2^63 - 1; false for anything else. */
 bool s3_parse_number(const char *text, uint64_t *number);

@@ -14,9 +14,8 @@
 #define PAGE_MOST ((size_t)16 << 20)    /* bytes of 1000 keys, each of 1024 bytes, encoded */
 #define PAGES_MOST 10000000
 
-/* The directory that `url` names, as the prefix of its objects' keys: "" or "key/". */
-static int locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
-                            struct sheaf_error *err)
+int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
+                        struct sheaf_error *err)
 {
     char *key;
     int code = s3_locate(url, bucket, &key, err);
@@ -114,32 +113,6 @@ static const char *name_below(const struct listing *l, const char *key, struct s
     return *base == '\0' || *base == '.' ? "" : name;
 }
 
-static int walk_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
-{
-    const struct listing *l = context;
-    const char *name = name_below(l, entry->key, err);
-
-    if (name == NULL)
-        return SHEAF_ERR_CORRUPT;
-    return *name == '\0' ? SHEAF_OK : l->each(l->context, name, entry->bytes);
-}
-
-int s3_walk(const char *url, store_list_fn *each, void *context, struct sheaf_error *err)
-{
-    struct listing l = { .each = each, .context = context };
-    const struct s3_bucket *bucket;
-    char *prefix = NULL;
-    int code = locate_directory(url, &bucket, &prefix, err);
-
-    if (code == SHEAF_OK) {
-        l.prefix = prefix;
-        l.prefix_size = strlen(prefix);
-        code = list_pages(bucket, prefix, NULL, walk_entry, &l, err);
-    }
-    free(prefix);
-    return code;
-}
-
 /* ---- In order -------------------------------------------------------------------------------- */
 
 struct name {
@@ -192,7 +165,7 @@ int s3_list(const char *url, store_list_fn *each, void *context, struct sheaf_er
     struct names all = { .count = 0 };
     const struct s3_bucket *bucket;
     char *prefix = NULL;
-    int code = locate_directory(url, &bucket, &prefix, err);
+    int code = s3_locate_directory(url, &bucket, &prefix, err);
 
     if (code == SHEAF_OK) {
         all.listing.prefix = prefix;
@@ -255,7 +228,7 @@ int s3_clean(const char *url, struct sheaf_error *err)
 {
     struct cleaning c = { .count = 1 };
     char *prefix = NULL;
-    int code = locate_directory(url, &c.bucket, &prefix, err);
+    int code = s3_locate_directory(url, &c.bucket, &prefix, err);
 
     while (code == SHEAF_OK && c.count != 0) {
         struct sigv4_pair query[] = { { "uploads", "" }, { "prefix", prefix } };

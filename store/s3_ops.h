@@ -8,8 +8,13 @@
 
 /* s3_list.c */
 int s3_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
-int s3_walk(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
 int s3_clean(const char *url, struct sheaf_error *err);
+
+/* s3_walk.c */
+int s3_walk(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err);
+
+/* s3_stat.c */
+void s3_stat_start(struct store_stat *stat);
 
 /* s3_writer.c */
 int s3_create(const char *url, struct store_writer **writer, struct sheaf_error *err);

@@ -4,7 +4,8 @@
  *
  * Where the store knows If-None-Match it decides between two that come at once.  An attempt whose
  * answer was lost may have written the object, and the next one is then refused because of it; so
- * after a refusal the object's bytes are compared with ours. */
+ * after a refusal the object's bytes are compared with ours.  (Attempts cannot be counted for
+ * this: libcurl sends a request again by itself when a kept connection is closed on it.) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #include "store/s3_upload.h"
 
 static int put(const struct s3_bucket *bucket, const char *key, const void *data, size_t size,
-               bool conditional, struct sheaf_error *err, unsigned *failures)
+               bool conditional, struct sheaf_error *err)
 {
     struct s3_put put;
     int code = s3_put_init(&put, bucket, key, NULL, 0, data, size, err);
@@ -22,7 +23,6 @@ static int put(const struct s3_bucket *bucket, const char *key, const void *data
         code = request_set_header(&put.request, "if-none-match", "*", err);
     if (code == SHEAF_OK)
         code = request_run(&put.request, err);
-    *failures = put.request.retry.total;
     request_free(&put.request);
     return code;
 }
@@ -48,29 +48,27 @@ static int look_and_put(const struct s3_bucket *bucket, const char *key, const c
                         const void *data, size_t size, struct sheaf_error *err)
 {
     struct s3_head head;
-    unsigned failures;
     int code = s3_head(bucket, key, &head, err);
 
     if (code == SHEAF_OK) {
-        free(head.etag);
+        s3_head_free(&head);
         return exists(url, err);
     }
     if (code != SHEAF_ERR_NOT_FOUND)
         return code;
-    return put(bucket, key, data, size, false, err, &failures);
+    return put(bucket, key, data, size, false, err);
 }
 
 int s3_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
-    unsigned failures = 0;
     char *key = NULL;
     int code = s3_locate(url, &bucket, &key, err);
 
     if (code == SHEAF_OK)
-        code = put(bucket, key, data, size, true, err, &failures);
+        code = put(bucket, key, data, size, true, err);
     if (code == SHEAF_ERR_CHANGED)
-        code = failures != 0 && is_ours(url, data, size) ? SHEAF_OK : exists(url, err);
+        code = is_ours(url, data, size) ? SHEAF_OK : exists(url, err);
     else if (code == SHEAF_ERR_UNSUPPORTED)
         code = look_and_put(bucket, key, url, data, size, err);
     free(key);

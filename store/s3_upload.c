@@ -158,13 +158,13 @@ int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char 
 
 struct completion {
     struct request base;
-    struct s3_xml_completed answer;
-    bool is_lost;               /* an earlier attempt may have succeeded, its answer was lost */
+    bool is_gone;               /* the upload is not there: completed before, or aborted */
 };
 
 /* The store may answer 200 and then an error, so that the connection stays alive while it works;
- * aws_judge sees that.  An upload that is not there any more after an attempt that was not
- * answered has been completed by that attempt: the look at the object then decides. */
+ * aws_judge sees that.  An upload that is not there has been completed by an attempt whose answer
+ * was lost (libcurl makes such ones by itself, too), or somebody has aborted it; the look at the
+ * object then decides. */
 static int complete_judge(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct completion *c = (struct completion *)r;
@@ -173,12 +173,10 @@ static int complete_judge(struct request *r, bool *again, struct sheaf_error *er
 
     if (code != SHEAF_OK) {
         aws_error_code(r, reason);
-        if (r->retry.total == 0 || strcmp(reason, "NoSuchUpload") != 0)
-            return code;
-        c->is_lost = true;
-        return SHEAF_OK;
+        c->is_gone = strcmp(reason, "NoSuchUpload") == 0;
+        return code;
     }
-    code = s3_xml_completed(r->http.reply.data, r->http.reply.size, &c->answer, err);
+    code = s3_xml_completed(r->http.reply.data, r->http.reply.size, err);
     if (code != SHEAF_OK) {
         err_prefix(err, "%s: ", r->what);
         *again = true;
@@ -203,67 +201,69 @@ static int complete_body(const struct s3_proof *parts, unsigned count, struct bu
     return code == SHEAF_OK ? buf_printf(body, err, "</CompleteMultipartUpload>") : code;
 }
 
-/* The ETag of a multipart object is the MD5 of its parts' MD5s, and the checksum likewise. */
-static int check_etag(const struct s3_proof *parts, unsigned count, const char *etag,
-                      const char *what, struct sheaf_error *err)
+enum proof { PROVEN, DISPROVEN, NOT_SAID };
+
+/* The ETag of a multipart object is the MD5 of its parts' MD5s. */
+static enum proof check_etag(const struct s3_proof *parts, unsigned count, const char *etag,
+                             char *expected, size_t expected_size)
 {
     unsigned char *all = malloc((size_t)count * 16);
     unsigned char digest[16];
-    char expected[33], suffix[16];
-    bool all_md5 = all != NULL && etag != NULL;
+    char digits[33], suffix[16];
+    bool is_md5 = all != NULL && etag != NULL;
 
-    for (unsigned i = 0; i < count && all_md5; i++) {
-        all_md5 = parts[i].is_md5;
+    for (unsigned i = 0; i < count && is_md5; i++) {
+        is_md5 = parts[i].is_md5;
         memcpy(all + (size_t)i * 16, parts[i].md5, 16);
     }
     snprintf(suffix, sizeof(suffix), "-%u", count);
-    all_md5 = all_md5 && is_md5_etag(etag, suffix) && md5(all, (size_t)count * 16, digest);
+    is_md5 = is_md5 && is_md5_etag(etag, suffix) && md5(all, (size_t)count * 16, digest);
     free(all);
-    if (!all_md5)
-        return SHEAF_OK;
-    hexadecimal(digest, sizeof(digest), expected);
-    if (etag_has(etag, expected))
-        return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CORRUPT, "%s: the object's ETag is %s, its parts make "
-                   "\"%s-%u\"", what, etag, expected, count);
+    if (!is_md5)
+        return NOT_SAID;
+    hexadecimal(digest, sizeof(digest), digits);
+    snprintf(expected, expected_size, "ETag \"%s%s\"", digits, suffix);
+    return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }
 
-static int check_crc(const struct s3_proof *parts, unsigned count, const char *answered,
-                     const char *what, struct sheaf_error *err)
+/* And its checksum likewise.  A store that makes one of the whole object writes no "-N". */
+static enum proof check_crc(const struct s3_proof *parts, unsigned count, const char *answered,
+                            char *expected, size_t expected_size)
 {
+    char digits[S3_CRC_SIZE];
     uint32_t crc = 0;
-    char expected[S3_CRC_SIZE + 16];
 
-    if (answered[0] == '\0' || parts[0].crc_text[0] == '\0')
-        return SHEAF_OK;
+    if (answered == NULL || parts[0].crc_text[0] == '\0' || strchr(answered, '-') == NULL)
+        return NOT_SAID;
     for (unsigned i = 0; i < count; i++)
         crc = crc32c(crc, parts[i].crc, sizeof(parts[i].crc));
     crc = __builtin_bswap32(crc);
-    EVP_EncodeBlock((unsigned char *)expected, (const unsigned char *)&crc, sizeof(crc));
-    snprintf(expected + S3_CRC_SIZE - 1, sizeof(expected) - S3_CRC_SIZE + 1, "-%u", count);
-    /* A store that makes one checksum of the whole object answers without the "-N". */
-    if (strchr(answered, '-') == NULL || strcmp(answered, expected) == 0)
-        return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CORRUPT, "%s: the object's CRC-32C is %s, its parts make %s",
-                   what, answered, expected);
+    EVP_EncodeBlock((unsigned char *)digits, (const unsigned char *)&crc, sizeof(crc));
+    snprintf(expected, expected_size, "CRC-32C %s-%u", digits, count);
+    return strcmp(answered, expected + strlen("CRC-32C ")) == 0 ? PROVEN : DISPROVEN;
 }
 
-/* Looks at the object itself: some answers are lost, and some stores' say nothing. */
+/* Looks at the object itself, since some answers are lost, and some stores' say nothing. */
 static int check_object(const struct s3_bucket *bucket, const char *key,
                         const struct s3_proof *parts, unsigned count, uint64_t bytes,
-                        const char *what, struct sheaf_error *err)
+                        const char *what, enum proof *proof, struct sheaf_error *err)
 {
     struct s3_head head;
+    char expected[64];
     int code = s3_head(bucket, key, &head, err);
 
     if (code != SHEAF_OK)
         return code;
+    *proof = check_etag(parts, count, head.etag, expected, sizeof(expected));
+    if (*proof == NOT_SAID)
+        *proof = check_crc(parts, count, head.crc32c, expected, sizeof(expected));
     if (head.bytes != bytes)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has %llu bytes, %llu were written",
                        what, (unsigned long long)head.bytes, (unsigned long long)bytes);
-    if (code == SHEAF_OK)
-        code = check_etag(parts, count, head.etag, what, err);
-    free(head.etag);
+    else if (*proof == DISPROVEN)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has ETag %s, its parts make %s",
+                       what, head.etag != NULL ? head.etag : "none", expected);
+    s3_head_free(&head);
     return code;
 }
 
@@ -272,7 +272,8 @@ int s3_upload_complete(const struct s3_bucket *bucket, const char *key, const ch
                        struct sheaf_error *err)
 {
     struct sigv4_pair query[] = { { "uploadId", upload_id } };
-    struct completion c = { .is_lost = false };
+    struct completion c = { .is_gone = false };
+    enum proof proof = NOT_SAID;
     struct buf body = BUF_INIT(COMPLETE_MOST);
     struct request *r = &c.base;
     int code = s3_request_init(r, bucket, HTTP_POST, key, query, 1, "completing the upload of",
@@ -288,10 +289,11 @@ int s3_upload_complete(const struct s3_bucket *bucket, const char *key, const ch
         code = request_set_header(r, "content-type", "application/xml", err);
     if (code == SHEAF_OK)
         code = request_run(r, err);
-    if (code == SHEAF_OK && !c.is_lost)
-        code = check_crc(parts, count, c.answer.crc32c, r->what, err);
     if (code == SHEAF_OK)
-        code = check_object(bucket, key, parts, count, bytes, r->what, err);
+        code = check_object(bucket, key, parts, count, bytes, r->what, &proof, err);
+    else if (c.is_gone && check_object(bucket, key, parts, count, bytes, r->what, &proof,
+                                       NULL) == SHEAF_OK && proof == PROVEN)
+        code = SHEAF_OK;
     request_free(r);
     buf_free(&body);
     return code;

@@ -106,8 +106,12 @@ static int walk(const void *data, size_t size, visit_fn *visit, void *context,
 {
     struct walker w = { .visit = visit, .context = context, .err = err,
                         .text = BUF_INIT(TEXT_MOST) };
+    const char *text = data;
     int code;
 
+    /* While a store works it sends blanks, also before an XML declaration. */
+    while (size != 0 && strchr(" \t\r\n", *text) != NULL && *text != '\0')
+        text++, size--;
     if (size > INT32_MAX)
         return err_set(err, SHEAF_ERR_LIMIT, "an XML reply of %zu bytes", size);
     w.parser = XML_ParserCreate(NULL);
@@ -117,7 +121,7 @@ static int walk(const void *data, size_t size, visit_fn *visit, void *context,
     XML_SetElementHandler(w.parser, on_start, on_end);
     XML_SetCharacterDataHandler(w.parser, on_text);
     XML_SetStartDoctypeDeclHandler(w.parser, on_doctype);
-    if (XML_Parse(w.parser, data, (int)size, XML_TRUE) != XML_STATUS_OK && w.code == SHEAF_OK)
+    if (XML_Parse(w.parser, text, (int)size, XML_TRUE) != XML_STATUS_OK && w.code == SHEAF_OK)
         w.code = err_set(err, SHEAF_ERR_CORRUPT, "a reply of %zu bytes is no XML: %s at byte %ld",
                          size, XML_ErrorString(XML_GetErrorCode(w.parser)),
                          (long)XML_GetCurrentByteIndex(w.parser));
@@ -212,6 +216,13 @@ static int keep_key(char **place, const char *text, bool is_encoded, struct shea
     return code;
 }
 
+static void entry_free(struct list_parse *p)
+{
+    free(p->entry.key);
+    free(p->entry.upload_id);
+    free(p->entry.etag);
+}
+
 static int entry_end(struct list_parse *p, bool is_upload, struct sheaf_error *err)
 {
     int code;
@@ -220,11 +231,18 @@ static int entry_end(struct list_parse *p, bool is_upload, struct sheaf_error *e
         return err_set(err, SHEAF_ERR_CORRUPT, "a listing has an entry without key or %s",
                        is_upload ? "upload" : "size");
     code = p->each(p->context, &p->entry, err);
-    free(p->entry.key);
-    free(p->entry.upload_id);
+    entry_free(p);
     memset(&p->entry, 0, sizeof(p->entry));
     p->has_bytes = false;
     return code;
+}
+
+static int prefix_visit(struct list_parse *p, const char *text, struct sheaf_error *err)
+{
+    int code = keep_key(&p->entry.key, text, p->page->is_encoded, err);
+
+    p->entry.is_prefix = p->has_bytes = true;
+    return code == SHEAF_OK ? entry_end(p, false, err) : code;
 }
 
 static int entry_visit(void *context, const char *parent, const char *name, const char *text,
@@ -233,6 +251,8 @@ static int entry_visit(void *context, const char *parent, const char *name, cons
     struct list_parse *p = context;
     const bool is_upload = strcmp(text == NULL ? name : parent, "Upload") == 0;
 
+    if (text != NULL && strcmp(parent, "CommonPrefixes") == 0 && strcmp(name, "Prefix") == 0)
+        return prefix_visit(p, text, err);
     if (!is_upload && strcmp(text == NULL ? name : parent, "Contents") != 0)
         return SHEAF_OK;
     if (text == NULL)
@@ -241,6 +261,8 @@ static int entry_visit(void *context, const char *parent, const char *name, cons
         return keep_key(&p->entry.key, text, p->page->is_encoded, err);
     if (strcmp(name, "UploadId") == 0)
         return keep(&p->entry.upload_id, text, err);
+    if (strcmp(name, "ETag") == 0)
+        return keep(&p->entry.etag, text, err);
     if (strcmp(name, "Size") == 0) {
         p->has_bytes = true;
         return parse_bytes(text, &p->entry.bytes, err);
@@ -286,8 +308,7 @@ int s3_xml_list(const void *data, size_t size, s3_xml_entry_fn *each, void *cont
     code = walk(data, size, page_visit, page, err);
     if (code == SHEAF_OK)
         code = walk(data, size, entry_visit, &p, err);
-    free(p.entry.key);
-    free(p.entry.upload_id);
+    entry_free(&p);
     return code;
 }
 
@@ -320,24 +341,15 @@ int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_erro
 static int completed_visit(void *context, const char *parent, const char *name, const char *text,
                            struct sheaf_error *err)
 {
-    struct s3_xml_completed *out = context;
-
+    (void)context, (void)text;
     if (parent[0] == '\0' && strcmp(name, "CompleteMultipartUploadResult") != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "the reply that ends an upload is a <%s>", name);
-    if (text == NULL || strcmp(parent, "CompleteMultipartUploadResult") != 0)
-        return SHEAF_OK;
-    if (strcmp(name, "ETag") == 0)
-        snprintf(out->etag, sizeof(out->etag), "%s", text);
-    else if (strcmp(name, "ChecksumCRC32C") == 0)
-        snprintf(out->crc32c, sizeof(out->crc32c), "%s", text);
     return SHEAF_OK;
 }
 
-int s3_xml_completed(const void *data, size_t size, struct s3_xml_completed *out,
-                     struct sheaf_error *err)
+int s3_xml_completed(const void *data, size_t size, struct sheaf_error *err)
 {
-    memset(out, 0, sizeof(*out));
-    return walk(data, size, completed_visit, out, err);
+    return walk(data, size, completed_visit, NULL, err);
 }
 
 /* ---- Credentials ----------------------------------------------------------------------------- */

@@ -25,12 +25,15 @@ struct s3_xml_error {
  * is no XML. */
 int s3_xml_error(const void *data, size_t size, struct s3_xml_error *out);
 
-/* One object of a listing, or one upload that was not completed (`upload_id`, size 0).  The
- * strings live as long as the call.  A nonzero return ends the parse and is its result. */
+/* One object of a listing, or one prefix that several have in common (`is_prefix`, size 0), or one
+ * upload that was not completed (`upload_id`, size 0).  The strings live as long as the call.  A
+ * nonzero return ends the parse and is its result. */
 struct s3_xml_entry {
     char *key;                  /* decoded, where the page says that keys are encoded */
     char *upload_id;            /* of an upload, else NULL */
+    char *etag;                 /* of an object, as the page has it; or NULL */
     uint64_t bytes;
+    bool is_prefix;
 };
 typedef int s3_xml_entry_fn(void *context, struct s3_xml_entry *entry, struct sheaf_error *err);
 
@@ -41,7 +44,8 @@ struct s3_xml_page {
     char *token;                /* NextContinuationToken, or NULL; the caller frees it */
 };
 
-/* Calls `each` for each entry.  The page must be freed whatever the result. */
+/* Calls `each` for each entry; *page is complete before the first.  The page must be freed
+ * whatever the result. */
 int s3_xml_list(const void *data, size_t size, s3_xml_entry_fn *each, void *context,
                 struct s3_xml_page *page, struct sheaf_error *err);
 void s3_xml_page_free(struct s3_xml_page *page);
@@ -49,14 +53,9 @@ void s3_xml_page_free(struct s3_xml_page *page);
 /* CreateMultipartUpload's <UploadId>, in memory of its own. */
 int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_error *err);
 
-/* CompleteMultipartUpload's <ETag> (as in the text, quotes included) and checksum; empty strings
- * for what is not in it. */
-struct s3_xml_completed {
-    char etag[128];
-    char crc32c[64];
-};
-int s3_xml_completed(const void *data, size_t size, struct s3_xml_completed *out,
-                     struct sheaf_error *err);
+/* SHEAF_OK if it is a <CompleteMultipartUploadResult>.  What that says of the object is left aside:
+ * some stores say nothing, and the object itself is asked. */
+int s3_xml_completed(const void *data, size_t size, struct sheaf_error *err);
 
 /* The <Credentials> of AssumeRole, AssumeRoleWithWebIdentity and CreateSession.  Any of the first
  * three missing is SHEAF_ERR_CORRUPT; the strings are the caller's. */

@@ -35,6 +35,25 @@ int store_open(const char *url, struct store_object **object, struct sheaf_error
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->open(url, object, err);
 }
 
+int store_open_known(const char *url, uint64_t bytes, uint64_t stamp,
+                     struct store_object **object, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+    int code;
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    if (ops->open_known != NULL)
+        return ops->open_known(url, bytes, stamp, object, err);
+    code = ops->open(url, object, err);
+    if (code != SHEAF_OK || (*object)->bytes == bytes)
+        return code;
+    code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, not %llu as before", url,
+                   (unsigned long long)(*object)->bytes, (unsigned long long)bytes);
+    store_close(*object);
+    return code;
+}
+
 int store_read(struct store_object *object, uint64_t offset, void *data, size_t size,
                struct sheaf_error *err)
 {
@@ -78,7 +97,7 @@ int store_list(const char *url, store_list_fn *each, void *context, struct sheaf
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->list(url, each, context, err);
 }
 
-int store_walk(const char *url, store_list_fn *each, void *context, struct sheaf_error *err)
+int store_walk(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);
 
@@ -118,6 +137,20 @@ int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     const struct store_ops *ops = store_of(url, err);
 
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->size(url, bytes, err);
+}
+
+void store_stat_start(struct store_stat *stat)
+{
+    const struct store_ops *ops = store_of(stat->url, &stat->error);
+
+    if (ops != NULL && ops->stat_start != NULL) {
+        ops->stat_start(stat);
+        return;
+    }
+    stat->stamp = 0;
+    stat->code = ops == NULL ? SHEAF_ERR_UNSUPPORTED
+                             : ops->size(stat->url, &stat->bytes, &stat->error);
+    stat->done(stat);
 }
 
 int store_remove(const char *url, struct sheaf_error *err)

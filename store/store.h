@@ -52,6 +52,25 @@ struct store_writer {
     size_t memory_bytes;        /* the most that it holds of what was written to it */
 };
 
+/* An object, as store_walk finds it. */
+struct store_entry {
+    const char *name;           /* relative to where it was begun */
+    uint64_t bytes;
+    uint64_t stamp;             /* another content has another one; 0: not known */
+};
+/* A nonzero return ends the walk and is its result. */
+typedef int store_walk_fn(void *context, const struct store_entry *entry);
+
+/* One question for an object's size that is under way; see store_stat_start.  The caller keeps
+ * it, and the URL, until it is done. */
+struct store_stat {
+    const char *url;
+    void (*done)(struct store_stat *stat);      /* as store_read.done */
+    int code;                   /* then: as store_size returns */
+    struct sheaf_error error;
+    uint64_t bytes, stamp;      /* as in store_entry */
+};
+
 /* Called for each entry of a directory or prefix.  `name` is relative to it.  A nonzero return
  * ends the listing and is its result. */
 typedef int store_list_fn(void *context, const char *name, uint64_t bytes);
@@ -77,9 +96,14 @@ struct store_ops {
      * names. */
     int (*list)(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
 
-    /* Every plain entry below `url`, at any depth, in no particular order; NULL where directories
-     * are to be walked one by one. */
-    int (*walk)(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+    /* Every object below `url`, at any depth, in no particular order; NULL where directories are
+     * to be walked one by one. */
+    int (*walk)(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err);
+    /* store_stat_start; NULL: `size` is not worth starting early. */
+    void (*stat_start)(struct store_stat *stat);
+    /* store_open_known; NULL: opening costs nothing to speak of. */
+    int (*open_known)(const char *url, uint64_t bytes, uint64_t stamp,
+                      struct store_object **object, struct sheaf_error *err);
 
     int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);
     int (*write)(struct store_writer *writer, const void *data, size_t size,
@@ -112,6 +136,10 @@ const struct store_ops *store_of(const char *url, struct sheaf_error *err);
 
 /* The calls, dispatched. */
 int store_open(const char *url, struct store_object **object, struct sheaf_error *err);
+/* Opens an object whose size and stamp are known already, without asking for it; if it is another
+ * one by now, reading it fails with SHEAF_ERR_CHANGED. */
+int store_open_known(const char *url, uint64_t bytes, uint64_t stamp,
+                     struct store_object **object, struct sheaf_error *err);
 int store_read(struct store_object *object, uint64_t offset, void *data, size_t size,
                struct sheaf_error *err);
 /* Begins a read and returns; many may be under way.  `done` may be called before this returns. */
@@ -123,13 +151,15 @@ int store_read_next(struct store_object *object, void *data, size_t size, size_t
 void store_close(struct store_object *object);              /* NULL is fine */
 int store_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
 /* SHEAF_ERR_UNSUPPORTED where a store has no such call. */
-int store_walk(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+int store_walk(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err);
 int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
 int store_write(struct store_writer *writer, const void *data, size_t size,
                 struct sheaf_error *err);
 int store_commit(struct store_writer *writer, struct sheaf_error *err);
 void store_abort(struct store_writer *writer);              /* NULL is fine */
 int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err);
+/* Begins to ask for an object's size and stamp, as store_read_start begins a read. */
+void store_stat_start(struct store_stat *stat);
 int store_remove(const char *url, struct sheaf_error *err);
 int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err);
 int store_make_directory(const char *url, struct sheaf_error *err);

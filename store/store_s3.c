@@ -50,7 +50,38 @@ static int s3_open(const char *url, struct store_object **object, struct sheaf_e
         o->target = &bucket->target;
         o->judge = aws_judge;
         o->etag = head.etag;
+        head.etag = NULL;
         o->base.bytes = head.bytes;
+        code = remote_object_init(o, &store_s3_ops, url, (int)strlen(url),
+                                  take_path(bucket, key, err), err);
+    }
+    s3_head_free(&head);
+    free(key);
+    if (code == SHEAF_OK)
+        *object = &o->base;
+    else
+        remote_close(&o->base);
+    return code;
+}
+
+static int s3_open_known(const char *url, uint64_t bytes, uint64_t stamp,
+                         struct store_object **object, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    struct remote_object *o = calloc(1, sizeof(*o));
+    char *key = NULL;
+    int code;
+
+    if (o == NULL)
+        return err_memory(err, sizeof(*o));
+    code = s3_locate(url, &bucket, &key, err);
+    if (code == SHEAF_OK)
+        code = need_key(url, key, err);
+    if (code == SHEAF_OK) {
+        o->target = &bucket->target;
+        o->judge = aws_judge;
+        o->stamp = stamp;
+        o->base.bytes = bytes;
         code = remote_object_init(o, &store_s3_ops, url, (int)strlen(url),
                                   take_path(bucket, key, err), err);
     }
@@ -74,7 +105,7 @@ static int s3_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = s3_head(bucket, key, &head, err);
     *bytes = head.bytes;
-    free(head.etag);
+    s3_head_free(&head);
     free(key);
     return code;
 }
@@ -125,6 +156,8 @@ const struct store_ops store_s3_ops = {
     .close = remote_close,
     .list = s3_list,
     .walk = s3_walk,
+    .stat_start = s3_stat_start,
+    .open_known = s3_open_known,
     .create = s3_create,
     .write = s3_write,
     .commit = s3_commit,

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * URLs, and the shared configuration files: text from people.  What is taken of a URL must be fit
+ * for a request line, and what is encoded must decode to itself. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/profile.h"
+#include "store/url.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_parse(const char *text)
+{
+    struct url url;
+    char *bucket, *key;
+
+    if (url_parse(text, &url, NULL) == SHEAF_OK) {
+        require(url.path[0] == '/' || url.path[0] == '?');
+        for (const char *c = url.path; *c != '\0'; c++)
+            require(*c > 0x20 && *c < 0x7f && *c != '#');
+        for (const char *c = url.host; *c != '\0'; c++)
+            require(*c > 0x20 && *c < 0x7f && *c != '/' && *c != '@');
+        url_free(&url);
+    }
+    if (url_parse_s3(text, &bucket, &key, NULL) == SHEAF_OK) {
+        require(strlen(key) <= URL_KEY_MOST && strchr(bucket, '/') == NULL);
+        free(bucket);
+        free(key);
+    }
+}
+
+static void check_encoding(const char *text)
+{
+    struct buf out = BUF_INIT((size_t)1 << 20);
+
+    require(url_encode(&out, text, true, NULL) == SHEAF_OK);
+    require(buf_append(&out, "", 1, NULL) == SHEAF_OK);
+    require(url_decode((char *)out.data, true));
+    require(strcmp((const char *)out.data, text) == 0);
+    buf_free(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct profiles profiles = { 0 };
+    char *text = malloc(size + 1);
+
+    memcpy(text, data, size);
+    text[size] = '\0';
+    check_parse(text);
+    check_encoding(text);
+    (void)profiles_parse(&profiles, PROFILE_CONFIG, "fuzz", text, NULL);
+    (void)profiles_get(&profiles, "default", "region");
+    profiles_free(&profiles);
+    memcpy(text, data, size);
+    (void)url_decode(text, false);
+    free(text);
+    return 0;
+}

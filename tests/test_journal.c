@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The journal: what was written comes back, and nothing that is damaged is believed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "packer/journal.h"
+#include "store/store.h"
+#include "tests/common_tree.h"
+
+#define HASH  "0123456789abcdef0123456789abcdef"
+#define OTHER "0123456789abcdef0123456789abcdee"
+
+static struct tree tree;
+static struct journal journal;
+static struct journal_entry entry;
+
+static int setup(void **state)
+{
+    struct sheaf_error err;
+
+    (void)state;
+    tree_make(&tree);
+    entry = (struct journal_entry){
+        .facts = { .name = "shard-000003.tar", .bytes = 1, .raw_bytes = 2, .payload_bytes = 3,
+                   .samples = 4, .largest = 5, .names_bytes = 6, .multipart = 7,
+                   .xxh3 = "fedcba9876543210fedcba9876543210" },
+        .section = BUF_INIT(100), .skipped = BUF_INIT(100), .sides = BUF_INIT(100),
+    };
+    assert_int_equal(buf_append(&entry.section, "\0\1section", 9, &err), SHEAF_OK);
+    assert_int_equal(buf_append(&entry.skipped, "a\tb\n", 4, &err), SHEAF_OK);
+    assert_int_equal(journal_open(&journal, tree_path(&tree, "out"), &err), SHEAF_OK);
+    memcpy(journal.plan.hash, HASH, sizeof(journal.plan.hash));
+    memcpy(journal.plan.prefix, "shard", 6);
+    journal.plan.split_count = 1;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    journal_entry_free(&entry);
+    journal_close(&journal);
+    tree_remove(&tree);
+    return 0;
+}
+
+static void assert_same_entry(const struct journal_entry *a, const struct journal_entry *b)
+{
+    assert_memory_equal(&a->facts, &b->facts, sizeof(a->facts));
+    assert_int_equal(a->section.size, b->section.size);
+    assert_memory_equal(a->section.data, b->section.data, a->section.size);
+    assert_int_equal(a->skipped.size, b->skipped.size);
+    assert_memory_equal(a->skipped.data, b->skipped.data, a->skipped.size);
+    assert_int_equal(a->sides.size, b->sides.size);
+}
+
+static void test_bytes(void **state)
+{
+    struct buf bytes = BUF_INIT(1000);
+    struct journal_entry found = { .facts = { .bytes = 0 } };
+    struct sheaf_error err;
+
+    (void)state;
+    assert_int_equal(journal_entry_write(&entry, HASH, &bytes, &err), SHEAF_OK);
+    assert_true(journal_entry_parse(bytes.data, bytes.size, HASH, &found));
+    assert_same_entry(&found, &entry);
+    assert_false(journal_entry_parse(bytes.data, bytes.size, OTHER, &found));
+    for (size_t size = 0; size < bytes.size; size++) {
+        uint8_t *prefix = malloc(size + 1);     /* of just that size, for the sanitizer */
+
+        memcpy(prefix, bytes.data, size);
+        assert_false(journal_entry_parse(prefix, size, HASH, &found));
+        free(prefix);
+    }
+    for (size_t i = 0; i < bytes.size; i++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            bytes.data[i] ^= (uint8_t)(1u << bit);
+            assert_false(journal_entry_parse(bytes.data, bytes.size, HASH, &found));
+            bytes.data[i] ^= (uint8_t)(1u << bit);
+        }
+    }
+    journal_entry_free(&found);
+    buf_free(&bytes);
+}
+
+static void test_entries(void **state)
+{
+    struct journal_entry found = { .facts = { .bytes = 0 } };
+    struct sheaf_error err;
+    int code;
+
+    (void)state;
+    assert_int_equal(journal_begin(&journal, &err), SHEAF_OK);
+    code = journal_get(&journal, "train", "shard-000003.tar", &found, &err);
+    assert_int_equal(code, SHEAF_END);
+    assert_int_equal(journal_put(&journal, "train", &entry, &err), SHEAF_OK);
+    code = journal_get(&journal, "train", "shard-000003.tar", &found, &err);
+    assert_int_equal(code, SHEAF_OK);
+    assert_same_entry(&found, &entry);
+    /* An entry is of one split, one shard, one plan. */
+    code = journal_get(&journal, "", "shard-000003.tar", &found, &err);
+    assert_int_equal(code, SHEAF_END);
+    assert_int_equal(rename(tree_path(&tree, "out/" STORE_PARTIAL "/train.shard-000003.tar.done"),
+                            tree_path(&tree, "out/" STORE_PARTIAL "/train.shard-000004.tar.done")),
+                     0);
+    code = journal_get(&journal, "train", "shard-000004.tar", &found, &err);
+    assert_int_equal(code, SHEAF_END);
+    journal_entry_free(&found);
+}
+
+static void test_plan_file(void **state)
+{
+    struct journal_plan plan;
+    struct sheaf_error err;
+    char *text;
+    size_t size;
+
+    (void)state;
+    assert_int_equal(journal_load(&journal, &plan, &err), SHEAF_END);
+    assert_false(journal_has_leftovers(&journal));
+    journal.plan.split_count = 2;
+    memcpy(journal.plan.splits[0], "train", 6);
+    memcpy(journal.plan.splits[1], "val", 4);
+    assert_int_equal(journal_begin(&journal, &err), SHEAF_OK);
+    assert_true(journal_has_leftovers(&journal));
+    assert_int_equal(journal_load(&journal, &plan, &err), SHEAF_OK);
+    assert_memory_equal(&plan, &journal.plan, sizeof(plan));
+    text = tree_read(&tree, "out/" STORE_PARTIAL "/plan", &size);
+    for (size_t i = 0; i < size; i++) {
+        text[i] ^= 1;
+        tree_write(&tree, "out/" STORE_PARTIAL "/plan", text, size);
+        assert_int_equal(journal_load(&journal, &plan, &err), SHEAF_ERR_CORRUPT);
+        text[i] ^= 1;
+        tree_write(&tree, "out/" STORE_PARTIAL "/plan", text, i);
+        assert_int_equal(journal_load(&journal, &plan, &err), SHEAF_ERR_CORRUPT);
+    }
+    free(text);
+}
+
+static void test_clear(void **state)
+{
+    struct sheaf_error err;
+
+    (void)state;
+    assert_int_equal(journal_begin(&journal, &err), SHEAF_OK);
+    assert_int_equal(journal_put(&journal, "", &entry, &err), SHEAF_OK);
+    tree_text(&tree, "out/" STORE_PARTIAL "/x.0123.tmp", "half");
+    tree_text(&tree, "out/mine", "x");
+    assert_int_equal(journal_remove_temporaries(tree_path(&tree, "out"), &err), SHEAF_OK);
+    assert_int_equal(tree_count(&tree, "out"), 3);
+    assert_int_equal(journal_clear(&journal, &err), SHEAF_OK);
+    assert_int_equal(tree_count(&tree, "out"), 1);
+    assert_false(tree_has(&tree, "out/" STORE_PARTIAL));
+    assert_int_equal(journal_clear(&journal, &err), SHEAF_OK);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_bytes),
+        TEST(test_entries),
+        TEST(test_plan_file),
+        TEST(test_clear),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
