@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/utf8.h"
 
 const char *sheaf_strerror(int code)
 {
@@ -20,6 +23,30 @@ const char *sheaf_strerror(int code)
     }
 }
 
+/* A message is one line of text, whatever names and bytes went into it: what is neither is shown
+ * as '?', and a sequence that the end cuts in two is left out. */
+static void make_text(struct sheaf_error *err)
+{
+    uint8_t *p = (uint8_t *)err->message;
+    size_t left = strlen(err->message);
+    const bool is_full = left == sizeof(err->message) - 1;
+
+    while (left != 0) {
+        size_t size = utf8_sequence(p, left);
+
+        if (size == 0 && is_full && left < 4) {
+            *p = '\0';
+            return;
+        }
+        if (size == 0 || *p < 0x20 || *p == 0x7f) {
+            *p = '?';
+            size = 1;
+        }
+        p += size;
+        left -= size;
+    }
+}
+
 int err_set(struct sheaf_error *err, int code, const char *format, ...)
 {
     va_list args;
@@ -30,6 +57,7 @@ int err_set(struct sheaf_error *err, int code, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->message, sizeof(err->message), format, args);
     va_end(args);
+    make_text(err);
     return code;
 }
 
@@ -61,6 +89,7 @@ int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
     used = strlen(err->message);
     snprintf(err->message + used, sizeof(err->message) - used, ": %s",
              strerror_r(errnum, reason, sizeof(reason)));
+    make_text(err);
     return err->code;
 }
 
@@ -78,6 +107,7 @@ int err_prefix(struct sheaf_error *err, const char *format, ...)
     used = strlen(text);
     snprintf(text + used, sizeof(text) - used, "%s", err->message);
     memcpy(err->message, text, sizeof(text));
+    make_text(err);
     return err->code;
 }
 

@@ -4,6 +4,7 @@
  * name, the suffix what follows that dot.  Names that this rule, or a reader of the field, would
  * lose silently are found here, before anything is packed under them. */
 #include "base/bytes.h"
+#include "base/utf8.h"
 #include "formats/format.h"
 
 bool name_split(const char *path, size_t *key_size, const char **suffix)
@@ -30,26 +31,6 @@ bool name_lower(char *name)
         }
     }
     return changed;
-}
-
-/* The bytes of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7); 0 if it is none. */
-static size_t utf8_sequence(const uint8_t *p, size_t left)
-{
-    const uint8_t first = p[0];
-    const size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    const uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    const uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    size_t i;
-
-    if (size == 1)
-        return 1;
-    if (first < 0xc2 || first > 0xf4 || size > left || p[1] < low || p[1] > high)
-        return 0;
-    for (i = 2; i < size; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    return size;
 }
 
 /* What is wrong with the characters of a name, or NULL. */

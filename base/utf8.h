@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Well-formed UTF-8. */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The bytes of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7); 0 if it is none. */
+static inline size_t utf8_sequence(const uint8_t *p, size_t left)
+{
+    const uint8_t first = p[0];
+    const size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    const uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    const uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    size_t i;
+
+    if (size == 1)
+        return 1;
+    if (first < 0xc2 || first > 0xf4 || size > left || p[1] < low || p[1] > high)
+        return 0;
+    for (i = 2; i < size; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    return size;
+}
+
+#endif
