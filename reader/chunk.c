@@ -284,6 +284,11 @@ static int check_item(struct chunk *chunk, size_t i)
         return SHEAF_OK;
     if (chunk->dataset->format->check(item->data, item->size, &crc, &error) != SHEAF_OK)
         return mark_bad(chunk, i, &error);
+    if (item->name != NULL && item->name[item->name_size] != '\n') {
+        err_set(&error, SHEAF_ERR_CORRUPT, "its line in the .lst ends with byte 0x%02x, not with a "
+                "newline", (uint8_t)item->name[item->name_size]);
+        return mark_bad(chunk, i, &error);
+    }
     if (item->name != NULL)
         crc = crc32c(crc, item->name, item->name_size);
     if (s->crcs != NULL && crc != s->crcs[item->record]) {

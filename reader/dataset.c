@@ -102,6 +102,27 @@ static int open_foreign(struct sheaf_dataset *d, const char *const *sources, siz
     return foreign_examine(d, err);
 }
 
+static bool has_journal(const char *directory, const char *journal)
+{
+    char *url = store_join(directory, journal);
+    struct sheaf_error ignored;
+    uint64_t bytes;
+    const bool has = url != NULL && store_size(url, &bytes, &ignored) == SHEAF_OK;
+
+    free(url);
+    return has;
+}
+
+int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
+{
+    if (!has_journal(directory, STORE_PARTIAL "/plan")
+        && (strstr(directory, "://") != NULL
+            || !has_journal(directory, "../" STORE_PARTIAL "/plan")))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: holds no data set yet: the packing of one is "
+                   "under way, or was ended and can go on with --resume", directory);
+}
+
 /* Whether the one source is a directory or path with a manifest. */
 static int find_manifest(const char *const *sources, size_t source_count, char **directory,
                          char **url, bool *found, struct sheaf_error *err)
@@ -119,7 +140,7 @@ static int find_manifest(const char *const *sources, size_t source_count, char *
     *found = code == SHEAF_OK || is_manifest_path(sources[0]);
     if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
         return code;
-    return SHEAF_OK;
+    return code == SHEAF_OK ? SHEAF_OK : dataset_refuse_unfinished(*directory, err);
 }
 
 static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)

@@ -46,6 +46,10 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
 int dataset_open_foreign(const char *const *sources, size_t source_count,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);
 
+/* SHEAF_ERR_NOT_FOUND for a directory in which the packer is at work, or was killed: it is no data
+ * set yet, and its shards are not foreign ones.  The journal of a split lies one above it. */
+int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
+
 /* What decode() must know of a shard. */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
 

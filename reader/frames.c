@@ -110,8 +110,12 @@ static int read_more(struct frames *f, struct sheaf_error *err)
     if (code != SHEAF_OK)
         return err_set(err, SHEAF_ERR_LIMIT, "a frame is larger than the %zu bytes of memory that "
                        "a sample may take here", f->window.limit - 4 * PIECE_BYTES);
-    if (f->codec != NULL)
-        return unpack_more(f, err);
+    if (f->codec != NULL) {
+        code = unpack_more(f, err);
+        if (code != SHEAF_OK)       /* nothing can be unpacked behind damage */
+            f->at_end = f->dead = true;
+        return code;
+    }
     code = f->read(f->context, f->window.data + f->window.size, PIECE_BYTES, &got, err);
     if (code != SHEAF_OK)
         return code;
@@ -192,9 +196,9 @@ static int next_part(struct frames *f, size_t *at, struct part *part, struct she
                                "bytes where at least %zu are expected", shown, part->need);
         }
         code = read_more(f, err);
+        *at -= before - f->used;    /* the window may have moved even if it failed */
         if (code != SHEAF_OK)
             return code;
-        *at -= before - f->used;
     }
 }
 
@@ -212,9 +216,9 @@ static int whole_part(struct frames *f, size_t *at, uint64_t size, struct sheaf_
             return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %zu bytes after this, where "
                            "%" PRIu64 " bytes are expected", f->window.size - *at, size);
         code = read_more(f, err);
+        *at -= before - f->used;    /* the window may have moved even if it failed */
         if (code != SHEAF_OK)
             return code;
-        *at -= before - f->used;
     }
     return SHEAF_OK;
 }
@@ -253,8 +257,11 @@ static int find_frame(struct frames *f, size_t *size, struct sheaf_error *err)
             f->has_pending = true;
             return SHEAF_OK;
         }
-        if (open && (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED) && is_whole(f))
+        if (open && (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED) && is_whole(f)) {
+            f->has_kept = f->dead;      /* else it will be found again */
+            f->kept = *err;
             return SHEAF_OK;
+        }
         if (code == SHEAF_END) {
             code = f->format->end(&f->scan, err);
             return code == SHEAF_OK && !open ? SHEAF_END : code;
@@ -294,8 +301,15 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
 
     if (err == NULL)
         err = &own;
+    if (f->has_kept) {
+        f->has_kept = false;
+        *err = f->kept;
+        return damage(f, f->raw_offset + f->used, err);
+    }
     if (f->damaged) {
         code = resync(f, err);
+        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
+            return damage(f, f->raw_offset + f->used, err);
         if (code != SHEAF_OK)
             return code;
     }

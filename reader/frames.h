@@ -29,6 +29,9 @@ struct frames {
     size_t used;                    /* of the window: given out or skipped already */
     uint64_t raw_offset;            /* of window.data in the raw stream */
     bool at_end;                    /* the source has no more bytes */
+    bool dead;                      /* the compressed stream broke: there is no more to come */
+    bool has_kept;                  /* `kept` comes next: a frame that is whole came before it */
+    struct sheaf_error kept;
     bool damaged;                   /* resync before the next frame */
     bool suspect;                   /* the next frame follows damage, and may lack its start */
     bool has_pending;               /* `pending` is the part at `used`, looked at already */

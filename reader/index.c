@@ -227,7 +227,9 @@ int sheaf_index(const char *directory, const char *peers, int overwrite,
     if (options != NULL)
         memcpy(&own, options, MIN(options->sizeof_options, sizeof(own)));
     memset(result, 0, sizeof(*result));
-    code = dataset_open_foreign(&directory, 1, &x.dataset, err);
+    code = dataset_refuse_unfinished(directory, err);
+    if (code == SHEAF_OK)
+        code = dataset_open_foreign(&directory, 1, &x.dataset, err);
     if (code != SHEAF_OK)
         return code;
     code = refuse(directory, overwrite, x.dataset, err);

@@ -96,6 +96,7 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
         code = workers_open(&r->feed.workers, r->options.threads, err);
     if (code == SHEAF_OK)
         code = shards_init(&r->feed.shards, dataset, r->feed.workers, &r->feed.budget, err);
+    r->feed.shards.keep_short = r->options.on_corrupt == SHEAF_SKIP;
     if (code == SHEAF_OK) {
         code = epoch_begin(r, 0, 0);
         if (code != SHEAF_OK && err != NULL)

@@ -101,7 +101,10 @@ static void open_shard(struct job *job)
     struct sheaf_error *err = &shard->error;
     int code = store_open(d->urls[shard->number], &shard->object, err);
 
-    /* A shorter one is dealt with record by record. */
+    /* Where bad records are skipped, a shorter one is dealt with record by record. */
+    if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)
+        code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " bytes, but %" PRIu64
+                       " are expected", d->urls[shard->number], shard->object->bytes, m->bytes);
     if (code == SHEAF_OK && shard->object->bytes > m->bytes)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but %" PRIu64
                        " are expected: it is not the shard that it was", d->urls[shard->number],

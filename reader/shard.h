@@ -32,6 +32,7 @@ struct shards {
     const struct sheaf_dataset *dataset;
     struct workers *workers;
     struct budget *budget;
+    bool keep_short;                    /* a shard that is cut is read as far as it goes */
     struct store_object *index;         /* dataset.index; NULL for foreign shards */
     struct shard **open;                /* by number; NULL: not open */
 };

@@ -124,6 +124,9 @@ static int compare(struct check *c, uint64_t i, const struct frame *frame, const
         return SHEAF_OK;
     if (line != NULL)
         crc = crc32c(crc, line, line_size);
+    if (line != NULL && line[line_size] != '\n')
+        problem(c, "%s: record %" PRIu64 ": its line in the .lst does not end with a newline", name,
+                i);
     if (crc != s->crcs[i])
         problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": CRC-32C 0x%08x, but the index has "
                 "0x%08x", name, frame->offset, i, crc, s->crcs[i]);
