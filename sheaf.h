@@ -354,7 +354,8 @@ SHEAF_API SHEAF_CHECK int sheaf_dataset_mixing(const struct sheaf_dataset *datas
  * sheaf_pack makes a data set of files, in one call.  The source is one of
  *   - a directory tree: the class of a file is the directory it is in;
  *   - a list, known by its name: *.lst (MXNet: index, label[s], path), *.csv (path, label[s]),
- *     *.jsonl (objects with "path" and "label"), any other file (one path a line).
+ *     *.jsonl (objects with "path" and "label"), any other file (one path a line; the class
+ *     is again the directory).
  * Files whose paths agree up to the first dot of the base name are one sample.  The plan (keys,
  * labels, splits, order, shard boundaries) is made before a file is read, and every byte of the
  * output follows from it and from the files: not from jobs, time, user or file system. */

@@ -19,7 +19,7 @@ int block_open(struct block *b, const struct block_setup *setup, struct sheaf_er
 
     *b = (struct block){ .setup = setup };
     b->samples.limit = b->problems.limit = b->texts.limit = no_limit;
-    b->fields.limit = b->strings.limit = b->labels.limit = no_limit;
+    b->fields.limit = b->strings.limit = b->labels.limit = b->fetched.limit = no_limit;
     return jpeg_reader_open(&b->jpeg, err);
 }
 
@@ -35,6 +35,7 @@ void block_clear(struct block *b)
     b->raw.size = b->names.size = b->stored.size = b->samples.size = 0;
     b->problems.size = b->texts.size = 0;
     b->payload_bytes = b->multipart = 0;
+    b->fetched.size = b->sample_start = 0;
     b->codec_block = (struct codec_block){ 0 };
     b->code = SHEAF_OK;
     b->outgrown = false;
@@ -43,7 +44,8 @@ void block_clear(struct block *b)
 void block_release(struct block *b)
 {
     struct buf *const all[] = { &b->raw, &b->names, &b->stored, &b->samples, &b->problems,
-                                &b->texts, &b->scratch, &b->fields, &b->strings, &b->labels };
+                                &b->texts, &b->scratch, &b->fields, &b->strings, &b->labels,
+                                &b->fetched };
 
     for (size_t i = 0; i < COUNT_OF(all); i++)
         buf_free(all[i]);
@@ -68,6 +70,7 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
 {
     const struct plan *plan = b->setup->plan;
     struct block_need need = { 0 };
+    uint64_t bytes = 0;
 
     for (uint64_t i = b->first; i < b->end; i++) {
         const struct plan_sample *s = &plan->samples[i];
@@ -84,7 +87,10 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
         }
         /* The numbers of a `cls` file come in addition, and are written anew. */
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
+        bytes += s->payload_bytes;
     }
+    if (b->setup->root_url != NULL)     /* they are all fetched at once */
+        need.scratch = bytes;
     return need;
 }
 

@@ -28,7 +28,9 @@ struct block_setup {
     const char *peers;                  /* list of peers that get index files; or NULL */
     struct encode_context context;
     const struct plan *plan;            /* block_run only */
-    int root_fd;                        /* block_run only */
+    int root_fd;                        /* block_run only: the directory of its files; or */
+    const char *root_url;               /* what URLs of its objects begin with; NULL: root_fd */
+    const volatile int *interrupt;      /* NULL; nonzero: objects need not be waited for */
 };
 
 struct block_sample {
@@ -74,7 +76,9 @@ struct block {
     uint64_t multipart;         /* samples */
 
     /* For one sample after the other. */
-    struct buf scratch;         /* its files */
+    struct buf scratch;         /* its files, or of a remote source those of the whole block */
+    size_t sample_start;        /* where its files begin there */
+    struct buf fetched;         /* struct block_fetched[], of the block's files in order */
     struct buf fields;          /* struct sheaf_field[] */
     struct buf strings;         /* its key, and names in lower case */
     struct buf labels;          /* double[], of a `cls` file */
@@ -106,6 +110,16 @@ struct block_need block_need_planned(const struct block *block, enum block_guess
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
 /* Lets the buffers grow that far. */
 void block_allow(struct block *block, const struct block_need *need);
+
+/* What came of an object. */
+struct block_fetched {
+    int code;
+    size_t reason;              /* a text in block.texts, if it is an error */
+};
+
+/* Fetches the objects of a block into its scratch, many at a time.  That one of them has changed
+ * or vanished is noted in block.fetched; other errors are the result.  (block_fetch.c) */
+int block_fetch(struct block *block, struct sheaf_error *err);
 
 /* The job: reads, checks, encodes, finishes.  Result in block.code. */
 void block_run(struct job *job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills a block from the files of a plan.  A file that is not what the scan has seen, or not
+ * Fills a block from the files of a plan, or from its objects (block_fetch.c).  A file that is not what the scan has seen, or not
  * what its name says, is a problem of its sample, which is left out whole. */
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +124,7 @@ static int make_fields(struct block *b, const struct plan_sample *s, struct shea
 {
     const struct catalog_file *files = &b->setup->plan->files[s->file];
     struct sheaf_field *fields;
-    size_t text = 0, at = 0;
+    size_t text = 0, at = b->sample_start;
     char *string;
     int code;
 
@@ -219,26 +219,61 @@ static const struct catalog_file *file_of_error(struct block *b, const struct pl
     return &files[0];
 }
 
-/* One sample, or its problem. */
-static int pack_sample(struct block *b, const struct plan_sample *s, struct sheaf_error *err)
+/* Reads the files of a sample into the scratch.  *bad is the first that is bad, with *why; an
+ * error is not of a file. */
+static int read_files(struct block *b, const struct plan_sample *s,
+                      const struct catalog_file **bad, struct sheaf_error *why,
+                      struct sheaf_error *err)
 {
     const struct catalog_file *files = &b->setup->plan->files[s->file];
-    struct sheaf_sample sample;
-    struct sheaf_error found;
-    int code;
+    bool fatal;
 
     b->scratch.size = 0;
-    for (uint32_t i = 0; i < s->file_count; i++) {
-        bool fatal;
-
-        code = read_file(b, &files[i], &fatal, &found);
-        if (code != SHEAF_OK && fatal) {
-            *err = found;
+    for (uint32_t i = 0; i < s->file_count && *bad == NULL; i++) {
+        if (read_file(b, &files[i], &fatal, why) == SHEAF_OK)
+            continue;
+        if (fatal) {
+            *err = *why;
             return err_prefix(err, "%s: ", files[i].path);
         }
-        if (code != SHEAF_OK)
-            return refuse(b, s, &files[i], &found, err);
+        *bad = &files[i];
     }
+    return SHEAF_OK;
+}
+
+/* The same of a sample that was fetched: its files are there, `number` of the block's files before
+ * them. */
+static void take_fetched(const struct block *b, const struct plan_sample *s, size_t number,
+                         const struct catalog_file **bad, struct sheaf_error *why)
+{
+    const struct catalog_file *files = &b->setup->plan->files[s->file];
+    const struct block_fetched *fetched = (const void *)b->fetched.data;
+
+    for (uint32_t i = 0; i < s->file_count && *bad == NULL; i++)
+        if (fetched[number + i].code != SHEAF_OK) {
+            *bad = &files[i];
+            err_set(why, fetched[number + i].code, "%s",
+                    (const char *)b->texts.data + fetched[number + i].reason);
+        }
+}
+
+/* One sample, or its problem.  `number`: files of the block before it. */
+static int pack_sample(struct block *b, const struct plan_sample *s, size_t number,
+                       struct sheaf_error *err)
+{
+    const struct catalog_file *bad = NULL;
+    struct sheaf_sample sample;
+    struct sheaf_error found;
+    int code = SHEAF_OK;
+
+    if (b->setup->root_url != NULL)
+        take_fetched(b, s, number, &bad, &found);
+    else
+        code = read_files(b, s, &bad, &found, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (bad != NULL)
+        return refuse(b, s, bad, &found, err);
     code = make_sample(b, s, &sample, err);
     if (code == SHEAF_OK && s->has_cls)
         code = take_cls(b, &sample, err);
@@ -273,10 +308,19 @@ void block_run(struct job *job)
 {
     struct block *b = (struct block *)((char *)job - offsetof(struct block, job));
     const struct plan *plan = b->setup->plan;
+    size_t files = 0;
 
     block_clear(b);
-    for (uint64_t i = b->first; i < b->end && b->code == SHEAF_OK; i++)
-        b->code = pack_sample(b, &plan->samples[i], &b->error);
+    if (b->setup->root_url != NULL)
+        b->code = block_fetch(b, &b->error);
+    for (uint64_t i = b->first; i < b->end && b->code == SHEAF_OK; i++) {
+        const struct plan_sample *s = &plan->samples[i];
+
+        b->code = pack_sample(b, s, files, &b->error);
+        files += s->file_count;
+        if (b->setup->root_url != NULL)
+            b->sample_start += s->payload_bytes;
+    }
     if (b->code == SHEAF_OK && b->dropped.is)
         b->code = refuse_dropped(b, &b->error);
     if (b->code == SHEAF_OK)

@@ -300,6 +300,18 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
     return code;
 }
 
+/* A block that is fetched may take long. */
+static int wait_for(struct engine *e, struct block *b, struct sheaf_error *err)
+{
+    uint64_t waited = 0;
+
+    if (e->watch->interrupt != NULL &&
+        !workers_wait_or(e->workers, &b->job, e->watch->interrupt, &waited))
+        return watch_check(e->watch, err);
+    workers_wait(e->workers, &b->job);
+    return SHEAF_OK;
+}
+
 /* Waits for the oldest block and writes it. */
 static int consume(struct engine *e, struct sheaf_error *err)
 {
@@ -310,7 +322,9 @@ static int consume(struct engine *e, struct sheaf_error *err)
         code = resubmit(e, slot, err);
     if (code != SHEAF_OK)
         return code;
-    workers_wait(e->workers, &slot->block.job);
+    code = wait_for(e, &slot->block, err);
+    if (code != SHEAF_OK)
+        return code;
     if (slot->block.outgrown)
         code = run_again(e, slot, err);
     if (code == SHEAF_OK && slot->block.code != SHEAF_OK) {

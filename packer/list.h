@@ -66,6 +66,11 @@ int list_set_label(struct list_parser *parser, struct list_entry *entry, const c
 /* Unquotes in place. */
 int list_parse_csv(struct list_parser *parser, char *line, size_t size,
                    struct list_entry *entry, struct sheaf_error *err);
+/* Makes a JSON value the entry's label: a number, an array of them, or the name of a class.  The
+ * name is put behind what parser->text holds. */
+struct json_t;
+int list_json_label(struct list_parser *parser, const struct json_t *label,
+                    struct list_entry *entry, struct sheaf_error *err);
 int list_parse_jsonl(struct list_parser *parser, const char *line, size_t size,
                      struct list_entry *entry, struct sheaf_error *err);
 

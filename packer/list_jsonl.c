@@ -50,8 +50,8 @@ static int keep_text(struct list_parser *p, const json_t *string, const char **t
     return code;
 }
 
-static int set_label(struct list_parser *p, const json_t *label, struct list_entry *entry,
-                     struct sheaf_error *err)
+int list_json_label(struct list_parser *p, const struct json_t *label, struct list_entry *entry,
+                    struct sheaf_error *err)
 {
     const json_t *item;
     size_t i;
@@ -101,7 +101,7 @@ int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
     if (code == SHEAF_OK)
         code = keep_text(p, path, &entry->path, &entry->path_size, err);
     if (code == SHEAF_OK)
-        code = set_label(p, json_object_get(object, "label"), entry, err);
+        code = list_json_label(p, json_object_get(object, "label"), entry, err);
     json_decref(object);
     return code;
 }

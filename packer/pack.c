@@ -13,6 +13,8 @@
 #include "packer/source.h"
 #include "store/store.h"
 
+#define FETCHING_JOBS 4u
+
 struct pack {
     struct sheaf_pack_options options;
     const char *dest;
@@ -37,8 +39,7 @@ static int scan(struct pack *p, const char *source, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return code;
-    if (!p->options.dry_run && store_of(p->dest, NULL) == &store_file_ops &&
-        source_contains(&p->source, path))
+    if (!p->options.dry_run && source_contains(&p->source, path))
         return err_set(err, SHEAF_ERR_ARGUMENT,
                        "%s: lies in the source %s, which would then be packed into itself",
                        p->dest, source);
@@ -59,6 +60,8 @@ static int make_plan(struct pack *p, const char *source, struct sheaf_error *err
     p->result.plan_bytes = p->plan.memory_bytes;
     p->setup.plan = &p->plan;
     p->setup.root_fd = p->source.root_fd;
+    p->setup.root_url = source_is_remote(&p->source) ? p->source.root : NULL;
+    p->setup.interrupt = p->options.interrupt;
     return code;
 }
 
@@ -243,6 +246,15 @@ static void take_result(struct pack *p, const struct engine *e)
     p->result.memory_peak_bytes = e->budget.peak;
 }
 
+/* A thread that waits for objects costs nothing, and keeps more requests under way. */
+static unsigned job_count(const struct pack *p)
+{
+    const unsigned jobs = p->options.jobs != 0 ? p->options.jobs
+                                               : MIN(workers_processors(), 8u);
+
+    return source_is_remote(&p->source) ? jobs + FETCHING_JOBS : jobs;
+}
+
 static int run_engine(struct pack *p, struct sheaf_error *err)
 {
     struct engine e;
@@ -251,7 +263,7 @@ static int run_engine(struct pack *p, struct sheaf_error *err)
     p->kept = calloc(p->plan.shard_count, sizeof(p->kept[0]));
     if (p->kept == NULL)
         return err_memory(err, p->plan.shard_count);
-    code = engine_open(&e, &p->setup, &p->target, &p->problems, &p->watch, p->options.jobs,
+    code = engine_open(&e, &p->setup, &p->target, &p->problems, &p->watch, job_count(p),
                        p->options.memory_bytes, err);
     e.progress.total_bytes = p->plan.payload_bytes;
     e.progress.total_count = p->plan.sample_count;

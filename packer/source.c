@@ -6,11 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "store/store.h"
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -30,11 +33,20 @@ static enum list_kind kind_of_list(const char *url)
 
 const char *source_kind_name(const struct source *s)
 {
-    static const char *const names[] = {
+    static const char *const kinds[] = {
+        [SOURCE_TREE] = "tree", [SOURCE_PREFIX] = "tree", [SOURCE_MANIFEST] = "manifest",
+        [SOURCE_AUGMENTED] = "augmented",
+    };
+    static const char *const lists[] = {
         [LIST_PLAIN] = "list", [LIST_LST] = "lst", [LIST_CSV] = "csv", [LIST_JSONL] = "jsonl",
     };
 
-    return s->is_tree ? "tree" : names[s->list_kind];
+    return s->kind == SOURCE_LIST ? lists[s->list_kind] : kinds[s->kind];
+}
+
+bool source_is_remote(const struct source *s)
+{
+    return s->root_fd < 0;
 }
 
 /* The directory that a list is in. */
@@ -47,23 +59,118 @@ static char *list_directory(const char *url)
     return slash == url ? strdup("/") : strndup(url, (size_t)(slash - url));
 }
 
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static bool is_local(const char *url)
+{
+    return store_of(url, NULL) == &store_file_ops;
+}
+
+/* Whether the first line is that of an augmented manifest and not of a list: it names no "path",
+ * but an object. */
+static bool is_augmented(const char *text, size_t size)
+{
+    const char *end = memchr(text, '\n', size);
+    const size_t line = end == NULL ? size : (size_t)(end - text);
+
+    return memmem(text, line, "\"path\"", 6) == NULL && memmem(text, line, "-ref\"", 5) != NULL;
+}
+
+/* SageMaker's manifests are known by their first character, but only among names that may be
+ * one. */
+static int find_kind(struct source *s, struct sheaf_error *err)
+{
+    const bool is_jsonl = s->list_kind == LIST_JSONL;
+    struct store_object *object;
+    char text[4096];
+    size_t size, at = 0;
+    int code;
+
+    s->kind = SOURCE_LIST;
+    if (!is_jsonl && !ends_with(s->url, ".manifest") && !ends_with(s->url, ".json"))
+        return SHEAF_OK;
+    code = store_open(s->url, &object, err);
+    if (code != SHEAF_OK)
+        return code;
+    size = object->is_stream ? 0 : (size_t)MIN(object->bytes, sizeof(text));
+    code = store_read(object, 0, text, size, err);
+    store_close(object);
+    if (code != SHEAF_OK)
+        return code;
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        at = 3;
+    while (at < size && strchr(" \t\r\n", text[at]) != NULL && text[at] != '\0')
+        at++;
+    if (at < size && text[at] == '[' && !is_jsonl)
+        s->kind = SOURCE_MANIFEST;
+    else if (at < size && text[at] == '{' && (!is_jsonl || is_augmented(text + at, size - at)))
+        s->kind = SOURCE_AUGMENTED;
+    return SHEAF_OK;
+}
+
+/* In a store, what is no object is a prefix. */
+static int find_remote_kind(struct source *s, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(s->url, err);
+    const bool may_be_file = s->list_kind != LIST_PLAIN || ends_with(s->url, ".manifest") ||
+                             ends_with(s->url, ".json");
+    uint64_t bytes;
+    int code;
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    code = ends_with(s->url, "/") ? SHEAF_ERR_NOT_FOUND : ops->size(s->url, &bytes, err);
+    if (code == SHEAF_OK)
+        return find_kind(s, err);
+    if (ops->walk == NULL || code == SHEAF_ERR_NETWORK ||
+        (code == SHEAF_ERR_ACCESS && may_be_file))
+        return code;
+    s->kind = SOURCE_PREFIX;
+    return SHEAF_OK;
+}
+
+static int find_local_kind(struct source *s, struct sheaf_error *err)
+{
+    struct stat st = { .st_mode = S_IFIFO };
+
+    if (strcmp(s->url, "-") != 0 && stat(s->url, &st) != 0)
+        return err_errno(err, errno, "%s: cannot read the source", s->url);
+    s->kind = S_ISDIR(st.st_mode) ? SOURCE_TREE : SOURCE_LIST;
+    return S_ISREG(st.st_mode) ? find_kind(s, err) : SHEAF_OK;
+}
+
+/* A root in a store ends with a slash, so that a path may follow. */
+static int set_root(struct source *s, const char *root, struct sheaf_error *err)
+{
+    if (s->kind == SOURCE_MANIFEST || s->kind == SOURCE_AUGMENTED)
+        s->root = strdup("");       /* the manifest will say where its objects are */
+    else if (root != NULL)
+        s->root = strdup(root);
+    else
+        s->root = s->kind == SOURCE_LIST ? list_directory(s->url) : strdup(s->url);
+    if (s->root != NULL && s->root[0] != '\0' && !is_local(s->root)) {
+        char *plain = s->root;
+
+        s->root = store_join(plain, "");
+        free(plain);
+    }
+    return s->root == NULL ? err_memory(err, strlen(s->url)) : SHEAF_OK;
+}
+
 int source_open(const char *url, const char *root, struct source *s, struct sheaf_error *err)
 {
     const char *path = strncmp(url, "file://", 7) == 0 ? url + 7 : url;
-    struct stat st;
     int code;
 
-    *s = (struct source){ .url = path, .root_fd = -1 };
-    if (strcmp(path, "-") != 0 && stat(path, &st) != 0)
-        return err_errno(err, errno, "%s: cannot read the source", url);
-    s->is_tree = strcmp(path, "-") != 0 && S_ISDIR(st.st_mode);
-    s->list_kind = kind_of_list(path);
-    if (s->is_tree && root != NULL)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: a root is for lists, this is a directory",
-                       url);
-    s->root = root != NULL ? strdup(root) : s->is_tree ? strdup(path) : list_directory(path);
-    if (s->root == NULL)
-        return err_memory(err, strlen(url));
+    *s = (struct source){ .url = path, .root_fd = -1, .list_kind = kind_of_list(path) };
+    code = is_local(path) ? find_local_kind(s, err) : find_remote_kind(s, err);
+    if (code == SHEAF_OK && s->kind != SOURCE_LIST && root != NULL)
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: a root is for lists, this is a %s", url,
+                       s->kind == SOURCE_TREE ? "directory" : s->kind == SOURCE_PREFIX ? "prefix" : "manifest");
+    if (code == SHEAF_OK)
+        code = set_root(s, root, err);
+    if (code != SHEAF_OK || s->root[0] == '\0' || !is_local(s->root))
+        return code;
     s->root_fd = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s->root_fd < 0) {
         code = err_errno(err, errno, "%s: cannot open the directory", s->root);
@@ -82,10 +189,18 @@ void source_close(struct source *s)
     s->root = NULL;
 }
 
-int source_scan(const struct source *s, struct scan *scan, struct sheaf_error *err)
+int source_scan(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
-    return s->is_tree ? source_scan_tree(s, scan, err) : source_scan_list(s, scan, err);
+    switch (s->kind) {
+    case SOURCE_TREE: return source_scan_tree(s, scan, err);
+    case SOURCE_PREFIX: return source_scan_prefix(s, scan, err);
+    case SOURCE_MANIFEST: return source_scan_manifest(s, scan, err);
+    case SOURCE_AUGMENTED: return source_scan_augmented(s, scan, err);
+    default: return source_scan_list(s, scan, err);
+    }
 }
+
+/* ---- Where the tree is ----------------------------------------------------------------------- */
 
 /* The nearest directory, at or above a path, that is there. */
 static char *nearest(const char *path)
@@ -103,12 +218,18 @@ static char *nearest(const char *path)
     return real;
 }
 
-bool source_contains(const struct source *s, const char *path)
+bool source_contains(const struct source *s, const char *url)
 {
-    char *real = s->is_tree ? nearest(path) : NULL;
+    char *real = s->kind == SOURCE_TREE && is_local(url) ? nearest(url) : NULL;
     struct stat tree, st;
     bool found = false;
 
+    if (s->kind == SOURCE_PREFIX) {     /* the root ends with a slash, the URL need not */
+        const size_t size = strlen(s->root);
+
+        return strncmp(url, s->root, size) == 0 ||
+               (strlen(url) == size - 1 && strncmp(url, s->root, size - 1) == 0);
+    }
     if (real != NULL && fstat(s->root_fd, &tree) == 0) {
         for (char *at = real; !found; at = dirname(at)) {
             found = stat(at, &st) == 0 && st.st_dev == tree.st_dev && st.st_ino == tree.st_ino;
@@ -119,6 +240,8 @@ bool source_contains(const struct source *s, const char *path)
     free(real);
     return found;
 }
+
+/* ---- What a scan finds ----------------------------------------------------------------------- */
 
 static int tick(struct scan *scan, struct sheaf_error *err)
 {
@@ -150,21 +273,91 @@ int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_
         return catalog_add_bad(scan->catalog, scan->problems, path, SHEAF_ERR_UNSUPPORTED, what,
                                err);
     }
-    found.bytes = (uint64_t)st->st_size;
-    found.mtime_ns = (int64_t)((uint64_t)st->st_mtim.tv_sec * 1000000000u +
-                               (uint64_t)st->st_mtim.tv_nsec);
+    found = (struct catalog_stat){
+        .bytes = (uint64_t)st->st_size,
+        .mtime_ns = (int64_t)((uint64_t)st->st_mtim.tv_sec * 1000000000u +
+                              (uint64_t)st->st_mtim.tv_nsec),
+    };
     scan->found_bytes += found.bytes;
     return catalog_add(scan->catalog, scan->problems, path, &found, label, err);
+}
+
+int scan_add_object(struct scan *scan, const char *path, const struct catalog_stat *stat,
+                    uint32_t label, struct sheaf_error *err)
+{
+    int code = tick(scan, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    scan->found_bytes += stat->bytes;
+    return catalog_add(scan->catalog, scan->problems, path, stat, label, err);
+}
+
+int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
+                     struct sheaf_error *err)
+{
+    int code = tick(scan, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    return catalog_add_bad(scan->catalog, scan->problems, path, problem->code, problem->message,
+                           err);
 }
 
 int scan_add_bad(struct scan *scan, const char *path, int errnum, const char *what,
                  struct sheaf_error *err)
 {
     struct sheaf_error found;
-    int code = tick(scan, err);
 
-    if (code != SHEAF_OK)
-        return code;
     err_errno(&found, errnum, "%s", what);
-    return catalog_add_bad(scan->catalog, scan->problems, path, found.code, found.message, err);
+    return scan_add_problem(scan, path, &found, err);
+}
+
+int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
+                  struct sheaf_error *err)
+{
+    char *where;
+    int code;
+
+    if (asprintf(&where, "%s:%llu", url, (unsigned long long)line) < 0)
+        return err_memory(err, strlen(url));
+    scan->found++;
+    code = problems_add(scan->problems, err, where, SHEAF_ERR_CORRUPT, "%s", reason);
+    free(where);
+    return code;
+}
+
+int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct sheaf_error *err)
+{
+    const char *slash = strrchr(path, '/');
+
+    *label = LABEL_NONE;
+    if (slash == NULL || slash == path)
+        return SHEAF_OK;
+    return catalog_class(scan->catalog, path, (size_t)(slash - path), label, err);
+}
+
+/* Names and numbers of classes do not mix: a class would get a number that is used already. */
+int scan_label(struct scan *scan, const struct list_entry *entry, uint64_t line, uint32_t *label,
+               char reason[200], struct sheaf_error *err)
+{
+    const uint64_t other = entry->class_name != NULL ? scan->numbers_line : scan->class_line;
+
+    *label = LABEL_NONE;
+    reason[0] = '\0';
+    if (entry->class_name == NULL && entry->label_count == 0)
+        return SHEAF_OK;
+    if (other != 0) {
+        snprintf(reason, 200, "the label is %s, but that of line %llu is %s",
+                 entry->class_name != NULL ? "the name of a class" : "a number",
+                 (unsigned long long)other,
+                 entry->class_name != NULL ? "a number" : "the name of a class");
+        return SHEAF_OK;
+    }
+    if (entry->class_name == NULL) {
+        scan->numbers_line = scan->numbers_line != 0 ? scan->numbers_line : line;
+        return catalog_numbers(scan->catalog, entry->labels, entry->label_count, label, err);
+    }
+    scan->class_line = scan->class_line != 0 ? scan->class_line : line;
+    return catalog_class(scan->catalog, entry->class_name, entry->class_size, label, err);
 }

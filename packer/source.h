@@ -36,6 +36,8 @@ struct scan {
     struct watch *watch;
     uint64_t found;             /* files, good or bad */
     uint64_t found_bytes;
+    uint64_t numbers_line, class_line;  /* of a list: where the first label of each kind was met;
+                                           0: not yet */
 };
 
 /* Finds out what it is.  `root`: NULL, or of a list what its paths are relative to. */
@@ -45,12 +47,12 @@ int source_open(const char *url, const char *root, struct source *source,
 bool source_is_remote(const struct source *source);
 void source_close(struct source *source);
 
-/* "tree", "prefix", "list", "lst", "csv", "jsonl", "manifest", "augmented". */
+/* "tree" (a prefix, too), "list", "lst", "csv", "jsonl", "manifest", "augmented". */
 const char *source_kind_name(const struct source *source);
 
 /* Fills the catalog.  Bad files and lines are noted; an error means that the source as a whole
  * cannot be read. */
-int source_scan(const struct source *source, struct scan *scan, struct sheaf_error *err);
+int source_scan(struct source *source, struct scan *scan, struct sheaf_error *err);
 
 /* True if the directory `url`, which may not be there yet, lies in the tree or prefix. */
 bool source_contains(const struct source *source, const char *url);
@@ -60,12 +62,10 @@ bool source_contains(const struct source *source, const char *url);
 int source_scan_tree(const struct source *source, struct scan *scan, struct sheaf_error *err);
 int source_scan_prefix(const struct source *source, struct scan *scan, struct sheaf_error *err);
 int source_scan_list(const struct source *source, struct scan *scan, struct sheaf_error *err);
-int source_scan_manifest(const struct source *source, struct scan *scan, struct sheaf_error *err);
+/* Sets the source's root, which only the manifest knows. */
+int source_scan_manifest(struct source *source, struct scan *scan, struct sheaf_error *err);
 int source_scan_augmented(const struct source *source, struct scan *scan,
                           struct sheaf_error *err);
-
-/* Reads the one {"prefix": ...} of a manifest, which is its root. */
-int source_manifest_root(const char *url, char **root, struct sheaf_error *err);
 
 /* Adds a file as stat found it, or its problem; checks for interruption, shows progress. */
 int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_t label,
@@ -80,6 +80,9 @@ int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_err
 /* A line, or an entry, that makes no file. */
 int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                   struct sheaf_error *err);
+/* The label of a list's entry; a reason if it cannot have one. */
+int scan_label(struct scan *scan, const struct list_entry *entry, uint64_t line, uint32_t *label,
+               char reason[200], struct sheaf_error *err);
 /* The label of the class that is the directory of a path. */
 int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct sheaf_error *err);
 

@@ -27,7 +27,7 @@ int target_open(struct target *o, const char *dest, const struct block_setup *se
 {
     int code;
 
-    *o = (struct target){ .dest = dest, .setup = setup, .prefix = prefix };
+    *o = (struct target){ .dest = dest, .setup = setup, .prefix = prefix, .lock = -1 };
     code = journal_open(&o->journal, dest, err);
     if (code != SHEAF_OK)
         return code;
@@ -52,6 +52,8 @@ void target_close(struct target *o)
     for (uint32_t i = 0; i < o->split_count; i++)
         free(o->directories[i]);
     o->split_count = 0;
+    store_unlock(o->lock);
+    o->lock = -1;
     journal_close(&o->journal);
 }
 

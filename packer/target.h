@@ -17,6 +17,7 @@ struct target {
     const struct block_setup *setup;
     const char *prefix;
     struct journal journal;
+    int lock;                   /* on `dest`, from target_prepare on; -1: none */
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
     uint64_t shard_counts[SPLIT_LIMIT]; /* of each; 0: not known yet */

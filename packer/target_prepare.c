@@ -283,8 +283,14 @@ int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished
                    struct sheaf_error *err)
 {
     const char *dataset;
+    int code;
 
     *finished = false;
+    code = store_make_directory(o->dest, err);
+    if (code == SHEAF_OK)
+        code = store_lock(o->dest, &o->lock, err);
+    if (code != SHEAF_OK)
+        return code;
     if (resume)
         return go_on(o, finished, err);
     if (overwrite)

@@ -11,9 +11,11 @@
 #include "store/http.h"
 
 #include <curl/curl.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -47,50 +49,6 @@ struct http_engine {
     size_t spare_count;
     uint64_t checked_ns;
 };
-
-/* ---- Exchanges ------------------------------------------------------------------------------- */
-
-int http_add_header(struct http_exchange *x, const char *name, const char *value,
-                    struct sheaf_error *err)
-{
-    struct http_header *header = &x->headers[x->header_count];
-
-    if (x->header_count == HTTP_HEADERS_MOST)
-        return err_set(err, SHEAF_ERR_LIMIT, "more than %d headers", HTTP_HEADERS_MOST);
-    if (strpbrk(value, "\r\n") != NULL)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "a line break in the value of header %s", name);
-    header->name = name;
-    header->value = strdup(value);
-    if (header->value == NULL)
-        return err_memory(err, strlen(value));
-    x->header_count++;
-    return SHEAF_OK;
-}
-
-void http_clear_headers(struct http_exchange *x)
-{
-    for (size_t i = 0; i < x->header_count; i++) {
-        explicit_bzero(x->headers[i].value, strlen(x->headers[i].value));
-        free(x->headers[i].value);
-    }
-    x->header_count = 0;
-}
-
-void http_exchange_free(struct http_exchange *x)
-{
-    http_clear_headers(x);
-    buf_free(&x->reply);
-}
-
-const char *http_answer_header(const struct http_exchange *x, const char *name)
-{
-    struct curl_header *header;
-
-    if (x->easy == NULL ||
-        curl_easy_header(x->easy, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
-        return NULL;
-    return header->value;
-}
 
 /* ---- libcurl's callbacks --------------------------------------------------------------------- */
 
@@ -316,7 +274,7 @@ static bool begin(struct http_engine *e, struct http_exchange *x, uint64_t now_n
     x->reply.size = 0;
     x->detail[0] = '\0';
     x->window_began_ns = now_ns;
-    x->window_bytes = 0;
+    x->window_bytes = x->window_waiting = 0;
     if (is_cancelled(x)) {
         x->failure = HTTP_CANCELLED;
         finish(e, x, CURLE_ABORTED_BY_CALLBACK);
@@ -385,14 +343,33 @@ static void finish_answered(struct http_engine *e)
     }
 }
 
+/* The bytes of a body that the kernel has taken and the other side has not acknowledged. */
+__attribute__((unused)) static size_t unacknowledged(struct http_exchange *x)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    int bytes = 0;
+
+    if (x->body_size == 0 ||
+        curl_easy_getinfo(x->easy, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK ||
+        fd == CURL_SOCKET_BAD || ioctl(fd, SIOCOUTQ, &bytes) != 0)
+        return 0;
+    return (size_t)bytes;
+}
+
+/* On a slow link the kernel takes megabytes at once, and sends them for a minute. */
 static bool is_stalled(struct http_exchange *x, uint64_t now_ns)
 {
+    size_t waiting, drained;
+
     if (x->stall_ns == 0 || now_ns - x->window_began_ns < x->stall_ns)
         return false;
-    if (x->window_bytes < x->stall_bytes)
+    waiting = 0;
+    drained = x->window_waiting - MIN(waiting, x->window_waiting);
+    if (x->window_bytes < x->stall_bytes && drained < x->stall_bytes)
         return true;
     x->window_began_ns = now_ns;
     x->window_bytes = 0;
+    x->window_waiting = waiting;
     return false;
 }
 

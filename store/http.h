@@ -84,6 +84,7 @@ struct http_exchange {
     void *easy, *header_list;
     uint64_t due_ns;
     uint64_t window_began_ns, window_bytes;
+    size_t window_waiting;          /* unacknowledged when the window began */
     size_t sent;
     bool cancel;
     enum { HTTP_IDLE, HTTP_SUBMITTED, HTTP_QUEUED, HTTP_ACTIVE } place;
@@ -98,11 +99,6 @@ void http_engine_stop(struct http_engine *engine);
 /* Stops it if it was not, and frees it.  NULL is fine. */
 void http_engine_close(struct http_engine *engine);
 
-int http_add_header(struct http_exchange *exchange, const char *name, const char *value,
-                    struct sheaf_error *err);
-void http_clear_headers(struct http_exchange *exchange);
-void http_exchange_free(struct http_exchange *exchange);
-
 /* Starts it after `delay_ns`.  From any thread of the process that opened the engine; an exchange
  * that is done may be submitted again, also from its own done function. */
 void http_submit(struct http_engine *engine, struct http_exchange *exchange, uint64_t delay_ns);
@@ -111,6 +107,13 @@ void http_submit(struct http_engine *engine, struct http_exchange *exchange, uin
  * The caller must know that it cannot be freed meanwhile.  It stays cancelled: submitted again,
  * it ends at once. */
 void http_cancel(struct http_engine *engine, struct http_exchange *exchange);
+
+/* ---- http_exchange.c ---- */
+
+int http_add_header(struct http_exchange *exchange, const char *name, const char *value,
+                    struct sheaf_error *err);
+void http_clear_headers(struct http_exchange *exchange);
+void http_exchange_free(struct http_exchange *exchange);
 
 /* A header of the answer, by name in any case; NULL if it has none.  Only from `done`, and valid
  * until that returns. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -165,6 +166,22 @@ int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
     const struct store_ops *ops = store_of(url, err);
 
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->free_space(url, bytes, err);
+}
+
+int store_lock(const char *url, int *lock, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    *lock = -1;
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    return ops->lock == NULL ? SHEAF_OK : ops->lock(url, lock, err);
+}
+
+void store_unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
 }
 
 int store_make_directory(const char *url, struct sheaf_error *err)

@@ -127,6 +127,8 @@ struct store_ops {
     int (*free_space)(const char *url, uint64_t *bytes, struct sheaf_error *err);
     /* Makes the directory `url` and those above it; a no-op where there are none. */
     int (*make_directory)(const char *url, struct sheaf_error *err);
+    /* store_lock; NULL: nobody can be kept out. */
+    int (*lock)(const char *url, int *lock, struct sheaf_error *err);
 };
 
 extern const struct store_ops store_file_ops, store_s3_ops, store_http_ops, store_https_ops;
@@ -163,6 +165,10 @@ void store_stat_start(struct store_stat *stat);
 int store_remove(const char *url, struct sheaf_error *err);
 int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err);
 int store_make_directory(const char *url, struct sheaf_error *err);
+/* Takes the directory `url` for this process alone, until store_unlock or the process's end;
+ * SHEAF_ERR_EXISTS if another one has it.  *lock is -1 where a store has no such thing. */
+int store_lock(const char *url, int *lock, struct sheaf_error *err);
+void store_unlock(int lock);                                /* -1 is fine */
 
 /* A whole small object, at most `limit` bytes, with a NUL after it; the caller frees *data. */
 int store_get(const char *url, size_t limit, char **data, size_t *size, struct sheaf_error *err);

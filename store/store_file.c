@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -537,6 +538,23 @@ static int make_one(const char *url, const char *path, struct sheaf_error *err)
     return code;
 }
 
+/* A lock on the open directory: it needs no file, and goes with the process. */
+static int file_lock(const char *url, int *lock, struct sheaf_error *err)
+{
+    const int fd = TEMP_FAILURE_RETRY(open(path_of(url), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int failed;
+
+    if (fd < 0)
+        return err_errno(err, errno, "%s: cannot open", url);
+    failed = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    if (failed == EWOULDBLOCK) {
+        close(fd);
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: another process is at work there", url);
+    }
+    *lock = fd;     /* a file system without locks must do without */
+    return SHEAF_OK;
+}
+
 static int file_make_directory(const char *url, struct sheaf_error *err)
 {
     char *path = strdup(path_of(url));
@@ -573,4 +591,5 @@ const struct store_ops store_file_ops = {
     .remove = file_remove,
     .free_space = file_free_space,
     .make_directory = file_make_directory,
+    .lock = file_lock,
 };

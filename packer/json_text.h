@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where the values of a JSON text begin and end: for taking a large array apart piece by piece,
+ * and for keeping a value as it was written.  Whether a piece is JSON is for a parser to say. */
+#ifndef PACKER_JSON_TEXT_H
+#define PACKER_JSON_TEXT_H
+
+/* The first byte that is no blank. */
+const char *json_text_blanks(const char *text, const char *end);
+
+/* The end of the value that begins at `text`; `end` if it has none. */
+const char *json_text_value(const char *text, const char *end);
+
+#endif
