@@ -13,7 +13,7 @@ count() {   # WORD: cmocka's "[  WORD  ] n test(s)"
 }
 
 for program in "$@"; do
-    "$program" >"$log" 2>&1
+    timeout -k 5 300 "$program" >"$log" 2>&1      # one that hangs has failed
     status=$?
     good=$(count PASSED)
     bad=$(count FAILED)

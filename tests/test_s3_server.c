@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "store/remote.h"
 #include "store/s3.h"
 #include "store/s3_upload.h"
@@ -206,30 +207,20 @@ static void all_calls(const char *url)
     free(data);
 }
 
-static void test_plain_path(void **state)
+static void test_plain(void **state)
 {
     (void)state;
     talk_plain();
     all_calls("s3://shared/dir/object");
-}
-
-static void test_plain_host(void **state)
-{
-    (void)state;
     talk("S3_PLAIN_NAMED", "virtual", getenv("S3_ACCESS"), getenv("S3_SECRET"));
     all_calls("s3://shared/dir/object");
 }
 
-static void test_tls_path(void **state)
+static void test_tls(void **state)
 {
     (void)state;
     talk("S3_TLS", "path", getenv("S3_ACCESS"), getenv("S3_SECRET"));
     all_calls("s3://shared/dir/object");
-}
-
-static void test_tls_host(void **state)
-{
-    (void)state;
     talk("S3_TLS_NAMED", "virtual", getenv("S3_ACCESS"), getenv("S3_SECRET"));
     all_calls("s3://shared/dir/object");
 }
@@ -253,33 +244,37 @@ static const char *const odd_names[] = {
     "\xc3\xbcml", "\xe6\xbc\xa2\xe5\xad\x97", "\xf0\x9f\x8c\xbe.jpg",
 };
 
-static int collect(void *context, const char *name, uint64_t bytes)
+/* Finds each odd name once, with the size that is its own. */
+static int find_name(void *context, const struct store_entry *entry)
 {
-    struct buf *names = context;
+    unsigned *found = context;
 
-    return buf_printf(names, NULL, "%s:%llu\n", name, (unsigned long long)bytes);
+    for (size_t i = 0; i < COUNT_OF(odd_names); i++)
+        if (strcmp(entry->name, odd_names[i]) == 0 && entry->bytes == strlen(odd_names[i])) {
+            found[i]++;
+            return 0;
+        }
+    return SHEAF_ERR_CORRUPT;
 }
 
 static void test_odd_keys(void **state)
 {
-    struct buf listed = BUF_INIT(MIB), expected = BUF_INIT(MIB);
+    unsigned found[COUNT_OF(odd_names)] = { 0 };
     char url[1200], *text;
     size_t size;
 
     (void)state;
     talk_plain();
-    for (size_t i = 0; i < sizeof(odd_names) / sizeof(odd_names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(odd_names); i++) {
         snprintf(url, sizeof(url), "s3://shared/odd/%s", odd_names[i]);
         must(store_put(url, odd_names[i], strlen(odd_names[i]), &error));
         must(store_get(url, 100, &text, &size, &error));
         assert_string_equal(text, odd_names[i]);
         free(text);
-        must(buf_printf(&expected, &error, "%s:%zu\n", odd_names[i], strlen(odd_names[i])));
     }
-    must(store_walk("s3://shared/odd", collect, &listed, &error));
-    assert_int_equal(listed.size, expected.size);
-    assert_memory_equal(listed.data, expected.data, expected.size);
-    for (size_t i = 0; i < sizeof(odd_names) / sizeof(odd_names[0]); i++) {
+    must(store_walk("s3://shared/odd", find_name, found, &error));
+    for (size_t i = 0; i < COUNT_OF(odd_names); i++) {
+        assert_int_equal(found[i], 1);
         snprintf(url, sizeof(url), "s3://shared/odd/%s", odd_names[i]);
         must(store_remove(url, &error));
     }
@@ -291,8 +286,13 @@ static void test_odd_keys(void **state)
     url[12 + 1024] = 'k';
     url[12 + 1025] = '\0';
     must_fail(store_put(url, "long", 4, &error), SHEAF_ERR_LIMIT, "1024");
-    buf_free(&listed);
-    buf_free(&expected);
+}
+
+static int collect(void *context, const char *name, uint64_t bytes)
+{
+    struct buf *names = context;
+
+    return buf_printf(names, NULL, "%s:%llu\n", name, (unsigned long long)bytes);
 }
 
 /* More than a page, directories below, hidden names and markers beside. */
@@ -458,7 +458,7 @@ static void test_uploads(void **state)
     free(data);
 }
 
-/* ---- Who may ---------------------------------------------------------------------------------- */
+/* ---- Who may --------------------------------------------------------------------------------- */
 
 static void test_wrong_credentials(void **state)
 {
@@ -569,10 +569,8 @@ static void test_renewal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_path),
-        cmocka_unit_test(test_plain_host),
-        cmocka_unit_test(test_tls_path),
-        cmocka_unit_test(test_tls_host),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_tls),
         cmocka_unit_test(test_with_checksums),
         cmocka_unit_test(test_odd_keys),
         cmocka_unit_test(test_list),

@@ -17,6 +17,7 @@ test="
     python3 python3-xxhash
     libarchive-tools lz4 tar gzip diffutils
     shellcheck mandoc
+    radosgw ceph-mon ceph-osd curl openssl
 "
 
 wanted=

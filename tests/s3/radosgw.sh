@@ -151,7 +151,7 @@ start() {
          "Condition":{"StringLike":{"s3:prefix":"a/*"}}}]}'
     for try in $(seq 600); do
         curl -s -o "$dir/answer" --noproxy '*' --max-time 2 "http://127.0.0.1:$plain/" && break
-        kill -0 "$(cat "$dir/rgw.pid")" 2>/dev/null || fail "radosgw died"
+        runs "$(cat "$dir/rgw.pid")" || fail "radosgw died"
         [ "$try" -lt 600 ] || fail "radosgw does not answer"
         sleep 0.05
     done
@@ -168,6 +168,9 @@ S3_ROLE_TENANT=arn:aws:iam:::role/tenant-a
 ENV
 }
 
+# One that has ended and that nobody has waited for is a zombie, not a process that runs.
+runs() { grep -qs '^State:[[:space:]]*[^Z]' "/proc/$1/status"; }
+
 # Nothing is kept, so nothing is flushed either.
 stop() {
     local name pid try
@@ -175,7 +178,7 @@ stop() {
         [ -s "$dir/$name.pid" ] || continue
         pid=$(cat "$dir/$name.pid")
         kill -9 "$pid" 2>/dev/null || true
-        for try in $(seq 200); do kill -0 "$pid" 2>/dev/null || break; sleep 0.02; done
+        for try in $(seq 200); do runs "$pid" || break; sleep 0.02; done
         rm -f "$dir/$name.pid"
     done
     rm -rf "$dir/mon" "$dir/osd" "$dir/rgw" "$dir/monmap" "$dir/env" "$dir/answer" "$dir"/*.asok

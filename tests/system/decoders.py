@@ -175,6 +175,8 @@ def tfrecord_sample(payload):
     features.pop("image/class/text", None)
     if "image/encoded" in features:
         key, suffix = split_name(features.pop("image/filename")[1][0].decode())
+        need(image_field(sorted([suffix, *(f for f in features if "/" not in f)],
+                                key=str.encode)) == suffix, "image field", suffix)
         fields[suffix] = features.pop("image/encoded")[1][0]
         need(features.pop("image/format") == ("bytes", [b"JPEG"]), "image/format")
         found = (features.pop("image/width", (0, [0]))[1][0],
@@ -185,7 +187,8 @@ def tfrecord_sample(payload):
     for name, (kind, values) in features.items():
         need(kind == "bytes" and len(values) == 1, "feature", name)
         fields[name] = values[0]
-    return Sample(key, fields, [float(v) for v in labels])
+    return Sample(key, dict(sorted(fields.items(), key=lambda f: f[0].encode())),
+                  [float(v) for v in labels])
 
 
 # ---- RecordIO --------------------------------------------------------------------------------
@@ -217,18 +220,81 @@ def recordio_frames(data):
     need(not parts, "the last record is not complete")
 
 
+def recordio_fields(content):
+    """[(suffix, bytes)] of content that ends in a trailer; None if it has none."""
+    if not content.endswith(b"sheafrec"):
+        return None
+    crc, size = struct.unpack_from("<II", content, len(content) - 16)
+    table = content[len(content) - 16 - size:-16]
+    need(len(table) == size and crc32c(table) == crc, "trailer")
+    (count,), at, start, fields = struct.unpack_from("<I", table), 4, 0, []
+    for _ in range(count):
+        length, suffix_size = struct.unpack_from("<QH", table, at)
+        suffix = table[at + 10:at + 10 + suffix_size].decode()
+        fields.append((suffix, content[start:start + length]))
+        at, start = at + 10 + suffix_size, start + length
+    need(at == size and start == len(content) - 16 - size, "sizes in a trailer")
+    need(count != 1 or fields[0][1].endswith(b"sheafrec"), "a trailer without need")
+    return fields
+
+
+def image_field(suffixes):
+    """Which field is the image, or else the first."""
+    for fits in (lambda n: n in ("jpg", "jpeg"), lambda n: n.endswith((".jpg", ".jpeg"))):
+        for suffix in suffixes:
+            if fits(suffix.lower()):
+                return suffix
+    return suffixes[0] if suffixes else None
+
+
+def recordio_sample(payload, line):
+    count, label, record_id, id2 = struct.unpack_from("<IfQQ", payload)
+    labels = list(struct.unpack_from("<%df" % count, payload, 24)) or [label]
+    need(count == 0 or label == 0, "the header's label beside a list")
+    need(id2 in (0, 1) and (id2 == 0 or (count, label) == (0, 0)), "id2", id2)
+    number, *texts, path = line.decode().rstrip("\n").split("\t")
+    need(int(number) == record_id, "id of the .lst", number, record_id)
+    need(parse_labels("\t".join(texts).encode()) == labels, "labels of the .lst", texts, labels)
+    labels = [] if id2 else labels
+    content = payload[24 + 4 * count:]
+    fields = recordio_fields(content)
+    if fields is None:
+        key, suffix = split_name(path)
+        return Sample(key, {suffix: content}, labels)
+    suffixes = sorted((suffix for suffix, _ in fields), key=str.encode)
+    if not fields:
+        return Sample(path, {}, labels)
+    first = image_field(suffixes)
+    need([suffix for suffix, _ in fields] == [first] + [x for x in suffixes if x != first],
+         "order of fields", suffixes)
+    key, suffix = split_name(path)
+    need(suffix == first, "suffix in the .lst", path)
+    return Sample(key, dict(fields), labels)
+
+
 # ---- WebDataset ------------------------------------------------------------------------------
 
 def tar_members(data):
-    """(offset of the first header, name, content) of each member; strict."""
+    """(offset of the first header, name, content, made of the labels) of each; strict."""
     found = []
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive:
         for member in archive:
             fixed = (member.isreg(), member.mtime, member.uid, member.gid, member.uname,
-                     member.gname, member.mode)
-            need(fixed == (True, 0, 0, 0, "sheaf", "sheaf", 0o444), member.name, fixed)
-            found.append((member.offset, member.name, archive.extractfile(member).read()))
+                     member.mode)
+            need(fixed == (True, 0, 0, 0, "sheaf", 0o444), member.name, fixed)
+            need(member.gname == "sheaf" or
+                 member.gname == "label" and member.name.endswith(".cls"), member.gname)
+            need(not member.pax_headers or needs_pax(member.name), "a pax header without need")
+            found.append((member.offset, member.name, archive.extractfile(member).read(),
+                          member.gname == "label"))
     return found
+
+
+def needs_pax(name):
+    """True if ustar's two fields cannot hold the path."""
+    path = name.encode()
+    cuts = (i for i, byte in enumerate(path) if byte == 0x2f)
+    return len(path) > 100 and not any(i <= 155 and len(path) - i - 1 <= 100 for i in cuts)
 
 
 def tar_end(data):
@@ -248,29 +314,30 @@ def tar_header_offsets(data):
 
 
 def tar_frames(data):
-    """(offset, members) of each run of members of one key."""
+    """(offset, key, members) of each run of members of one key."""
     frames, seen = [], set()
-    for offset, name, content in tar_members(data):
+    for offset, name, content, made in tar_members(data):
         key, suffix = split_name(name)
         if not frames or frames[-1][1] != key:
             need(key not in seen, "not adjacent:", key)
             seen.add(key)
             frames.append((offset, key, []))
-        frames[-1][2].append((suffix, content))
+        frames[-1][2].append((suffix, content, made))
     return frames
 
 
 def tar_sample(key, members, cls_is_label):
-    suffixes = [suffix.encode() for suffix, _ in members]
+    suffixes = [suffix.encode() for suffix, _, _ in members]
     need(suffixes == sorted(suffixes), "members out of order in", key, suffixes)
-    fields, labels = dict(members), []
-    need(len(fields) == len(members), "a field twice in", key)
-    for suffix in fields:
+    need(len({s.lower() for s in suffixes}) == len(suffixes), "a field twice in", key)
+    labels = []
+    for suffix, content, made in members:
         if suffix.lower() == "cls":
-            labels = parse_labels(fields[suffix]) or []
-    if cls_is_label:
-        fields.pop("cls", None)
-    return Sample(key, fields, labels)
+            labels = parse_labels(content) or []
+            need(labels or not made, "a made cls without labels")
+            need(made or not cls_is_label, "cls_is_label, but a cls of its own in", key)
+    return Sample(key, {suffix: data for suffix, data, made in members if not made}, labels)
+
 
 
 # ---- Codecs ----------------------------------------------------------------------------------
@@ -337,7 +404,9 @@ def index_section(data):
 
 
 def label_part(labels):
-    """Part 6: a number a sample, or nothing if some sample has other labels."""
+    """Part 6: a number a sample, or nothing if some sample has other labels or none has any."""
+    if not any(labels):
+        return []
     plain = [[] if not l else [int(l[0])] for l in labels]
     if plain != labels or any(l and not 0 <= l[0] <= (1 << 32) - 2 for l in plain):
         return []
@@ -482,13 +551,3 @@ def _no_doubles(pairs):
     need(len(dict(pairs)) == len(pairs), "a key twice in", pairs)
     return dict(pairs)
 
-
-def recordio_sample(payload, line):
-    flag, label, _, id2 = struct.unpack_from("<IfQQ", payload)
-    labels = list(struct.unpack_from("<%df" % flag, payload, 24)) if flag else [label]
-    if id2 & 1:
-        labels = []
-    content = payload[24 + 4 * flag:]
-    name = line.rstrip(b"\n").split(b"\t")[-1].decode()
-    key, suffix = split_name(name)
-    return Sample(key, {suffix: content}, labels)

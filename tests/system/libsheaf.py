@@ -55,7 +55,7 @@ class VerifyOptions(Structure):
 
 class VerifyResult(Structure):
     _fields_ = [("shards", c_uint64), ("samples", c_uint64), ("bytes", c_uint64),
-                ("problems", c_uint64)]
+                ("problems", c_uint64), ("passed_over", c_uint64)]
 
 
 class ReaderStats(Structure):
@@ -82,8 +82,19 @@ class Error(Exception):
         self.code, self.name, self.message = code, NAMES.get(code), message
 
 
+def text(message):
+    """A message is one line of text, whatever bytes it speaks of."""
+    decoded = message.decode(errors="replace")
+    assert decoded.replace("\t", " ").isprintable() and "\ufffd" not in decoded, message
+    return decoded
+
+
+def _problem(where, code, message):
+    return where.decode(), NAMES[code], text(message)
+
+
 def _raise(error):
-    raise Error(error.code, error.message.decode())
+    raise Error(error.code, text(error.message))
 
 
 class DataSet:
@@ -106,28 +117,28 @@ class DataSet:
 
         def report(_, where, problem):
             problem = problem.contents
-            found.append((where.decode(), NAMES[problem.code], problem.message.decode()))
+            found.append((where, problem.code, bytes(problem.message)))
         _library.sheaf_verify_options_init(byref(options), c_size_t(sizeof(options)))
         options.report = ReportFn(report)
         if _library.sheaf_verify(self._pointer, byref(options), byref(result),
                                  byref(error)) != OK:
             _raise(error)
         assert result.problems == len(found), (result.problems, found)
-        return found
+        return [_problem(*item) for item in found]
 
 
 class Reader:
-    """Iterates over an epoch.  What was skipped is in .reported."""
+    """Iterates over an epoch."""
 
     def __init__(self, data_set, **options):
-        self._pointer, error, self.reported = c_void_p(), ErrorStruct(), []
+        self._pointer, error, self._reported = c_void_p(), ErrorStruct(), []
         filled = ReaderOptions()
         _library.sheaf_reader_options_init(byref(filled), c_size_t(sizeof(filled)))
         assert filled.sizeof_options == sizeof(filled)
 
         def report(_, where, problem):
             problem = problem.contents
-            self.reported.append((where.decode(), NAMES[problem.code], problem.message.decode()))
+            self._reported.append((where, problem.code, bytes(problem.message)))
         self._report = filled.report = ReportFn(report)
         for name, value in options.items():
             setattr(filled, name, value)
@@ -174,6 +185,10 @@ class Reader:
 
     def resume(self, position):
         self._check(_library.sheaf_reader_resume(self._pointer, position.encode()))
+
+    def reported(self):
+        """What was skipped, as (where, code name, message)."""
+        return [_problem(*item) for item in self._reported]
 
     def epoch_samples(self):
         return _library.sheaf_reader_epoch_samples(self._pointer)

@@ -71,7 +71,7 @@ class Manners(Case):
 class OnADataSet(Case):
     @classmethod
     def share(cls):
-        cls.files = image_tree(classes=3, images=20, size=3000)
+        cls.files = image_tree(classes=3, images=20, size=8000)
         cls.samples = expected_samples(cls.files)
         cls.source = make_tree(os.path.join(cls.shared, "source"), cls.files)
         cls.data_sets = {}
@@ -125,7 +125,9 @@ class Cat(OnADataSet):
         subprocess.run(["tar", "-t"], input=stream, stdout=subprocess.DEVNULL, check=True)
 
     def test_a_reader_of_the_pipe_that_goes_away(self):
-        process = subprocess.Popen([SHEAF, "cat", self.data_sets["tfrecord"]],
+        make_tree(self.path("s"), {"a/%d.bin" % i: bytes(1 << 20) for i in range(8)})
+        pack(self.path("s"), self.path("d"), "tfrecord")
+        process = subprocess.Popen([SHEAF, "cat", self.path("d")], bufsize=0,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.read(10)
         process.stdout.close()
@@ -276,29 +278,27 @@ class Index(Case):
             "rec": lambda i: writers.recordio([writers.image_record(b"\xff\xd8%d" % j, float(j))
                                                for j in range(9)]),
         }
-        packers = {"": bytes, ".gz": gzip.compress, ".lz4": writers.lz4}
         for suffix, make in shards.items():
-            for end, compress in packers.items():
-                with self.subTest(suffix=suffix + end):
-                    folder = self.path(suffix + end)
-                    for i in range(3):
-                        write(os.path.join(folder, "x-%d.%s%s" % (i, suffix, end)),
-                              compress(make(i)))
-                    before = tree_of(folder)
-                    plain = listing(folder, "--no-shuffle")
-                    sheaf("index", folder)
-                    after = tree_of(folder)
-                    self.assertEqual({n: after[n] for n in before}, before)
-                    self.assertEqual(set(after) - set(before), {"dataset.json", "dataset.index"})
-                    info = json.loads(sheaf("info", folder, "--json").stdout)
-                    self.assertEqual((info["manifest"], info["samples"]), (True, 27))
-                    sheaf("verify", folder)
-                    self.assertEqual(listing(folder, "--no-shuffle"), plain)
-                    self.assertNotEqual(listing(folder), plain)
-                    sheaf("index", folder, status=1)
-                    sheaf("index", folder, "--overwrite")
-                    self.assertEqual(tree_of(folder), after)
-                    self.check_damage(folder)
+            with self.subTest(suffix=suffix):
+                folder = self.path(suffix)
+                for i in range(3):
+                    write(os.path.join(folder, "x-%d.%s" % (i, suffix)), make(i))
+                before = tree_of(folder)
+                plain = listing(folder, "--no-shuffle")
+                sheaf("index", folder)
+                after = tree_of(folder)
+                self.assertEqual({n: after[n] for n in before}, before)
+                self.assertEqual({n for n in set(after) - set(before) if not n.endswith(".idx")},
+                                 {"dataset.json", "dataset.index"})
+                info = json.loads(sheaf("info", folder, "--json").stdout)
+                self.assertEqual((info["manifest"], info["samples"]), (True, 27))
+                sheaf("verify", folder)
+                self.assertEqual(listing(folder, "--no-shuffle"), plain)
+                self.assertNotEqual(listing(folder), plain)
+                sheaf("index", folder, status=1)
+                sheaf("index", folder, "--overwrite")
+                self.assertEqual(tree_of(folder), after)
+                self.check_damage(folder)
 
     def check_damage(self, folder):
         shard = os.path.join(folder, shards_of(folder)[1])
@@ -306,6 +306,14 @@ class Index(Case):
         data[len(data) // 2] ^= 1
         write(shard, bytes(data))
         sheaf("verify", folder, status=1)
+
+    def test_shards_that_others_compressed_are_to_be_converted(self):
+        data = writers.tar([("a.txt", b"1")])
+        for suffix, compress in ((".gz", gzip.compress), (".lz4", writers.lz4)):
+            write(self.path(suffix, "x.tar" + suffix), compress(data))
+            done = sheaf("index", self.path(suffix), status=1)
+            self.assert_error(done, "compressed", "convert")
+            self.assertEqual(os.listdir(self.path(suffix)), ["x.tar" + suffix])
 
     def test_damaged_shards_are_not_indexed(self):
         write(self.path("d", "x.tar"), writers.tar([("a.txt", b"1")])[:1024])
@@ -316,13 +324,25 @@ class Index(Case):
 class Peers(OnADataSet):
     """Index files of other readers, by their own rules."""
 
+    READERS = {"webdataset": "dali,wids,energon", "tfrecord": "dali", "recordio": "dali,mxnet"}
+
+    def test_what_a_reader_cannot_read_is_refused(self):
+        for container, codec, reader in (
+                ("tfrecord", "none", "mxnet"), ("recordio", "none", "wids"),
+                ("webdataset", "gzip", "dali"), ("tfrecord", "none", "nonsense"),
+                ("tfrecord", "none", "dali,"), ("webdataset", "lz4", "energon")):
+            done = pack(self.source, self.path("out"), container, codec, "--index", reader,
+                        status=2)
+            self.assertEqual(done.stderr.count(b"\n"), 1)
+            self.assertFalse(os.path.exists(self.path("out")))
+
     @classmethod
     def share(cls):
         super().share()
-        for container in CONTAINERS:
+        for container, readers in cls.READERS.items():
             cls.data_sets[container] += "-peers"
             pack(cls.source, cls.data_sets[container], container, "none", "--shard-size", "30kB",
-                 "--seed", 3, "--index", "dali,mxnet,wids,energon")
+                 "--seed", 3, "--index", readers)
 
     def frames(self, container):
         data_set = decoders.DataSet(self.data_sets[container])
@@ -330,14 +350,9 @@ class Peers(OnADataSet):
             yield shard["name"], read(os.path.join(data_set.folder, shard["name"])), \
                 data_set.frame_bounds(number)
 
-    def found(self, container, suffix):
-        return [n for n in os.listdir(self.data_sets[container]) if n.endswith(suffix)]
-
     def test_dali_tfrecord(self):
         for name, _, bounds in self.frames("tfrecord"):
             path = os.path.join(self.data_sets["tfrecord"], name[:-len(".tfrecord")] + ".idx")
-            if not os.path.exists(path):
-                path = os.path.join(self.data_sets["tfrecord"], name + ".idx")
             rows = [tuple(map(int, l.split(" "))) for l in read(path).decode().splitlines()]
             self.assertEqual(rows, [(a, b - a) for a, b in zip(bounds, bounds[1:])])
 
@@ -358,7 +373,7 @@ class Peers(OnADataSet):
                 words = row.split(" ")
                 self.assertEqual(len(words) % 4, 0)
                 for ext, offset, size, member in zip(*[iter(words)] * 4):
-                    self.assertTrue(first < int(offset) < last)
+                    self.assertTrue(first < int(offset) <= last - int(size))
                     key, suffix = decoders.split_name(member)
                     self.assertEqual(suffix.lower(), ext.lower())
                     if suffix != "cls":
@@ -366,10 +381,8 @@ class Peers(OnADataSet):
                                          self.samples[key][suffix])
 
     def test_wids(self):
-        names = self.found("webdataset", ".json")
-        found = [json.loads(read(os.path.join(self.data_sets["webdataset"], n))) for n in names]
-        (index,) = [f for f in found if "wids_version" in f]
-        self.assertEqual(index["wids_version"], 1)
+        index = json.loads(read(os.path.join(self.data_sets["webdataset"], "shardindex.json")))
+        self.assertEqual((index["__kind__"], index["wids_version"]), ("wids-shard-index-v1", 1))
         self.assertEqual([(s["url"], s["nsamples"]) for s in index["shardlist"]],
                          [(name, len(bounds) - 1) for name, _, bounds in
                           self.frames("webdataset")])
@@ -379,7 +392,11 @@ class Peers(OnADataSet):
             path = os.path.join(self.data_sets["webdataset"], name + ".idx")
             index = read(path)
             offsets = [int.from_bytes(index[i:i + 8], "little") for i in range(0, len(index), 8)]
-            self.assertEqual(offsets[:len(bounds)], bounds[:len(offsets)])
+            self.assertEqual(offsets, bounds)
+        counts = json.loads(read(os.path.join(self.data_sets["webdataset"], ".nv-meta",
+                                              ".info.json")))
+        self.assertEqual(counts["shard_counts"], {name: len(bounds) - 1 for name, _, bounds in
+                                                  self.frames("webdataset")})
 
     def test_they_do_not_disturb(self):
         for container, folder in self.data_sets.items():

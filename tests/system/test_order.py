@@ -54,7 +54,7 @@ class Order(Case):
     def test_neither_container_nor_codec_nor_threads_nor_memory_matter(self):
         expected = self.reference(seed=8, epoch=2, buffer=50)
         for folder in self.data_sets.values():
-            for more in ((), ("--threads", 1), ("--threads", 16), ("--memory", "24MiB"),
+            for more in ((), ("--threads", 1), ("--threads", 16), ("--memory", "64MiB"),
                          ("--memory", "2GiB", "--threads", 3)):
                 found = listing(folder, "--seed", 8, "--epoch", 2, "--shuffle-buffer", 50, *more)
                 self.assertEqual([l.split("\t")[0] for l in found], expected, (folder, more))

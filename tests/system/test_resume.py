@@ -30,7 +30,7 @@ class Kill(Case):
 
     @staticmethod
     def options(jobs):
-        return ("--shard-size", "700kB", "--jobs", jobs, "--index", "dali,mxnet,wids,energon")
+        return ("--shard-size", "700kB", "--jobs", jobs)
 
     def check_visible(self, dest, whole):
         """Whatever can be seen is as it will be at the end."""
@@ -42,7 +42,7 @@ class Kill(Case):
                 self.assertTrue(read(os.path.join(dest, name)) == whole[name],
                                 "%s is seen before it is whole" % name)
         if "dataset.json" in found:
-            self.assertEqual(tree_of(dest), whole, "a manifest before the end")
+            self.assertEqual(sorted(found), sorted(whole), "a manifest before the end")
 
     def start(self, dest, container, codec, jobs, *more):
         return subprocess.Popen([SHEAF, "pack", self.source, dest, "--format", container,
@@ -92,40 +92,133 @@ class Kill(Case):
             self.assertGreater(looks, 2)
             self.assertEqual(tree_of(dest), self.whole[container, codec])
 
+    def test_kill_while_a_data_set_is_replaced(self):
+        """Afterwards there is the old one, the new one, or none; never some of both."""
+        chance = random.Random(seed())
+        old, new = self.whole["webdataset", "none"], self.whole["tfrecord", "gzip"]
+        dest, seen = self.path("out"), set()
+        for _ in range(KILLS // 2):
+            pack(self.source, dest, "webdataset", "none", *self.options(2), "--overwrite")
+            self.assertEqual(tree_of(dest), old)
+            process = self.start(dest, "tfrecord", "gzip", 2, "--overwrite")
+            try:
+                process.wait(chance.random() * self.seconds["tfrecord", "gzip"])
+            except subprocess.TimeoutExpired:
+                process.kill()
+            process.communicate()
+            if os.path.exists(os.path.join(dest, "dataset.json")):
+                found = {n: d for n, d in tree_of(dest).items() if not n.startswith(".")}
+                self.assertIn(found, (old, new))
+                seen.add(found == new)
+            else:
+                pack(self.source, dest, "tfrecord", "gzip", *self.options(2), "--resume")
+                self.assertEqual(tree_of(dest), new)
+
+    def test_a_reader_while_a_data_set_is_replaced(self):
+        """It reads one data set or fails; it never mixes two."""
+        dest = self.path("out")
+        whole = []
+        for container in ("webdataset", "tfrecord"):
+            pack(self.source, dest, container, "none", *self.options(2), "--overwrite")
+            whole.append(sheaf("cat", dest, "--seed", 1).stdout)
+        self.assertEqual(whole[0], whole[1])
+        others = ("--no-shuffle", "--overwrite")
+        pack(self.source, dest, "webdataset", "none", *self.options(2), *others)
+        whole.append(sheaf("cat", dest, "--seed", 1).stdout)
+        for turn in range(6):
+            process = self.start(dest, "webdataset", "none", 2, "--overwrite",
+                                 *(["--no-shuffle"] if turn % 2 else []))
+            while process.poll() is None:
+                done = sheaf("cat", dest, "--seed", 1, status=None)
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                if done.returncode == 0:
+                    self.assertTrue(done.stdout in whole, "a mixture")
+            process.communicate()
+
+    def test_two_at_once(self):
+        """Of two runs into one place, at least one fails or both have made the same."""
+        for round_number in range(5):
+            dest = self.path("out%d" % round_number)
+            runs = [self.start(dest, container, "none", 2)
+                    for container in ("webdataset", "tfrecord")]
+            codes = [(run.communicate(), run.returncode)[1] for run in runs]
+            self.assertTrue(set(codes) <= {0, 1}, codes)
+            if os.path.exists(os.path.join(dest, "dataset.json")):
+                found = {n: d for n, d in tree_of(dest).items() if not n.startswith(".")}
+                shown = self.whole["webdataset" if codes[0] == 0 else "tfrecord", "none"]
+                self.assertEqual(sorted(found), sorted(shown))
+                self.assertTrue(found == shown, "a mixture")
+            else:
+                self.assertNotIn(0, codes)
+
 
 class Resume(Case):
     @classmethod
     def share(cls):
-        cls.source = make_tree(os.path.join(cls.shared, "source"), image_tree(size=3000))
+        cls.source = make_tree(os.path.join(cls.shared, "source"), image_tree(size=100000))
+        dest = os.path.join(cls.shared, "whole")
+        pack(cls.source, dest, "tfrecord", "none", *cls.OPTIONS)
+        cls.whole = tree_of(dest)
 
-    OPTIONS = ("--shard-size", "50kB")
+    OPTIONS = ("--shard-size", "100kB")
 
-    def interrupted(self, keep=2):
-        """A data set of which only some shards were finished."""
+    def interrupted(self):
+        """A data set of which some shards, but not all, were finished when it was killed."""
         dest = self.path("out")
-        pack(self.source, dest, "tfrecord", "none", *self.OPTIONS)
-        whole = tree_of(dest)
-        os.unlink(os.path.join(dest, "dataset.json"))
-        os.unlink(os.path.join(dest, "dataset.index"))
-        for name in shards_of(dest)[keep:]:
-            os.unlink(os.path.join(dest, name))
-        return dest, whole
+        for _ in range(50):
+            process = subprocess.Popen([SHEAF, "pack", self.source, dest, "--format", "tfrecord",
+                                        "--jobs", "1", *self.OPTIONS], stdout=subprocess.DEVNULL)
+            while process.poll() is None and not (os.path.isdir(dest) and shards_of(dest)):
+                pass
+            process.kill()
+            process.wait()
+            if shards_of(dest) and not os.path.exists(os.path.join(dest, "dataset.json")):
+                return dest, self.whole
+            shutil.rmtree(dest)
+        self.fail("it was always too quick")
 
-    def test_shards_without_manifest_and_index(self):
+    def resume(self, dest, **how):
+        return pack(self.source, dest, "tfrecord", "none", *self.OPTIONS, "--resume", **how)
+
+    def test_finished_shards_are_kept(self):
         dest, whole = self.interrupted()
-        pack(self.source, dest, "tfrecord", "none", *self.OPTIONS, "--resume")
+        files = {name: os.stat(os.path.join(dest, name)).st_ino for name in shards_of(dest)}
+        done = self.resume(dest)
         self.assertEqual(tree_of(dest), whole)
+        self.assertIn(b" of them kept", done.stdout)
+        self.assertTrue(all(os.stat(os.path.join(dest, name)).st_ino == number
+                            for name, number in files.items()))
+
+    def test_an_unfinished_data_set_is_not_read(self):
+        """Its shards must not be taken for foreign ones, of which some are missing."""
+        dest, _ = self.interrupted()
+        for command in ("cat", "info", "verify", "index"):
+            done = sheaf(command, dest, *(["--list"] if command == "cat" else []), status=1)
+            self.assertEqual(done.stdout, b"")
+
+    def test_without_resume_the_leftovers_are_not_taken_for_good(self):
+        """A plain run starts afresh or refuses; it never mixes."""
+        dest, whole = self.interrupted()
+        done = pack(self.source, dest, "tfrecord", "none", *self.OPTIONS, status=None)
+        if done.returncode == 0:
+            self.assertEqual(tree_of(dest), whole)
+        else:
+            self.assert_error(done, "resume")
+
+    def test_shards_of_unknown_origin_are_not_overwritten(self):
+        dest = self.path("out")
+        write(os.path.join(dest, "shard-000000.tfrecord"), b"mine")
+        self.resume(dest, status=1)
+        self.assertEqual(tree_of(dest), {"shard-000000.tfrecord": b"mine"})
 
     def test_resume_of_nothing_is_a_plain_run(self):
-        pack(self.source, self.path("a"), "tfrecord", "none", *self.OPTIONS)
-        pack(self.source, self.path("b"), "tfrecord", "none", *self.OPTIONS, "--resume")
-        self.assertEqual(tree_of(self.path("a")), tree_of(self.path("b")))
+        self.resume(self.path("a"))
+        self.assertEqual(tree_of(self.path("a")), self.whole)
 
     def test_resume_of_a_finished_run_changes_nothing(self):
         pack(self.source, self.path("a"), "tfrecord", "none", *self.OPTIONS)
         whole = tree_of(self.path("a"))
-        pack(self.source, self.path("a"), "tfrecord", "none", *self.OPTIONS, "--resume",
-             status=None)
+        self.resume(self.path("a"), status=None)
         self.assertEqual(tree_of(self.path("a")), whole)
 
     def test_a_damaged_finished_shard_is_not_kept(self):
@@ -134,8 +227,29 @@ class Resume(Case):
         data = bytearray(read(name))
         data[len(data) // 2] ^= 1
         write(name, bytes(data))
-        pack(self.source, dest, "tfrecord", "none", *self.OPTIONS, "--resume")
+        self.resume(dest)
         self.assertEqual(tree_of(dest), whole)
+
+    def test_damaged_notes_of_the_run_do_no_harm(self):
+        """What it keeps to go on with: each file damaged or gone."""
+        for damage in ("flip", "cut", "remove"):
+            dest, whole = self.interrupted()
+            notes = [os.path.join(f, n) for f, _, names in os.walk(dest) for n in names
+                     if os.path.basename(f).startswith(".")]
+            self.assertNotEqual(notes, [])
+            for path in notes:
+                data = read(path)
+                if damage == "remove":
+                    os.unlink(path)
+                else:
+                    write(path, data[:-1] if damage == "cut" else
+                          data[:len(data) // 2] + b"?" + data[len(data) // 2 + 1:])
+            done = self.resume(dest, status=None)
+            if done.returncode == 0:
+                self.assertEqual(tree_of(dest), whole, damage)
+            else:
+                self.assert_nothing(dest)
+            shutil.rmtree(dest)
 
     def test_a_source_that_changed_since(self):
         """The result is the data set of the source as it is now, never a mixture."""
@@ -143,7 +257,7 @@ class Resume(Case):
         path = os.path.join(self.source, "new.txt")
         write(path, b"came later")
         self.addCleanup(os.unlink, path)
-        done = pack(self.source, dest, "tfrecord", "none", *self.OPTIONS, "--resume", status=None)
+        done = self.resume(dest, status=None)
         if done.returncode == 0:
             pack(self.source, self.path("fresh"), "tfrecord", "none", *self.OPTIONS)
             self.assertEqual(tree_of(dest), tree_of(self.path("fresh")))

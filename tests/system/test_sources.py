@@ -35,7 +35,7 @@ class Lists(Case):
         return results[0]
 
     def test_plain_list(self):
-        """One path a line; the class is the directory, as in a tree."""
+        """One path a line; it says nothing of labels, so the directories are the classes."""
         found = self.labels("list.txt", "x/a.jpg\ny/c, d.jpg\nz/ü.jpg\n".encode())
         self.assertEqual(found, {"x/a": [0], "y/c, d": [1], "z/ü": [2]})
 

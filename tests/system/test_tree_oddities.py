@@ -3,6 +3,7 @@
 for byte; what cannot is named."""
 
 import os
+import struct
 import unittest
 
 import decoders
@@ -11,6 +12,9 @@ from support import (CONTAINERS, Case, expected_samples, listing, make_tree, pac
                      shards_of, write)
 
 LONG = "n" * 90
+# What RecordIO's multi-field records end with, as the end of a file.
+TABLE = struct.pack("<IQH3s", 1, 4, 3, b"bin")
+TRAILER = b"four" + TABLE + struct.pack("<II", decoders.crc32c(TABLE), len(TABLE)) + b"sheafrec"
 # A path that ustar holds in one field, one it holds in two, and ones it cannot hold at all.
 NAMES = {
     "plain/a.jpg": jpeg(seed=1),
@@ -25,9 +29,10 @@ NAMES = {
     "plain/*glob?[1].jpg": jpeg(seed=8),
     "plain/{0..9}.jpg": jpeg(seed=9),
     "plain/%41%s%n.jpg": jpeg(seed=10),
-    "plain/trailing.": b"",
     "plain/@list.jpg": jpeg(seed=11),
     "plain/_under__.jpg": jpeg(seed=12),
+    "plain/__meta__/x.jpg": jpeg(seed=25),
+    "__meta__.jpg": jpeg(seed=26),
     "plain/many.dots.in.the.name.jpg": jpeg(seed=13),
     "plain/long" + "k" * 200 + ".jpg": jpeg(seed=14),
     "plain/x." + "s" * 200: b"long suffix",
@@ -51,8 +56,12 @@ NAMES = {
     "binary/zeros.bin": bytes(5000),
     "binary/magic.bin": b"\x0a\x23\xd7\xce" * 100,
     "binary/tar.tar": bytes(10240),
+    "binary/trailer.bin": b"like a trailer sheafrec",
+    "binary/fake.jpg": jpeg(seed=27) + TRAILER,
+    "binary/fakes.jpg": jpeg(seed=28) + TRAILER,
+    "binary/fakes.txt": TRAILER,
+    "binary/short.bin": b"sheafrec",
 }
-del NAMES["plain/trailing."]    # a name without suffix: see Refused
 
 
 class Names(Case):
@@ -83,7 +92,7 @@ class Names(Case):
             self.assertEqual(listing(folder), first)
 
     def test_labels(self):
-        """The directory gives the class; a cls file that is a number gives the label."""
+        """The directory gives the class, unless a cls file says the label, or is no number."""
         for container, folder in self.data_sets.items():
             with self.subTest(container=container):
                 data_set = decoders.DataSet(folder)
@@ -91,7 +100,9 @@ class Names(Case):
                 classes = data_set.classes
                 self.assertEqual(classes, sorted(classes, key=os.fsencode))
                 self.assertEqual(found["plain/own"], [7.0])
-                for key in ("plain/a", "plain/cls_is_text", "deep/a/b/c/d/e/f/g/h"):
+                self.assertEqual(found["plain/cls_is_text"], [])
+                self.assertEqual(found["root"], [])
+                for key in ("plain/a", "deep/a/b/c/d/e/f/g/h"):
                     self.assertEqual(found[key], [float(classes.index(os.path.dirname(key)))])
 
     def test_verify(self):
@@ -178,7 +189,7 @@ class Refused(Case):
     """Names that some reader of the field would lose or could not hold."""
 
     BAD = [b"a/README", b"a/.hidden", b"a/trailing.", b"a/not\xffutf8.jpg", b"a/new\nline.jpg",
-           b"a/tab\there.jpg", b"__meta__/x.jpg", b"a/__meta__/x.jpg", b"__meta__.jpg",
+           b"a/tab\there.jpg", b"__meta__/x.jpg", b"__meta.x__", b"__a__/__b__/c.jpg",
            b"a/\x7f.jpg", b"a/over\xc0\xaflong.jpg", b"a/\xed\xa0\x80.jpg", b"a/x.__key__"]
 
     def test_each_is_named_and_can_be_skipped(self):

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The scripted server: a thread that accepts, a thread a connection, one lock over all. */
+#include "tests/common_fake_http.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/rng.h"
+
+#define HEAD_MOST 65536
+#define FAULTS_MOST 16
+#define LOG_MOST 100000
+#define CONNECTIONS_MOST 512
+
+struct counted_fault {
+    struct fake_fault fault;
+    unsigned seen;
+};
+
+struct fake_server {
+    int listener, port;
+    pthread_t acceptor;
+    fake_serve_fn *serve;
+    void *context;
+    pthread_mutex_t lock;
+    struct {
+        bool ending;
+        int sockets[CONNECTIONS_MOST];
+        pthread_t threads[CONNECTIONS_MOST];
+        size_t connections;
+        struct counted_fault faults[FAULTS_MOST];
+        size_t fault_count;
+        unsigned storm_percent;
+        bool storm_stalls;
+        struct rng rng;
+        unsigned failed;
+        char *log[LOG_MOST];            /* "GET /path?query" */
+        size_t log_count;
+        unsigned busy, peak;
+        unsigned bytes_per_ms;          /* 0: as fast as it goes */
+    } locked;
+};
+
+struct connection {
+    struct fake_server *server;
+    int fd;
+    unsigned bytes_per_ms;
+    char buffer[HEAD_MOST];
+    size_t have;
+};
+
+static void check(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    perror(what);
+    abort();
+}
+
+/* ---- Requests and answers -------------------------------------------------------------------- */
+
+char *fake_header(const struct fake_request *r, const char *name)
+{
+    const size_t size = strlen(name);
+    const char *line = r->headers;
+
+    while (*line != '\0') {
+        const size_t length = strcspn(line, "\n");
+
+        if (strncmp(line, name, size) == 0 && line[size] == ':')
+            return strndup(line + size + 2, length - size - 2);
+        line += length + 1;
+    }
+    return NULL;
+}
+
+static void append(struct buf *out, const char *format, va_list args)
+{
+    char *text;
+
+    check(vasprintf(&text, format, args) >= 0, "vasprintf");
+    check(buf_append(out, text, strlen(text), NULL) == SHEAF_OK, "buf_append");
+    free(text);
+}
+
+void fake_answer_header(struct fake_answer *answer, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    append(&answer->headers, format, args);
+    va_end(args);
+    check(buf_append(&answer->headers, "\r\n", 2, NULL) == SHEAF_OK, "buf_append");
+}
+
+void fake_answer_body(struct fake_answer *answer, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    append(&answer->body, format, args);
+    va_end(args);
+}
+
+/* ---- Faults ---------------------------------------------------------------------------------- */
+
+static bool matches(const char *line, const char *method, const char *match)
+{
+    const size_t size = method != NULL ? strlen(method) : 0;
+
+    if (method != NULL && (strncmp(line, method, size) != 0 || line[size] != ' '))
+        return false;
+    return match == NULL || strstr(line, match) != NULL;
+}
+
+/* Reads break off in all ways, and everything may be refused or lost. */
+static bool storm_locked(struct fake_server *s, const char *line, struct fake_fault *out)
+{
+    static const struct fake_fault any[] = {
+        { .kind = FAKE_STATUS, .status = 503, .code = "SlowDown" },
+        { .kind = FAKE_STATUS, .status = 500, .code = "InternalError" },
+        { .kind = FAKE_STATUS, .status = 502 },
+        { .kind = FAKE_STATUS, .status = 429, .code = "TooManyRequests" },
+        { .kind = FAKE_RESET }, { .kind = FAKE_LOSE }, { .kind = FAKE_LOSE },
+        { .kind = FAKE_CUT }, { .kind = FAKE_CUT }, { .kind = FAKE_SHORT },
+        { .kind = FAKE_WRONG_RANGE }, { .kind = FAKE_SILENCE }, { .kind = FAKE_STALL },
+    };
+    const unsigned count = COUNT_OF(any) - (s->locked.storm_stalls ? 0 : 2);
+
+    if (s->locked.storm_percent == 0 || rng_below(&s->locked.rng, 100) >= s->locked.storm_percent)
+        return false;
+    *out = any[rng_below(&s->locked.rng, count)];
+    out->at = rng_below(&s->locked.rng, 200000);
+    if (matches(line, "HEAD", NULL) && out->kind == FAKE_SHORT)
+        out->kind = FAKE_RESET;         /* a wrong size in HEAD is no fault that passes */
+    if (matches(line, "PUT", NULL) && out->kind == FAKE_SHORT)
+        out->kind = FAKE_WRONG_BYTES;
+    if (matches(line, "POST", "uploadId=") && out->kind == FAKE_SHORT) {
+        out->kind = FAKE_ERROR_IN_200;
+        out->code = "InternalError";
+    }
+    return true;
+}
+
+static bool find_fault_locked(struct fake_server *s, const char *line, struct fake_fault *out)
+{
+    for (size_t i = 0; i < s->locked.fault_count; i++) {
+        struct counted_fault *f = &s->locked.faults[i];
+        unsigned number;
+
+        if (!matches(line, f->fault.method, f->fault.match))
+            continue;
+        number = f->seen++;
+        if (number < f->fault.skip ||
+            (f->fault.times != 0 && number >= f->fault.skip + f->fault.times))
+            continue;
+        *out = f->fault;
+        return true;
+    }
+    return storm_locked(s, line, out);
+}
+
+/* ---- Sending --------------------------------------------------------------------------------- */
+
+static bool send_all(int fd, const void *data, size_t size)
+{
+    const char *from = data;
+
+    while (size != 0) {
+        const ssize_t sent = send(fd, from, size, MSG_NOSIGNAL);
+
+        if (sent <= 0)
+            return false;
+        from += sent;
+        size -= (size_t)sent;
+    }
+    return true;
+}
+
+static void reset(int fd)
+{
+    const struct linger now = { 1, 0 };
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+}
+
+/* Until the other side gives up. */
+static void wait_for_end(int fd)
+{
+    struct pollfd end = { .fd = fd, .events = POLLIN | POLLRDHUP };
+    char byte;
+
+    while (poll(&end, 1, 10000) == 1 && recv(fd, &byte, 1, 0) > 0)
+        ;
+}
+
+static bool drip(int fd, const uint8_t *data, size_t size)
+{
+    struct pollfd end = { .fd = fd, .events = POLLIN | POLLRDHUP };
+
+    for (size_t i = 0; i < size; i++)
+        if (!send_all(fd, data + i, 1) || poll(&end, 1, 100) != 0)
+            return false;
+    return true;
+}
+
+/* False: the connection is over. */
+static bool send_body(int fd, const struct fake_answer *a, const struct fake_fault *fault)
+{
+    const size_t at = fault != NULL ? MIN(fault->at, a->body.size) : 0;
+
+    if (fault == NULL || (fault->kind != FAKE_CUT && fault->kind != FAKE_STALL &&
+                          fault->kind != FAKE_DRIP))
+        return send_all(fd, a->body.data, a->body.size);
+    if (!send_all(fd, a->body.data, at))
+        return false;
+    if (fault->kind == FAKE_DRIP)
+        return drip(fd, a->body.data + at, a->body.size - at);
+    if (fault->kind == FAKE_STALL)
+        wait_for_end(fd);
+    else
+        usleep(2000);       /* so that what was sent is read before the reset takes it away */
+    reset(fd);
+    return false;
+}
+
+static bool send_answer(int fd, const struct fake_request *r, const struct fake_answer *a,
+                        const struct fake_fault *fault)
+{
+    const bool is_head = strcmp(r->method, "HEAD") == 0;
+    char head[512];
+
+    if (fault != NULL && (fault->kind == FAKE_LOSE || fault->kind == FAKE_SILENCE)) {
+        if (fault->kind == FAKE_SILENCE)
+            wait_for_end(fd);
+        reset(fd);
+        return false;
+    }
+    snprintf(head, sizeof(head), "HTTP/1.1 %d Said\r\nContent-Length: %zu\r\n%s%s", a->status,
+             is_head ? a->content_length : a->body.size,
+             fault != NULL && fault->header != NULL ? fault->header : "",
+             fault != NULL && fault->header != NULL ? "\r\n" : "");
+    if (!send_all(fd, head, strlen(head)) || !send_all(fd, a->headers.data, a->headers.size) ||
+        !send_all(fd, "\r\n", 2))
+        return false;
+    return is_head || send_body(fd, a, fault);
+}
+
+/* ---- A request ------------------------------------------------------------------------------- */
+
+static bool answer(struct connection *c, const struct fake_request *r)
+{
+    struct fake_server *s = c->server;
+    struct fake_answer a = { .status = 200, .headers = BUF_INIT(HEAD_MOST),
+                             .body = BUF_INIT(SIZE_MAX / 4) };
+    struct fake_fault fault;
+    bool faulty, more;
+    char *line;
+
+    check(asprintf(&line, "%s %s?%s", r->method, r->path, r->query) >= 0, "asprintf");
+    pthread_mutex_lock(&s->lock);
+    s->locked.peak = MAX(s->locked.peak, ++s->locked.busy);
+    faulty = find_fault_locked(s, line, &fault);
+    s->locked.failed += faulty;
+    check(s->locked.log_count < LOG_MOST, "more requests than the log holds");
+    s->locked.log[s->locked.log_count++] = line;
+    if (faulty && fault.kind == FAKE_STATUS) {
+        a.status = fault.status;
+        if (fault.code != NULL)
+            fake_answer_body(&a, "<?xml version=\"1.0\"?><Error><Code>%s</Code>"
+                             "<Message>as the test wants it</Message></Error>", fault.code);
+    } else if (!faulty || fault.kind != FAKE_RESET) {
+        s->serve(s->context, r, faulty ? &fault : NULL, &a);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (faulty && fault.kind == FAKE_RESET)
+        reset(c->fd);
+    more = (!faulty || fault.kind != FAKE_RESET) &&
+           send_answer(c->fd, r, &a, faulty ? &fault : NULL);
+    pthread_mutex_lock(&s->lock);
+    s->locked.busy--;
+    pthread_mutex_unlock(&s->lock);
+    buf_free(&a.headers);
+    buf_free(&a.body);
+    return more;
+}
+
+/* "GET /path?query HTTP/1.1\r\nName: value\r\n..." */
+static void parse(char *head, struct fake_request *r)
+{
+    char *line = strsep(&head, "\n"), *word = strsep(&line, " ");
+    char *out;
+
+    snprintf(r->method, sizeof(r->method), "%s", word);
+    word = strsep(&line, " ");
+    check(word != NULL, "a request line");
+    r->path = strdup(strsep(&word, "?"));
+    r->query = strdup(word != NULL ? word : "");
+    r->headers = out = malloc(strlen(head) + 1);
+    for (bool in_name = true; *head != '\0'; head++) {
+        if (*head == '\r')
+            continue;
+        *out++ = in_name ? (char)tolower((unsigned char)*head) : *head;
+        in_name = *head == '\n' || (in_name && *head != ':');
+    }
+    *out = '\0';
+}
+
+static bool read_body(struct connection *c, struct fake_request *r)
+{
+    char *length = fake_header(r, "content-length"), *expect = fake_header(r, "expect");
+    size_t have;
+    bool ok = true;
+
+    r->body_size = length != NULL ? strtoull(length, NULL, 10) : 0;
+    r->body = malloc(r->body_size + 1);
+    have = MIN(c->have, r->body_size);
+    memcpy(r->body, c->buffer, have);
+    memmove(c->buffer, c->buffer + have, c->have - have);
+    c->have -= have;
+    if (expect != NULL && have == 0)
+        ok = send_all(c->fd, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+    while (ok && have < r->body_size) {
+        const size_t most = c->bytes_per_ms != 0 ? c->bytes_per_ms * 10 : r->body_size;
+        const ssize_t got = recv(c->fd, r->body + have, MIN(most, r->body_size - have), 0);
+
+        if (c->bytes_per_ms != 0)
+            usleep(10000);
+        ok = got > 0;
+        have += ok ? (size_t)got : 0;
+    }
+    free(length);
+    free(expect);
+    return ok;
+}
+
+/* The next request's head, without its last line end; NULL at the connection's end. */
+static char *read_head(struct connection *c)
+{
+    for (;;) {
+        char *end = memmem(c->buffer, c->have, "\r\n\r\n", 4);
+        ssize_t got;
+
+        if (end != NULL) {
+            const size_t size = (size_t)(end - c->buffer) + 2;
+            char *head = strndup(c->buffer, size);
+
+            c->have -= size + 2;
+            memmove(c->buffer, c->buffer + size + 2, c->have);
+            return head;
+        }
+        if (c->have == sizeof(c->buffer))
+            return NULL;
+        got = recv(c->fd, c->buffer + c->have, sizeof(c->buffer) - c->have, 0);
+        if (got <= 0)
+            return NULL;
+        c->have += (size_t)got;
+    }
+}
+
+static void *serve_connection(void *argument)
+{
+    struct connection *c = argument;
+    bool more = true;
+    char *head;
+
+    while (more && (head = read_head(c)) != NULL) {
+        struct fake_request r = { .body_size = 0 };
+
+        parse(head, &r);
+        more = read_body(c, &r) && answer(c, &r);
+        free(head);
+        free(r.path);
+        free(r.query);
+        free(r.headers);
+        free(r.body);
+    }
+    shutdown(c->fd, SHUT_WR);
+    pthread_mutex_lock(&c->server->lock);
+    for (size_t i = 0; i < c->server->locked.connections; i++)
+        if (c->server->locked.sockets[i] == c->fd)
+            c->server->locked.sockets[i] = -1;
+    close(c->fd);
+    pthread_mutex_unlock(&c->server->lock);
+    free(c);
+    return NULL;
+}
+
+/* ---- The server ------------------------------------------------------------------------------ */
+
+static void *accept_all(void *argument)
+{
+    struct fake_server *s = argument;
+    const int yes = 1;
+
+    for (;;) {
+        struct connection *c = calloc(1, sizeof(*c));
+        size_t slot = 0;
+
+        c->server = s;
+        c->fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+        pthread_mutex_lock(&s->lock);
+        if (c->fd < 0 || s->locked.ending) {
+            pthread_mutex_unlock(&s->lock);
+            if (c->fd >= 0)
+                close(c->fd);
+            free(c);
+            return NULL;
+        }
+        setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+        c->bytes_per_ms = s->locked.bytes_per_ms;
+        while (slot < s->locked.connections && s->locked.sockets[slot] >= 0)
+            slot++;
+        check(slot < CONNECTIONS_MOST, "more connections than there is room for");
+        if (slot < s->locked.connections)
+            pthread_join(s->locked.threads[slot], NULL);    /* it is at its end */
+        else
+            s->locked.connections++;
+        s->locked.sockets[slot] = c->fd;
+        check(pthread_create(&s->locked.threads[slot], NULL, serve_connection, c) == 0, "thread");
+        pthread_mutex_unlock(&s->lock);
+    }
+}
+
+struct fake_server *fake_server_start(fake_serve_fn *serve, void *context)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof(address);
+    struct fake_server *s = calloc(1, sizeof(*s));
+
+    check(s != NULL, "calloc");
+    s->serve = serve;
+    s->context = context;
+    pthread_mutex_init(&s->lock, NULL);
+    s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(bind(s->listener, (struct sockaddr *)&address, size) == 0, "bind");
+    check(listen(s->listener, 256) == 0, "listen");
+    check(getsockname(s->listener, (struct sockaddr *)&address, &size) == 0, "getsockname");
+    s->port = ntohs(address.sin_port);
+    check(pthread_create(&s->acceptor, NULL, accept_all, s) == 0, "thread");
+    return s;
+}
+
+void fake_server_stop(struct fake_server *s)
+{
+    size_t count;
+
+    pthread_mutex_lock(&s->lock);
+    s->locked.ending = true;
+    shutdown(s->listener, SHUT_RDWR);
+    for (size_t i = 0; i < s->locked.connections; i++)
+        if (s->locked.sockets[i] >= 0)
+            shutdown(s->locked.sockets[i], SHUT_RDWR);
+    count = s->locked.connections;
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->acceptor, NULL);
+    for (size_t i = 0; i < count; i++)
+        pthread_join(s->locked.threads[i], NULL);
+    close(s->listener);
+    for (size_t i = 0; i < s->locked.log_count; i++)
+        free(s->locked.log[i]);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+unsigned fake_server_port(const struct fake_server *s)
+{
+    return (unsigned)s->port;
+}
+
+void fake_server_add_fault(struct fake_server *s, const struct fake_fault *fault)
+{
+    pthread_mutex_lock(&s->lock);
+    check(s->locked.fault_count < FAULTS_MOST, "more faults than there is room for");
+    s->locked.faults[s->locked.fault_count++] = (struct counted_fault){ .fault = *fault };
+    pthread_mutex_unlock(&s->lock);
+}
+
+void fake_server_clear_faults(struct fake_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->locked.fault_count = 0;
+    s->locked.storm_percent = 0;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void fake_server_storm(struct fake_server *s, unsigned percent, bool with_stalls,
+                       uint64_t seed)
+{
+    pthread_mutex_lock(&s->lock);
+    s->locked.storm_percent = percent;
+    s->locked.storm_stalls = with_stalls;
+    rng_seed(&s->locked.rng, RNG_LANE, seed, 0, 0);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void fake_server_read_slowly(struct fake_server *s, unsigned bytes_per_ms)
+{
+    const int room = 65536;
+
+    pthread_mutex_lock(&s->lock);
+    s->locked.bytes_per_ms = bytes_per_ms;
+    pthread_mutex_unlock(&s->lock);
+    setsockopt(s->listener, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+}
+
+unsigned fake_server_count(struct fake_server *s, const char *method, const char *match)
+{
+    unsigned count = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->locked.log_count; i++)
+        count += matches(s->locked.log[i], method, match);
+    pthread_mutex_unlock(&s->lock);
+    return count;
+}
+
+unsigned fake_server_faults(struct fake_server *s)
+{
+    unsigned failed;
+
+    pthread_mutex_lock(&s->lock);
+    failed = s->locked.failed;
+    pthread_mutex_unlock(&s->lock);
+    return failed;
+}
+
+unsigned fake_server_peak(struct fake_server *s)
+{
+    unsigned peak;
+
+    pthread_mutex_lock(&s->lock);
+    peak = s->locked.peak;
+    pthread_mutex_unlock(&s->lock);
+    return peak;
+}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fake service's objects and uploads. */
+#include "tests/common_fake_s3.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "store/remote.h"
+#include "store/url.h"
+
+void fake_s3_error(struct fake_answer *a, int status, const char *code, const char *more)
+{
+    a->status = status;
+    a->body.size = 0;
+    fake_answer_body(a, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code>"
+                     "<Message>fake</Message>%s</Error>", code, more);
+}
+
+/* ---- Objects --------------------------------------------------------------------------------- */
+
+static void md5_text(const void *data, size_t size, char text[33])
+{
+    unsigned char digest[16];
+
+    EVP_Digest(data, size, digest, NULL, EVP_md5(), NULL);
+    for (size_t i = 0; i < 16; i++)
+        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+}
+
+struct fake_object *fake_s3_object(const struct fake_s3 *s3, const char *path)
+{
+    struct fake_object *o = s3->objects;
+
+    while (o != NULL && strcmp(o->path, path) != 0)
+        o = o->next;
+    return o;
+}
+
+static void object_remove(struct fake_s3 *s3, const char *path)
+{
+    struct fake_object **place = &s3->objects, *o;
+
+    while (*place != NULL && strcmp((*place)->path, path) != 0)
+        place = &(*place)->next;
+    o = *place;
+    if (o == NULL)
+        return;
+    *place = o->next;
+    free(o->path);
+    free(o->data);
+    free(o);
+}
+
+/* Takes the data. */
+static struct fake_object *object_add(struct fake_s3 *s3, const char *path, uint8_t *data,
+                                      size_t size)
+{
+    struct fake_object *o = calloc(1, sizeof(*o)), **place = &s3->objects;
+    char md5[33];
+
+    object_remove(s3, path);
+    o->path = strdup(path);
+    o->data = data;
+    o->size = size;
+    md5_text(data, size, md5);
+    if (s3->kms)
+        md5[0] ^= 1;
+    snprintf(o->etag, sizeof(o->etag), "\"%s\"", md5);
+    while (*place != NULL && strcmp((*place)->path, path) < 0)
+        place = &(*place)->next;
+    o->next = *place;
+    *place = o;
+    return o;
+}
+
+static uint8_t *copy_of(const void *data, size_t size)
+{
+    uint8_t *copy = malloc(size + 1);
+
+    memcpy(copy, data, size);
+    return copy;
+}
+
+void fake_s3_put(struct fake_s3 *s3, const char *path, const void *data, size_t size)
+{
+    object_add(s3, path, copy_of(data, size), size);
+}
+
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+/* The decoded value, to be freed; NULL if the query does not have it. */
+static char *parameter(const struct fake_request *r, const char *name)
+{
+    const size_t size = strlen(name);
+
+    for (const char *at = r->query; *at != '\0'; at += strcspn(at, "&"), at += *at == '&') {
+        if (strncmp(at, name, size) == 0 && at[size] == '=') {
+            char *value = strndup(at + size + 1, strcspn(at + size + 1, "&"));
+
+            if (url_decode(value, true))
+                return value;
+            free(value);
+        }
+    }
+    return NULL;
+}
+
+static bool has_parameter(const struct fake_request *r, const char *name)
+{
+    char *value = parameter(r, name);
+
+    free(value);
+    return value != NULL;
+}
+
+static bool header_is(const struct fake_request *r, const char *name, const char *value)
+{
+    char *is = fake_header(r, name);
+    const bool same = is != NULL && strcmp(is, value) == 0;
+
+    free(is);
+    return same;
+}
+
+/* ---- GET and HEAD ---------------------------------------------------------------------------- */
+
+/* "bytes=1-2" of an object of `size` bytes.  0: the whole, -1: cannot be had. */
+static int parse_range(const struct fake_request *r, size_t size, size_t *first, size_t *last)
+{
+    char *text = fake_header(r, "range");
+    const int found = text != NULL ? sscanf(text, "bytes=%zu-%zu", first, last) : 0;
+
+    free(text);
+    if (found != 2)
+        return 0;
+    if (*first >= size || *first > *last)
+        return -1;
+    *last = MIN(*last, size - 1);
+    return 1;
+}
+
+static void get_object(const struct fake_object *o, const struct fake_request *r,
+                       const struct fake_fault *fault, struct fake_answer *a)
+{
+    const enum fake_kind kind = fault != NULL ? fault->kind : 0;
+    size_t first = 0, last = o->size - 1;
+    int range = kind == FAKE_WHOLE ? 0 : parse_range(r, o->size, &first, &last);
+    char *pinned = fake_header(r, "if-match");
+    const bool changed = pinned != NULL && strcmp(pinned, o->etag) != 0;
+
+    free(pinned);
+    if (changed) {
+        fake_s3_error(a, 412, "PreconditionFailed", "");
+        return;
+    }
+    if (range < 0) {
+        fake_s3_error(a, 416, "InvalidRange", "");
+        fake_answer_header(a, "Content-Range: bytes */%zu", o->size);
+        return;
+    }
+    if (range == 0 || o->size == 0)
+        first = 0, last = o->size - 1;
+    if (kind == FAKE_SHORT)
+        last -= MIN(MAX(fault->at, 1), last - first);
+    if (kind == FAKE_LONG)
+        last = MIN(last + fault->at, o->size - 1);
+    a->status = range != 0 ? 206 : 200;
+    if (range != 0)
+        fake_answer_header(a, "Content-Range: bytes %zu-%zu/%zu",
+                           first + (kind == FAKE_WRONG_RANGE), last + (kind == FAKE_WRONG_RANGE),
+                           o->size);
+    fake_answer_header(a, "ETag: %s%s", kind == FAKE_WRONG_ETAG ? "\"another\""
+                       : kind == FAKE_WRONG_PARTS ? "\"0123456789abcdef0123456789abcdef"
+                       : o->etag, kind == FAKE_WRONG_PARTS ? o->etag + 33 : "");
+    a->content_length = last + 1 - first;
+    if (strcmp(r->method, "HEAD") != 0 && buf_append(&a->body, o->data + first, last + 1 - first,
+                                                     NULL) != SHEAF_OK)
+        abort();
+}
+
+/* ---- Listings -------------------------------------------------------------------------------- */
+
+static void append_key(struct fake_answer *a, const char *before, const char *key, size_t size,
+                       const char *after)
+{
+    char *text = strndup(key, size);
+
+    fake_answer_body(a, "%s", before);
+    if (url_encode(&a->body, text, true, NULL) != SHEAF_OK)
+        abort();
+    fake_answer_body(a, "%s", after);
+    free(text);
+}
+
+/* The bytes of a key that are listed as one common prefix; 0: it is listed itself. */
+static size_t common_size(const char *key, size_t prefix_size, const char *delimiter)
+{
+    const char *slash = delimiter != NULL ? strstr(key + prefix_size, delimiter) : NULL;
+
+    return slash != NULL ? (size_t)(slash - key) + strlen(delimiter) : 0;
+}
+
+static void list_objects(struct fake_s3 *s3, const struct fake_request *r, const char *bucket,
+                         struct fake_answer *a)
+{
+    char *prefix = parameter(r, "prefix"), *delimiter = parameter(r, "delimiter");
+    char *token = parameter(r, "continuation-token");
+    const size_t skip = strlen(bucket) + 1, size = strlen(prefix);
+    const char *last = "";      /* the common prefix that was listed last */
+    size_t last_size = 0;
+    unsigned count = 0;
+    bool truncated = false;
+
+    fake_answer_body(a, "<ListBucketResult><EncodingType>url</EncodingType>");
+    for (const struct fake_object *o = s3->objects; o != NULL && !truncated; o = o->next) {
+        const char *key = o->path + skip;
+        size_t common;
+
+        if (strncmp(o->path, bucket, skip - 1) != 0 || o->path[skip - 1] != '/' ||
+            strncmp(key, prefix, size) != 0 || (token != NULL && strcmp(key, token) < 0) ||
+            (last_size != 0 && strncmp(key, last, last_size) == 0))
+            continue;
+        common = common_size(key, size, delimiter);
+        truncated = count++ == s3->page;
+        if (truncated) {
+            fake_answer_body(a, "<NextContinuationToken>%s</NextContinuationToken>", key);
+        } else if (common != 0) {
+            append_key(a, "<CommonPrefixes><Prefix>", key, common, "</Prefix></CommonPrefixes>");
+            last = key;
+            last_size = common;
+        } else {
+            append_key(a, "<Contents><Key>", key, strlen(key), "</Key>");
+            fake_answer_body(a, "<ETag>%s</ETag><Size>%zu</Size></Contents>", o->etag, o->size);
+        }
+    }
+    fake_answer_body(a, "<IsTruncated>%s</IsTruncated></ListBucketResult>",
+                     truncated ? "true" : "false");
+    free(prefix);
+    free(delimiter);
+    free(token);
+}
+
+static void list_uploads(struct fake_s3 *s3, const struct fake_request *r, const char *bucket,
+                         struct fake_answer *a)
+{
+    char *prefix = parameter(r, "prefix");
+    const size_t skip = strlen(bucket) + 1;
+    unsigned count = 0;
+
+    fake_answer_body(a, "<ListMultipartUploadsResult>");
+    for (const struct fake_upload *u = s3->uploads; u != NULL && count < s3->page; u = u->next) {
+        if (strncmp(u->path + skip, prefix, strlen(prefix)) != 0)
+            continue;
+        count++;
+        fake_answer_body(a, "<Upload><Key>%s</Key><UploadId>%s</UploadId></Upload>",
+                         u->path + skip, u->id);
+    }
+    fake_answer_body(a, "<IsTruncated>false</IsTruncated></ListMultipartUploadsResult>");
+    free(prefix);
+}
+
+/* ---- Uploads --------------------------------------------------------------------------------- */
+
+static struct fake_upload **find_upload(struct fake_s3 *s3, const char *path, const char *id)
+{
+    struct fake_upload **place = &s3->uploads;
+
+    while (*place != NULL && (strcmp((*place)->id, id) != 0 || strcmp((*place)->path, path) != 0))
+        place = &(*place)->next;
+    return place;
+}
+
+static void upload_free(struct fake_upload **place)
+{
+    struct fake_upload *u = *place;
+
+    *place = u->next;
+    for (size_t i = 0; i < COUNT_OF(u->parts); i++)
+        free(u->parts[i].data);
+    free(u->path);
+    free(u);
+}
+
+static void begin_upload(struct fake_s3 *s3, const char *path, struct fake_answer *a)
+{
+    struct fake_upload *u = calloc(1, sizeof(*u));
+
+    u->path = strdup(path);
+    snprintf(u->id, sizeof(u->id), "upload+%u", ++s3->upload_number);
+    u->next = s3->uploads;
+    s3->uploads = u;
+    fake_answer_body(a, "<InitiateMultipartUploadResult><UploadId>%s</UploadId>"
+                     "</InitiateMultipartUploadResult>", u->id);
+}
+
+static void put_part(struct fake_s3 *s3, struct fake_upload *u, unsigned number, uint8_t *data,
+                     size_t size, struct fake_answer *a)
+{
+    struct fake_part *part = &u->parts[number - 1];
+
+    free(part->data);
+    part->data = data;
+    part->size = size;
+    md5_text(data, size, part->md5);
+    if (s3->kms)
+        part->md5[0] ^= 1;
+    if (s3->kms)
+        fake_answer_header(a, "x-amz-server-side-encryption: aws:kms");
+    fake_answer_header(a, "ETag: \"%s\"", part->md5);
+}
+
+/* The parts that the body names, which must be those that came, in order. */
+static bool join_parts(const struct fake_upload *u, const struct fake_request *r,
+                       struct buf *whole, unsigned *count)
+{
+    char *text = strndup((const char *)r->body, r->body_size);
+    bool good = true;
+    char expected[128];
+
+    *count = 0;
+    for (const char *at = text; good && (at = strstr(at, "<Part>")) != NULL; at++) {
+        const struct fake_part *part = &u->parts[(*count)++];
+
+        snprintf(expected, sizeof(expected), "<Part><PartNumber>%u</PartNumber><ETag>\"%s\"</ETag>",
+                 *count, part->md5);
+        good = part->data != NULL && strncmp(at, expected, strlen(expected)) == 0 &&
+               buf_append(whole, part->data, part->size, NULL) == SHEAF_OK;
+    }
+    free(text);
+    for (unsigned i = 0; i + 1 < *count; i++)
+        good = good && u->parts[i].size >= 5 << 20;
+    return good && *count != 0;
+}
+
+static void complete_upload(struct fake_s3 *s3, struct fake_upload **place,
+                            const struct fake_request *r, const struct fake_fault *fault,
+                            struct fake_answer *a)
+{
+    struct buf whole = BUF_INIT(SIZE_MAX / 4), md5s = BUF_INIT(65536);
+    struct fake_object *o;
+    unsigned count;
+    char md5[33];
+
+    if (fault != NULL && fault->kind == FAKE_ERROR_IN_200) {
+        fake_s3_error(a, 200, fault->code, "");
+        return;
+    }
+    if (!join_parts(*place, r, &whole, &count)) {
+        buf_free(&whole);
+        fake_s3_error(a, 400, "InvalidPart", "");
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        unsigned char digest[16];
+
+        EVP_Digest((*place)->parts[i].data, (*place)->parts[i].size, digest, NULL, EVP_md5(), NULL);
+        if (buf_append(&md5s, digest, 16, NULL) != SHEAF_OK)
+            abort();
+    }
+    md5_text(md5s.data, md5s.size, md5);
+    buf_free(&md5s);
+    o = object_add(s3, (*place)->path, whole.data, whole.size);
+    snprintf(o->etag, sizeof(o->etag), "\"%s-%u\"", md5, count);
+    upload_free(place);
+    fake_answer_body(a, "<CompleteMultipartUploadResult><ETag>%s</ETag>"
+                     "</CompleteMultipartUploadResult>", s3->empty_complete ? "" : o->etag);
+}
+
+static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
+                         const struct fake_request *r, const struct fake_fault *fault,
+                         struct fake_answer *a)
+{
+    struct fake_upload **place = find_upload(s3, path, id);
+    char *text = parameter(r, "partNumber");
+    const unsigned long number = text != NULL ? strtoul(text, NULL, 10) : 0;
+
+    if (*place == NULL) {
+        fake_s3_error(a, 404, "NoSuchUpload", "");
+    } else if (strcmp(r->method, "PUT") == 0 && number >= 1 &&
+               number <= COUNT_OF((*place)->parts)) {
+        uint8_t *data = copy_of(r->body, r->body_size);
+
+        if (fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)
+            data[r->body_size / 2] ^= 1;
+        put_part(s3, *place, (unsigned)number, data, r->body_size, a);
+    } else if (strcmp(r->method, "POST") == 0) {
+        complete_upload(s3, place, r, fault, a);
+    } else if (strcmp(r->method, "DELETE") == 0) {
+        upload_free(place);
+        a->status = 204;
+    } else {
+        fake_s3_error(a, 400, "InvalidRequest", "");
+    }
+    free(text);
+}
+
+/* ---- PUT, DELETE and the choice -------------------------------------------------------------- */
+
+static void put_object(struct fake_s3 *s3, const char *path, const struct fake_request *r,
+                       const struct fake_fault *fault, struct fake_answer *a)
+{
+    const bool only_new = header_is(r, "if-none-match", "*");
+    struct fake_object *o;
+    uint8_t *data;
+
+    if (only_new && s3->no_conditional_put) {
+        fake_s3_error(a, 501, "NotImplemented", "");
+        return;
+    }
+    if (only_new && fake_s3_object(s3, path) != NULL) {
+        fake_s3_error(a, 412, "PreconditionFailed", "");
+        return;
+    }
+    data = copy_of(r->body, r->body_size);
+    if (fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)
+        data[r->body_size / 2] ^= 1;
+    o = object_add(s3, path, data, r->body_size);
+    if (s3->kms)
+        fake_answer_header(a, "x-amz-server-side-encryption: aws:kms");
+    fake_answer_header(a, "ETag: %s", o->etag);
+}
+
+static void serve_object(struct fake_s3 *s3, const char *path, const struct fake_request *r,
+                         const struct fake_fault *fault, struct fake_answer *a)
+{
+    const struct fake_object *o = fake_s3_object(s3, path);
+    char *id = parameter(r, "uploadId");
+
+    if (id != NULL)
+        serve_upload(s3, path, id, r, fault, a);
+    else if (strcmp(r->method, "POST") == 0 && has_parameter(r, "uploads"))
+        begin_upload(s3, path, a);
+    else if (strcmp(r->method, "PUT") == 0)
+        put_object(s3, path, r, fault, a);
+    else if (strcmp(r->method, "DELETE") == 0) {
+        object_remove(s3, path);
+        a->status = 204;
+    } else if (o == NULL)
+        fake_s3_error(a, 404, "NoSuchKey", "");
+    else
+        get_object(o, r, fault, a);
+    free(id);
+}
+
+static void serve(void *context, const struct fake_request *r, const struct fake_fault *fault,
+                  struct fake_answer *a)
+{
+    struct fake_s3 *s3 = context;
+    char *path = strdup(r->path), *key;
+
+    if (!url_decode(path, false)) {
+        fake_s3_error(a, 400, "InvalidURI", "");
+    } else if (!fake_aws_credentials(s3, r, a) && fake_aws_check(s3, r, a)) {
+        key = strchr(path + 1, '/');
+        if (strncmp(path, "/no-such-bucket", 15) == 0) {
+            fake_s3_error(a, 404, "NoSuchBucket", "");
+        } else if (key != NULL && key[1] != '\0') {
+            serve_object(s3, path, r, fault, a);
+        } else {
+            if (key != NULL)
+                *key = '\0';
+            if (has_parameter(r, "uploads"))
+                list_uploads(s3, r, path, a);
+            else
+                list_objects(s3, r, path, a);
+        }
+    }
+    free(path);
+    if (strcmp(r->method, "HEAD") == 0 && a->status >= 300)
+        a->body.size = 0;
+}
+
+/* ---- The service ----------------------------------------------------------------------------- */
+
+void fake_s3_start(struct fake_s3 *s3)
+{
+    memset(s3, 0, sizeof(*s3));
+    s3->page = 1000;
+    s3->life_ms = 3600000;
+    fake_aws_new_key(s3, false);
+    s3->server = fake_server_start(serve, s3);
+}
+
+void fake_s3_stop(struct fake_s3 *s3)
+{
+    remote_reset(NULL, NULL);
+    fake_server_stop(s3->server);
+    while (s3->objects != NULL)
+        object_remove(s3, s3->objects->path);
+    while (s3->uploads != NULL)
+        upload_free(&s3->uploads);
+    free(s3->form);
+}
+
+unsigned fake_s3_uploads(const struct fake_s3 *s3)
+{
+    unsigned count = 0;
+
+    for (const struct fake_upload *u = s3->uploads; u != NULL; u = u->next)
+        count++;
+    return count;
+}
+
+const char *fake_s3_endpoint(const struct fake_s3 *s3)
+{
+    static char endpoint[64];
+
+    snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", fake_server_port(s3->server));
+    return endpoint;
+}
+
+void fake_s3_use(const struct fake_s3 *s3, unsigned stall_ms)
+{
+    static const char *const unset[] = {
+        "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION",
+        "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_STS", "AWS_CA_BUNDLE",
+        "AWS_NO_SIGN_REQUEST", "AWS_REQUEST_CHECKSUM_CALCULATION", "SHEAF_S3_ADDRESSING",
+        "SHEAF_SESSION_TAGS", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+        "http_proxy", "HTTP_PROXY",
+    };
+    const struct request_patience patience = {
+        .retry = { .attempts = 6, .time_ns = 60000000000, .base_ns = 1000000,
+                   .longest_ns = 20000000 },
+        .stall_ns = (uint64_t)stall_ms * 1000000, .stall_bytes = 100,
+        .patient_ns = (uint64_t)stall_ms * 2000000,
+    };
+
+    for (size_t i = 0; i < COUNT_OF(unset); i++)
+        unsetenv(unset[i]);
+    setenv("AWS_CONFIG_FILE", "/nonexistent", 1);
+    setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent", 1);
+    setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+    setenv("AWS_ENDPOINT_URL", fake_s3_endpoint(s3), 1);
+    setenv("AWS_ACCESS_KEY_ID", FAKE_ACCESS, 1);
+    setenv("AWS_SECRET_ACCESS_KEY", FAKE_SECRET, 1);
+    remote_reset(&patience, fake_s3_endpoint(s3));
+}

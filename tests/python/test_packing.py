@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""Packer, pack, verify, index, Dataset; and the exceptions."""
+
+import os
+import unittest
+
+import sheaf
+from support import CONTAINERS, Case, flip, pack, samples_of
+
+
+def tree(root, classes=3, files=4):
+    for c in range(classes):
+        os.makedirs(os.path.join(root, "class%d" % c))
+        for i in range(files):
+            with open(os.path.join(root, "class%d" % c, "%d.txt" % i), "wb") as file:
+                file.write(b"%d %d" % (c, i))
+    return root
+
+
+class PackerTest(Case):
+    def test_samples_of_a_reader_can_be_packed_again(self):
+        first = pack(self.path("first"), samples_of(100))
+        with sheaf.Packer(self.path("second"), format="recordio") as packer:
+            for sample in sheaf.Reader(first, no_shuffle=True):
+                packer.append(sample.key, sample, sample.labels, sample.class_name)
+        self.assertEqual(*[[(s.key, s.to_bytes(), s.labels)
+                            for s in sheaf.Reader(f, no_shuffle=True)]
+                           for f in (first, self.path("second"))])
+
+    def test_the_result_and_the_data_set(self):
+        packer = sheaf.Packer(self.path("set"), format="tfrecord", classes=["a", "b"],
+                              shard_bytes=1000)
+        for i in range(100):
+            packer.append("%d" % i, {"x": bytearray(100)}, labels=i % 2)
+        self.assertFalse(packer.finished)
+        result = packer.finish()
+        self.assertTrue(packer.finished)
+        self.assertEqual((result.samples, result.payload_bytes, result.shards), (100, 10000, 10))
+        opened = sheaf.Dataset(self.path("set"))
+        self.assertEqual((opened.container, opened.codec, opened.samples, len(opened)),
+                         ("tfrecord", "none", 100, 100))
+        self.assertEqual((opened.classes, opened.label_base), (["a", "b"], 0))
+        self.assertEqual(sum(shard.samples for shard in opened.shards), 100)
+        self.assertEqual(opened.shards[0].name, "shard-000000.tfrecord")
+        self.assertEqual(opened.manifest["samples"], 100)
+        self.assertEqual(len(opened.fingerprint), 32)
+        with self.assertRaises(sheaf.StateError):
+            packer.append("more", {"x": b""})
+
+    def test_a_block_that_raises_leaves_nothing(self):
+        with self.assertRaises(ZeroDivisionError):
+            with sheaf.Packer(self.path("set")) as packer:
+                packer.append("a", {"x": b""})
+                1 / 0
+        self.assertFalse(os.path.exists(self.path("set", "dataset.json")))
+        self.assertEqual([n for n in os.listdir(self.path()) if n != "set"], [])
+
+    def test_bad_samples_are_refused_with_their_key(self):
+        with sheaf.Packer(self.path("set")) as packer:
+            packer.append("good", {"x": b""})
+            for key, fields, labels, error in (
+                    ("good", {"x": b""}, None, sheaf.Error),
+                    ("/abs", {"x": b""}, None, sheaf.ArgumentError),
+                    ("k", {"__x__": b""}, None, sheaf.ArgumentError),
+                    ("k", {"x": "text"}, None, TypeError),
+                    ("k", {3: b""}, None, TypeError),
+                    ("k", [b""], None, (TypeError, AttributeError)),
+                    ("k", {"x": b""}, "3", TypeError),
+                    ("k", {"x": b""}, [None], TypeError),
+                    ("k", {"x": b""}, float("nan"), sheaf.ArgumentError),
+                    (b"k", {"x": b""}, None, TypeError)):
+                with self.subTest(repr((key, fields, labels))), self.assertRaises(error):
+                    packer.append(key, fields, labels=labels)
+            packer.append("also good", {"x": b""})
+        self.assertEqual([s.key for s in sheaf.Reader(self.path("set"), no_shuffle=True)],
+                         ["good", "also good"])
+
+
+class PackTest(Case):
+    def test_a_tree(self):
+        source = tree(self.path("tree"))
+        stages = []
+        for container in CONTAINERS:
+            dest = self.path(container)
+            result = sheaf.pack(source, dest, format=container, codec="lz4", shard_count=2,
+                                progress=stages.append)
+            self.assertEqual((result.files, result.samples, result.shards), (12, 12, 2))
+            found = {s.key: (bytes(s["txt"]), s.class_name) for s in sheaf.Reader(dest)}
+            self.assertEqual(found["class1/2"], (b"1 2", "class1"))
+            self.assertEqual(len(found), 12)
+        self.assertTrue(all(isinstance(stage, sheaf.Progress) for stage in stages))
+
+    def test_options_and_callables(self):
+        source = tree(self.path("tree"))
+        open(os.path.join(source, "class0", "empty.jpg"), "wb").close()
+        problems, shards = [], []
+        result = sheaf.pack(source, self.path("set"), dry_run=True, split="train=0.5,val=0.5",
+                            plan=shards.append, on_error="skip", report=problems.append)
+        self.assertEqual({shard.split for shard in shards}, {"train", "val"})
+        self.assertEqual(sum(shard.samples for shard in shards), result.samples)
+        result = sheaf.pack(source, self.path("set"), on_error="skip", report=problems.append)
+        self.assertEqual(result.skipped, 1)
+        self.assertIn("empty.jpg", problems[-1].where)
+
+    def test_what_a_callable_raises_is_raised(self):
+        source = tree(self.path("tree"))
+        open(os.path.join(source, "class0", "empty.jpg"), "wb").close()
+
+        def report(problem):
+            raise LookupError(problem.where)
+        with self.assertRaisesRegex(LookupError, "empty.jpg"):
+            sheaf.pack(source, self.path("set"), on_error="skip", report=report)
+        self.assertFalse(os.path.exists(self.path("set", "dataset.json")))
+
+    def test_arguments(self):
+        source = tree(self.path("tree"))
+        for error, options in (
+                (ValueError, {"format": "zip"}), (ValueError, {"codec": "brotli"}),
+                (ValueError, {"seed": -1}), (ValueError, {"seed": 1 << 64}),
+                (TypeError, {"seed": "x"}), (TypeError, {"progress": 3}),
+                (ValueError, {"on_error": "ignore"}), (ValueError, {"jobs": 1 << 32}),
+                (sheaf.ArgumentError, {"label_base": 2}), (TypeError, {"bogus": 1})):
+            with self.subTest(options), self.assertRaises(error):
+                sheaf.pack(source, self.path("set"), **options)
+        self.assertFalse(os.path.exists(self.path("set", "dataset.json")))
+
+
+class VerifyTest(Case):
+    def test_sound_and_damaged(self):
+        folder = pack(self.path("set"), samples_of(100))
+        result = sheaf.verify(folder)
+        self.assertEqual((result.samples, result.problem_count, result.problems), (100, 0, []))
+        flip(self.path("set", "shard-000002.tar"), 5000)
+        told = []
+        result = sheaf.verify(sheaf.Dataset(folder), report=told.append)
+        self.assertGreater(result.problem_count, 0)
+        self.assertEqual(result.problems, told)
+        self.assertIn("shard-000002.tar", told[0].where + told[0].message)
+        self.assertEqual(told[0].code, "CORRUPT")
+
+    def test_foreign_shards_become_a_data_set(self):
+        folder = pack(self.path("set"), samples_of(100))
+        keys = [s.key for s in sheaf.Reader(folder, seed=1)]
+        for name in ("dataset.json", "dataset.index"):
+            os.remove(os.path.join(folder, name))
+        self.assertFalse(sheaf.Dataset(folder).has_manifest)
+        result = sheaf.index(folder, peers="wids")
+        self.assertEqual(result.samples, 100)
+        self.assertTrue(sheaf.Dataset(folder).has_manifest)
+        self.assertEqual([s.key for s in sheaf.Reader(folder, seed=1)], keys)
+        with self.assertRaises(FileExistsError):
+            sheaf.index(folder)
+        sheaf.index(folder, overwrite=True)
+
+
+class ErrorTest(Case):
+    def test_each_is_an_error_and_what_python_would_raise(self):
+        for name, also, code in (
+                ("OutOfMemoryError", MemoryError, "MEMORY"),
+                ("ArgumentError", ValueError, "ARGUMENT"), ("StateError", RuntimeError, "STATE"),
+                ("StoreError", OSError, "IO"), ("NetworkError", ConnectionError, "NETWORK"),
+                ("AccessError", PermissionError, "ACCESS"),
+                ("NotFoundError", FileNotFoundError, "NOT_FOUND"),
+                ("ExistsError", FileExistsError, "EXISTS"),
+                ("CorruptError", Exception, "CORRUPT"),
+                ("TruncatedError", sheaf.CorruptError, "TRUNCATED"),
+                ("UnsupportedError", Exception, "UNSUPPORTED"),
+                ("LimitError", Exception, "LIMIT"),
+                ("InterruptedError", InterruptedError, "INTERRUPTED"),
+                ("ChangedError", Exception, "CHANGED")):
+            kind = getattr(sheaf, name)
+            self.assertTrue(issubclass(kind, sheaf.Error) and issubclass(kind, also), name)
+            self.assertEqual(kind.code, code)
+            self.assertEqual(str(kind("the text")), "the text")
+
+    def test_the_text_is_the_library_s(self):
+        with self.assertRaises(FileNotFoundError) as caught:
+            sheaf.Dataset(self.path("nowhere"))
+        self.assertIsInstance(caught.exception, sheaf.NotFoundError)
+        self.assertIn(self.path("nowhere") + ": ", str(caught.exception))
+        pack(self.path("set"), samples_of(10))
+        with self.assertRaises(FileExistsError):
+            sheaf.Packer(self.path("set"))
+        with self.assertRaisesRegex(sheaf.LimitError, r"but the budget is 1000"):
+            sheaf.Reader(self.path("set"), memory_bytes=1000)
+        with self.assertRaises(sheaf.ArgumentError):
+            sheaf.Reader(self.path("set"), rank=2, world_size=2)
+        with self.assertRaises(sheaf.ArgumentError):
+            sheaf.Reader(self.path("set"), lanes=3, world_size=2)
+
+    def test_options_of_a_reader(self):
+        folder = pack(self.path("set"), samples_of(10))
+        for error, options in ((TypeError, {"bogus": 1}), (ValueError, {"remainder": "all"}),
+                               (ValueError, {"lanes": -1}), (TypeError, {"report": 1}),
+                               (TypeError, {"seed": 1.5}), (TypeError, {"remainder": 2})):
+            with self.subTest(options), self.assertRaises(error):
+                sheaf.Reader(folder, **options)
+
+    def test_a_file_name_in_no_encoding(self):
+        with self.assertRaises(FileNotFoundError) as caught:
+            sheaf.Dataset(os.fsencode(self.path()) + b"/\xff\xfe")
+        self.assertIn("\\xff\\xfe", str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs the tests of the Python package (tests/python) on BUILD/python, which python/build.sh makes
+# of BUILD/libsheaf.a first.  Arguments, if any, are names of modules.  SEED repeats a run.
+set -u
+BUILD=${BUILD:-build}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+PYTHON=${PYTHON:-/usr/bin/python3}
+export BUILD PYTHON PYTHONDONTWRITEBYTECODE=1
+"$(dirname "$0")/../python/build.sh" || exit 1
+cd "$(dirname "$0")/python" || exit 1
+export PYTHONPATH="$BUILD/python"
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+trap 'exit 1' INT TERM
+
+# shellcheck disable=SC2012,SC2046
+[ $# -gt 0 ] || set -- $(ls test_*.py | sed 's/\.py$//')
+for module; do
+    if "$PYTHON" -m unittest -v "$module" >"$logs/$module.log" 2>&1; then
+        printf '  %-8s %s\n' PASS "$module"
+        grep ' ... skipped ' "$logs/$module.log"
+    else
+        printf '  %-8s %s\n' FAIL "$module"
+        cat "$logs/$module.log"
+    fi
+done
+
+# unittest ends with "Ran 5 tests in 1.2s" and "OK" or "FAILED (failures=1, errors=2)".
+awk '
+    function number(word) {
+        return match($0, word "=[0-9]+") ? substr($0, RSTART + length(word) + 1, RLENGTH) + 0 : 0
+    }
+    FNR == 1        { if (NR > 1) add(); ran = 0; done = 0 }
+    /^Ran [0-9]+ /  { ran = $2; bad = 0; skipped = 0 }
+    /^OK/           { skipped = number("skipped"); done = 1 }
+    /^FAILED \(/    { skipped = number("skipped"); bad = number("failures") + number("errors")
+                      done = 1 }
+    function add() {
+        if (!done) { failed++; return }
+        failed += bad
+        if (ran - skipped > bad) passed += ran - skipped - bad
+    }
+    END             { add(); printf "%d passed, %d failed\n", passed, failed
+                      exit failed > 0 || passed == 0 }
+' "$logs"/*.log

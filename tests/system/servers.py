@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""Real servers on loopback, and a small client of S3 that shares no code with what is tested.
+
+    server = servers.Radosgw(folder)    Ceph's S3 service, tests/s3/radosgw.sh
+    server = servers.Nginx(folder)      a web server with ranges, for one directory
+"""
+
+import base64
+import datetime
+import hashlib
+import hmac
+import http.client
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.parse
+import xml.etree.ElementTree as ElementTree
+
+import support
+
+RADOSGW = os.path.join(support.ROOT, "tests", "s3", "radosgw.sh")
+AMAZON = "{http://s3.amazonaws.com/doc/2006-03-01/}"
+
+
+class Refused(Exception):
+    """An answer that is no success."""
+
+    def __init__(self, status, body):
+        super().__init__("%d %s" % (status, body[:500]))
+        self.status, self.body = status, body
+
+
+# ---- A client ----------------------------------------------------------------------------------
+
+class Client:
+    """Signed requests, path style."""
+
+    def __init__(self, endpoint, access, secret, token=None, region="us-east-1"):
+        self.endpoint, self.access, self.secret = endpoint, access, secret
+        self.token, self.region = token, region
+        self.connection = None
+
+    def request(self, method, path, query=(), body=b"", headers=(), service="s3"):
+        host = urllib.parse.urlsplit(self.endpoint).netloc
+        path = urllib.parse.quote(path, safe="/~")
+        query = "&".join("%s=%s" % (urllib.parse.quote(k, safe="~"),
+                                    urllib.parse.quote(v, safe="~"))
+                         for k, v in sorted(query))
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+        all_headers = {"host": host, "x-amz-date": now,
+                       "x-amz-content-sha256": hashlib.sha256(body).hexdigest(), **dict(headers)}
+        if self.token:
+            all_headers["x-amz-security-token"] = self.token
+        all_headers["authorization"] = self._sign(method, path, query, all_headers, now, service)
+        for attempt in range(3):
+            if self.connection is None:
+                self.connection = http.client.HTTPConnection(host, timeout=60)
+            try:
+                self.connection.request(method, path + ("?" + query if query else ""), body,
+                                        all_headers)
+                answer = self.connection.getresponse()
+                data = answer.read()
+                break
+            except (OSError, http.client.HTTPException):
+                self.connection = None
+                if attempt == 2:
+                    raise
+        if answer.status // 100 != 2:
+            raise Refused(answer.status, data.decode(errors="replace"))
+        return data, answer
+
+    def _sign(self, method, path, query, headers, now, service):
+        signed = ";".join(sorted(headers))
+        canonical = "\n".join([method, path, query, "".join(
+            "%s:%s\n" % (k, headers[k].strip()) for k in sorted(headers)), signed,
+            headers["x-amz-content-sha256"]])
+        scope = "%s/%s/%s/aws4_request" % (now[:8], self.region, service)
+        text = "AWS4-HMAC-SHA256\n%s\n%s\n%s" % (
+            now, scope, hashlib.sha256(canonical.encode()).hexdigest())
+        key = ("AWS4" + self.secret).encode()
+        for part in scope.split("/"):
+            key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+        return "AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%s" % (
+            self.access, scope, signed, hmac.new(key, text.encode(), hashlib.sha256).hexdigest())
+
+    def make_bucket(self, bucket):
+        self.request("PUT", "/" + bucket)
+
+    def put(self, bucket, key, data):
+        self.request("PUT", "/%s/%s" % (bucket, key), body=data)
+
+    def get(self, bucket, key):
+        return self.request("GET", "/%s/%s" % (bucket, key))[0]
+
+    def delete(self, bucket, key):
+        self.request("DELETE", "/%s/%s" % (bucket, key))
+
+    def list(self, bucket, prefix=""):
+        """{key: size}"""
+        found, token = {}, None
+        while True:
+            query = [("list-type", "2"), ("prefix", prefix), ("encoding-type", "url")]
+            if token:
+                query.append(("continuation-token", token))
+            tree = ElementTree.fromstring(self.request("GET", "/" + bucket, query)[0])
+            for entry in tree.iter(AMAZON + "Contents"):
+                key = urllib.parse.unquote(entry.find(AMAZON + "Key").text)
+                found[key] = int(entry.find(AMAZON + "Size").text)
+            token = tree.findtext(AMAZON + "NextContinuationToken")
+            if not token:
+                return found
+
+    def uploads(self, bucket):
+        """The keys of multipart uploads that were never completed."""
+        tree = ElementTree.fromstring(self.request("GET", "/" + bucket, [("uploads", "")])[0])
+        return [u.findtext(AMAZON + "Key") for u in tree.iter(AMAZON + "Upload")]
+
+    def put_tree(self, bucket, prefix, files):
+        for path, data in files.items():
+            self.put(bucket, prefix + path, data)
+
+    def get_tree(self, bucket, prefix):
+        return {key[len(prefix):]: self.get(bucket, key) for key in self.list(bucket, prefix)}
+
+    def assume_role(self, role, seconds):
+        """Temporary keys: (access, secret, token)."""
+        body = urllib.parse.urlencode({
+            "Action": "AssumeRole", "Version": "2011-06-15", "RoleArn": role,
+            "RoleSessionName": "tests", "DurationSeconds": str(seconds)}).encode()
+        data, _ = self.request("POST", "/", body=body, service="sts",
+                               headers=[("content-type", "application/x-www-form-urlencoded")])
+        found = {e.tag.rpartition("}")[2]: e.text for e in ElementTree.fromstring(data).iter()}
+        return found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"]
+
+
+# ---- Servers -----------------------------------------------------------------------------------
+
+def _state_folder():
+    """Short, since sockets are in it."""
+    return tempfile.mkdtemp(prefix="sheaf-rgw-", dir="/tmp")
+
+
+class Radosgw:
+    """One for all tests of a module: bucket names keep them apart."""
+
+    def __init__(self):
+        self.folder = _state_folder()
+        done = subprocess.run([RADOSGW, "start", self.folder], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=120)
+        if done.returncode != 0:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        if done.returncode == 77:
+            raise unittest.SkipTest(done.stdout.decode().strip())
+        if done.returncode != 0:
+            raise RuntimeError(done.stdout.decode())
+        self.said = {}
+        with open(os.path.join(self.folder, "env"), encoding="ascii") as file:
+            for line in file:
+                name, _, value = line.strip().partition("=")
+                self.said[name] = value
+        self.plain, self.tls, self.ca = (self.said[n] for n in ("S3_PLAIN", "S3_TLS", "S3_CA"))
+        self.client = Client(self.plain, self.said["S3_ACCESS"], self.said["S3_SECRET"])
+
+    def stop(self):
+        subprocess.run([RADOSGW, "stop", self.folder], check=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def environment(self, endpoint=None, keys=None, **more):
+        """What the command's environment must be: nothing of the machine's own configuration."""
+        access, secret, token = keys or (self.client.access, self.client.secret, None)
+        endpoint = endpoint or self.plain
+        env = clean_environment()
+        env.update(AWS_ACCESS_KEY_ID=access, AWS_SECRET_ACCESS_KEY=secret,
+                   AWS_ENDPOINT_URL=endpoint, AWS_REGION="us-east-1", **more)
+        if token:
+            env["AWS_SESSION_TOKEN"] = token
+        if endpoint.startswith("https"):
+            env["AWS_CA_BUNDLE"] = self.ca
+        return env
+
+
+def clean_environment():
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "SHEAF_S3")) and
+           not k.lower().endswith("_proxy")}
+    env.update(AWS_CONFIG_FILE="/nonexistent", AWS_SHARED_CREDENTIALS_FILE="/nonexistent",
+               AWS_EC2_METADATA_DISABLED="true")
+    return env
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+class Nginx:
+    """Serves `root` at self.url."""
+
+    def __init__(self, root):
+        if not shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin"):
+            raise unittest.SkipTest("no nginx here (Debian package nginx-light)")
+        self.folder = tempfile.mkdtemp(prefix="sheaf-nginx-")
+        port = free_port()
+        self.url = "http://127.0.0.1:%d" % port
+        with open(os.path.join(self.folder, "conf"), "w", encoding="utf-8") as file:
+            file.write("""
+                daemon off; master_process off; pid %(folder)s/pid; error_log %(folder)s/errors;
+                events { worker_connections 512; }
+                http {
+                    access_log %(folder)s/access; client_body_temp_path %(folder)s/t1;
+                    proxy_temp_path %(folder)s/t2; fastcgi_temp_path %(folder)s/t3;
+                    uwsgi_temp_path %(folder)s/t4; scgi_temp_path %(folder)s/t5;
+                    server { listen 127.0.0.1:%(port)d; root "%(root)s"; }
+                }""" % {"folder": self.folder, "port": port, "root": root})
+        self.process = subprocess.Popen(
+            [shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin"), "-c",
+             os.path.join(self.folder, "conf"), "-e", os.path.join(self.folder, "errors")],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        self.stop()
+        raise RuntimeError("nginx does not answer")
+
+    def requests(self):
+        with open(os.path.join(self.folder, "access"), encoding="utf-8") as file:
+            return file.read().splitlines()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def md5_base64(data):
+    return base64.b64encode(hashlib.md5(data).digest()).decode()

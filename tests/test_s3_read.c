@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading from S3 and plain servers when they fail: every fault is a line of a table with what is
+ * to come of it.  Whatever happens, what is read is right or there is an error that says what is
+ * wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "store/store.h"
+#include "tests/common_fake_s3.h"
+#include "tests/common_random.h"
+
+#define SIZE ((size_t)300000)
+#define STALL_MS 150
+
+static struct fake_s3 s3;
+static struct sheaf_error error;
+static uint8_t data[SIZE];
+
+#define must(call) do { error.message[0] = '\0'; if ((call) != SHEAF_OK) \
+    fail_msg("%s: %s", #call, error.message); } while (0)
+
+static int start(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, RNG_LANE, 1, 0, 0);
+    random_bytes(&rng, data, sizeof(data));
+    fake_s3_start(&s3);
+    fake_s3_use(&s3, STALL_MS);
+    fake_s3_put(&s3, "/bucket/dir/object", data, SIZE);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_s3_stop(&s3);
+    return 0;
+}
+
+/* ---- Faults of a ranged read ----------------------------------------------------------------- */
+
+struct read_case {
+    struct fake_fault fault;
+    int code;                   /* SHEAF_OK: what is read is right all the same */
+    const char *text;           /* in the message */
+    unsigned attempts;          /* requests that it takes; 0: any number */
+};
+
+static const struct read_case reads[] = {
+    { { .kind = FAKE_STATUS, .status = 503, .code = "SlowDown", .times = 3 }, SHEAF_OK, "", 4 },
+    { { .kind = FAKE_STATUS, .status = 500, .code = "InternalError", .times = 1 },
+      SHEAF_OK, "", 2 },
+    { { .kind = FAKE_STATUS, .status = 502, .times = 1 }, SHEAF_OK, "", 2 },
+    { { .kind = FAKE_STATUS, .status = 429, .times = 1 }, SHEAF_OK, "", 2 },
+    { { .kind = FAKE_STATUS, .status = 400, .code = "RequestTimeout", .times = 1 },
+      SHEAF_OK, "", 2 },
+    /* libcurl itself tries again when a kept connection is closed on it. */
+    { { .kind = FAKE_RESET, .times = 3 }, SHEAF_OK, "", 0 },
+    { { .kind = FAKE_LOSE, .times = 3 }, SHEAF_OK, "", 0 },
+    { { .kind = FAKE_SILENCE, .times = 1 }, SHEAF_OK, "", 2 },
+    { { .kind = FAKE_CUT, .at = 0, .times = 1 }, SHEAF_OK, "", 2 },
+    { { .kind = FAKE_CUT, .at = 100000, .times = 2 }, SHEAF_OK, "", 3 },
+    { { .kind = FAKE_STALL, .at = 5000, .times = 1 }, SHEAF_OK, "", 2 },
+    { { .kind = FAKE_DRIP, .at = 50000, .times = 1 }, SHEAF_OK, "", 2 },
+    { { .kind = FAKE_SHORT, .at = 1, .times = 1 }, SHEAF_OK, "", 2 },
+    { { .kind = FAKE_SHORT, .at = 250000, .times = 1 }, SHEAF_OK, "", 2 },
+    { { .kind = FAKE_WRONG_RANGE, .times = 1 }, SHEAF_OK, "", 2 },
+    { { .kind = FAKE_LONG, .at = 1000, .times = 1 }, SHEAF_OK, "", 2 },
+    { { .kind = FAKE_STATUS, .status = 503, .code = "SlowDown" }, SHEAF_ERR_NETWORK,
+      "SlowDown: as the test wants it; gave up after 6 attempts", 6 },
+    { { .kind = FAKE_RESET }, SHEAF_ERR_NETWORK, "gave up after 6 attempts", 0 },
+    { { .kind = FAKE_SILENCE }, SHEAF_ERR_NETWORK, "stalled: fewer than 100 bytes in 0.1", 6 },
+    { { .kind = FAKE_WRONG_RANGE }, SHEAF_ERR_CORRUPT,
+      "bytes 1000 to 279999 were asked for, the server answers \"bytes 1001-280000/300000\"", 6 },
+    { { .kind = FAKE_WHOLE }, SHEAF_ERR_UNSUPPORTED, "does not serve ranges", 1 },
+    { { .kind = FAKE_WRONG_ETAG }, SHEAF_ERR_CHANGED, "its ETag is now \"another\"", 1 },
+    { { .kind = FAKE_STATUS, .status = 412, .code = "PreconditionFailed" }, SHEAF_ERR_CHANGED,
+      "replaced", 1 },
+    { { .kind = FAKE_STATUS, .status = 404, .code = "NoSuchKey" }, SHEAF_ERR_CHANGED,
+      "removed", 1 },
+    { { .kind = FAKE_STATUS, .status = 416, .code = "InvalidRange" }, SHEAF_ERR_CHANGED,
+      "replaced", 1 },
+    { { .kind = FAKE_STATUS, .status = 403, .code = "AccessDenied" }, SHEAF_ERR_ACCESS,
+      "may not do this", 1 },
+    { { .kind = FAKE_STATUS, .status = 403, .code = "InvalidObjectState" }, SHEAF_ERR_ACCESS,
+      "restore it", 1 },
+    { { .kind = FAKE_STATUS, .status = 400, .code = "ExpiredToken" }, SHEAF_ERR_ACCESS,
+      "get new ones", 1 },
+    { { .kind = FAKE_STATUS, .status = 400, .code = "SomethingNew" }, SHEAF_ERR_NETWORK,
+      "status 400: SomethingNew: as the test wants it", 1 },
+    { { .kind = FAKE_STATUS, .status = 301, .code = "PermanentRedirect",
+        .header = "x-amz-bucket-region: eu-west-1" }, SHEAF_ERR_ARGUMENT,
+      "the bucket is in region eu-west-1, not us-east-1: set AWS_REGION=eu-west-1", 1 },
+};
+
+static void check_read(const struct read_case *c, struct store_object *object)
+{
+    static uint8_t copy[SIZE];
+    const unsigned before = fake_server_count(s3.server, "GET", NULL);
+    unsigned attempts;
+    int code;
+
+    fake_server_add_fault(s3.server, &c->fault);
+    memset(copy, 0, sizeof(copy));
+    error.message[0] = '\0';
+    code = store_read(object, 1000, copy, SIZE - 21000, &error);
+    attempts = fake_server_count(s3.server, "GET", NULL) - before;
+    fake_server_clear_faults(s3.server);
+    if (code != c->code || strstr(error.message, c->text) == NULL ||
+        (c->attempts != 0 && attempts != c->attempts))
+        fail_msg("fault %zd: code %d after %u attempts: %s", c - reads, code, attempts,
+                 error.message);
+    if (code == SHEAF_OK)
+        assert_memory_equal(copy, data + 1000, SIZE - 21000);
+    else if (strstr(error.message, object->url) == NULL)
+        fail_msg("fault %zd: which object? %s", c - reads, error.message);
+    assert_null(strchr(error.message, '\n'));
+    assert_null(strstr(error.message, FAKE_SECRET));
+}
+
+static void test_s3_faults(void **state)
+{
+    struct store_object *object;
+
+    (void)state;
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    for (size_t i = 0; i < COUNT_OF(reads); i++)
+        check_read(&reads[i], object);
+    store_close(object);
+}
+
+/* A read that breaks off goes on at that byte, and asks for no byte twice. */
+static void test_resume_at_byte(void **state)
+{
+    const struct fake_fault cut = { .kind = FAKE_CUT, .at = 60000 };
+    struct store_object *object;
+    uint8_t *copy = malloc(SIZE);
+    const unsigned before = fake_server_count(s3.server, "GET", "dir/object");
+
+    (void)state;
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    fake_server_add_fault(s3.server, &cut);
+    must(store_read(object, 0, copy, SIZE, &error));
+    fake_server_clear_faults(s3.server);
+    assert_memory_equal(copy, data, SIZE);
+    /* 60000 of each answer come, more or less: libcurl hands over what it has before the reset. */
+    assert_in_range(fake_server_count(s3.server, "GET", "dir/object") - before, 5, 12);
+    store_close(object);
+    free(copy);
+}
+
+/* Retry-After is waited for: the time limit is shorter, so the read ends at once. */
+static void test_retry_after(void **state)
+{
+    const struct fake_fault later = { .kind = FAKE_STATUS, .status = 503, .code = "SlowDown",
+                                      .header = "Retry-After: 3600" };
+    struct store_object *object;
+    char byte;
+
+    (void)state;
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    fake_server_add_fault(s3.server, &later);
+    assert_int_equal(store_read(object, 0, &byte, 1, &error), SHEAF_ERR_NETWORK);
+    assert_null(strstr(error.message, "attempts"));
+    fake_server_clear_faults(s3.server);
+    store_close(object);
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static void must_not_open(const char *url, int code, const char *text)
+{
+    struct store_object *object;
+    const int got = store_open(url, &object, &error);
+
+    if (got != code || strstr(error.message, text) == NULL)
+        fail_msg("%s: %d %s", url, got, error.message);
+}
+
+static void test_open(void **state)
+{
+    const struct fake_fault busy = { .kind = FAKE_STATUS, .status = 503, .times = 2 };
+    struct store_object *object;
+
+    (void)state;
+    fake_server_add_fault(s3.server, &busy);
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    assert_int_equal(object->bytes, SIZE);
+    assert_string_equal(object->url, "s3://bucket/dir/object");
+    store_close(object);
+    fake_server_clear_faults(s3.server);
+    must_not_open("s3://bucket/dir/nothing", SHEAF_ERR_NOT_FOUND, "NoSuchKey");
+    must_not_open("s3://no-such-bucket/x", SHEAF_ERR_NOT_FOUND, "NoSuchBucket: fake: check");
+    must_not_open("s3://bucket", SHEAF_ERR_ARGUMENT, "is a bucket");
+    must_not_open("s3://B!/x", SHEAF_ERR_ARGUMENT, "no bucket name");
+}
+
+/* What HEAD cannot say, the message says. */
+static void test_refused(void **state)
+{
+    (void)state;
+    fake_s3_use(&s3, STALL_MS);
+    setenv("AWS_REGION", "eu-north-1", 1);
+    must_not_open("s3://bucket/dir/object", SHEAF_ERR_ARGUMENT,
+                  "is in region us-east-1, not eu-north-1: set AWS_REGION=us-east-1");
+    fake_s3_use(&s3, STALL_MS);
+    setenv("AWS_SECRET_ACCESS_KEY", "another-secret", 1);
+    must_not_open("s3://bucket/dir/object", SHEAF_ERR_ACCESS, "check the secret access key");
+    assert_null(strstr(error.message, "another-secret"));
+    fake_s3_use(&s3, STALL_MS);
+    s3.clock_ms = 3600 * 1000;
+    must_not_open("s3://bucket/dir/object", SHEAF_ERR_ACCESS, "this machine's clock is wrong");
+    s3.clock_ms = 0;
+    fake_s3_use(&s3, STALL_MS);
+}
+
+static void test_nobody_there(void **state)
+{
+    (void)state;
+    fake_s3_use(&s3, STALL_MS);
+    setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1", 1);
+    must_not_open("s3://bucket/dir/object", SHEAF_ERR_NETWORK, "no connection");
+    fake_s3_use(&s3, STALL_MS);
+    setenv("AWS_ENDPOINT_URL_S3", "http://no-such-host.invalid", 1);
+    must_not_open("s3://bucket/dir/object", SHEAF_ERR_NETWORK, "address is not known");
+    fake_s3_use(&s3, STALL_MS);
+}
+
+/* ---- Many at once ---------------------------------------------------------------------------- */
+
+struct piece {
+    struct store_read read;
+    pthread_mutex_t *lock;
+    pthread_cond_t *done;
+    unsigned *left;
+};
+
+static void piece_done(struct store_read *read)
+{
+    struct piece *p = (struct piece *)read;
+
+    pthread_mutex_lock(p->lock);
+    --*p->left;
+    pthread_cond_signal(p->done);
+    pthread_mutex_unlock(p->lock);
+}
+
+/* Starts `count` reads of equal pieces, cancels them if asked, and waits. */
+static void read_pieces(struct store_object *object, uint8_t *copy, unsigned count,
+                        struct piece *pieces, bool cancel)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t done = PTHREAD_COND_INITIALIZER;
+    const size_t size = SIZE / count;
+    unsigned left = count;
+
+    for (unsigned i = 0; i < count; i++) {
+        pieces[i] = (struct piece){ .lock = &lock, .done = &done, .left = &left, .read = {
+            .object = object, .offset = i * size, .data = copy + i * size, .size = size,
+            .done = piece_done } };
+        store_read_start(&pieces[i].read);
+    }
+    for (unsigned i = 0; cancel && i < count; i++)
+        store_read_cancel(&pieces[i].read);
+    pthread_mutex_lock(&lock);
+    while (left != 0)
+        pthread_cond_wait(&done, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void test_many(void **state)
+{
+    enum { COUNT = 60 };
+    static struct piece pieces[COUNT];
+    uint8_t *copy = calloc(1, SIZE);
+    struct store_object *object;
+
+    (void)state;
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    read_pieces(object, copy, COUNT, pieces, false);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_int_equal(pieces[i].read.code, SHEAF_OK);
+    assert_memory_equal(copy, data, SIZE);
+    store_close(object);
+    free(copy);
+}
+
+static void test_cancel(void **state)
+{
+    enum { COUNT = 20 };
+    const struct fake_fault silence = { .kind = FAKE_SILENCE };
+    static struct piece pieces[COUNT];
+    uint8_t *copy = calloc(1, SIZE);
+    struct store_object *object;
+
+    (void)state;
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    fake_s3_use(&s3, STALL_MS);
+    store_close(object);
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    fake_server_add_fault(s3.server, &silence);
+    read_pieces(object, copy, COUNT, pieces, true);
+    for (unsigned i = 0; i < COUNT; i++) {
+        assert_int_equal(pieces[i].read.code, SHEAF_ERR_INTERRUPTED);
+        assert_int_equal(pieces[i].read.error.code, SHEAF_ERR_INTERRUPTED);
+    }
+    fake_server_clear_faults(s3.server);
+    store_close(object);
+    free(copy);
+}
+
+static void test_edges(void **state)
+{
+    struct store_object *object;
+    uint8_t bytes[4];
+
+    (void)state;
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    must(store_read(object, SIZE, bytes, 0, &error));
+    must(store_read(object, SIZE - 1, bytes, 1, &error));
+    assert_int_equal(bytes[0], data[SIZE - 1]);
+    assert_int_equal(store_read(object, SIZE - 1, bytes, 2, &error), SHEAF_ERR_TRUNCATED);
+    assert_int_equal(store_read(object, UINT64_MAX, bytes, 2, &error), SHEAF_ERR_TRUNCATED);
+    store_close(object);
+}
+
+/* A child of fork has no thread of ours: what the parent opened is an error there, not a wait
+ * for ever, and what it opens itself works. */
+static void test_fork(void **state)
+{
+#if !defined(__SANITIZE_THREAD__)       /* which cannot start threads in such a child */
+    struct store_object *object, *own;
+    char byte;
+    int status;
+    pid_t child;
+
+    (void)state;
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (store_read(object, 0, &byte, 1, &error) != SHEAF_ERR_STATE)
+            _exit(1);
+        if (store_open("s3://bucket/dir/object", &own, &error) != SHEAF_OK ||
+            store_read(own, 5, &byte, 1, &error) != SHEAF_OK || (uint8_t)byte != data[5])
+            _exit(2);
+        store_close(own);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    must(store_read(object, 0, &byte, 1, &error));
+    store_close(object);
+#else
+    (void)state;
+    skip();
+#endif
+}
+
+/* ---- Storms ---------------------------------------------------------------------------------- */
+
+/* FAULTS from the environment, for long runs. */
+static unsigned fault_count(unsigned usual)
+{
+    const char *text = getenv("FAULTS");
+
+    return text != NULL ? (unsigned)strtoul(text, NULL, 10) : usual;
+}
+
+/* Faults of all kinds at random: every read is right or fails, and it mostly does not fail. */
+static void test_storm(void **state)
+{
+    const unsigned wanted = fault_count(200);
+    static struct piece pieces[30];
+    uint8_t *copy = calloc(1, SIZE);
+    struct store_object *object;
+    const unsigned before = fake_server_faults(s3.server);
+    unsigned good = 0, bad = 0;
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    fake_s3_use(&s3, 50);
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    fake_server_storm(s3.server, 20, true, rng_next(&rng));
+    while (fake_server_faults(s3.server) - before < wanted) {
+        memset(copy, 0, SIZE);
+        read_pieces(object, copy, 30, pieces, false);
+        for (unsigned i = 0; i < 30; i++) {
+            good += pieces[i].read.code == SHEAF_OK;
+            bad += pieces[i].read.code != SHEAF_OK;
+            if (pieces[i].read.code == SHEAF_OK)
+                assert_memory_equal(copy + i * 10000, data + i * 10000, 10000);
+        }
+    }
+    fake_server_clear_faults(s3.server);
+    assert_true(bad * 50 < good);
+    store_close(object);
+    fake_s3_use(&s3, STALL_MS);
+    free(copy);
+}
+
+/* ---- Plain HTTP ------------------------------------------------------------------------------ */
+
+static void test_http(void **state)
+{
+    struct store_object *object;
+    char url[200];
+    uint64_t bytes;
+
+    (void)state;
+    s3.anonymous = true;
+    fake_s3_put(&s3, "/bucket/empty", "", 0);
+    snprintf(url, sizeof(url), "%s/bucket/dir/object?X-Amz-Signature=secret",
+             fake_s3_endpoint(&s3));
+    must(store_open(url, &object, &error));
+    assert_null(strchr(object->url, '?'));
+    assert_int_equal(object->bytes, SIZE);
+    for (size_t i = 0; i < COUNT_OF(reads); i++)
+        if (reads[i].fault.code == NULL)
+            check_read(&reads[i], object);
+    store_close(object);
+    snprintf(url, sizeof(url), "%s/bucket/empty", fake_s3_endpoint(&s3));
+    must(store_size(url, &bytes, &error));
+    assert_int_equal(bytes, 0);
+    s3.anonymous = false;
+    must_not_open(url, SHEAF_ERR_ACCESS, "refused (HTTP status 403)");
+    s3.anonymous = true;
+    snprintf(url, sizeof(url), "%s/bucket/nothing?secret", fake_s3_endpoint(&s3));
+    must_not_open(url, SHEAF_ERR_NOT_FOUND, "status 404");
+    assert_null(strstr(error.message, "secret"));
+    assert_int_equal(store_put(url, "x", 1, &error), SHEAF_ERR_UNSUPPORTED);
+    assert_null(strstr(error.message, "secret"));
+    s3.anonymous = false;
+}
+
+static void test_http_without_ranges(void **state)
+{
+    const struct fake_fault whole = { .kind = FAKE_WHOLE };
+    char url[200];
+
+    (void)state;
+    s3.anonymous = true;
+    fake_server_add_fault(s3.server, &whole);
+    snprintf(url, sizeof(url), "%s/bucket/dir/object", fake_s3_endpoint(&s3));
+    must_not_open(url, SHEAF_ERR_UNSUPPORTED, "does not serve ranges");
+    fake_server_clear_faults(s3.server);
+    s3.anonymous = false;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_s3_faults),
+        cmocka_unit_test(test_resume_at_byte),
+        cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_nobody_there),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_storm),
+        cmocka_unit_test(test_http),
+        cmocka_unit_test(test_http_without_ranges),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
