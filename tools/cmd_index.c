@@ -66,7 +66,7 @@ const struct command index_command = {
     .most = 1,
     .summary = "make foreign shards a data set",
     .text = "Reads the shards in DIR once and writes dataset.index and dataset.json beside them: "
-            "then every sample is checked when it is read, and counts are known at once. The shards "
-            "are not changed. Compressed ones cannot be indexed: convert them.",
+            "then every sample is checked when it is read, and counts are known at once. The "
+            "shards are not changed. Compressed ones cannot be indexed: convert them.",
     .run = run,
 };
