@@ -145,7 +145,7 @@ typedef void sheaf_report_fn(void *context, const char *where, const struct shea
  *     these, "@FILE" for a text file with one path a line; "-" for standard input.
  * Container and codec are found from content.  For foreign uncompressed shards the headers are
  * scanned at open to count and place the samples; compressed ones and standard input are read as
- * streams: their counts are not known before their end, and they have one lane only. */
+ * streams: their counts are not known before their end, so whole shards go to lanes. */
 
 struct sheaf_dataset;
 

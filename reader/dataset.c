@@ -138,9 +138,12 @@ static int find_manifest(const char *const *sources, size_t source_count, char *
         return err_memory(err, strlen(sources[0]));
     code = store_size(*url, &bytes, err);
     *found = code == SHEAF_OK || is_manifest_path(sources[0]);
-    if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
+    if (code == SHEAF_OK)
         return code;
-    return code == SHEAF_OK ? SHEAF_OK : dataset_refuse_unfinished(*directory, err);
+    /* Where names may not be listed, S3 says "denied" of what is not there. */
+    if (code != SHEAF_ERR_NOT_FOUND && (code != SHEAF_ERR_ACCESS || *found))
+        return code;
+    return dataset_refuse_unfinished(*directory, err);
 }
 
 static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)

@@ -80,7 +80,7 @@ static int fit_memory(struct sheaf_reader *r)
         feed->outstanding_limit = feed->lane_count + REMOTE_READS;
         feed->chunk_bytes = CHUNK_REMOTE_BYTES;
     }
-    if (feed->stream == NULL) {
+    if (!r->dataset->is_stream) {
         least = least_memory(r, &n, CHUNK_LEAST_BYTES, feed->lane_count + 2u);
         if (least > limit)
             return err_set(&r->error, SHEAF_ERR_LIMIT, "a shuffle buffer of %" PRIu64 " samples "
@@ -98,9 +98,9 @@ static int fit_memory(struct sheaf_reader *r)
         }
     }
     r->table_bytes = n.slots * sizeof(struct item);
-    if (feed->stream != NULL) {
-        feed->outstanding_limit = STREAM_CHUNKS;
-        r->table_bytes += stream_memory(feed->stream);
+    if (r->dataset->is_stream) {
+        for (uint32_t i = 0; i < feed->lane_count; i++)
+            r->table_bytes += stream_memory(feed->lanes[i].stream);
     }
     if (!budget_take(&feed->budget, r->table_bytes)) {
         r->table_bytes = 0;
@@ -119,11 +119,8 @@ void epoch_end(struct sheaf_reader *r)
     for (uint32_t i = 0; i < feed->lane_count; i++)
         lane_cancel(&feed->lanes[i]);
     workers_cancel(feed->workers);
-    stream_cancel(feed->stream);
     for (uint32_t i = 0; i < feed->lane_count; i++)
         lane_wait(&feed->lanes[i]);
-    stream_close(feed->stream);
-    feed->stream = NULL;
     for (size_t i = 0; i < r->out_count; i++) {
         budget_give(&feed->budget, item_memory(&r->out[i]));
         item_free(&r->out[i]);
@@ -148,25 +145,6 @@ static int report_damages(struct sheaf_reader *r)
     return code;
 }
 
-/* A stream is resumed by reading forward. */
-static int read_forward(struct sheaf_reader *r, uint64_t steps)
-{
-    int code = SHEAF_OK;
-
-    while (code == SHEAF_OK && r->turns < steps) {
-        struct item item;
-
-        code = epoch_next(r, &item);
-        if (code == SHEAF_OK) {
-            budget_give(&r->feed.budget, item_memory(&item));
-            item_free(&item);
-        }
-    }
-    if (code == SHEAF_END)
-        return err_set(&r->error, SHEAF_ERR_CHANGED, "the data set ends before the position");
-    return code;
-}
-
 int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes)
 {
     const uint32_t own = lanes / (r->member.world_size * r->member.workers);
@@ -186,41 +164,11 @@ static int begin_lanes(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
         int code;
 
         feed->lanes[i].number = order_member_lane(&r->member, i);
-        code = lane_begin(feed, &feed->lanes[i],
-                          feed->stream != NULL ? 0 : rounds + (i < extra ? 1 : 0), &r->error);
+        code = lane_begin(feed, &feed->lanes[i], rounds + (i < extra ? 1 : 0), &r->error);
         if (code != SHEAF_OK)
             return code;
     }
     return SHEAF_OK;
-}
-
-int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
-{
-    struct feed *feed = &r->feed;
-    const struct sheaf_dataset *d = r->dataset;
-    struct sheaf_error ahead;
-    int code = order_line_make(&feed->order, d->samples, d->manifest.shard_count, &feed->line,
-                               &r->error);
-
-    feed->own_frames = d->is_stream || order_buffer_slots(&feed->order) > 1;
-    if (code == SHEAF_OK && d->is_stream)
-        code = stream_open(d, &feed->line, feed->budget.limit, &feed->stream, &r->error);
-    if (code == SHEAF_OK)
-        code = begin_lanes(r, rounds, extra);
-    if (code == SHEAF_OK)
-        code = fit_memory(r);
-    if (code != SHEAF_OK)
-        return code;
-    r->epoch_samples = d->is_stream ? UINT64_MAX
-                     : order_member_samples(&feed->order, &r->member, dataset_samples(d));
-    r->turns = d->is_stream ? 0 : rounds * feed->lane_count + extra;
-    code = report_damages(r);
-    if (code == SHEAF_OK && d->is_stream)
-        code = read_forward(r, rounds * feed->lane_count + extra);
-    /* What cannot be read ahead now is an error when it is needed. */
-    if (code == SHEAF_OK)
-        (void)feed_pump(feed, &ahead);
-    return code;
 }
 
 /* ---- The turn of the lanes ------------------------------------------------------------------ */
@@ -305,30 +253,83 @@ static bool is_over(const struct feed *feed)
     return true;
 }
 
+/* One turn of one lane.  SHEAF_OK with an item that has data or is bad, or with an empty one: the
+ * lane has ended; SHEAF_END: all have. */
+static int take_turn(struct sheaf_reader *r, struct item *item)
+{
+    struct lane *lane = &r->feed.lanes[r->turns % r->feed.lane_count];
+    int code = settle(r, lane);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (lane->shuffle.filled != 0)
+        emit(lane, item);
+    else if (is_over(&r->feed))
+        return SHEAF_END;
+    r->turns++;
+    return SHEAF_OK;
+}
+
 int epoch_next(struct sheaf_reader *r, struct item *item)
 {
-    struct feed *feed = &r->feed;
-
     for (;;) {
-        struct lane *lane = &feed->lanes[r->turns % feed->lane_count];
-        int code = settle(r, lane);
+        int code;
 
+        memset(item, 0, sizeof(*item));
+        code = take_turn(r, item);
         if (code != SHEAF_OK)
             return code;
-        if (lane->shuffle.filled == 0) {
-            if (is_over(feed))
-                return SHEAF_END;
-            r->turns++;
-            continue;
-        }
-        emit(lane, item);
-        r->turns++;
-        if (item->bad == NULL)
+        if (item->data != NULL && item->bad == NULL)
             return SHEAF_OK;
-        code = epoch_bad(r, item->shard, item->bad);
-        budget_give(&feed->budget, item_memory(item));
+        if (item->bad != NULL)
+            code = epoch_bad(r, item->shard, item->bad);
+        budget_give(&r->feed.budget, item_memory(item));
         item_free(item);
         if (code != SHEAF_OK)
             return code;
     }
+}
+
+/* ---- Begin ---------------------------------------------------------------------------------- */
+
+/* A stream is resumed by reading forward. */
+static int read_forward(struct sheaf_reader *r, uint64_t steps)
+{
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && r->turns < steps) {
+        struct item item = { 0 };
+
+        code = take_turn(r, &item);
+        budget_give(&r->feed.budget, item_memory(&item));
+        item_free(&item);
+    }
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
+{
+    struct feed *feed = &r->feed;
+    const struct sheaf_dataset *d = r->dataset;
+    struct sheaf_error ahead;
+    int code = order_line_make(&feed->order, d->samples, d->manifest.shard_count, &feed->line,
+                               &r->error);
+
+    feed->own_frames = d->is_stream || order_buffer_slots(&feed->order) > 1;
+    if (code == SHEAF_OK)
+        code = begin_lanes(r, rounds, extra);
+    if (code == SHEAF_OK)
+        code = fit_memory(r);
+    if (code != SHEAF_OK)
+        return code;
+    r->epoch_samples = d->is_stream ? UINT64_MAX
+                     : order_member_samples(&feed->order, &r->member, dataset_samples(d));
+    r->turns = d->is_stream ? 0 : rounds * feed->lane_count + extra;
+    code = report_damages(r);
+    if (code == SHEAF_OK && d->is_stream)
+        code = read_forward(r, rounds * feed->lane_count + extra);
+    /* What cannot be read ahead now is an error when it is needed. */
+    if (code == SHEAF_OK)
+        (void)feed_pump(feed, &ahead);
+    return code;
 }

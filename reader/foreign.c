@@ -66,6 +66,19 @@ static size_t parse_braces(const char *text, uint64_t *low, uint64_t *high, int 
     return (size_t)length;
 }
 
+static bool has_braces(const char *pattern)
+{
+    uint64_t low, high;
+    int width;
+
+    while ((pattern = strchr(pattern, '{')) != NULL) {
+        if (parse_braces(pattern, &low, &high, &width) != 0)
+            return true;
+        pattern++;
+    }
+    return false;
+}
+
 /* Expands the first braces and then, by recursion, those behind. */
 static int expand_braces(struct urls *urls, const char *pattern, struct sheaf_error *err)
 {
@@ -168,21 +181,35 @@ static int add_list_file(struct urls *urls, const char *path, struct sheaf_error
     return code;
 }
 
+/* What is no object is a directory, a pattern, or nothing. */
+static int add_other(struct urls *urls, const char *source, const struct sheaf_error *why,
+                     struct sheaf_error *err)
+{
+    bool is_directory;
+    int code = add_directory(urls, source, &is_directory, err);
+
+    if (code == SHEAF_OK)
+        return code;
+    if (has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED))
+        return expand_braces(urls, source, err);
+    if (code == SHEAF_ERR_UNSUPPORTED && source[strlen(source) - 1] != '/')
+        return err_set(err, why->code, "%s (if it is a directory, name its shards: it cannot be "
+                       "listed)", why->message);
+    if (is_directory || code != SHEAF_ERR_NOT_FOUND)
+        return code;
+    return add_url(urls, strdup(source), err);      /* a pipe, or nothing: opening it will tell */
+}
+
 static int add_source(struct urls *urls, const char *source, struct sheaf_error *err)
 {
-    struct sheaf_error ignored;
-    bool is_directory;
+    struct sheaf_error why;
     uint64_t bytes;
-    int code;
 
     if (source[0] == '@')
         return add_list_file(urls, source + 1, err);
-    if (store_size(source, &bytes, &ignored) == SHEAF_OK)
+    if (store_size(source, &bytes, &why) == SHEAF_OK)
         return add_url(urls, strdup(source), err);
-    code = add_directory(urls, source, &is_directory, err);
-    if (is_directory || code != SHEAF_ERR_NOT_FOUND)
-        return code;
-    return expand_braces(urls, source, err);    /* a pipe, or nothing: opening it will tell */
+    return add_other(urls, source, &why, err);
 }
 
 int foreign_expand(const char *const *sources, size_t source_count, char ***list, size_t *count,

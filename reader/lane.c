@@ -74,21 +74,27 @@ out:
 int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct sheaf_error *err)
 {
     const uint32_t number = lane->number;
-    const uint64_t samples = feed->stream != NULL ? 0 : dataset_samples(feed->dataset);
+    const bool is_stream = feed->dataset->is_stream;
+    const uint64_t samples = is_stream ? 0 : dataset_samples(feed->dataset);
     int code = SHEAF_OK;
 
     memset(lane, 0, sizeof(*lane));
     lane->number = number;
+    if (is_stream)
+        code = stream_open(feed->dataset, &feed->line, number, feed->order.lanes,
+                           feed->budget.limit / feed->lane_count, &lane->stream, err);
+    if (code != SHEAF_OK)
+        return code;
     lane->range = order_lane_of(&feed->order, samples, number);
     order_shuffle_begin(&lane->shuffle, &feed->order, number,
-                        feed->stream != NULL ? UINT64_MAX : order_lane_inputs(&lane->range));
+                        is_stream ? UINT64_MAX : order_lane_inputs(&lane->range));
     lane->slots = calloc(lane->shuffle.filled + 1, sizeof(lane->slots[0]));
     if (lane->slots == NULL)
         return err_memory(err, lane->shuffle.filled * sizeof(lane->slots[0]));
     lane->slot_count = lane->shuffle.filled;
     lane->fill = lane->shuffle.filled;
     lane->after = lane->shuffle.next;
-    if (steps != 0)
+    if (steps != 0 && !is_stream)
         code = replay(lane, steps, err);
     return code;
 }
@@ -106,6 +112,7 @@ void lane_cancel(struct lane *lane)
 {
     for (struct chunk *chunk = lane->first; chunk != NULL; chunk = chunk->next)
         chunk_cancel(chunk);
+    stream_cancel(lane->stream);
 }
 
 void lane_wait(struct lane *lane)
@@ -129,6 +136,8 @@ void lane_clear(struct feed *feed, struct lane *lane)
         budget_give(&feed->budget, item_memory(&lane->slots[i]));
         item_free(&lane->slots[i]);
     }
+    stream_close(lane->stream);
+    lane->stream = NULL;
     shards_drop(&feed->shards, lane->shard);
     shards_drop(&feed->shards, lane->ahead);
     free(lane->slots);
@@ -277,21 +286,33 @@ static struct lane *neediest(struct feed *feed)
     return found;
 }
 
+/* Each stream works ahead by a few chunks of its own. */
+static int pump_streams(struct feed *feed, struct sheaf_error *err)
+{
+    for (uint32_t i = 0; i < feed->lane_count; i++) {
+        struct lane *lane = &feed->lanes[i];
+
+        while (lane->waiting < STREAM_CHUNKS) {
+            struct chunk *chunk;
+            const int code = stream_plan(lane->stream, &chunk, err);
+
+            if (code != SHEAF_OK)
+                return code;
+            append_chunk(feed, lane, chunk);
+            lane->waiting++;
+        }
+    }
+    return SHEAF_OK;
+}
+
 int feed_pump(struct feed *feed, struct sheaf_error *err)
 {
+    if (feed->dataset->is_stream)
+        return pump_streams(feed, err);
     while (feed->outstanding < feed->outstanding_limit) {
         struct lane *lane;
         int code;
 
-        if (feed->stream != NULL) {
-            struct chunk *chunk;
-
-            code = stream_plan(feed->stream, &chunk, err);
-            if (code != SHEAF_OK)
-                return code;
-            append_chunk(feed, &feed->lanes[0], chunk);
-            continue;
-        }
         lane = neediest(feed);
         if (lane == NULL)
             return SHEAF_OK;
@@ -311,7 +332,7 @@ static void recycle(struct feed *feed, struct chunk *chunk)
 {
     budget_give(&feed->budget, chunk->memory_bytes);
     chunk_reset(chunk);
-    if (feed->stream != NULL || chunk_kept_bytes(chunk) > 3 * feed->chunk_bytes) {
+    if (feed->dataset->is_stream || chunk_kept_bytes(chunk) > 3 * feed->chunk_bytes) {
         chunk_free(chunk);      /* it held an outsize sample, or as much as came along */
         return;
     }
@@ -328,6 +349,7 @@ static void retire(struct feed *feed, struct lane *lane)
     if (lane->first == NULL)
         lane->last = NULL;
     feed->outstanding--;
+    lane->waiting -= lane->stream != NULL;
     feed->read_bytes += chunk->read_bytes;
     if (chunk->shard != NULL)
         shards_drop(&feed->shards, chunk->shard);
@@ -387,7 +409,7 @@ static int first_chunk(struct feed *feed, struct lane *lane, const volatile int 
 /* A stream's items are only now known to need memory. */
 static int account_stream(struct feed *feed, const struct item *item, struct sheaf_error *err)
 {
-    if (feed->stream == NULL || budget_take(&feed->budget, item_memory(item)))
+    if (!feed->dataset->is_stream || budget_take(&feed->budget, item_memory(item)))
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_LIMIT, "a sample of %zu bytes does not fit into the memory "
                    "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or "
@@ -402,7 +424,7 @@ int feed_take(struct feed *feed, struct lane *lane, struct item *item,
     int code;
 
     for (;;) {
-        if (feed->stream == NULL && lane->taken == intake_count(lane))
+        if (lane->stream == NULL && lane->taken == intake_count(lane))
             return SHEAF_END;
         code = first_chunk(feed, lane, interrupt, err);
         if (code != SHEAF_OK)

@@ -16,6 +16,8 @@
 #include "reader/chunk.h"
 #include "reader/order.h"
 
+struct stream;
+
 struct lane {
     uint32_t number;
     struct order_lane range;
@@ -27,6 +29,8 @@ struct lane {
     uint64_t *fill_inputs;      /* resumed: the inputs that fill the slots, ascending, */
     uint64_t *fill_slots;       /* and the slots that they go into; NULL: input i, slot i */
     struct chunk *first, *last;
+    unsigned waiting;           /* of a stream: chunks planned and not yet taken away */
+    struct stream *stream;      /* the data set is one: the lane's shards; else NULL */
     struct shard *shard;        /* the planned place is in it */
     struct shard *ahead;        /* the next one on the line; NULL: none, or not yet */
     struct item *slots;
@@ -34,8 +38,6 @@ struct lane {
     bool refill_due;            /* the slot emitted last waits for the next intake */
     uint64_t refill_slot;
 };
-
-struct stream;
 
 struct feed {
     const struct sheaf_dataset *dataset;
@@ -52,7 +54,6 @@ struct feed {
     bool own_frames;            /* there is a shuffle buffer */
     struct chunk *retired;      /* consumed, but items of it may be with the caller */
     struct chunk *spare;        /* empty, with memory to be used again */
-    struct stream *stream;      /* the data set is one; NULL: it has an index */
     uint64_t read_bytes;
     uint64_t stall_ns;
 };

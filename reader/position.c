@@ -152,9 +152,9 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
     if (p->extra >= p->order.lanes / members)
         return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: %" PRIu64 " lanes of %u",
                        p->extra, p->order.lanes / members);
-    if (r->dataset->is_stream && p->order.lanes != 1)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "a stream has one lane, not %u",
-                       p->order.lanes);
+    if (r->dataset->is_stream && p->order.lanes > r->dataset->manifest.shard_count)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: %u lanes of %zu shards",
+                       p->order.lanes, r->dataset->manifest.shard_count);
     return SHEAF_OK;
 }
 

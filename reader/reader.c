@@ -40,6 +40,23 @@ void reader_options_take(struct sheaf_reader_options *taken,
         taken->threads = MIN(workers_processors(), THREADS_MOST);
 }
 
+/* Streams have no counts: whole shards go to lanes, which end when they end. */
+static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_reader_options *o,
+                           uint32_t lanes, struct order *order, struct sheaf_error *err)
+{
+    if (lanes > d->manifest.shard_count)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose counts are not "
+                       "known, so whole shards go to lanes: %zu shards are too few for %u lanes",
+                       d->url, d->manifest.shard_count, lanes);
+    if (o->remainder == SHEAF_DROP || o->remainder == SHEAF_PAD)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose counts are not "
+                       "known, so lanes cannot be made equal: only keep is possible", d->url);
+    *order = (struct order){ .seed = o->seed, .epoch = o->epoch, .shuffle = !o->no_shuffle,
+                             .buffer = o->shuffle_buffer, .lanes = lanes,
+                             .remainder = SHEAF_KEEP };
+    return SHEAF_OK;
+}
+
 int order_of_options(const struct sheaf_dataset *d, const struct sheaf_reader_options *options,
                      struct order *order, struct order_member *member, struct sheaf_error *err)
 {
@@ -57,10 +74,8 @@ int order_of_options(const struct sheaf_dataset *d, const struct sheaf_reader_op
     if ((int)o.remainder < SHEAF_REMAINDER_AUTO || o.remainder > SHEAF_PAD)
         return err_set(err, SHEAF_ERR_ARGUMENT, "remainder %d is none of keep, drop and pad",
                        (int)o.remainder);
-    if (d->is_stream && lanes != 1)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose samples are "
-                       "not known before its end, so it has one lane and one rank only, not %u",
-                       d->url, lanes);
+    if (d->is_stream)
+        return order_of_stream(d, &o, lanes, order, err);
     *order = (struct order){
         .seed = o.seed,
         .epoch = o.epoch,
@@ -190,7 +205,7 @@ static int make_room(struct sheaf_reader *r, size_t count)
 
 static const struct format_ops *format_in_use(const struct sheaf_reader *r)
 {
-    return r->dataset->format != NULL ? r->dataset->format : stream_format(r->feed.stream);
+    return r->dataset->format != NULL ? r->dataset->format : stream_format(r->feed.lanes[0].stream);
 }
 
 /* Decodes item i of the batch into sample i. */

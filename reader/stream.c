@@ -21,6 +21,7 @@ struct stream {
     struct workers *workers;
     size_t largest;                 /* bytes of a frame that is let in */
     size_t place;                   /* on the line: the shard that is read, or will be */
+    size_t stride;                  /* to the next one */
     bool ended;                     /* all shards are read */
     bool failed;
     volatile int cancelled;         /* what a pipe's reads look at */
@@ -35,6 +36,7 @@ struct stream {
 };
 
 int stream_open(const struct sheaf_dataset *dataset, const struct order_line *line,
+                uint32_t lane, uint32_t lanes,
                 uint64_t memory_limit, struct stream **stream, struct sheaf_error *err)
 {
     struct stream *s = calloc(1, sizeof(*s));
@@ -44,6 +46,8 @@ int stream_open(const struct sheaf_dataset *dataset, const struct order_line *li
         return err_memory(err, sizeof(*s));
     s->dataset = dataset;
     s->line = line;
+    s->place = lane;
+    s->stride = lanes;
     s->format = dataset->format;
     s->largest = (size_t)(memory_limit / 8);
     code = workers_open(&s->workers, 1, err);
@@ -208,7 +212,7 @@ static int add_item(struct stream *s, struct item *item, size_t *size, struct sh
         struct sheaf_error error;
         int code = SHEAF_OK;
 
-        if (s->place == s->line->shard_count)
+        if (s->place >= s->line->shard_count)
             return SHEAF_END;
         if (!s->frames_are_open)
             code = open_shard(s, err);
@@ -217,7 +221,7 @@ static int add_item(struct stream *s, struct item *item, size_t *size, struct sh
         code = frames_next(&s->frames, &frame, &error);
         if (code == SHEAF_END) {
             close_shard(s);
-            s->place++;
+            s->place += s->stride;
             continue;
         }
         memset(item, 0, sizeof(*item));

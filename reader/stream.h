@@ -14,8 +14,10 @@ struct stream;
 /* The most chunks of a stream in flight. */
 #define STREAM_CHUNKS 2u
 
-/* `line` gives the order of the shards; borrowed, like the data set. */
+/* A lane's stream: the shards at the places lane, lane + lanes, ... of the line, which is
+ * borrowed, like the data set. */
 int stream_open(const struct sheaf_dataset *dataset, const struct order_line *line,
+                uint32_t lane, uint32_t lanes,
                 uint64_t memory_limit, struct stream **stream, struct sheaf_error *err);
 
 /* What the stream itself may hold at once, all chunks in flight included: bytes to be taken from

@@ -2,6 +2,7 @@
 """Ranks, workers, lanes and positions through the command: the parts together are one order,
 whatever the world size, container and memory, and a reading that was stopped goes on exactly."""
 
+import gzip
 import json
 import os
 import random
@@ -156,6 +157,54 @@ class Ranks(Case):
                                         "--no-shuffle"]).decode().splitlines()
         self.assertEqual([line.split("\t")[0] for line in part + rest],
                          [line.split("\t")[0] for line in whole])
+
+
+class Streams(Case):
+    """Foreign shards compressed as a whole: nobody knows their counts before their end."""
+
+    @classmethod
+    def share(cls):
+        tree = os.path.join(cls.shared, "tree")
+        data = os.path.join(cls.shared, "data")
+        subprocess.run([MAKE_JPEGS, tree, "--images", "300", "--mean-bytes", "4000"], check=True,
+                       stdout=subprocess.DEVNULL)
+        subprocess.run([SHEAF, "pack", tree, data, "--format", "webdataset", "--shard-count", "5"],
+                       check=True, stdout=subprocess.DEVNULL)
+        cls.foreign = os.path.join(cls.shared, "foreign")
+        os.mkdir(cls.foreign)
+        for i in range(5):
+            with open(os.path.join(data, "shard-%06d.tar" % i), "rb") as f:
+                with gzip.open(os.path.join(cls.foreign, "s-%d.tar.gz" % i), "wb") as out:
+                    out.write(f.read())
+
+    def listing(self, *options, status=0):
+        done = subprocess.run([SHEAF, "cat", self.foreign, "--list", *options],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout.decode().splitlines()
+
+    def test_whole_shards_go_to_lanes(self):
+        whole = self.listing("--lanes", "4", "--shuffle-buffer", "40")
+        self.assertEqual(len(set(whole)), 300)
+        ranks = [self.listing("--lanes", "4", "--shuffle-buffer", "40", "--rank", str(r),
+                              "--world-size", "2") for r in range(2)]
+        self.assertEqual(sorted(sum(ranks, [])), sorted(whole))
+        rounds = min(len(r) for r in ranks) // 4
+        self.assertEqual([ranks[t % 4 % 2][t // 4 * 2 + t % 4 // 2] for t in range(4 * rounds)],
+                         whole[:4 * rounds])
+
+    def test_resumed_by_reading_forward(self):
+        position = self.path("position")
+        for lanes in ("1", "3", "5"):
+            whole = self.listing("--lanes", lanes, "--shuffle-buffer", "40")
+            for stop in (0, 1, 100, 233, 299, 300):
+                start = self.listing("--lanes", lanes, "--shuffle-buffer", "40", "--limit",
+                                     str(stop), "--save-position", position)
+                self.assertEqual(start + self.listing("--resume-from", position), whole)
+
+    def test_what_is_not_possible_is_said_at_open(self):
+        self.assertEqual(self.listing("--lanes", "6", status=1), [])
+        self.assertEqual(self.listing("--remainder", "pad", status=1), [])
 
 
 class Quality(Case):
