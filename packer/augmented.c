@@ -121,8 +121,8 @@ static int keep_path(struct augmented *a, int name_size, const char *name, const
     if (code == SHEAF_OK)
         buf_put(&a->texts, a->texts.data, (size_t)key_size);
     if (code == SHEAF_OK)
-        code = buf_printf(&a->texts, err, ".%.*s%s%s", name_size, name, suffix[0] == '\0' ? "" : ".",
-                          suffix);
+        code = buf_printf(&a->texts, err, ".%.*s%s%s", name_size, name,
+                          suffix[0] == '\0' ? "" : ".", suffix);
     return code == SHEAF_OK ? buf_append(&a->texts, "", 1, err) : code;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills a block from the files of a plan, or from its objects (block_fetch.c).  A file that is not what the scan has seen, or not
- * what its name says, is a problem of its sample, which is left out whole. */
+ * Fills a block from the files of a plan, or from its objects (block_fetch.c).  A file that is
+ * not what the scan has seen, or not what its name says, is a problem of its sample, which is left
+ * out whole. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -166,7 +166,8 @@ int source_open(const char *url, const char *root, struct source *s, struct shea
     code = is_local(path) ? find_local_kind(s, err) : find_remote_kind(s, err);
     if (code == SHEAF_OK && s->kind != SOURCE_LIST && root != NULL)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: a root is for lists, this is a %s", url,
-                       s->kind == SOURCE_TREE ? "directory" : s->kind == SOURCE_PREFIX ? "prefix" : "manifest");
+                       s->kind == SOURCE_TREE ? "directory"
+                       : s->kind == SOURCE_PREFIX ? "prefix" : "manifest");
     if (code == SHEAF_OK)
         code = set_root(s, root, err);
     if (code != SHEAF_OK || s->root[0] == '\0' || !is_local(s->root))

@@ -5,8 +5,8 @@
  *     serve_fake_s3 [PERCENT [SEED]]
  *
  * prints its endpoint and then obeys standard input until that ends: "storm PERCENT SEED" makes
- * so many requests fail (but none by silence), "calm" ends that, "stats" prints requests, failed ones and uploads that
- * were begun and neither completed nor aborted.  The keys are those of common_fake_s3.h. */
+ * so many requests fail (but none by silence), "calm" ends that, "stats" prints requests, failed
+ * ones and uploads that were begun and neither completed nor aborted.  The keys are those of common_fake_s3.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

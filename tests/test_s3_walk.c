@@ -164,8 +164,8 @@ static int stop_at_once(void *context, const struct store_entry *entry)
 
 static void test_ends(void **state)
 {
-    const struct fake_fault denied = { .kind = FAKE_STATUS, .match = "prefix=ends%2F07", .status = 403,
-                                       .code = "AccessDenied" };
+    const struct fake_fault denied = { .kind = FAKE_STATUS, .match = "prefix=ends%2F07",
+                                       .status = 403, .code = "AccessDenied" };
     struct found found = { .count = 0 };
     unsigned calls = 0;
 
