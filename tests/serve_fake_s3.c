@@ -6,7 +6,8 @@
  *
  * prints its endpoint and then obeys standard input until that ends: "storm PERCENT SEED" makes
  * so many requests fail (but none by silence), "calm" ends that, "stats" prints requests, failed
- * ones and uploads that were begun and neither completed nor aborted.  The keys are those of common_fake_s3.h. */
+ * ones and uploads that were begun and neither completed nor aborted.  The keys are those of
+ * common_fake_s3.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
