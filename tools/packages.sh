@@ -13,7 +13,7 @@ build="
 "
 test="
     libcmocka-dev
-    clang libclang-rt-14-dev
+    g++ clang libclang-rt-14-dev
     python3 python3-xxhash
     libarchive-tools lz4 tar gzip diffutils
     shellcheck mandoc
