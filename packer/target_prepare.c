@@ -74,9 +74,13 @@ int target_sweep(const char *directory, const char *prefix, bool only_look,
 
 /* ---- Data sets by their manifests ------------------------------------------------------------ */
 
-int target_read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
+/* What is being replaced: the manifest of the data set whose files are on their way out. */
+#define REPLACED_NAME STORE_PARTIAL "/replaced.json"
+
+static int read_manifest(const char *directory, const char *name, struct manifest *m,
+                         struct sheaf_error *err)
 {
-    char *url = store_join(directory, MANIFEST_NAME), *text = NULL;
+    char *url = store_join(directory, name), *text = NULL;
     size_t size = 0;
     int code = url == NULL ? err_memory(err, strlen(directory))
                            : store_get(url, MANIFEST_LIMIT, &text, &size, err);
@@ -89,6 +93,11 @@ int target_read_manifest(const char *directory, struct manifest *m, struct sheaf
     free(text);
     free(url);
     return code;
+}
+
+int target_read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
+{
+    return read_manifest(directory, MANIFEST_NAME, m, err);
 }
 
 static bool has_manifest(const char *directory)
@@ -136,16 +145,17 @@ static int remove_shard(char *directory, const struct manifest *m, size_t i,
     return code == SHEAF_OK ? remove_file(directory, name, err) : code;
 }
 
-/* The manifest goes first: without it, there is no data set. */
-static int remove_dataset(char *directory, struct sheaf_error *err)
+/* Removes the files of a data set that is being replaced, as REPLACED_NAME has it; nothing if there
+ * is none.  That goes last, so that a run which was killed here is gone on with by the next. */
+static int remove_replaced(char *directory, struct sheaf_error *err)
 {
     struct peers_writer peers = { .peers = 0 };
     struct manifest m;
     char *list = NULL;
-    int code = target_read_manifest(directory, &m, err);
+    int code = read_manifest(directory, REPLACED_NAME, &m, err);
 
     if (code != SHEAF_OK)
-        return code;
+        return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
     list = option_of(&m, "index");
     code = peers_open(&peers, list, m.container, m.codec, err);
     if (code == SHEAF_OK)
@@ -158,20 +168,60 @@ static int remove_dataset(char *directory, struct sheaf_error *err)
         code = remove_file(directory, INDEX_NAME, err);
     if (code == SHEAF_OK)
         code = remove_file(directory, SKIPPED_NAME, err);
+    if (code == SHEAF_OK)
+        code = remove_file(directory, REPLACED_NAME, err);
     peers_free(&peers);
     free(list);
     manifest_clear(&m);
     return code;
 }
 
+/* Removes a data set: notes what it consists of, then takes its manifest away, without which it is
+ * no data set, then the rest. */
+static int remove_dataset(char *directory, struct sheaf_error *err)
+{
+    char *from = store_join(directory, MANIFEST_NAME), *to = store_join(directory, REPLACED_NAME);
+    char *text = NULL;
+    size_t size = 0;
+    int code = from == NULL || to == NULL ? err_memory(err, strlen(directory))
+             : store_get(from, MANIFEST_LIMIT, &text, &size, err);
+
+    if (code == SHEAF_OK)
+        code = store_put(to, text, size, err);
+    free(text);
+    free(from);
+    free(to);
+    return code == SHEAF_OK ? remove_replaced(directory, err) : code;
+}
+
+/* Ends the removal that an earlier run may have begun. */
+static int finish_removal(struct target *o, struct sheaf_error *err)
+{
+    char *dest = strdup(o->dest);
+    int code = dest == NULL ? err_memory(err, strlen(o->dest)) : remove_replaced(dest, err);
+
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = remove_replaced(o->directories[i], err);
+    free(dest);
+    return code;
+}
+
 /* ---- Begin, go on, or replace ---------------------------------------------------------------- */
 
-static int begin(struct target *o, struct sheaf_error *err)
+/* Files that belong to nobody are in the way. */
+static int look_for_others(const struct target *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
         code = target_sweep(o->directories[i], o->prefix, true, err);
+    return code;
+}
+
+static int begin(struct target *o, struct sheaf_error *err)
+{
+    int code = look_for_others(o, err);
+
     if (code == SHEAF_OK)
         code = journal_begin(&o->journal, err);
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
@@ -263,18 +313,22 @@ static int remove_run(struct target *o, struct sheaf_error *err)
     return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
 }
 
+/* The journal is begun before anything is removed: from then on readers know that there is no data
+ * set, and another run that this one is to be gone on with. */
 static int replace(struct target *o, struct sheaf_error *err)
 {
     char *dest = strdup(o->dest);
     int code = dest == NULL ? err_memory(err, strlen(o->dest)) : SHEAF_OK;
 
+    if (code == SHEAF_OK && journal_has_leftovers(&o->journal))
+        code = remove_run(o, err);
+    if (code == SHEAF_OK)
+        code = journal_begin(&o->journal, err);
     if (code == SHEAF_OK && has_manifest(dest))
         code = remove_dataset(dest, err);
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
         if (has_manifest(o->directories[i]))
             code = remove_dataset(o->directories[i], err);
-    if (code == SHEAF_OK && journal_has_leftovers(&o->journal))
-        code = remove_run(o, err);
     free(dest);
     return code == SHEAF_OK ? begin(o, err) : code;
 }
@@ -291,10 +345,12 @@ int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished
         code = store_lock(o->dest, &o->lock, err);
     if (code != SHEAF_OK)
         return code;
-    if (resume)
-        return go_on(o, finished, err);
-    if (overwrite)
-        return replace(o, err);
+    if (resume || overwrite) {
+        code = finish_removal(o, err);
+        if (code != SHEAF_OK)
+            return code;
+        return resume ? go_on(o, finished, err) : replace(o, err);
+    }
     dataset = find_dataset(o);
     if (dataset != NULL)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already; overwrite replaces "

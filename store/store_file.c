@@ -243,8 +243,11 @@ static int gather(const char *url, DIR *directory, struct entries *all, struct s
             return errno == 0 ? SHEAF_OK : err_errno(err, errno, "%s: cannot list", url);
         if (d->d_name[0] == '.')
             continue;
-        if (fstatat(dirfd(directory), d->d_name, &st, 0) != 0)
+        if (fstatat(dirfd(directory), d->d_name, &st, 0) != 0) {
+            if (errno == ENOENT)
+                continue;   /* it went just now, or is a link to nothing */
             return err_errno(err, errno, "%s/%s: cannot stat", url, d->d_name);
+        }
         if (S_ISDIR(st.st_mode))
             continue;
         code = entry_add(all, d->d_name, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0, err);

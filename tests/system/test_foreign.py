@@ -281,7 +281,8 @@ class RecordIO(Foreign):
             self.assertEqual(list(fields.values()), [content])
 
     def test_kinds_of_content(self):
-        kinds = {"png": b"\x89PNG\r\n\x1a\n123", "gif": b"GIF89a123", "bmp": b"BM" + struct.pack("<IHHI", 30, 0, 0, 26) + bytes(16),
+        kinds = {"png": b"\x89PNG\r\n\x1a\n123", "gif": b"GIF89a123",
+                 "bmp": b"BM" + struct.pack("<IHHI", 30, 0, 0, 26) + bytes(16),
                  "webp": b"RIFF\x10\0\0\0WEBPVP8 ", "npy": b"\x93NUMPY\x01\0v\0"}
         for name, content in kinds.items():
             ((_, fields, labels),) = self.samples([writers.image_record(content, 5.0)])

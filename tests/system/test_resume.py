@@ -152,6 +152,46 @@ class Kill(Case):
                 self.assertNotIn(0, codes)
 
 
+class Replaced(Case):
+    """Killed while the shards of the data set that was there are being removed."""
+
+    OPTIONS = ("--shard-count", "300")
+
+    @classmethod
+    def share(cls):
+        cls.source = make_tree(os.path.join(cls.shared, "source"),
+                               {"a/%03d.txt" % i: b"%d" % i for i in range(300)})
+        whole = os.path.join(cls.shared, "whole")
+        pack(cls.source, whole, "tfrecord", "none", *cls.OPTIONS)
+        cls.whole = tree_of(whole)
+
+    def half_removed(self):
+        """No manifest any more, but shards of the old data set; or skips the test."""
+        dest = self.path("out")
+        for _ in range(100):
+            shutil.rmtree(dest, ignore_errors=True)
+            pack(self.source, dest, "webdataset", "none", *self.OPTIONS)
+            process = subprocess.Popen([SHEAF, "pack", self.source, dest, "--format", "tfrecord",
+                                        "--overwrite", *self.OPTIONS], stdout=subprocess.DEVNULL)
+            while process.poll() is None and os.path.exists(os.path.join(dest, "dataset.json")):
+                pass
+            process.kill()
+            process.wait()
+            if not os.path.exists(os.path.join(dest, "dataset.json")) and \
+                    any(name.endswith(".tar") for name in os.listdir(dest)):
+                return dest
+        self.skipTest("it was always too quick")
+
+    def test_what_is_left_is_not_read(self):
+        sheaf("cat", self.half_removed(), "--list", status=1)
+
+    def test_it_can_be_done_again(self):
+        for word in ("--overwrite", "--resume"):
+            dest = self.half_removed()
+            pack(self.source, dest, "tfrecord", "none", *self.OPTIONS, word)
+            self.assertEqual(tree_of(dest), self.whole)
+
+
 class Resume(Case):
     @classmethod
     def share(cls):
