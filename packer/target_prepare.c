@@ -313,16 +313,37 @@ static int remove_run(struct target *o, struct sheaf_error *err)
     return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
 }
 
+/* Whether what is to be replaced can be: a manifest that cannot be read says of nothing that it is
+ * the data set's. */
+static int check_manifest(const char *directory, bool *any, struct sheaf_error *err)
+{
+    struct manifest m;
+    int code;
+
+    if (!has_manifest(directory))
+        return SHEAF_OK;
+    code = target_read_manifest(directory, &m, err);
+    if (code == SHEAF_OK)
+        manifest_clear(&m);
+    *any = true;
+    return code;
+}
+
 /* The journal is begun before anything is removed: from then on readers know that there is no data
  * set, and another run that this one is to be gone on with. */
 static int replace(struct target *o, struct sheaf_error *err)
 {
     char *dest = strdup(o->dest);
+    bool any = false;
     int code = dest == NULL ? err_memory(err, strlen(o->dest)) : SHEAF_OK;
 
+    if (code == SHEAF_OK)
+        code = check_manifest(dest, &any, err);
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = check_manifest(o->directories[i], &any, err);
     if (code == SHEAF_OK && journal_has_leftovers(&o->journal))
         code = remove_run(o, err);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && any)
         code = journal_begin(&o->journal, err);
     if (code == SHEAF_OK && has_manifest(dest))
         code = remove_dataset(dest, err);
