@@ -240,6 +240,27 @@ static const char *find_dataset(const struct target *o)
     return NULL;
 }
 
+/* That a finished data set has what its manifest says, as far as sizes tell. */
+static int check_whole(const char *directory, const struct manifest *m, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i <= m->shard_count && code == SHEAF_OK; i++) {
+        const char *name = i < m->shard_count ? m->shards[i].name : INDEX_NAME;
+        const uint64_t expected = i < m->shard_count ? m->shards[i].bytes : m->index_bytes;
+        char *url = store_join(directory, name);
+        uint64_t bytes;
+
+        code = url == NULL ? err_memory(err, strlen(name)) : store_size(url, &bytes, err);
+        if (code == SHEAF_OK && bytes != expected)
+            code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, but the manifest says "
+                           "%llu; overwrite makes the data set anew", url,
+                           (unsigned long long)bytes, (unsigned long long)expected);
+        free(url);
+    }
+    return code;
+}
+
 /* Whether all data sets are there that this plan makes. */
 static int check_finished(const struct target *o, bool *finished, struct sheaf_error *err)
 {
@@ -254,8 +275,13 @@ static int check_finished(const struct target *o, bool *finished, struct sheaf_e
         hash = code == SHEAF_OK ? option_of(&m, "plan") : NULL;
         *finished = hash != NULL && strcmp(hash, o->journal.plan.hash) == 0;
         free(hash);
-        if (code == SHEAF_OK)
+        if (code == SHEAF_OK) {
+            if (*finished)
+                code = check_whole(o->directories[i], &m, err);
             manifest_clear(&m);
+            if (code != SHEAF_OK)
+                return code;
+        }
     }
     return SHEAF_OK;
 }

@@ -6,9 +6,12 @@
  * would have given.  Only a source that is one foreign file, or standard input, says nothing
  * about shards: it is cut by size, as the packer does. */
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "tools/options.h"
 #include "tools/progress.h"
@@ -98,6 +101,45 @@ static int copy_all(struct convert *c, struct sheaf_pack_result *result)
     return code;
 }
 
+/* Whether `path`, or the directory that it is in, is the directory `dest`, by whatever name. */
+static bool is_in(const char *path, const struct stat *dest)
+{
+    struct stat st;
+    char *copy = strdup(path);
+    bool in = copy != NULL && stat(path, &st) == 0 && st.st_dev == dest->st_dev &&
+              st.st_ino == dest->st_ino;
+
+    in = in || (copy != NULL && stat(dirname(copy), &st) == 0 && st.st_dev == dest->st_dev &&
+                st.st_ino == dest->st_ino);
+    free(copy);
+    return in;
+}
+
+/* A data set cannot be written where the one is that it is made of: making room would remove the
+ * source before it is read. */
+static int refuse_own_source(const struct convert *c, char **sources, size_t count,
+                             struct sheaf_error *error)
+{
+    struct stat dest;
+    bool in = strcmp(sources[0], sources[count]) == 0;
+
+    if (stat(sources[count], &dest) == 0) {
+        for (size_t i = 0; i < count && !in; i++)
+            in = is_in(sources[i], &dest);
+        for (size_t i = 0; i < c->info.shard_count && !c->info.has_manifest && !in; i++) {
+            struct sheaf_shard_info shard;
+
+            if (sheaf_dataset_shard(c->dataset, i, &shard, sizeof(shard)) == SHEAF_OK)
+                in = is_in(shard.name, &dest);
+        }
+    }
+    if (!in)
+        return SHEAF_OK;
+    snprintf(error->message, sizeof(error->message), "%s: holds the source", sources[count]);
+    error->code = SHEAF_ERR_ARGUMENT;
+    return error->code;
+}
+
 /* sources[0..count-1] are the data set, sources[count] is the destination. */
 static int open_all(struct convert *c, char **sources, size_t count,
                     struct sheaf_pack_options *options, struct sheaf_error *error)
@@ -108,6 +150,9 @@ static int open_all(struct convert *c, char **sources, size_t count,
     if (code != SHEAF_OK)
         return code;
     sheaf_dataset_get_info(c->dataset, &c->info, sizeof(c->info));
+    code = refuse_own_source(c, sources, count, error);
+    if (code != SHEAF_OK)
+        return code;
     c->progress.total_bytes = c->info.payload_bytes;
     c->progress.total_count = c->info.samples;
     sheaf_reader_options_init(&reader_options, sizeof(reader_options));
