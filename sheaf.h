@@ -223,6 +223,10 @@ struct sheaf_reader_options {
     uint64_t max_corrupt;           /* with SKIP: fail at the next one; UINT64_MAX, no limit */
     sheaf_report_fn *report;        /* NULL; called for each record skipped, from next() */
     void *report_context;
+    const char *cache_directory;    /* NULL; shards from afar are kept there as they are read, and
+                                       read from there later; processes of a host may share it */
+    uint64_t cache_bytes;           /* what it may hold: then goes what was not used for longest;
+                                       64 GB */
 };
 
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options,
@@ -293,6 +297,7 @@ struct sheaf_reader_stats {
     uint64_t first_sample_ns;       /* from open to the first sample */
     uint64_t memory_bytes;          /* held now; <= memory_peak_bytes */
     uint64_t memory_peak_bytes;     /* <= options.memory_bytes */
+    uint64_t cached_bytes;          /* from the cache, and not from the store */
 };
 
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
@@ -353,9 +358,13 @@ SHEAF_API SHEAF_CHECK int sheaf_dataset_mixing(const struct sheaf_dataset *datas
 /* ---- Packing a source ----------------------------------------------------------------------
  * sheaf_pack makes a data set of files, in one call.  The source is one of
  *   - a directory tree: the class of a file is the directory it is in;
+ *   - s3://BUCKET/PREFIX: likewise, of objects;
  *   - a list, known by its name: *.lst (MXNet: index, label[s], path), *.csv (path, label[s]),
  *     *.jsonl (objects with "path" and "label"), any other file (one path a line; the class
- *     is again the directory).
+ *     is again the directory);
+ *   - SageMaker's manifest file or augmented manifest, *.manifest, *.json or *.jsonl, known by
+ *     its content (of the latter packer/augmented.h says what becomes of its attributes).
+ * Lists may lie, and their root may be, in S3.
  * Files whose paths agree up to the first dot of the base name are one sample.  The plan (keys,
  * labels, splits, order, shard boundaries) is made before a file is read, and every byte of the
  * output follows from it and from the files: not from jobs, time, user or file system. */

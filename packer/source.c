@@ -119,6 +119,9 @@ static int find_remote_kind(struct source *s, struct sheaf_error *err)
 
     if (ops == NULL)
         return SHEAF_ERR_UNSUPPORTED;
+    if (ops->walk == NULL && ends_with(s->url, "/"))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a directory, which cannot be listed "
+                       "over HTTP", s->url);
     code = ends_with(s->url, "/") ? SHEAF_ERR_NOT_FOUND : ops->size(s->url, &bytes, err);
     if (code == SHEAF_OK)
         return find_kind(s, err);

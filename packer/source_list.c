@@ -54,17 +54,6 @@ static int look_for(struct reading *r, const char *path, uint32_t label, struct 
     return code;
 }
 
-/* A list that says nothing of labels: the class is the directory, as in a tree. */
-static int directory_label(struct reading *r, const char *path, uint32_t *label,
-                           struct sheaf_error *err)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (r->source->list_kind != LIST_PLAIN || slash == NULL || slash == path)
-        return SHEAF_OK;
-    return catalog_class(r->scan->catalog, path, (size_t)(slash - path), label, err);
-}
-
 static int take_line(struct reading *r, uint64_t number, const char *line, size_t size,
                      struct sheaf_error *err)
 {
@@ -90,7 +79,8 @@ static int take_line(struct reading *r, uint64_t number, const char *line, size_
     if (reason[0] != '\0')
         return scan_bad_line(r->scan, url, number, reason, err);
     entry.path = relative(r->source, entry.path);
-    code = directory_label(r, entry.path, &label, err);
+    if (r->source->list_kind == LIST_PLAIN)     /* it says nothing of labels, so as in a tree */
+        code = scan_class_of(r->scan, entry.path, &label, err);
     return code == SHEAF_OK ? look_for(r, entry.path, label, err) : code;
 }
 

@@ -185,7 +185,9 @@ static int refuse(const char *directory, int overwrite, const struct sheaf_datas
         return err_set(err, SHEAF_ERR_EXISTS, "%s: has a %s already", directory, MANIFEST_NAME);
     if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
         return code;
-    if (d->is_stream)
+    if (d->format == NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe cannot be indexed", d->url);
+    if (d->codec != NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its shards are compressed (%s) by another "
                        "program, so no index can point into them: convert them instead", d->url,
                        sheaf_codec_name(d->manifest.codec));

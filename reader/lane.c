@@ -82,7 +82,7 @@ int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct shea
     lane->number = number;
     if (is_stream)
         code = stream_open(feed->dataset, &feed->line, number, feed->order.lanes,
-                           feed->budget.limit / feed->lane_count, &lane->stream, err);
+                           feed->cache, feed->budget.limit / feed->lane_count, &lane->stream, err);
     if (code != SHEAF_OK)
         return code;
     lane->range = order_lane_of(&feed->order, samples, number);

@@ -46,6 +46,7 @@ struct feed {
     struct workers *workers;
     struct budget budget;
     struct shards shards;
+    struct cache *cache;        /* NULL: none */
     struct lane *lanes;         /* of this reader, in their turn */
     uint32_t lane_count;
     size_t outstanding;         /* chunks planned and not yet consumed */

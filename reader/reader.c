@@ -24,6 +24,7 @@ void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size
         .workers = 1,
         .memory_bytes = (uint64_t)1 << 30,
         .max_corrupt = UINT64_MAX,
+        .cache_bytes = 64000000000,
     };
 
     memset(options, 0, sizeof_options);
@@ -88,6 +89,20 @@ int order_of_options(const struct sheaf_dataset *d, const struct sheaf_reader_op
     return SHEAF_OK;
 }
 
+/* A cache's memory is a part of the budget. */
+static int open_cache(struct sheaf_reader *r, struct sheaf_error *err)
+{
+    struct budget *budget = &r->feed.budget;
+
+    if (r->options.cache_directory == NULL || !r->dataset->is_remote)
+        return SHEAF_OK;
+    if (budget->limit <= CACHE_MEMORY)
+        return err_set(err, SHEAF_ERR_LIMIT, "a cache takes %" PRIu64 " bytes of memory, but the "
+                       "budget is %" PRIu64, CACHE_MEMORY, budget->limit);
+    budget->limit -= CACHE_MEMORY;
+    return cache_open(&r->feed.cache, r->options.cache_directory, r->options.cache_bytes, err);
+}
+
 int sheaf_reader_open(const struct sheaf_dataset *dataset,
                       const struct sheaf_reader_options *options, struct sheaf_reader **reader,
                       struct sheaf_error *err)
@@ -110,7 +125,10 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
     if (code == SHEAF_OK)
         code = workers_open(&r->feed.workers, r->options.threads, err);
     if (code == SHEAF_OK)
-        code = shards_init(&r->feed.shards, dataset, r->feed.workers, &r->feed.budget, err);
+        code = open_cache(r, err);
+    if (code == SHEAF_OK)
+        code = shards_init(&r->feed.shards, dataset, r->feed.workers, &r->feed.budget,
+                           r->feed.cache, err);
     r->feed.shards.keep_short = r->options.on_corrupt == SHEAF_SKIP;
     if (code == SHEAF_OK) {
         code = epoch_begin(r, 0, 0);
@@ -135,6 +153,7 @@ void sheaf_reader_free(struct sheaf_reader *r)
     workers_close(r->feed.workers);
     if (r->feed.shards.dataset != NULL)
         shards_free(&r->feed.shards);
+    cache_close(r->feed.cache);
     for (size_t i = 0; i < r->out_capacity; i++)
         decode_scratch_free(&r->scratch[i]);
     free(r->scratch);
@@ -333,11 +352,17 @@ void sheaf_reader_get_stats(const struct sheaf_reader *r, struct sheaf_reader_st
                             size_t sizeof_stats)
 {
     struct sheaf_reader_stats all = r->stats;
+    uint64_t fetched;
 
     all.read_bytes = r->feed.read_bytes;
     all.stall_ns = r->feed.stall_ns;
     all.memory_bytes = r->feed.budget.used;
     all.memory_peak_bytes = r->feed.budget.peak;
+    if (r->feed.cache != NULL) {
+        all.memory_bytes += CACHE_MEMORY;
+        all.memory_peak_bytes += CACHE_MEMORY;
+        cache_counts(r->feed.cache, &all.cached_bytes, &fetched);
+    }
     memset(stats, 0, sizeof_stats);
     memcpy(stats, &all, MIN(sizeof_stats, sizeof(all)));
 }

@@ -11,8 +11,23 @@
 #include "base/error.h"
 #include "formats/peers.h"
 
+int shards_open_object(struct cache *cache, const char *url, struct store_object **object,
+                       struct sheaf_error *err)
+{
+    int code = store_open(url, object, err);
+
+    if (code != SHEAF_OK || cache == NULL)
+        return code;
+    code = cache_wrap(cache, object, err);
+    if (code != SHEAF_OK) {
+        store_close(*object);
+        *object = NULL;
+    }
+    return code;
+}
+
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
-                struct budget *budget, struct sheaf_error *err)
+                struct budget *budget, struct cache *cache, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -20,11 +35,12 @@ int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct wo
     s->dataset = dataset;
     s->workers = workers;
     s->budget = budget;
+    s->cache = cache;
     s->open = calloc(dataset->manifest.shard_count + 1, sizeof(s->open[0]));
     if (s->open == NULL)
         return err_memory(err, dataset->manifest.shard_count * sizeof(s->open[0]));
     if (dataset->index_url != NULL)
-        code = store_open(dataset->index_url, &s->index, err);
+        code = shards_open_object(cache, dataset->index_url, &s->index, err);
     if (code == SHEAF_OK && s->index != NULL && s->index->bytes != dataset->manifest.index_bytes)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
                        "%" PRIu64, dataset->index_url, s->index->bytes,
@@ -85,7 +101,7 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
 
     if (asprintf(&names, "%.*s.lst", (int)stem, url) < 0)
         return err_memory(err, stem);
-    code = store_open(names, &shard->names, err);
+    code = shards_open_object(shard->owner->cache, names, &shard->names, err);
     if (code == SHEAF_OK && shard->names->bytes != m->names_bytes)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
                        "%" PRIu64, names, shard->names->bytes, m->names_bytes);
@@ -99,7 +115,8 @@ static void open_shard(struct job *job)
     const struct sheaf_dataset *d = shard->owner->dataset;
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
     struct sheaf_error *err = &shard->error;
-    int code = store_open(d->urls[shard->number], &shard->object, err);
+    int code = shards_open_object(shard->owner->cache, d->urls[shard->number], &shard->object,
+                                  err);
 
     /* Where bad records are skipped, a shorter one is dealt with record by record. */
     if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)

@@ -11,6 +11,7 @@
 #include "base/budget.h"
 #include "base/workers.h"
 #include "reader/dataset.h"
+#include "store/cache.h"
 #include "store/store.h"
 
 struct shard {
@@ -32,13 +33,19 @@ struct shards {
     const struct sheaf_dataset *dataset;
     struct workers *workers;
     struct budget *budget;
+    struct cache *cache;                /* NULL: none */
     bool keep_short;                    /* a shard that is cut is read as far as it goes */
     struct store_object *index;         /* dataset.index; NULL for foreign shards */
     struct shard **open;                /* by number; NULL: not open */
 };
 
+/* `cache` may be NULL. */
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
-                struct budget *budget, struct sheaf_error *err);
+                struct budget *budget, struct cache *cache, struct sheaf_error *err);
+
+/* Opens an object, to be read through the cache if there is one. */
+int shards_open_object(struct cache *cache, const char *url, struct store_object **object,
+                       struct sheaf_error *err);
 /* No job may be running. */
 void shards_free(struct shards *s);
 

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/ahead.h"
 #include "reader/frames.h"
 
 #define CHUNK_BYTES   ((size_t)1 << 20)
@@ -19,7 +20,9 @@ struct stream {
     const struct sheaf_dataset *dataset;
     const struct order_line *line;
     struct workers *workers;
+    struct cache *cache;
     size_t largest;                 /* bytes of a frame that is let in */
+    uint64_t ahead_bytes;           /* memory for reading ahead, from afar */
     size_t place;                   /* on the line: the shard that is read, or will be */
     size_t stride;                  /* to the next one */
     bool ended;                     /* all shards are read */
@@ -36,7 +39,7 @@ struct stream {
 };
 
 int stream_open(const struct sheaf_dataset *dataset, const struct order_line *line,
-                uint32_t lane, uint32_t lanes,
+                uint32_t lane, uint32_t lanes, struct cache *cache,
                 uint64_t memory_limit, struct stream **stream, struct sheaf_error *err)
 {
     struct stream *s = calloc(1, sizeof(*s));
@@ -46,10 +49,12 @@ int stream_open(const struct sheaf_dataset *dataset, const struct order_line *li
         return err_memory(err, sizeof(*s));
     s->dataset = dataset;
     s->line = line;
+    s->cache = cache;
     s->place = lane;
     s->stride = lanes;
     s->format = dataset->format;
     s->largest = (size_t)(memory_limit / 8);
+    s->ahead_bytes = dataset->is_remote ? ahead_memory(memory_limit) : 0;
     code = workers_open(&s->workers, 1, err);
     if (code != SHEAF_OK)
         free(s);
@@ -60,7 +65,8 @@ int stream_open(const struct sheaf_dataset *dataset, const struct order_line *li
 
 uint64_t stream_memory(const struct stream *s)
 {
-    return (STREAM_CHUNKS + 1) * (s->largest + CHUNK_BYTES);    /* the frames' window, too */
+    /* The frames' window, too. */
+    return (STREAM_CHUNKS + 1) * (s->largest + CHUNK_BYTES) + s->ahead_bytes;
 }
 
 static void close_shard(struct stream *s)
@@ -166,8 +172,11 @@ static int detect(struct stream *s, enum sheaf_codec *codec, struct sheaf_error 
 static int open_shard(struct stream *s, struct sheaf_error *err)
 {
     enum sheaf_codec codec = s->dataset->manifest.codec;
-    int code = store_open(s->dataset->urls[s->line->shards[s->place]], &s->object, err);
+    int code = shards_open_object(s->cache, s->dataset->urls[s->line->shards[s->place]],
+                                  &s->object, err);
 
+    if (code == SHEAF_OK && s->object->is_remote && s->ahead_bytes != 0)
+        code = ahead_wrap(&s->object, s->ahead_bytes, err);
     if (code == SHEAF_OK)
         s->object->interrupt = &s->cancelled;
     if (code == SHEAF_OK && s->object->is_stream)

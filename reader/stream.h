@@ -15,9 +15,9 @@ struct stream;
 #define STREAM_CHUNKS 2u
 
 /* A lane's stream: the shards at the places lane, lane + lanes, ... of the line, which is
- * borrowed, like the data set. */
+ * borrowed, like the data set, and the cache, which may be NULL. */
 int stream_open(const struct sheaf_dataset *dataset, const struct order_line *line,
-                uint32_t lane, uint32_t lanes,
+                uint32_t lane, uint32_t lanes, struct cache *cache,
                 uint64_t memory_limit, struct stream **stream, struct sheaf_error *err);
 
 /* What the stream itself may hold at once, all chunks in flight included: bytes to be taken from

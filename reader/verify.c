@@ -345,7 +345,7 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         return err_memory(err, dataset->manifest.shard_count * sizeof(all.list[0]));
     code = workers_open(&all.workers, threads, err);
     if (code == SHEAF_OK)
-        code = shards_init(&all.shards, dataset, all.workers, &all.budget, err);
+        code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
     if (code == SHEAF_OK)
         code = run_checks(&all, threads, result, err);
     workers_close(all.workers);

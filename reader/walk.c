@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/ahead.h"
 
 static int read_bytes(void *context, void *data, size_t size, size_t *got,
                       struct sheaf_error *err)
@@ -44,6 +45,10 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
         return err_set(err, SHEAF_ERR_MEMORY, "no memory for a hash");
     XXH3_128bits_reset(w->hash);
     code = store_open(dataset->urls[shard], &w->object, err);
+    if (code == SHEAF_OK && w->object->is_remote) {
+        code = ahead_wrap(&w->object, ahead_memory(4 * (uint64_t)limit), err);
+        w->object->interrupt = interrupt;
+    }
     if (code == SHEAF_OK && w->object->is_stream)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe", dataset->urls[shard]);
     if (code == SHEAF_OK)

@@ -11,11 +11,11 @@
 #include "store/http.h"
 
 #include <curl/curl.h>
-#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -26,6 +26,7 @@
 #define ACTIVE_MOST 256             /* exchanges in libcurl at once */
 #define CONNECTIONS_KEPT 128L
 #define RECEIVE_BYTES (128L << 10)  /* libcurl's buffer of one exchange, each way */
+#define UNSENT_BYTES (256 << 10)
 #define CONNECT_MS 10000
 #define CHECK_MS 100                /* how often stalls are looked for */
 #define REDIRECTS_MOST 5L
@@ -105,6 +106,18 @@ static int on_seek(void *context, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
+/* On a slow link the kernel would take megabytes at once and send them for a minute, in which no
+ * progress could be seen.  This bounds what it holds beyond what is on its way; a kernel that does
+ * not know it is no worse off. */
+static int on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
+{
+    const int most = UNSENT_BYTES;
+
+    (void)context, (void)purpose;
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
+    return CURL_SOCKOPT_OK;
+}
+
 /* ---- Setting a handle up --------------------------------------------------------------------- */
 
 /* The first failure of a row of settings is kept. */
@@ -153,6 +166,7 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_SOCKOPTFUNCTION, on_socket);
     SET(CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
     SET(CURLOPT_UPLOAD_BUFFERSIZE, RECEIVE_BYTES);
     SET(CURLOPT_MAXREDIRS, REDIRECTS_MOST);
@@ -274,7 +288,7 @@ static bool begin(struct http_engine *e, struct http_exchange *x, uint64_t now_n
     x->reply.size = 0;
     x->detail[0] = '\0';
     x->window_began_ns = now_ns;
-    x->window_bytes = x->window_waiting = 0;
+    x->window_bytes = 0;
     if (is_cancelled(x)) {
         x->failure = HTTP_CANCELLED;
         finish(e, x, CURLE_ABORTED_BY_CALLBACK);
@@ -343,33 +357,14 @@ static void finish_answered(struct http_engine *e)
     }
 }
 
-/* The bytes of a body that the kernel has taken and the other side has not acknowledged. */
-__attribute__((unused)) static size_t unacknowledged(struct http_exchange *x)
-{
-    curl_socket_t fd = CURL_SOCKET_BAD;
-    int bytes = 0;
-
-    if (x->body_size == 0 ||
-        curl_easy_getinfo(x->easy, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK ||
-        fd == CURL_SOCKET_BAD || ioctl(fd, SIOCOUTQ, &bytes) != 0)
-        return 0;
-    return (size_t)bytes;
-}
-
-/* On a slow link the kernel takes megabytes at once, and sends them for a minute. */
 static bool is_stalled(struct http_exchange *x, uint64_t now_ns)
 {
-    size_t waiting, drained;
-
     if (x->stall_ns == 0 || now_ns - x->window_began_ns < x->stall_ns)
         return false;
-    waiting = 0;
-    drained = x->window_waiting - MIN(waiting, x->window_waiting);
-    if (x->window_bytes < x->stall_bytes && drained < x->stall_bytes)
+    if (x->window_bytes < x->stall_bytes)
         return true;
     x->window_began_ns = now_ns;
     x->window_bytes = 0;
-    x->window_waiting = waiting;
     return false;
 }
 

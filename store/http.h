@@ -84,7 +84,6 @@ struct http_exchange {
     void *easy, *header_list;
     uint64_t due_ns;
     uint64_t window_began_ns, window_bytes;
-    size_t window_waiting;          /* unacknowledged when the window began */
     size_t sent;
     bool cancel;
     enum { HTTP_IDLE, HTTP_SUBMITTED, HTTP_QUEUED, HTTP_ACTIVE } place;

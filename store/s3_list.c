@@ -30,13 +30,28 @@ int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char *
     return code;
 }
 
+int s3_list_request(struct request *r, const struct s3_bucket *bucket, const char *prefix,
+                    struct sigv4_pair *query, size_t count, struct sheaf_error *err)
+{
+    int code = s3_request_init(r, bucket, HTTP_GET, "", query, count, "listing", err);
+    char *what;
+
+    if (code != SHEAF_OK)
+        return code;
+    if (asprintf(&what, "%s%s", r->what, prefix) < 0)
+        return err_memory(err, strlen(prefix));
+    free(r->what);
+    r->what = what;
+    return SHEAF_OK;
+}
+
 /* One page; `query` is the whole of it. */
 static int get_page(const struct s3_bucket *bucket, const char *prefix, struct sigv4_pair *query,
                     size_t count, s3_xml_entry_fn *each, void *context,
                     struct s3_xml_page *page, struct sheaf_error *err)
 {
     struct request r;
-    int code = s3_request_init(&r, bucket, HTTP_GET, "", query, count, "listing", err);
+    int code = s3_list_request(&r, bucket, prefix, query, count, err);
 
     memset(page, 0, sizeof(*page));
     r.http.reply.limit = PAGE_MOST;
@@ -45,7 +60,7 @@ static int get_page(const struct s3_bucket *bucket, const char *prefix, struct s
     if (code == SHEAF_OK) {
         code = s3_xml_list(r.http.reply.data, r.http.reply.size, each, context, page, err);
         if (code == SHEAF_ERR_CORRUPT)
-            err_prefix(err, "%s%s: ", r.what, prefix);
+            err_prefix(err, "%s: ", r.what);
     }
     request_free(&r);
     return code;

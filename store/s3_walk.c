@@ -96,8 +96,7 @@ static int start_page(struct lane *lane, struct sheaf_error *err)
         query[count++] = (struct sigv4_pair){ "delimiter", "/" };
     if (lane->token != NULL)
         query[count++] = (struct sigv4_pair){ "continuation-token", lane->token };
-    code = s3_request_init(&lane->request, lane->walk->bucket, HTTP_GET, "", query, count,
-                           "listing", err);
+    code = s3_list_request(&lane->request, lane->walk->bucket, lane->prefix, query, count, err);
     lane->request.http.reply.limit = PAGE_MOST;
     lane->request.done = page_done;
     lane->arrived = false;
@@ -210,7 +209,7 @@ static int take_page(struct lane *lane, struct sheaf_error *err)
     if (code == SHEAF_OK) {
         code = s3_xml_list(r.http.reply.data, r.http.reply.size, take_entry, &parsing, &page, err);
         if (code == SHEAF_ERR_CORRUPT)
-            err_prefix(err, "listing s3://%s/%s: ", w->bucket->name, lane->prefix);
+            err_prefix(err, "%s: ", r.what);
     }
     request_free(&r);
     if (code == SHEAF_OK)

@@ -24,6 +24,7 @@ struct store_object {
     const struct store_ops *ops;
     char *url;                  /* as opened, for messages; the object's */
     uint64_t bytes;             /* its size when it was opened; UINT64_MAX for a stream */
+    const char *version;        /* another content has another one; the object's; NULL: not known */
     bool is_stream;             /* a pipe or terminal: store_read_next only */
     bool is_remote;             /* reads are worth starting early and many at once */
     size_t block_bytes;         /* reads of multiples of this are best; 0: no preference */

@@ -120,6 +120,7 @@ static int http_open(const char *url, struct store_object **object, struct sheaf
     }
     if (code == SHEAF_OK)
         code = probe(&o->base, err);
+    o->base.base.version = o->base.etag != NULL ? o->base.etag : o->base.modified;
     url_free(&parts);
     if (code == SHEAF_OK)
         *object = &o->base.base;

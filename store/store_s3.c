@@ -49,7 +49,7 @@ static int s3_open(const char *url, struct store_object **object, struct sheaf_e
     if (code == SHEAF_OK) {
         o->target = &bucket->target;
         o->judge = aws_judge;
-        o->etag = head.etag;
+        o->base.version = o->etag = head.etag;
         head.etag = NULL;
         o->base.bytes = head.bytes;
         code = remote_object_init(o, &store_s3_ops, url, (int)strlen(url),

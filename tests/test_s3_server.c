@@ -379,7 +379,7 @@ static void test_replaced(void **state)
     must(store_put("s3://shared/replaced", "before", 6, &error));
     must(store_open("s3://shared/replaced", &object, &error));
     must(store_put("s3://shared/replaced", "behind", 6, &error));
-    must_fail(store_read(object, 0, &byte, 1, &error), SHEAF_ERR_CHANGED, "replaced");
+    must_fail(store_read(object, 0, &byte, 1, &error), SHEAF_ERR_CHANGED, "HTTP status 412");
     must(store_remove("s3://shared/replaced", &error));
     must_fail(store_read(object, 0, &byte, 1, &error), SHEAF_ERR_CHANGED, "removed");
     store_close(object);

@@ -19,7 +19,8 @@
 
 #define MIB ((size_t)1 << 20)
 #define SIZE (18 * MIB + 4321)      /* three parts */
-#define STALL_MS 300
+#define STALL_MS 30000              /* nothing stalls, however slow the machine is ... */
+#define SOON_MS 500                 /* ... but where that is wanted */
 
 static struct fake_s3 s3;
 static struct sheaf_error error;
@@ -125,6 +126,7 @@ static void test_abort(void **state)
 static void test_abort_stalled(void **state)
 {
     const struct fake_fault silence = { .kind = FAKE_SILENCE, .method = "PUT" };
+    const unsigned before = fake_server_count(s3.server, "PUT", NULL);
     struct store_writer *writer;
 
     (void)state;
@@ -133,6 +135,7 @@ static void test_abort_stalled(void **state)
     must(store_write(writer, data, SIZE, &error));
     store_abort(writer);
     fake_server_clear_faults(s3.server);
+    assert_in_range(fake_server_count(s3.server, "PUT", NULL) - before, 0, 2);
     assert_null(fake_s3_object(&s3, "/bucket/stalled"));
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
@@ -199,6 +202,7 @@ static void test_faults(void **state)
         const struct write_case *c = &writes[i];
         int code;
 
+        fake_s3_use(&s3, c->fault.kind == FAKE_SILENCE ? SOON_MS : STALL_MS);
         must(store_remove("s3://bucket/faulty", &error));
         fake_server_add_fault(s3.server, &c->fault);
         error.message[0] = '\0';
@@ -233,6 +237,22 @@ static void test_wrong_object(void **state)
     fake_server_clear_faults(s3.server);
 }
 
+/* The upload is gone, and there is an object of the right size; but nothing proves that it is ours:
+ * it is not taken for it. */
+static void test_unproven(void **state)
+{
+    const struct fake_fault gone = { .kind = FAKE_STATUS, .status = 404, .code = "NoSuchUpload",
+                                     .method = "POST", .match = "uploadId=" };
+
+    (void)state;
+    s3.kms = true;
+    must(write_object("s3://bucket/unproven", SIZE));
+    fake_server_add_fault(s3.server, &gone);
+    assert_int_equal(write_object("s3://bucket/unproven", SIZE), SHEAF_ERR_NOT_FOUND);
+    fake_server_clear_faults(s3.server);
+    s3.kms = false;
+}
+
 /* A slow link: long after the last byte was handed to the kernel it is still sending, and that is
  * no stall. */
 static void test_slow_link(void **state)
@@ -242,7 +262,7 @@ static void test_slow_link(void **state)
     (void)state;
     fake_s3_start(&slow);
     fake_server_read_slowly(slow.server, 4000);
-    fake_s3_use(&slow, 200);
+    fake_s3_use(&slow, 400);
     must(write_object("s3://bucket/slow", 8 * MIB));
     assert_int_equal(fake_server_count(slow.server, "PUT", NULL), 1);
     fake_s3_stop(&slow);
@@ -342,6 +362,24 @@ static void test_clean(void **state)
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
+/* A service that says yes to an abort and does nothing: an error, not a loop. */
+static void test_clean_in_vain(void **state)
+{
+    const struct fake_fault idle = { .kind = FAKE_STATUS, .status = 204, .method = "DELETE" };
+    struct store_writer *writer;
+
+    (void)state;
+    must(store_create("s3://bucket/kept", &writer, &error));
+    must(store_write(writer, data, SIZE, &error));
+    fake_server_add_fault(s3.server, &idle);
+    store_abort(writer);
+    assert_int_equal(store_clean("s3://bucket", &error), SHEAF_ERR_NETWORK);
+    assert_non_null(strstr(error.message, "s3://bucket/kept: its unfinished upload is still"));
+    fake_server_clear_faults(s3.server);
+    must(store_clean("s3://bucket", &error));
+    assert_int_equal(fake_s3_uploads(&s3), 0);
+}
+
 static int collect(void *context, const char *name, uint64_t bytes)
 {
     return buf_printf(context, NULL, "%s:%llu\n", name, (unsigned long long)bytes);
@@ -427,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_abort_stalled),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_wrong_object),
+        cmocka_unit_test(test_unproven),
         cmocka_unit_test(test_slow_link),
         cmocka_unit_test(test_etag_is_no_md5),
         cmocka_unit_test(test_silent_complete),
@@ -434,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_put_new),
         cmocka_unit_test(test_put_new_lost),
         cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_clean_in_vain),
         cmocka_unit_test(test_list_pages),
         cmocka_unit_test(test_storm),
     };

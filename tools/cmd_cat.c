@@ -120,6 +120,7 @@ static void print_statistics(const struct cat *cat, double seconds)
     printf("samples %" PRIu64 "\n", cat->samples);
     printf("payload_bytes %" PRIu64 "\n", cat->payload_bytes);
     printf("read_bytes %" PRIu64 "\n", stats.read_bytes);
+    printf("cached_bytes %" PRIu64 "\n", stats.cached_bytes);
     printf("corrupt %" PRIu64 "\n", stats.corrupt);
     printf("seconds %.3f\n", seconds);
     printf("samples_per_second %.0f\n", (double)cat->samples * per_second);
@@ -242,6 +243,11 @@ static int run(const struct command *command, int argc, char **argv)
               .standard = "no limit", .meaning = "with skip: fail at the next one after N" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
               .meaning = "ceiling of the memory for read-ahead, shuffle buffer and index" },
+            { "cache", OPTION_TEXT, "DIR", .text = &o->cache_directory, .standard = "none",
+              .meaning = "keep shards from afar in DIR as they are read, and read them from there "
+                         "later" },
+            { "cache-size", OPTION_SIZE, "SIZE", .number = &o->cache_bytes,
+              .meaning = "what DIR may hold; what was not used for longest goes" },
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
               .standard = "the processors, 8 at most", .meaning = "threads that read ahead" },
             { .name = NULL },

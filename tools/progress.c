@@ -76,6 +76,8 @@ static void compose(const struct sheaf_progress *p, double elapsed, char *text, 
         bytes_text((double)p->done_bytes, bytes, sizeof(bytes));
         n += (size_t)snprintf(text + n, size - n, "  %s", bytes);
     }
+    if (p->done_count > 0 && elapsed > 1)
+        n += (size_t)snprintf(text + n, size - n, "  %.0f/s", (double)p->done_count / elapsed);
     if (p->done_bytes > 0 && part >= 0 && elapsed > 0) {    /* a scan reads no bytes */
         bytes_text((double)p->done_bytes / elapsed, rate, sizeof(rate));
         n += (size_t)snprintf(text + n, size - n, "  %s/s", rate);

@@ -167,6 +167,8 @@ class Radosgw:
         self.client = Client(self.plain, self.said["S3_ACCESS"], self.said["S3_SECRET"])
 
     def stop(self):
+        if self.client.connection is not None:
+            self.client.connection.close()
         subprocess.run([RADOSGW, "stop", self.folder], check=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -241,3 +243,61 @@ class Nginx:
 
 def md5_base64(data):
     return base64.b64encode(hashlib.md5(data).digest()).decode()
+
+
+# ---- Tests -------------------------------------------------------------------------------------
+
+_numbers = iter(range(1, 1 << 30))
+
+
+class S3Case(support.Case):
+    """A test with a radosgw of the module's (self.server) and a bucket of its own."""
+
+    server = None
+
+    @classmethod
+    def setUpClass(cls):
+        if S3Case.server is None:       # one a process; it ends with the process
+            S3Case.server = Radosgw()
+            unittest.addModuleCleanup(S3Case._stop)
+        super().setUpClass()
+
+    @staticmethod
+    def _stop():
+        S3Case.server.stop()
+        S3Case.server = None
+
+    def setUp(self):
+        super().setUp()
+        self.client = self.server.client
+        self.bucket = "bucket-%d" % next(_numbers)
+        self.client.make_bucket(self.bucket)
+        self.env = self.server.environment()
+
+    def url(self, path=""):
+        return "s3://%s/%s" % (self.bucket, path)
+
+    def sheaf(self, *words, **how):
+        how.setdefault("env", self.env)
+        return support.sheaf(*words, **how)
+
+    def stored(self, prefix):
+        """{name: bytes} of a data set in the bucket."""
+        return self.client.get_tree(self.bucket, prefix.rstrip("/") + "/")
+
+    def local(self, folder):
+        return {name: data for name, data in support.tree_of(folder).items()}
+
+    def assert_same_objects(self, prefix, folder, but=()):
+        """The objects below the prefix are the files below the folder."""
+        objects, files = self.stored(prefix), self.local(folder)
+        self.assertEqual(sorted(objects), sorted(files))
+        for name, data in files.items():
+            if name not in but:
+                self.assertTrue(objects[name] == data, "%s differs" % name)
+
+    def assert_clean(self, prefix=""):
+        """Nothing is left of an upload or of a run."""
+        self.assertEqual(self.client.uploads(self.bucket), [])
+        self.assertEqual([k for k in self.client.list(self.bucket, prefix)
+                          if ".sheaf-partial" in k], [])

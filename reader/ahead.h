@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading an object from afar from its start to its end: large reads are under way ahead of the
+ * place, so that the link is busy while the bytes before are looked at.
+ *
+ *     object    |.....|#####|#####|#####|#####|.............|
+ *                     ^ here      under way    ^ begun next */
+#ifndef READER_AHEAD_H
+#define READER_AHEAD_H
+
+#include "store/store.h"
+
+/* Makes *object one that is read that way: store_read at ascending places.  It has the other's
+ * name and size, gives up once its `interrupt` says so, and closes the other with itself.
+ * `memory_bytes` as ahead_memory gave it.  On failure *object is as it was. */
+int ahead_wrap(struct store_object **object, uint64_t memory_bytes, struct sheaf_error *err);
+
+/* The memory that it takes, of a budget of so much. */
+uint64_t ahead_memory(uint64_t budget_bytes);
+
+#endif

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading through the cache.  A read is a job of the cache's own threads: they wait for files and
+ * for the network.  Of the blocks that it needs, those in the cache are copied; a run of others
+ * that it covers whole is fetched by one request, straight into the caller's memory; and one that
+ * it covers in part (its first or last) is fetched whole, into memory of the thread's, since the
+ * read of the neighbour will want the rest.
+ *
+ *     blocks   |  kept  |  kept  | missing | missing | missing |
+ *     read          |--copy-----|--------one GET-----|-GET-|
+ *
+ * Each block of an object is UNKNOWN, BUSY with one thread while others wait, or GOOD. */
+#include "store/cache.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/workers.h"
+
+#define THREADS 16
+#define LOOK_NS 50000000        /* how often a cancelled read is looked for */
+
+enum block_state { BLOCK_UNKNOWN, BLOCK_BUSY, BLOCK_GOOD };
+
+struct cache {
+    struct cache_files files;
+    struct workers *workers;
+    atomic_uint_fast64_t hit_bytes, fetched_bytes;
+};
+
+struct task;
+
+struct cached_object {
+    struct store_object base;
+    struct store_object *inner;
+    struct cache *cache;
+    char name[CACHE_NAME_BYTES];
+    uint64_t block_count;
+    pthread_mutex_t lock;       /* of the states, and of every read's `state` */
+    pthread_cond_t settled;     /* a block is not BUSY any more, or a fetch is done */
+    uint8_t *states;            /* enum block_state, of each block */
+    struct task *tasks;
+};
+
+/* A read that is under way, or was: tasks are used again. */
+struct task {
+    struct job job;
+    struct task *next;
+    struct store_read *read;    /* NULL: it is over; guarded by the object's lock */
+    atomic_bool cancelled;
+};
+
+/* A request of a task. */
+struct fetch {
+    struct store_read read;
+    struct cached_object *owner;
+    bool done;                  /* guarded by owner->lock */
+};
+
+static struct cached_object *object_of(struct store_object *object)
+{
+    return (struct cached_object *)object;
+}
+
+static size_t block_size(const struct cached_object *o, uint64_t block)
+{
+    return (size_t)MIN((uint64_t)CACHE_BLOCK, o->base.bytes - block * CACHE_BLOCK);
+}
+
+/* ---- The states of blocks -------------------------------------------------------------------- */
+
+/* Waits while another thread has it; then it is GOOD, or this thread's to find out about. */
+static enum block_state claim(struct cached_object *o, uint64_t block)
+{
+    enum block_state state;
+
+    pthread_mutex_lock(&o->lock);
+    while (o->states[block] == BLOCK_BUSY)
+        pthread_cond_wait(&o->settled, &o->lock);
+    state = (enum block_state)o->states[block];
+    if (state == BLOCK_UNKNOWN)
+        o->states[block] = BLOCK_BUSY;
+    pthread_mutex_unlock(&o->lock);
+    return state;
+}
+
+/* The same, but only if nobody has it, and it is not known to be good. */
+static bool try_claim(struct cached_object *o, uint64_t block)
+{
+    bool claimed;
+
+    pthread_mutex_lock(&o->lock);
+    claimed = o->states[block] == BLOCK_UNKNOWN;
+    if (claimed)
+        o->states[block] = BLOCK_BUSY;
+    pthread_mutex_unlock(&o->lock);
+    return claimed;
+}
+
+static void settle(struct cached_object *o, uint64_t block, enum block_state state)
+{
+    pthread_mutex_lock(&o->lock);
+    o->states[block] = (uint8_t)state;
+    pthread_cond_broadcast(&o->settled);
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* What was good is gone. */
+static void forget(struct cached_object *o, uint64_t block)
+{
+    pthread_mutex_lock(&o->lock);
+    if (o->states[block] == BLOCK_GOOD)
+        o->states[block] = BLOCK_UNKNOWN;
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* ---- Fetching -------------------------------------------------------------------------------- */
+
+static void fetch_done(struct store_read *read)
+{
+    struct fetch *f = (struct fetch *)read;
+
+    pthread_mutex_lock(&f->owner->lock);
+    f->done = true;
+    pthread_cond_broadcast(&f->owner->settled);
+    pthread_mutex_unlock(&f->owner->lock);
+}
+
+/* Reads from the object itself; ends early if the task is cancelled. */
+static int fetch(struct cached_object *o, struct task *task, uint64_t offset, void *data,
+                 size_t size, struct sheaf_error *err)
+{
+    struct fetch f = { .owner = o, .read = { .object = o->inner, .offset = offset, .data = data,
+                                             .size = size, .done = fetch_done } };
+
+    store_read_start(&f.read);
+    pthread_mutex_lock(&o->lock);
+    while (!f.done) {
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&o->settled, &o->lock, &until);
+        if (!f.done && task != NULL && atomic_load(&task->cancelled)) {
+            pthread_mutex_unlock(&o->lock);
+            store_read_cancel(&f.read);
+            pthread_mutex_lock(&o->lock);
+        }
+    }
+    pthread_mutex_unlock(&o->lock);
+    atomic_fetch_add(&o->cache->fetched_bytes, size);
+    if (f.read.code != SHEAF_OK && err != NULL)
+        *err = f.read.error;
+    return f.read.code;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* What of a read lies in one block. */
+struct part {
+    uint64_t block;
+    size_t skip, size;          /* within the block */
+    uint8_t *data;              /* the caller's */
+};
+
+/* A claimed block of which only a part is wanted. */
+static int read_edge(struct cached_object *o, struct task *task, const struct part *p,
+                     struct sheaf_error *err)
+{
+    const size_t size = block_size(o, p->block);
+    uint8_t *whole = malloc(size);
+    int code = SHEAF_OK;
+
+    if (whole == NULL) {
+        settle(o, p->block, BLOCK_UNKNOWN);
+        return err_memory(err, size);
+    }
+    if (cache_files_get(&o->cache->files, o->name, p->block, whole, size)) {
+        atomic_fetch_add(&o->cache->hit_bytes, p->size);
+    } else {
+        code = fetch(o, task, p->block * CACHE_BLOCK, whole, size, err);
+        if (code == SHEAF_OK)
+            cache_files_put(&o->cache->files, o->name, p->block, whole, size);
+    }
+    if (code == SHEAF_OK)
+        memcpy(p->data, whole + p->skip, p->size);
+    settle(o, p->block, code == SHEAF_OK ? BLOCK_GOOD : BLOCK_UNKNOWN);
+    free(whole);
+    return code;
+}
+
+/* Claimed blocks from `first` on, each wanted whole and none in the cache. */
+static int read_run(struct cached_object *o, struct task *task, uint64_t first, uint64_t count,
+                    uint8_t *data, struct sheaf_error *err)
+{
+    const uint64_t begin = first * CACHE_BLOCK;
+    const uint64_t end = MIN((first + count) * CACHE_BLOCK, o->base.bytes);
+    const int code = fetch(o, task, begin, data, (size_t)(end - begin), err);
+
+    for (uint64_t i = 0; i < count; i++) {
+        if (code == SHEAF_OK)
+            cache_files_put(&o->cache->files, o->name, first + i, data + i * CACHE_BLOCK,
+                            block_size(o, first + i));
+        settle(o, first + i, code == SHEAF_OK ? BLOCK_GOOD : BLOCK_UNKNOWN);
+    }
+    return code;
+}
+
+/* A claimed block that is wanted whole, and those after it that are as well, and missing. */
+static int read_missing(struct cached_object *o, struct task *task, uint64_t first, uint64_t end,
+                        uint8_t *data, uint64_t *done, struct sheaf_error *err)
+{
+    uint64_t count = 1;
+    int code;
+
+    *done = 1;
+    if (cache_files_get(&o->cache->files, o->name, first, data, block_size(o, first))) {
+        atomic_fetch_add(&o->cache->hit_bytes, block_size(o, first));
+        settle(o, first, BLOCK_GOOD);
+        return SHEAF_OK;
+    }
+    while (first + count < end && try_claim(o, first + count)) {
+        uint8_t *next = data + count * CACHE_BLOCK;
+        const size_t size = block_size(o, first + count);
+
+        if (cache_files_get(&o->cache->files, o->name, first + count, next, size)) {
+            atomic_fetch_add(&o->cache->hit_bytes, size);
+            settle(o, first + count, BLOCK_GOOD);
+            *done = count + 1;
+            break;
+        }
+        count++;
+    }
+    code = read_run(o, task, first, count, data, err);
+    *done = MAX(*done, count);
+    return code;
+}
+
+/* One block, or several; *done says how many. */
+static int read_part(struct cached_object *o, struct task *task, const struct part *p,
+                     uint64_t whole_end, uint64_t *done, struct sheaf_error *err)
+{
+    *done = 1;
+    while (claim(o, p->block) == BLOCK_GOOD) {
+        if (cache_files_part(&o->cache->files, o->name, p->block, p->skip, p->data, p->size)) {
+            atomic_fetch_add(&o->cache->hit_bytes, p->size);
+            return SHEAF_OK;
+        }
+        forget(o, p->block);    /* it was removed, to make room */
+    }
+    if (p->size < block_size(o, p->block))
+        return read_edge(o, task, p, err);
+    return read_missing(o, task, p->block, whole_end, p->data, done, err);
+}
+
+static int read_range(struct cached_object *o, struct task *task, uint64_t offset, void *data,
+                      size_t size, struct sheaf_error *err)
+{
+    const uint64_t end = offset + size;
+    const uint64_t whole_end = end == o->base.bytes ? o->block_count : end / CACHE_BLOCK;
+    uint8_t *out = data;
+    int code = SHEAF_OK;
+
+    while (offset < end && code == SHEAF_OK) {
+        struct part p = { .block = offset / CACHE_BLOCK, .skip = (size_t)(offset % CACHE_BLOCK),
+                          .data = out };
+        uint64_t done, next;
+
+        p.size = (size_t)MIN((uint64_t)(block_size(o, p.block) - p.skip), end - offset);
+        if (task != NULL && atomic_load(&task->cancelled))
+            return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", o->base.url);
+        code = read_part(o, task, &p, whole_end, &done, err);
+        next = MIN((p.block + done) * CACHE_BLOCK, end);
+        out += next - offset;
+        offset = next;
+    }
+    return code;
+}
+
+static int check_range(const struct store_object *object, uint64_t offset, size_t size,
+                       struct sheaf_error *err)
+{
+    if (size <= object->bytes && offset <= object->bytes - size)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, %zu were to be read at offset "
+                   "%llu", object->url, (unsigned long long)object->bytes, size,
+                   (unsigned long long)offset);
+}
+
+static int cached_read(struct store_object *object, uint64_t offset, void *data, size_t size,
+                       struct sheaf_error *err)
+{
+    const int code = check_range(object, offset, size, err);
+
+    return code == SHEAF_OK ? read_range(object_of(object), NULL, offset, data, size, err) : code;
+}
+
+static void run_task(struct job *job)
+{
+    struct task *task = (struct task *)job;
+    struct store_read *read = task->read;
+    struct cached_object *o = object_of(read->object);
+
+    read->code = read_range(o, task, read->offset, read->data, read->size, &read->error);
+    pthread_mutex_lock(&o->lock);
+    read->state = NULL;
+    task->read = NULL;
+    pthread_mutex_unlock(&o->lock);
+    read->done(read);           /* the object stays until the job is over, see cached_close */
+}
+
+/* A task that is over, or a new one; NULL: out of memory. */
+static struct task *take_task_locked(struct cached_object *o)
+{
+    struct task *task = o->tasks;
+
+    while (task != NULL && !(task->read == NULL &&
+                             workers_is_done(o->cache->workers, &task->job)))
+        task = task->next;
+    if (task == NULL) {
+        task = calloc(1, sizeof(*task));
+        if (task == NULL)
+            return NULL;
+        task->next = o->tasks;
+        o->tasks = task;
+    }
+    task->job = (struct job){ .run = run_task };
+    return task;
+}
+
+static void cached_read_start(struct store_read *read)
+{
+    struct cached_object *o = object_of(read->object);
+    struct task *task = NULL;
+
+    read->state = NULL;
+    read->code = check_range(&o->base, read->offset, read->size, &read->error);
+    if (read->code == SHEAF_OK) {
+        pthread_mutex_lock(&o->lock);
+        task = take_task_locked(o);
+        if (task != NULL) {
+            task->read = read;
+            atomic_init(&task->cancelled, false);
+            read->state = task;
+        }
+        pthread_mutex_unlock(&o->lock);
+        if (task == NULL)
+            read->code = err_memory(&read->error, sizeof(*task));
+    }
+    if (task != NULL)
+        workers_submit(o->cache->workers, &task->job);
+    else
+        read->done(read);
+}
+
+static void cached_read_cancel(struct store_read *read)
+{
+    struct cached_object *o = object_of(read->object);
+
+    pthread_mutex_lock(&o->lock);
+    if (read->state != NULL)
+        atomic_store(&((struct task *)read->state)->cancelled, true);
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static void cached_close(struct store_object *object)
+{
+    struct cached_object *o = object_of(object);
+    struct task *task;
+
+    while ((task = o->tasks) != NULL) {
+        o->tasks = task->next;
+        workers_wait(o->cache->workers, &task->job);
+        free(task);
+    }
+    store_close(o->inner);
+    pthread_mutex_destroy(&o->lock);
+    pthread_cond_destroy(&o->settled);
+    free(o->states);
+    free(o);
+}
+
+static const struct store_ops cached_ops = {
+    .scheme = "", .read = cached_read, .read_start = cached_read_start,
+    .read_cancel = cached_read_cancel, .close = cached_close,
+};
+
+int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err)
+{
+    struct cached_object *o;
+
+    if (!(*object)->is_remote || (*object)->version == NULL || (*object)->bytes == 0)
+        return SHEAF_OK;
+    o = calloc(1, sizeof(*o));
+    if (o == NULL)
+        return err_memory(err, sizeof(*o));
+    o->inner = *object;
+    o->cache = cache;
+    o->block_count = (o->inner->bytes - 1) / CACHE_BLOCK + 1;
+    o->base = (struct store_object){
+        .ops = &cached_ops, .url = o->inner->url, .bytes = o->inner->bytes,
+        .version = o->inner->version, .is_remote = true, .block_bytes = o->inner->block_bytes,
+    };
+    cache_files_name(o->inner, o->name);
+    o->states = calloc(o->block_count, 1);
+    if (o->states == NULL || o->name[0] == '\0') {
+        free(o->states);
+        free(o);
+        return err_memory(err, (size_t)(*object)->bytes / CACHE_BLOCK);
+    }
+    pthread_mutex_init(&o->lock, NULL);
+    pthread_cond_init(&o->settled, NULL);
+    *object = &o->base;
+    return SHEAF_OK;
+}
+
+int cache_open(struct cache **out, const char *directory, uint64_t limit_bytes,
+               struct sheaf_error *err)
+{
+    struct cache *cache = calloc(1, sizeof(*cache));
+    int code;
+
+    if (cache == NULL)
+        return err_memory(err, sizeof(*cache));
+    code = cache_files_open(&cache->files, directory, limit_bytes, err);
+    if (code == SHEAF_OK)
+        code = workers_open(&cache->workers, THREADS, err);
+    if (code == SHEAF_OK) {
+        *out = cache;
+        return code;
+    }
+    cache_files_close(&cache->files);
+    free(cache);
+    return code;
+}
+
+void cache_close(struct cache *cache)
+{
+    if (cache == NULL)
+        return;
+    workers_close(cache->workers);
+    cache_files_close(&cache->files);
+    free(cache);
+}
+
+void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_bytes)
+{
+    *hit_bytes = atomic_load(&cache->hit_bytes);
+    *fetched_bytes = atomic_load(&cache->fetched_bytes);
+}

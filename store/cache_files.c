@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The files of a cache.  The only lock is that of the file `total`, held while bytes are added to
+ * it and while blocks are removed; readers need none, since a file that is open stays readable. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/cache.h"
+
+#define TRAILER 8               /* bytes of a block's hash, after it */
+#define TEMPORARY ".new-"
+#define ABANDONED_SECONDS 3600  /* a temporary file that is older is nobody's */
+
+/* A block by its age. */
+struct old {
+    int64_t used_ns;
+    uint64_t bytes;
+    char name[CACHE_NAME_BYTES];        /* "<hash>/<block>" */
+};
+
+struct olds {
+    struct old *list;
+    size_t count, capacity;
+    uint64_t bytes;
+};
+
+int cache_files_open(struct cache_files *f, const char *directory, uint64_t limit_bytes,
+                     struct sheaf_error *err)
+{
+    int failed;
+
+    *f = (struct cache_files){ .directory = -1, .total = -1, .limit = limit_bytes };
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+        return err_errno(err, errno, "%s: cannot make the cache's directory", directory);
+    f->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->directory < 0)
+        return err_errno(err, errno, "%s: cannot open the cache's directory", directory);
+    f->total = openat(f->directory, "total", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (f->total < 0) {
+        failed = errno;
+        cache_files_close(f);
+        return err_errno(err, failed, "%s/total: cannot open", directory);
+    }
+    return SHEAF_OK;
+}
+
+void cache_files_close(struct cache_files *f)
+{
+    if (f->directory >= 0)
+        close(f->directory);
+    if (f->total >= 0)
+        close(f->total);
+    f->directory = f->total = -1;
+}
+
+void cache_files_name(const struct store_object *object, char name[CACHE_NAME_BYTES])
+{
+    XXH3_state_t *state = XXH3_createState();
+    XXH128_canonical_t canonical;
+
+    name[0] = '\0';
+    if (state == NULL)
+        return;
+    XXH3_128bits_reset(state);
+    XXH3_128bits_update(state, object->url, strlen(object->url) + 1);
+    XXH3_128bits_update(state, object->version, strlen(object->version) + 1);
+    XXH3_128bits_update(state, &object->bytes, sizeof(object->bytes));
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
+    XXH3_freeState(state);
+    for (size_t i = 0; i < sizeof(canonical.digest); i++)
+        snprintf(name + 2 * i, 3, "%02x", canonical.digest[i]);
+}
+
+static void block_name(char name[CACHE_NAME_BYTES], const char *object, uint64_t block)
+{
+    snprintf(name, CACHE_NAME_BYTES, "%.32s/%08" PRIx64, object, block);
+}
+
+/* With the name in it, so that a block in the place of another is found out. */
+static uint64_t hash_of(const char *name, const void *data, size_t size)
+{
+    return XXH3_64bits_withSeed(data, size, XXH3_64bits(name, strlen(name)));
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static bool read_whole(int fd, void *data, size_t size, off_t offset)
+{
+    size_t got = 0;
+
+    while (got < size) {
+        const ssize_t n = pread(fd, (char *)data + got, size - got, offset + (off_t)got);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        got += (size_t)n;
+    }
+    return true;
+}
+
+bool cache_files_get(const struct cache_files *f, const char *object, uint64_t block, void *data,
+                     size_t size)
+{
+    char name[CACHE_NAME_BYTES];
+    uint8_t trailer[TRAILER];
+    struct stat st;
+    bool good;
+    int fd;
+
+    block_name(name, object, block);
+    fd = openat(f->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    good = fstat(fd, &st) == 0 && st.st_size == (off_t)(size + TRAILER) &&
+           read_whole(fd, data, size, 0) && read_whole(fd, trailer, TRAILER, (off_t)size) &&
+           load64(trailer) == hash_of(name, data, size);
+    if (good)
+        good = futimens(fd, NULL) == 0 || errno == EACCES || errno == EPERM || errno == EROFS;
+    else
+        (void)unlinkat(f->directory, name, 0);
+    close(fd);
+    return good;
+}
+
+bool cache_files_part(const struct cache_files *f, const char *object, uint64_t block,
+                      size_t offset, void *data, size_t size)
+{
+    char name[CACHE_NAME_BYTES];
+    bool good;
+    int fd;
+
+    block_name(name, object, block);
+    fd = openat(f->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    good = read_whole(fd, data, size, (off_t)offset);
+    close(fd);
+    return good;
+}
+
+/* ---- Making room ----------------------------------------------------------------------------- */
+
+static bool add_old(struct olds *olds, const struct old *old)
+{
+    if (olds->count == olds->capacity) {
+        const size_t capacity = MAX(2 * olds->capacity, (size_t)1024);
+        struct old *grown = reallocarray(olds->list, capacity, sizeof(*grown));
+
+        if (grown == NULL)
+            return false;
+        olds->list = grown;
+        olds->capacity = capacity;
+    }
+    olds->list[olds->count++] = *old;
+    olds->bytes += old->bytes;
+    return true;
+}
+
+static void look_at(const struct cache_files *f, const char *object, const char *block,
+                    struct olds *olds)
+{
+    struct old old;
+    struct stat st;
+
+    if (snprintf(old.name, sizeof(old.name), "%s/%s", object, block) >= (int)sizeof(old.name) ||
+        fstatat(f->directory, old.name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
+    if (strncmp(block, TEMPORARY, strlen(TEMPORARY)) == 0 &&
+        st.st_mtime + ABANDONED_SECONDS < time(NULL)) {
+        (void)unlinkat(f->directory, old.name, 0);
+        return;
+    }
+    old.used_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    old.bytes = (uint64_t)st.st_size;
+    if (!add_old(olds, &old))
+        olds->bytes += old.bytes;
+}
+
+static DIR *open_directory(int at, const char *name)
+{
+    const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+
+    if (directory == NULL && fd >= 0)
+        close(fd);
+    return directory;
+}
+
+static void look_at_all(const struct cache_files *f, struct olds *olds)
+{
+    DIR *all = open_directory(f->directory, "."), *one;
+    const struct dirent *d, *e;
+
+    while (all != NULL && (d = readdir(all)) != NULL) {
+        if (d->d_name[0] == '.' || strlen(d->d_name) != 32)
+            continue;
+        one = open_directory(f->directory, d->d_name);
+        while (one != NULL && (e = readdir(one)) != NULL)
+            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+                look_at(f, d->d_name, e->d_name, olds);
+        if (one != NULL)
+            closedir(one);
+    }
+    if (all != NULL)
+        closedir(all);
+}
+
+static int compare_ages(const void *a, const void *b)
+{
+    const struct old *x = a, *y = b;
+
+    return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
+}
+
+/* Removes what was not used for longest, until there is room for `bytes` and a tenth of the limit
+ * more, so that this is not done for every block.  Returns the bytes that are left. */
+static uint64_t evict(const struct cache_files *f, uint64_t bytes)
+{
+    const uint64_t most = f->limit - MIN(f->limit, f->limit / 10 + bytes);
+    struct olds olds = { .list = NULL };
+
+    look_at_all(f, &olds);
+    if (olds.count != 0)
+        qsort(olds.list, olds.count, sizeof(olds.list[0]), compare_ages);
+    for (size_t i = 0; i < olds.count && olds.bytes > most; i++) {
+        struct old *old = &olds.list[i];
+
+        if (strstr(old->name, "/" TEMPORARY) != NULL ||
+            unlinkat(f->directory, old->name, 0) != 0)
+            continue;
+        olds.bytes -= old->bytes;
+        *strchr(old->name, '/') = '\0';
+        (void)unlinkat(f->directory, old->name, AT_REMOVEDIR);     /* if it was the last */
+    }
+    free(olds.list);
+    return olds.bytes;
+}
+
+/* Adds to the total; makes room if need be.  False: there cannot be any. */
+static bool reserve(const struct cache_files *f, uint64_t bytes)
+{
+    uint64_t total = 0;
+    bool fits;
+
+    if (bytes > f->limit || TEMP_FAILURE_RETRY(flock(f->total, LOCK_EX)) != 0)
+        return false;
+    if (!read_whole(f->total, &total, sizeof(total), 0))
+        total = UINT64_MAX;     /* it is new, or damaged */
+    if (total > f->limit || bytes > f->limit - total)
+        total = evict(f, bytes);
+    fits = total <= f->limit && bytes <= f->limit - total;
+    total += fits ? bytes : 0;
+    if (pwrite(f->total, &total, sizeof(total), 0) != (ssize_t)sizeof(total))
+        fits = false;
+    (void)flock(f->total, LOCK_UN);
+    return fits;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static bool write_whole(int fd, const void *data, size_t size)
+{
+    size_t put = 0;
+
+    while (put < size) {
+        const ssize_t n = write(fd, (const char *)data + put, size - put);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        put += (size_t)n;
+    }
+    return true;
+}
+
+/* Creates a file; and its directory, which may go at any moment. */
+static int create(const struct cache_files *f, const char *object, const char *name)
+{
+    int fd = -1;
+
+    for (unsigned i = 0; i < 3 && fd < 0; i++) {
+        fd = openat(f->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != ENOENT)
+            return -1;
+        if (fd < 0 && mkdirat(f->directory, object, 0777) != 0 && errno != EEXIST)
+            return -1;
+    }
+    return fd;
+}
+
+void cache_files_put(const struct cache_files *f, const char *object, uint64_t block,
+                     const void *data, size_t size)
+{
+    char name[CACHE_NAME_BYTES], temporary[CACHE_NAME_BYTES];
+    uint8_t trailer[TRAILER];
+    bool written;
+    int fd;
+
+    block_name(name, object, block);
+    snprintf(temporary, sizeof(temporary), "%.32s/" TEMPORARY "%d-%p", object, (int)getpid(),
+             data);
+    if (faccessat(f->directory, name, F_OK, 0) == 0 || !reserve(f, size + TRAILER))
+        return;
+    fd = create(f, object, temporary);
+    if (fd < 0)
+        return;
+    store64(trailer, hash_of(name, data, size));
+    written = write_whole(fd, data, size) && write_whole(fd, trailer, TRAILER);
+    written = close(fd) == 0 && written;
+    if (!written || renameat(f->directory, temporary, f->directory, name) != 0)
+        (void)unlinkat(f->directory, temporary, 0);
+}

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: MIT
+"""Data sets in S3: the same bytes and the same order as on a local disk, whatever happens on the
+way."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import servers
+import support
+from support import make_tree, pack, read
+
+SIZE = "150kB"
+
+
+class Same(servers.S3Case):
+    """Whatever can be done locally gives the same in a bucket."""
+
+    KINDS = (("webdataset", "none"), ("tfrecord", "gzip"), ("recordio", "lz4"))
+
+    @classmethod
+    def share(cls):
+        cls.tree = make_tree(os.path.join(cls.shared, "tree"), support.image_tree(4, 30))
+        cls.local_sets = {}
+        for kind in cls.KINDS:
+            cls.local_sets[kind] = os.path.join(cls.shared, kind[0])
+            pack(cls.tree, cls.local_sets[kind], *kind, "--shard-size", SIZE)
+
+    def put_set(self, kind):
+        self.sheaf("pack", self.tree, self.url(kind[0]), "--format", kind[0], "--codec", kind[1],
+                   "--shard-size", SIZE)
+        return self.url(kind[0]), self.local_sets[kind]
+
+    def each(self):
+        for kind in self.KINDS:
+            with self.subTest(kind=kind):
+                yield kind, *self.put_set(kind)
+
+    def test_bytes(self):
+        for kind, _, local in self.each():
+            self.assert_same_objects(kind[0], local)
+            self.assert_clean()
+
+    def test_order(self):
+        for _, url, local in self.each():
+            for options in (["--no-shuffle"], ["--seed", "7"],
+                            ["--seed", "3", "--shuffle-buffer", "20", "--lanes", "4"]):
+                self.assertEqual(support.listing(url, *options, env=self.env),
+                                 support.listing(local, *options))
+
+    def test_content(self):
+        for _, url, local in self.each():
+            self.assertTrue(self.sheaf("cat", url, "--seed", "5").stdout ==
+                            support.sheaf("cat", local, "--seed", "5").stdout)
+
+    def test_verify(self):
+        for _, url, _ in self.each():
+            self.assertIn(b"sound", self.sheaf("verify", url).stdout)
+
+    def test_info(self):
+        for _, url, local in self.each():
+            self.assertEqual(self.sheaf("info", url).stdout, support.sheaf("info", local).stdout)
+
+    def test_unpack(self):
+        for kind, url, _ in self.each():
+            self.sheaf("unpack", url, self.path(kind[0]))
+            self.assert_same_tree(self.path(kind[0]), self.tree)
+
+    def test_convert(self):
+        for number, (kind, url, local) in enumerate(self.each()):
+            to = self.KINDS[(number + 1) % 3]
+            self.sheaf("convert", url, self.url("as-" + to[0]), "--format", to[0], "--codec",
+                       to[1])
+            self.assert_same_objects("as-" + to[0], self.local_sets[to], but=["dataset.json"])
+            self.sheaf("convert", local, self.url("up-" + kind[0]), "--format", to[0])
+            self.sheaf("convert", url, self.path("down-" + kind[0]), "--format", to[0])
+            self.assert_same_objects("up-" + kind[0], self.path("down-" + kind[0]))
+        self.assert_clean()
+
+    def test_splits(self):
+        options = ("--format", "webdataset", "--split", "train=0.7,val=0.3", "--shard-size", SIZE)
+        support.sheaf("pack", self.tree, self.path("local"), *options)
+        self.sheaf("pack", self.tree, self.url("split"), *options)
+        self.assert_same_objects("split", self.path("local"))
+        self.assertEqual(support.listing(self.url("split/val"), env=self.env),
+                         support.listing(self.path("local", "val")))
+
+    def test_peers_indexes(self):
+        options = ("--format", "webdataset", "--index", "dali,wids", "--shard-size", SIZE)
+        support.sheaf("pack", self.tree, self.path("local"), *options)
+        self.sheaf("pack", self.tree, self.url("peers"), *options)
+        self.assert_same_objects("peers", self.path("local"))
+
+    def test_positions(self):
+        url, local = self.put_set(self.KINDS[0])
+        options = ["--seed", "4", "--list"]
+        self.sheaf("cat", url, *options, "--limit", "50", "--save-position", self.path("p"))
+        rest = self.sheaf("cat", url, "--list", "--resume-from", self.path("p")).stdout
+        self.assertEqual(rest.decode().splitlines(),
+                         support.listing(local, "--seed", "4")[50:])
+        self.assertEqual(rest, support.sheaf("cat", local, "--list", "--resume-from",
+                                             self.path("p")).stdout)
+
+    def test_foreign_shards(self):
+        for name in support.shards_of(self.local_sets[self.KINDS[0]]):
+            self.client.put(self.bucket, "foreign/" + name,
+                            read(os.path.join(self.local_sets[self.KINDS[0]], name)))
+        names = sorted(self.client.list(self.bucket, "foreign/"))
+        pattern = self.url("foreign/shard-{000000..%06d}.tar" % (len(names) - 1))
+        folder = self.path("foreign")
+        os.makedirs(folder)
+        for name in names:
+            shutil.copy(os.path.join(self.local_sets[self.KINDS[0]], os.path.basename(name)),
+                        folder)
+        expected = support.listing(folder, "--no-shuffle")
+        for source in ([self.url("foreign/")], [pattern], [self.url(n) for n in names]):
+            self.assertEqual(support.listing(*source, "--no-shuffle", env=self.env), expected)
+        self.sheaf("index", self.url("foreign"))
+        support.sheaf("index", folder)
+        self.assert_same_objects("foreign", folder)
+        self.assertEqual(support.listing(self.url("foreign"), "--seed", "2", env=self.env),
+                         support.listing(folder, "--seed", "2"))
+
+    def test_overwrite(self):
+        kind = self.KINDS[0]
+        url, local = self.put_set(kind)
+        done = self.sheaf("pack", self.tree, url, "--format", "webdataset", status=1)
+        self.assert_error(done, url, "data set")
+        self.sheaf("pack", self.tree, url, "--format", "webdataset", "--shard-count", "2",
+                   "--overwrite")
+        support.pack(self.tree, self.path("two"), *kind, "--shard-count", "2")
+        self.assert_same_objects(kind[0], self.path("two"))
+        self.assert_clean()
+
+    def test_both_styles_and_tls(self):
+        said = self.server.said
+        kind = self.KINDS[0]
+        for number, (endpoint, style) in enumerate((
+                (said["S3_TLS"], "path"), (said["S3_PLAIN_NAMED"], "virtual"),
+                (said["S3_TLS_NAMED"], "virtual"))):
+            env = self.server.environment(endpoint, SHEAF_S3_ADDRESSING=style)
+            name = "style-%d" % number
+            with self.subTest(endpoint=endpoint, style=style):
+                self.sheaf("pack", self.tree, self.url(name), "--format", kind[0],
+                           "--shard-size", SIZE, env=env)
+                self.assert_same_objects(name, self.local_sets[kind])
+                self.assertEqual(support.listing(self.url(name), env=env),
+                                 support.listing(self.local_sets[kind]))
+        env = self.server.environment(said["S3_TLS"])
+        del env["AWS_CA_BUNDLE"]
+        done = self.sheaf("verify", self.url("style-0"), env=env, status=1)
+        self.assert_error(done, "certificate")
+
+
+class Interrupted(servers.S3Case):
+    """A run that ends early leaves no data set, and another one goes on with it."""
+
+    @classmethod
+    def share(cls):
+        count = 400 if support.QUICK else 1500
+        cls.tree = os.path.join(cls.shared, "tree")
+        subprocess.run([support.MAKE_JPEGS, cls.tree, "--images", str(count), "--classes", "7"],
+                       check=True, stdout=subprocess.DEVNULL)
+        cls.options = ("--format", "webdataset", "--shard-size",
+                       "1MB" if support.QUICK else "3MB")
+        cls.whole = os.path.join(cls.shared, "whole")
+        support.sheaf("pack", cls.tree, cls.whole, *cls.options)
+
+    def start(self, *more):
+        return subprocess.Popen([support.SHEAF, "pack", self.tree, self.url("set"), *self.options,
+                                 *more], env=self.env, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE)
+
+    def wait_for_shards(self, process, count):
+        while process.poll() is None and sum(
+                k.endswith(".tar") for k in self.client.list(self.bucket, "set/")) < count:
+            time.sleep(0.005)
+
+    def check_unfinished(self, process):
+        process.stderr.close()
+        if "set/dataset.json" in self.client.list(self.bucket):
+            self.assertEqual(process.returncode, 0)
+            return
+        done = self.sheaf("cat", self.url("set"), "--list", status=1)
+        self.assert_error(done, self.url("set"))
+
+    def check_whole(self):
+        self.assert_same_objects("set", self.whole)
+        self.assert_clean()
+
+    def test_killed_and_resumed(self):
+        for shards in (0, 1, 4):
+            with self.subTest(shards=shards):
+                process = self.start()
+                if shards == 0:
+                    time.sleep(0.03)
+                else:
+                    self.wait_for_shards(process, shards)
+                process.kill()
+                process.wait()
+                self.check_unfinished(process)
+                done = self.sheaf("pack", self.tree, self.url("set"), *self.options, "--resume")
+                if shards > 1 and process.returncode != 0:
+                    self.assertIn(b"kept", done.stdout)
+                self.check_whole()
+                self.sheaf("verify", self.url("set"))
+                for key in self.client.list(self.bucket):
+                    self.client.delete(self.bucket, key)
+
+    def test_killed_many_times(self):
+        chance = support.random.Random(support.seed())
+        for _ in range(5):
+            process = self.start("--resume")
+            time.sleep(chance.random() * 0.4)
+            process.kill()
+            process.wait()
+            self.check_unfinished(process)
+        self.sheaf("pack", self.tree, self.url("set"), *self.options, "--resume")
+        self.check_whole()
+
+    def test_killed_and_overwritten(self):
+        process = self.start()
+        self.wait_for_shards(process, 2)
+        process.kill()
+        process.wait()
+        process.stderr.close()
+        if process.returncode != 0:
+            done = self.sheaf("pack", self.tree, self.url("set"), *self.options, status=1)
+            self.assert_error(done, "resume")
+        self.sheaf("pack", self.tree, self.url("set"), *self.options, "--overwrite")
+        self.check_whole()
+
+    def test_interrupted_by_a_signal(self):
+        process = self.start()
+        self.wait_for_shards(process, 1)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+        self.check_unfinished(process)
+        self.assertEqual(self.client.uploads(self.bucket), [])
+        self.sheaf("pack", self.tree, self.url("set"), *self.options, "--resume")
+        self.check_whole()
+
+    def test_killed_with_a_source_in_s3(self):
+        self.client.put_tree(self.bucket, "in/", {
+            key: data for key, data in list(support.tree_of(self.tree).items())[:200]})
+        words = ["pack", self.url("in"), self.url("set"), "--format", "tfrecord", "--shard-size",
+                 "500kB"]
+        self.sheaf(*words[:2], self.path("local"), *words[3:])
+        process = subprocess.Popen([support.SHEAF, *words], env=self.env,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(0.15)
+        process.kill()
+        process.wait()
+        process.stderr.close()
+        self.sheaf(*words, "--resume")
+        self.assert_same_objects("set", self.path("local"))
+        self.assert_clean()
+
+    def test_no_bucket_and_no_right(self):
+        done = self.sheaf("pack", self.tree, "s3://no-such-bucket/x", *self.options, status=1)
+        self.assert_error(done, "NoSuchBucket")
+
+
+class Changed(servers.S3Case):
+    def setUp(self):
+        super().setUp()
+        self.tree = self.path("tree")
+        subprocess.run([support.MAKE_JPEGS, self.tree, "--images", "1200", "--classes", "3"],
+                       check=True, stdout=subprocess.DEVNULL)
+        self.sheaf("pack", self.tree, self.url("set"), "--format", "webdataset", "--shard-size",
+                   "20MB")
+
+    def read_slowly(self, change):
+        """Begins to read, with little memory, and goes on after the change."""
+        process = subprocess.Popen(
+            [support.SHEAF, "cat", self.url("set"), "--no-shuffle", "--memory", "6MiB"],
+            env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.read(1 << 20)
+        change()
+        process.stdout.read()
+        errors = process.stderr.read()
+        process.stdout.close()
+        process.stderr.close()
+        return subprocess.CompletedProcess([], process.wait(), b"", errors)
+
+    def test_a_shard_replaced_while_it_is_read(self):
+        def change():
+            for key, size in self.client.list(self.bucket, "set/shard").items():
+                self.client.put(self.bucket, key, b"x" * size)
+        done = self.read_slowly(change)
+        self.assert_error(done, "shard-", "replaced")
+
+    def test_a_shard_removed_while_it_is_read(self):
+        def change():
+            for key in self.client.list(self.bucket, "set/shard"):
+                self.client.delete(self.bucket, key)
+        done = self.read_slowly(change)
+        self.assert_error(done, "shard-")
+
+    def test_damage_is_found(self):
+        key = "set/shard-000000.tar"
+        data = self.client.get(self.bucket, key)
+        self.client.put(self.bucket, key, support.flip(data, len(data) // 2))
+        done = self.sheaf("verify", self.url("set"), status=1)
+        self.assert_error(done, "shard-000000.tar")
+        done = self.sheaf("cat", self.url("set"), "--null", status=1)
+        self.assert_error(done, "shard-000000.tar", "record")
+        self.client.put(self.bucket, key, data[:len(data) // 2])
+        self.assert_error(self.sheaf("verify", self.url("set"), status=1), "shard-000000.tar")
+
+
+class Memory(servers.S3Case):
+    def peak(self, *words):
+        """The largest resident set of the command.  (What wait4 says has the parent's in it.)"""
+        process = subprocess.Popen([support.SHEAF, *words], env=self.env,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        peak = 0
+        while process.poll() is None:
+            with contextlib.suppress(OSError, TypeError):
+                status = read("/proc/%d/status" % process.pid)
+                peak = max(peak, int(re.search(rb"VmHWM:\s+(\d+)", status)[1]) << 10)
+            time.sleep(0.004)
+        errors = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(process.returncode, 0, errors)
+        return peak
+
+    def test_peak(self):
+        count = 1500 if support.QUICK else 6000
+        tree = self.path("tree")
+        subprocess.run([support.MAKE_JPEGS, tree, "--images", str(count), "--classes", "9"],
+                       check=True, stdout=subprocess.DEVNULL)
+        mib = 1 << 20
+        for words, memory in (
+                (("pack", tree, self.url("set"), "--format", "webdataset", "--shard-size",
+                  "20MB"), 128),
+                (("cat", self.url("set"), "--null", "--shuffle-buffer", "500"), 64),
+                (("cat", self.url("set"), "--null", "--shuffle-buffer", "500"), 320),
+                (("verify", self.url("set")), 128)):
+            peak = self.peak(*words, *([] if words[0] == "verify" else
+                                       ["--memory", "%dMiB" % memory]))
+            print("%s: peak %d MiB of %d" % (words[0], peak // mib, memory), flush=True)
+            self.assertLess(peak, (memory + 32) * mib)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""Who may read and write: keys, roles, tenants; and Amazon's own command beside ours."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+import unittest
+
+import servers
+import support
+from support import make_tree, pack, read
+
+
+class Keys(servers.S3Case):
+    @classmethod
+    def share(cls):
+        cls.tree = make_tree(os.path.join(cls.shared, "tree"), support.image_tree(2, 10))
+
+    def refused(self, keys, *words, secrets=()):
+        env = self.server.environment(keys=keys)
+        self.client.put(self.bucket, "in/1.txt", b"1")
+        for command in (["pack", self.tree, self.url("set"), "--format", "webdataset"],
+                        ["pack", self.url("in"), self.path("out"), "--format", "webdataset"],
+                        ["cat", self.url("set"), "--list"], ["verify", self.url("set")]):
+            done = self.sheaf(*command, env=env, status=1)
+            self.assert_error(done, *words)
+            for secret in secrets:
+                self.assertNotIn(secret.encode(), done.stdout + done.stderr)
+        self.assertEqual(list(self.client.list(self.bucket, "set/")), [])
+        self.assert_nothing(self.path("out"))
+
+    def test_wrong_secret(self):
+        self.refused((self.client.access, "a-wrong-secret", None), "SignatureDoesNotMatch",
+                     "secret access key", secrets=["a-wrong-secret"])
+
+    def test_unknown_key(self):
+        self.refused(("AKIANOBODY", "its-secret", None), "InvalidAccessKeyId", "access key",
+                     secrets=["its-secret"])
+
+    def test_temporary_keys(self):
+        keys = self.client.assume_role(self.server.said["S3_ROLE_ALL"], 900)
+        env = self.server.environment(keys=keys)
+        self.sheaf("pack", self.tree, self.url("set"), "--format", "webdataset", env=env)
+        pack(self.tree, self.path("local"))
+        self.assertEqual(support.listing(self.url("set"), env=env),
+                         support.listing(self.path("local")))
+
+    def test_temporary_keys_with_a_wrong_token(self):
+        access, secret, _ = self.client.assume_role(self.server.said["S3_ROLE_ALL"], 900)
+        self.refused((access, secret, "a-wrong-token"), self.url("")[:-1],
+                     secrets=[secret, "a-wrong-token"])
+
+    def test_keys_that_have_expired(self):
+        keys = self.client.assume_role(self.server.said["S3_ROLE_ALL"], 1)
+        time.sleep(2.5)
+        self.refused(keys, "credentials", secrets=keys[1:])
+
+    def test_no_keys(self):
+        env = self.server.environment()
+        del env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]
+        done = self.sheaf("cat", self.url("set"), "--list", env=env, status=1)
+        self.assert_error(done, "credentials")
+
+    def test_anonymous(self):
+        self.client.request("PUT", "/" + self.bucket, [("acl", "")],
+                            headers=[("x-amz-acl", "public-read")])
+        self.client.request("PUT", "/%s/open.tar" % self.bucket, body=b"",
+                            headers=[("x-amz-acl", "public-read")])
+        pack(self.tree, self.path("local"))
+        for name, data in support.tree_of(self.path("local")).items():
+            self.client.request("PUT", "/%s/set/%s" % (self.bucket, name), body=data,
+                                headers=[("x-amz-acl", "public-read")])
+        env = self.server.environment(AWS_NO_SIGN_REQUEST="1")
+        del env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]
+        self.assertEqual(support.listing(self.url("set"), env=env),
+                         support.listing(self.path("local")))
+        done = self.sheaf("pack", self.tree, self.url("other"), "--format", "webdataset", env=env,
+                          status=1)
+        self.assert_error(done, "AccessDenied")
+
+    def test_shared_files_and_profiles(self):
+        env = self.server.environment(AWS_PROFILE="work")
+        support.write(self.path("credentials"), ("[work]\naws_access_key_id = %s\n"
+                      "aws_secret_access_key = %s\n" % (
+                          self.client.access, self.client.secret)).encode())
+        support.write(self.path("config"), ("[profile work]\nregion = us-east-1\n"
+                      "endpoint_url = %s\n[profile role]\nrole_arn = %s\n"
+                      "source_profile = work\nendpoint_url = %s\nregion = us-east-1\n" % (
+                          self.server.plain, self.server.said["S3_ROLE_ALL"],
+                          self.server.plain)).encode())
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+            del env[name]
+        env.update(AWS_CONFIG_FILE=self.path("config"),
+                   AWS_SHARED_CREDENTIALS_FILE=self.path("credentials"))
+        self.sheaf("pack", self.tree, self.url("set"), "--format", "webdataset", env=env)
+        env["AWS_PROFILE"] = "role"
+        self.sheaf("verify", self.url("set"), env=env)
+        self.sheaf("pack", self.tree, self.url("by-role"), "--format", "webdataset", env=env)
+
+
+class Tenants(servers.S3Case):
+    """A role that may read one prefix of the bucket "shared"."""
+
+    def setUp(self):
+        super().setUp()
+        try:
+            self.client.make_bucket("shared")
+        except servers.Refused:
+            pass
+        tree = make_tree(self.path("tree"), support.image_tree(2, 10))
+        for tenant in "ab":
+            self.sheaf("pack", tree, "s3://shared/%s/set" % tenant, "--format", "recordio",
+                       "--overwrite")
+        pack(tree, self.path("local"), "recordio")
+        keys = self.client.assume_role(self.server.said["S3_ROLE_TENANT"], 900)
+        self.tenant = self.server.environment(keys=keys)
+
+    def test_its_own(self):
+        self.assertEqual(support.listing("s3://shared/a/set", "--seed", "1", env=self.tenant),
+                         support.listing(self.path("local"), "--seed", "1"))
+        self.sheaf("verify", "s3://shared/a/set", env=self.tenant)
+        self.sheaf("unpack", "s3://shared/a/set", self.path("out"), env=self.tenant)
+        self.assert_same_tree(self.path("out"), self.path("tree"))
+        self.assertEqual(len(support.listing("s3://shared/a/set/shard-000000.rec",
+                                             env=self.tenant)), 20)
+
+    def test_another_s(self):
+        for words in (["cat", "s3://shared/b/set", "--list"], ["verify", "s3://shared/b/set"],
+                      ["cat", "s3://shared/b/set/dataset.json", "--list"],
+                      ["cat", "s3://shared/b/set/shard-000000.rec", "--list"],
+                      ["unpack", "s3://shared/b/set", self.path("out")],
+                      ["pack", "s3://shared/b/", self.path("out"), "--format", "webdataset"]):
+            done = self.sheaf(*words, env=self.tenant, status=1)
+            self.assert_error(done, "AccessDenied", "s3://shared/b")
+
+    def test_it_may_not_write(self):
+        done = self.sheaf("pack", self.path("tree"), "s3://shared/a/new", "--format",
+                          "webdataset", env=self.tenant, status=1)
+        self.assert_error(done, "AccessDenied")
+        self.assertEqual(self.client.list("shared", "a/new"), {})
+
+
+class Renewal(servers.S3Case):
+    """Keys of a few seconds, got anew in the middle of a run."""
+
+    SECONDS = 4
+
+    def process_environment(self):
+        """credential_process runs this test's client; each call leaves a line in `calls`."""
+        script = self.path("get-keys")
+        support.write(script, ("""#!%s
+import sys, json, datetime
+sys.path.insert(0, %r)
+import servers
+client = servers.Client(%r, %r, %r)
+keys = client.assume_role(%r, %d)
+with open(%r, "a") as file:
+    print(keys[0], file=file)
+until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=%d)
+print(json.dumps({"Version": 1, "AccessKeyId": keys[0], "SecretAccessKey": keys[1],
+                  "SessionToken": keys[2], "Expiration": until.strftime("%%Y-%%m-%%dT%%H:%%M:%%SZ")}))
+""" % (sys.executable, support.HERE, self.server.plain, self.client.access, self.client.secret,
+            self.server.said["S3_ROLE_ALL"], self.SECONDS, self.path("calls"),
+            self.SECONDS)).encode())
+        os.chmod(script, stat.S_IRWXU)
+        support.write(self.path("config"), b"[default]\ncredential_process = %s\n" %
+                      script.encode())
+        env = self.server.environment(AWS_CONFIG_FILE=self.path("config"),
+                                      BUILD=support.BUILD)
+        del env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]
+        return env
+
+    def calls(self):
+        return len(read(self.path("calls")).splitlines())
+
+    def test_in_the_middle_of_a_read(self):
+        tree = self.path("tree")
+        subprocess.run([support.MAKE_JPEGS, tree, "--images", "1500", "--classes", "3"],
+                       check=True, stdout=subprocess.DEVNULL)
+        self.sheaf("pack", tree, self.url("set"), "--format", "webdataset", "--shard-size",
+                   "10MB")
+        pack(tree, self.path("local"), "webdataset", "none", "--shard-size", "10MB")
+        process = subprocess.Popen(
+            [support.SHEAF, "cat", self.url("set"), "--seed", "1", "--memory", "24MiB",
+             "--shuffle-buffer", "0"], env=self.process_environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        got = []
+        while data := process.stdout.read(4 << 20):
+            got.append(data)
+            time.sleep(2.5 * self.SECONDS * len(data) / 60e6)
+        errors = process.stderr.read().decode()
+        process.stdout.close()
+        process.stderr.close()
+        self.assertEqual(process.wait(), 0, errors)
+        self.assertTrue(b"".join(got) == support.sheaf(
+            "cat", self.path("local"), "--seed", "1", "--shuffle-buffer", "0").stdout)
+        self.assertGreaterEqual(self.calls(), 2)
+
+    def test_in_the_middle_of_a_pack(self):
+        """The source is a pipe of a list, so the scan lasts longer than the keys do."""
+        self.client.put_tree(self.bucket, "in/", {"%d.txt" % i: b"%d" % i for i in range(50)})
+        os.mkfifo(self.path("list"))
+        process = subprocess.Popen(
+            [support.SHEAF, "pack", self.path("list"), self.url("set"), "--format", "webdataset",
+             "--root", self.url("in")], env=self.process_environment(),
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        with open(self.path("list"), "w", encoding="ascii", buffering=1) as file:
+            for i in range(50):
+                print("%d.txt" % i, file=file)
+                time.sleep(2.2 * self.SECONDS / 50)
+        errors = process.stderr.read().decode()
+        process.stderr.close()
+        self.assertEqual(process.wait(), 0, errors)
+        self.assertEqual(len(support.listing(self.url("set"), env=self.env)), 50)
+        self.assertGreaterEqual(self.calls(), 2)
+
+
+@unittest.skipUnless(os.path.exists("/usr/bin/aws"), "no awscli here (Debian package awscli)")
+class Awscli(servers.S3Case):
+    """What Amazon's own program reads is what we wrote, and the other way round."""
+
+    def aws(self, *words):
+        env = dict(self.env, AWS_DEFAULT_REGION="us-east-1", AWS_PAGER="")
+        done = subprocess.run(["/usr/bin/aws", "--endpoint-url", self.server.plain, *words],
+                              env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout.decode())
+        return done.stdout
+
+    def test_both_ways(self):
+        tree = self.path("tree")
+        subprocess.run([support.MAKE_JPEGS, tree, "--images", "700", "--classes", "3"],
+                       check=True, stdout=subprocess.DEVNULL)
+        pack(tree, self.path("local"), "webdataset", "none", "--shard-size", "12MB")
+        self.sheaf("pack", tree, self.url("ours"), "--format", "webdataset", "--shard-size",
+                   "12MB")
+        self.aws("s3", "cp", "--recursive", self.url("ours"), self.path("theirs"))
+        self.assert_same_tree(self.path("theirs"), self.path("local"))
+        self.aws("s3", "sync", self.path("local"), self.url("theirs"))
+        self.sheaf("verify", self.url("theirs"))
+        self.assertEqual(support.listing(self.url("theirs"), "--seed", "3", env=self.env),
+                         support.listing(self.path("local"), "--seed", "3"))
+        self.aws("s3", "sync", tree, self.url("tree"))
+        self.sheaf("pack", self.url("tree"), self.path("again"), "--format", "webdataset",
+                   "--shard-size", "12MB")
+        self.assert_same_tree(self.path("again"), self.path("local"))
+        listed = json.loads(self.aws("s3api", "list-objects-v2", "--bucket", self.bucket,
+                                     "--prefix", "ours/", "--output", "json"))
+        self.assertEqual({e["Key"][5:]: e["Size"] for e in listed["Contents"]},
+                         {n: len(d) for n, d in support.tree_of(self.path("local")).items()})
+
+
+if __name__ == "__main__":
+    unittest.main()
