@@ -151,6 +151,27 @@ coverage:
 	$(Q)gcovr -r . --object-directory $(BUILD)/coverage -e tests/ --print-summary \
 	    --html-details $(BUILD)/coverage/index.html
 
+# ---- Python --------------------------------------------------------------------------------
+# The extension, its tests, a wheel that carries the library, and the peers' own programs.
+
+PYTHON ?= /usr/bin/python3
+
+.PHONY: libs python python-test wheel interop
+libs:
+	@echo $(LIBS)
+
+python: $(BUILD)/libsheaf.a
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) python/build.sh
+
+python-test: all
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_python.sh
+
+wheel:
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) python/wheel.sh
+
+interop: all
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_interop.sh
+
 # ---- Installation ----------------------------------------------------------------------------
 
 MAN_PAGES = $(wildcard tools/*.1)

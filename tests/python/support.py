@@ -54,7 +54,7 @@ def flip(path, at):
 class Case(unittest.TestCase):
     """A test with a directory of its own (self.path), shared by the class (cls.shared)."""
 
-    maxDiff = 2000
+    maxDiff = 500
 
     @classmethod
     def setUpClass(cls):

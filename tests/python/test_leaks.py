@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Nothing stays behind: neither objects nor memory.  References are counted where the interpreter
-can do so (python3-dbg); elsewhere, the process's memory over many rounds."""
+can do so (python3-dbg); elsewhere, memory over many rounds, Python's and the process's."""
 
 import ctypes
 import gc
 import os
 import sys
+import tracemalloc
 import unittest
 
 import sheaf
@@ -38,11 +39,14 @@ class LeakTest(Case):
             gc.collect()
             self.assertLess(abs(sys.gettotalrefcount() - before), rounds)
         else:
-            before, objects = resident_bytes(), len(gc.get_objects())
+            tracemalloc.start()
+            self.addCleanup(tracemalloc.stop)
+            what()
+            before, traced = resident_bytes(), tracemalloc.get_traced_memory()[0]
             for _ in range(rounds):
                 what()
             gc.collect()
-            self.assertLess(len(gc.get_objects()) - objects, rounds)
+            self.assertLess(tracemalloc.get_traced_memory()[0] - traced, rounds * 100)
             self.assertLess(resident_bytes() - before, rounds * 40000)
         self.assertEqual(len(os.listdir("/proc/self/task")), threads)
 

@@ -110,6 +110,7 @@ class BatchTest(Case):
         self.assertEqual([s.key for s in batch], ["%03d" % i for i in range(10)])
         self.assertEqual(batch[-1].key, "009")
         self.assertEqual(batch.keys, [s.key for s in batch])
+        self.assertEqual(batch.names, ["x", "y"])
         for index in (10, -11):
             with self.assertRaises(IndexError):
                 batch[index]

@@ -168,10 +168,28 @@ class EpochTest(TorchCase):
                 self.assertEqual(sorted(found), sorted(whole))
                 self.assertEqual(found[0], whole[0])
 
-    def test_workers_agree_on_the_epoch(self):
-        loader = DataLoader(self.dataset(), batch_size=7, num_workers=3)
-        for _ in range(3):
-            self.assertEqual(sorted(self.flat(loader)), sorted(self.expected()))
+    def test_workers_agree_on_the_epoch_whatever_was_before(self):
+        dataset, passes = self.dataset(), 0
+        for workers in (3, 0, 2, 1, 8, 3):
+            for persistent in (False, workers > 0):
+                loader = DataLoader(dataset, batch_size=7, num_workers=workers,
+                                    persistent_workers=persistent)
+                for _ in range(2):
+                    found, whole = self.flat(loader), self.expected(epoch=passes)
+                    self.assertEqual(sorted(found), sorted(whole))
+                    self.assertEqual(found[0], whole[0])
+                    passes += 1
+
+    def test_a_peek_does_not_part_the_workers(self):
+        dataset = self.dataset()
+        self.assertEqual(next(iter(dataset)), self.expected()[0])
+        found = self.flat(DataLoader(dataset, batch_size=7, num_workers=3))
+        self.assertEqual(sorted(found), sorted(self.expected()))
+
+    def test_epochs_out_of_range(self):
+        for epoch in (-1, 1 << 31):
+            with self.assertRaises(ValueError):
+                self.dataset().set_epoch(epoch)
 
 
 class StateTest(TorchCase):
@@ -214,7 +232,7 @@ class StateTest(TorchCase):
                     self.assertEqual(list(other), tail)
                     self.assertEqual(sorted(sum(head + tail, [])), sorted(first))
                     self.assertEqual(self.flat(other), self.flat(one))
-                    self.assertNotEqual(self.flat(one), first)
+                    self.assertTrue(self.flat(one) != first)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Builds the package in place at BUILD/python, against BUILD/libsheaf.a; put that directory into
+# PYTHONPATH to use it.  PYTHON needs its headers and setuptools (Debian: python3-dev,
+# python3-setuptools).
+set -eu
+BUILD=${BUILD:-build}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+PYTHON=${PYTHON:-/usr/bin/python3}
+cd "$(dirname "$0")"
+mkdir -p "$BUILD/python"
+log=$BUILD/python/build.log
+if ! SHEAF_LIBRARY=$BUILD/libsheaf.a PYTHONDONTWRITEBYTECODE=1 "$PYTHON" setup.py -q build \
+        --build-base "$BUILD/python/temp" --build-lib "$BUILD/python" >"$log" 2>&1; then
+    cat "$log" >&2
+    exit 1
+fi
+grep 'src/.*warning:' "$log" >&2 || true

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: MIT
+"""Many small files bound into a few large training shards, and streamed back shuffled.
+
+    import sheaf
+
+    sheaf.pack("images/", "shards/", format="webdataset")
+    reader = sheaf.Reader("shards/", seed=7)
+    for epoch in range(3):
+        for sample in reader:           # each pass is the next epoch
+            train(sample["jpg"], sample.label)
+
+A sample is a read-only mapping from field names to memoryviews.  A view may be kept as long as
+one likes; it keeps the piece of memory alive that its sample came in, which is some hundred
+kilobytes: keep bytes(view) where many samples are picked to be kept.
+
+sheaf.torch, sheaf.tf, sheaf.numpy and sheaf.webdataset feed these frameworks.
+
+Threads may share a Reader or a Packer; they wait for each other.  After a fork the child cannot
+use the parent's readers and packers (StateError); a Dataset it can.  A Dataset can be pickled."""
+
+from __future__ import annotations
+
+import collections.abc as _abc
+import json as _json
+import os as _os
+from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+from . import _sheaf
+from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptError, Error,
+                     ExistsError, InterruptedError, LimitError, NetworkError, NotFoundError,
+                     OutOfMemoryError, Sample, StateError, StoreError, TruncatedError,
+                     UnsupportedError)
+
+__all__ = ["Batch", "Dataset", "PackResult", "Packer", "PlanShard", "Problem", "Progress",
+           "Reader", "Sample", "Shard", "VerifyResult", "index", "pack", "verify",
+           "Error", "AccessError", "ArgumentError", "ChangedError", "CorruptError",
+           "ExistsError", "InterruptedError", "LimitError", "NetworkError", "NotFoundError",
+           "OutOfMemoryError", "StateError", "StoreError", "TruncatedError", "UnsupportedError"]
+
+__version__: str = _sheaf.version
+
+_abc.Mapping.register(Sample)
+_abc.Sequence.register(Batch)
+
+Path = Union[str, bytes, "_os.PathLike[str]", "_os.PathLike[bytes]"]
+Source = Union[Path, Sequence[Path]]
+Labels = Union[None, float, Sequence[float]]
+
+
+class Shard(NamedTuple):
+    """One shard of a data set."""
+    name: str
+    bytes: int
+    payload_bytes: int
+    samples: int
+    xxh3: Optional[str]
+
+
+class Progress(NamedTuple):
+    """How far a call is; a total of 0 is not known."""
+    stage: str
+    done_bytes: int
+    total_bytes: int
+    done_count: int
+    total_count: int
+
+
+class Problem(NamedTuple):
+    """A bad file or record: the file or shard, the kind ("CORRUPT"), the sentence."""
+    where: str
+    code: str
+    message: str
+
+
+class PlanShard(NamedTuple):
+    """One shard of a plan."""
+    split: str
+    name: str
+    samples: int
+    payload_bytes: int
+
+
+class PackResult(NamedTuple):
+    """What was packed; sheaf.h says more of each number."""
+    files: int
+    samples: int
+    payload_bytes: int
+    stored_bytes: int
+    shards: int
+    shards_kept: int
+    skipped: int
+    multipart_records: int
+    memory_peak_bytes: int
+    plan_bytes: int
+
+
+class VerifyResult(NamedTuple):
+    """What was checked, and the problems (the first thousand of them; all are counted)."""
+    shards: int
+    samples: int
+    bytes: int
+    problem_count: int
+    problems: List[Problem]
+
+
+class Stats(NamedTuple):
+    """A reader's counts."""
+    samples: int
+    payload_bytes: int
+    read_bytes: int
+    corrupt: int
+    stall_ns: int
+    first_sample_ns: int
+    memory_bytes: int
+    memory_peak_bytes: int
+
+
+def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[..., Any]]:
+    """The extension tells loose values; a callable is told one thing."""
+    if call is None:
+        return None
+    if not callable(call):
+        raise TypeError("expected a callable or None, not %r" % (call,))
+    return lambda *values: call(kind(*values))
+
+
+class Dataset(_sheaf.Dataset):
+    """An opened data set: a directory with a dataset.json, or foreign shards (a directory, a
+    brace pattern, files, "@FILE"), or a sequence of these; "-" is standard input."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        info = self._info()
+        self.url: str = info["url"]
+        self.has_manifest: bool = info["has_manifest"]
+        self.is_stream: bool = info["is_stream"]
+        self.container: Optional[str] = info["container"]
+        self.codec: Optional[str] = info["codec"]
+        self.samples: Optional[int] = info["samples"]       # None: a stream
+        self.bytes: int = info["bytes"]
+        self.payload_bytes: int = info["payload_bytes"]
+        self.label_base: int = info["label_base"]
+        self.fingerprint: str = info["fingerprint"]
+        self._manifest_json: Optional[str] = info["manifest_json"]
+
+    @property
+    def shards(self) -> List[Shard]:
+        return [Shard(*values) for values in self._shards()]
+
+    @property
+    def classes(self) -> List[str]:
+        """The names of the labels label_base, label_base + 1, ...; empty if they have none."""
+        return self._classes()
+
+    @property
+    def manifest(self) -> Optional[Mapping[str, Any]]:
+        """What dataset.json says; None for foreign shards."""
+        return None if self._manifest_json is None else _json.loads(self._manifest_json)
+
+    def __len__(self) -> int:
+        if self.samples is None:
+            raise TypeError("a stream's samples are not known before its end")
+        return self.samples
+
+    def __repr__(self) -> str:
+        return "<sheaf.Dataset %r: %s samples, %s>" % (
+            self.url, "?" if self.samples is None else self.samples, self.container)
+
+
+class Reader(_sheaf.Reader):
+    """Iterates over the samples of an epoch: `for sample in reader` goes on where the reader is;
+    after the end of an epoch it begins the next one.
+
+    The order is a function of (data set, seed, epoch, lanes, shuffle_buffer) and of nothing else.
+    lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto" keeps alone and
+    pads if world_size > 1.  memory_bytes is a hard ceiling.  on_corrupt="skip" passes over bad
+    records, up to max_corrupt of them, and tells report of each (a Problem)."""
+
+    def __init__(self, source: Union[Source, Dataset], *, seed: int = 0, epoch: int = 0,
+                 no_shuffle: bool = False, shuffle_buffer: int = 10000, lanes: int = 0,
+                 rank: int = 0, world_size: int = 1, worker: int = 0, workers: int = 1,
+                 remainder: str = "auto", memory_bytes: int = 1 << 30, threads: int = 0,
+                 on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
+                 report: Optional[Callable[[Problem], Any]] = None) -> None:
+        super().__init__(source if isinstance(source, Dataset) else Dataset(source), seed=seed,
+                         epoch=epoch, no_shuffle=no_shuffle, shuffle_buffer=shuffle_buffer,
+                         lanes=lanes, rank=rank, world_size=world_size, worker=worker,
+                         workers=workers, remainder=remainder, memory_bytes=memory_bytes,
+                         threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
+                         report=_told(report, Problem))
+
+    def stats(self) -> Stats:
+        return Stats(**super().stats())
+
+    def batches(self, size: int, drop_last: bool = False) -> Iterator[Batch]:
+        """The rest of the epoch in batches of `size` samples; the last may have fewer."""
+        iter(self)                      # after the end of an epoch: the next one
+        while True:
+            batch = self.next_batch(size)
+            if batch is None or (drop_last and len(batch) < size):
+                return
+            yield batch
+
+    def __repr__(self) -> str:
+        return "<sheaf.Reader of %r>" % (self.dataset,)
+
+
+class Packer(_sheaf.Packer):
+    """Makes a data set at `dest` of samples that the program makes.  As a context manager it
+    finishes at the end, and leaves nothing behind if the block raised.
+
+        with sheaf.Packer("shards/", format="tfrecord", classes=["cat", "dog"]) as packer:
+            packer.append("pets/1", {"jpg": data}, labels=1)"""
+
+    def __init__(self, dest: Path, *, format: str = "webdataset", codec: str = "none",
+                 classes: Optional[Sequence[str]] = None, single_member: bool = False,
+                 shard_bytes: int = 150000000, prefix: str = "shard", label_base: int = 0,
+                 overwrite: bool = False, index: Optional[str] = None, jobs: int = 0,
+                 memory_bytes: int = 512 << 20,
+                 progress: Optional[Callable[[Progress], Any]] = None) -> None:
+        super().__init__(dest, format=format, codec=codec, single_member=single_member,
+                         shard_bytes=shard_bytes, prefix=prefix, label_base=label_base,
+                         overwrite=overwrite, index=index, jobs=jobs, memory_bytes=memory_bytes,
+                         progress=_told(progress, Progress))
+        if classes is not None:
+            self.set_classes(classes)
+
+    def finish(self) -> PackResult:
+        """Waits for everything, then writes the manifest."""
+        return PackResult(**self._finish())
+
+    def __enter__(self) -> "Packer":
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        if kind is not None:
+            self.abort()
+        elif not self.finished:
+            self.finish()
+
+
+def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "none",
+         single_member: bool = False, shard_bytes: int = 150000000, shard_count: int = 0,
+         prefix: str = "shard", root: Optional[Path] = None, no_shuffle: bool = False,
+         seed: int = 0, label_base: int = 0, split: Optional[str] = None,
+         on_error: str = "fail", resume: bool = False, overwrite: bool = False,
+         dry_run: bool = False, index: Optional[str] = None, jobs: int = 0,
+         memory_bytes: int = 512 << 20,
+         progress: Optional[Callable[[Progress], Any]] = None,
+         report: Optional[Callable[[Problem], Any]] = None,
+         plan: Optional[Callable[[PlanShard], Any]] = None) -> PackResult:
+    """Packs a directory tree or a list into a data set at `dest`, as `sheaf pack` does."""
+    return PackResult(**_sheaf.pack(
+        source, dest, format=format, codec=codec, single_member=single_member,
+        shard_bytes=shard_bytes, shard_count=shard_count, prefix=prefix,
+        root=None if root is None else _os.fsdecode(root), no_shuffle=no_shuffle, seed=seed,
+        label_base=label_base, split=split, on_error=on_error, resume=resume,
+        overwrite=overwrite, dry_run=dry_run, index=index, jobs=jobs, memory_bytes=memory_bytes,
+        progress=_told(progress, Progress), report=_told(report, Problem),
+        plan=_told(plan, PlanShard)))
+
+
+class _Problems:
+    """Keeps the first problems, and tells a callable of all."""
+
+    MOST = 1000
+
+    def __init__(self, report: Optional[Callable[[Problem], Any]]) -> None:
+        self.found: List[Problem] = []
+        self.report = report
+
+    def __call__(self, problem: Problem) -> None:
+        if len(self.found) < self.MOST:
+            self.found.append(problem)
+        if self.report is not None:
+            self.report(problem)
+
+
+def verify(source: Union[Source, Dataset], *, memory_bytes: int = 1 << 30, threads: int = 0,
+           progress: Optional[Callable[[Progress], Any]] = None,
+           report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
+    """Reads everything and checks it.  Problems are in the result; an exception means that the
+    check itself could not be done."""
+    problems = _Problems(report)
+    return VerifyResult(**_sheaf.verify(source, memory_bytes=memory_bytes, threads=threads,
+                                        progress=_told(progress, Progress),
+                                        report=_told(problems, Problem)),
+                        problems=problems.found)
+
+
+def index(directory: Path, *, peers: Optional[str] = None, overwrite: bool = False,
+          memory_bytes: int = 1 << 30, threads: int = 0,
+          progress: Optional[Callable[[Progress], Any]] = None,
+          report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
+    """Makes the foreign shards in a directory a data set."""
+    problems = _Problems(report)
+    return VerifyResult(**_sheaf.index(directory, peers, overwrite, memory_bytes=memory_bytes,
+                                       threads=threads, progress=_told(progress, Progress),
+                                       report=_told(problems, Problem)),
+                        problems=problems.found)

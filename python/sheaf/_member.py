@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Who this process is in a training job: its rank, its place among a DataLoader's workers, and
+which epoch it is at."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from typing import Any, List, Optional, Tuple
+
+WORKERS_MOST = 4096
+
+
+def rank_of(rank: Optional[int], world_size: Optional[int]) -> Tuple[int, int]:
+    """Rank and world size: what is given; else torch.distributed's, if it is initialised; else
+    RANK and WORLD_SIZE of the environment; else 0 of 1."""
+    if (rank is None) != (world_size is None):
+        raise ValueError("rank and world_size are given together, or neither")
+    if rank is not None and world_size is not None:
+        return rank, world_size
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.distributed.is_available() \
+            and torch.distributed.is_initialized():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def worker_of() -> Tuple[int, int]:
+    """This worker's number and how many there are; 0 of 1 outside of a DataLoader's workers."""
+    info = _worker_info()
+    return (0, 1) if info is None else (info.id, info.num_workers)
+
+
+def _worker_info() -> Any:
+    """None outside of a DataLoader's workers; they have imported this."""
+    data = sys.modules.get("torch.utils.data")
+    return None if data is None else data.get_worker_info()
+
+
+class Epochs:
+    """Which epoch a pass is: the one after the last that was begun.
+
+    The workers of a pass must agree, and they are copies of this process, made anew for each pass
+    or not.  So what each began last is in memory that all of them share, with the name of its
+    pass: the DataLoader gives its workers one random number a set of workers, and each counts its
+    passes from the same number.  The first of a pass to look finds the last epoch of all and takes
+    the next; the others find the pass by its name, or, if they look before that is written, take
+    the next as well.  Each has a word of its own to write, so none needs a lock."""
+
+    EPOCH_BITS = 31                     # of a word, for the epoch + 1; the name is above them
+    EPOCH_MASK = (1 << EPOCH_BITS) - 1
+    EPOCH_MOST = EPOCH_MASK - 1
+
+    def __init__(self, epoch: int) -> None:
+        words: Any = [0] * (2 + WORKERS_MOST)   # the epoch set; this process's; its workers'
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            words = torch.tensor(words, dtype=torch.int64).share_memory_()
+        self._words = words
+        self._count = 0
+        self.set(epoch)
+
+    def set(self, epoch: int) -> None:
+        """The next pass is this epoch."""
+        if not 0 <= epoch <= self.EPOCH_MOST:
+            raise ValueError("epoch %d: expected 0 to %d" % (epoch, self.EPOCH_MOST))
+        self._forget(None)
+        self._words[0] = epoch
+
+    def next(self) -> int:
+        """The epoch of the next pass."""
+        return self._after(self._begun())
+
+    def begin(self, epoch: Optional[int] = None) -> int:
+        """The epoch of the pass that this process begins: the next one, or that of a state."""
+        name, place = self._pass()
+        if epoch is not None:
+            self._forget(name)
+        begun = self._begun()           # looked at once: others may be writing theirs
+        for _, word in begun:
+            if epoch is None and word >> self.EPOCH_BITS == name:
+                epoch = (word & self.EPOCH_MASK) - 1
+        if epoch is None:
+            epoch = self._after(begun)
+        self._words[place] = name << self.EPOCH_BITS | epoch + 1
+        return epoch
+
+    def _pass(self) -> Tuple[int, int]:
+        """The name of the pass that this process begins, in 32 bits, and the place of its word."""
+        self._count += 1
+        info = _worker_info()
+        if info is None:
+            return zlib.crc32(b"%d" % self._count), 1
+        if info.id >= WORKERS_MOST:
+            raise ValueError("worker %d: expected fewer than %d" % (info.id, WORKERS_MOST))
+        named = b"%d %d" % (info.seed - info.id, self._count)
+        return zlib.crc32(named), 2 + info.id
+
+    def _begun(self) -> List[Tuple[int, int]]:
+        """(place, name and epoch + 1) of all that have begun a pass."""
+        words = self._words if isinstance(self._words, list) else self._words.tolist()
+        return [(place, word) for place, word in enumerate(words[1:], 1) if word != 0]
+
+    def _after(self, begun: List[Tuple[int, int]]) -> int:
+        if not begun:
+            return int(self._words[0])
+        return max(word & self.EPOCH_MASK for _, word in begun)
+
+    def _forget(self, name: Optional[int]) -> None:
+        """Forgets all passes but this one."""
+        for place, word in self._begun():
+            if word >> self.EPOCH_BITS != name:
+                self._words[place] = 0

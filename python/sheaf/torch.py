@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""PyTorch: a data set for DataLoader.
+
+    from torch.utils.data import DataLoader
+    from sheaf.torch import ShardDataset
+
+    dataset = ShardDataset("shards/", seed=7, decode=lambda s: (decode_jpeg(s["jpg"]), s.label))
+    loader = DataLoader(dataset, batch_size=64, num_workers=4)
+    for epoch in range(3):
+        for images, labels in loader:       # each pass is the next epoch
+            ...
+
+Workers and ranks share an epoch out among themselves: over all of them each sample comes once
+(with more than one rank: so often that all ranks have the same number, see `remainder`).
+
+Exact resume: torchdata's StatefulDataLoader in place of DataLoader, with its own state_dict() and
+load_state_dict().  Without workers the data set's own will do.  With its workers, a plain
+DataLoader cannot know where they are."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, Optional, Union
+
+import torch.utils.data
+
+import sheaf
+from sheaf._member import Epochs, rank_of, worker_of
+
+LANES = 24          # of each rank; 1, 2, 3, 4, 6, 8, 12 and 24 workers divide it
+
+
+def to_dict(sample: sheaf.Sample) -> Dict[str, Any]:
+    """What a sample is without a `decode`: its fields as bytes, with __key__ and, if it has
+    labels, __label__ (a number, or a list of several)."""
+    result: Dict[str, Any] = sample.to_bytes()
+    labels = sample.labels
+    result["__key__"] = sample.key
+    if labels:
+        result["__label__"] = labels[0] if len(labels) == 1 else list(labels)
+    return result
+
+
+class ShardDataset(torch.utils.data.IterableDataset[Any]):
+    """The samples of a data set, each as decode(sample) makes it, in the worker.
+
+    decode takes a sheaf.Sample, whose views are not to be sent to other processes: it makes
+    tensors, numbers or bytes of them.  The default is to_dict.  With batch_size the data set
+    yields decode(batch), a sheaf.Batch, for a DataLoader with batch_size=None.
+
+    Each pass is the next epoch, beginning with `epoch`; set_epoch says which the next one is, also
+    to persistent workers.  rank and world_size are those of torch.distributed or of the
+    environment when the data set is made.
+
+    The order does not depend on the number of workers where that divides lanes / world_size, by
+    default 24; but a DataLoader takes whole batches from worker after worker.  shuffle_buffer
+    counts samples over all ranks."""
+
+    def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], *,
+                 decode: Optional[Callable[[Any], Any]] = None, batch_size: Optional[int] = None,
+                 drop_last: bool = False, epoch: int = 0, rank: Optional[int] = None,
+                 world_size: Optional[int] = None, lanes: Optional[int] = None,
+                 remainder: str = "auto", threads: int = 1, **options: Any) -> None:
+        """threads is a worker's; options are those of sheaf.Reader."""
+        super().__init__()
+        for name in ("worker", "workers"):
+            if name in options:
+                raise TypeError("%s is the DataLoader's to say" % name)
+        if decode is None and batch_size is not None:
+            raise ValueError("batch_size needs a decode function, which takes a sheaf.Batch")
+        self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
+        self.decode: Callable[[Any], Any] = to_dict if decode is None else decode
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.rank, self.world_size = rank_of(rank, world_size)
+        self.remainder = remainder
+        self._lanes = lanes
+        self._options = dict(options, threads=threads)
+        self._epochs = Epochs(epoch)
+        self._resume: Optional[Dict[str, Any]] = None
+        self._pass: Optional[_Pass] = None
+        self._samples: Optional[int] = None
+        if not self.dataset.is_stream:
+            with self._reader(0, 1, 0) as reader:   # what is wrong with the options is said here
+                self._samples = len(reader)
+
+    # ---- Sharing out --------------------------------------------------------------------------
+
+    def _lane_count(self, workers: int) -> int:
+        if self._lanes is not None:
+            return self._lanes
+        if self.dataset.is_stream:
+            return 1
+        if LANES % workers == 0:
+            return self.world_size * LANES
+        if self.world_size > 1 or self.remainder not in ("auto", "keep"):
+            raise ValueError("%d workers do not divide the %d lanes of a rank: give ShardDataset "
+                             "lanes=, a multiple of world_size x num_workers" % (workers, LANES))
+        return workers * -(-LANES // workers)
+
+    def _reader(self, worker: int, workers: int, epoch: int) -> sheaf.Reader:
+        return sheaf.Reader(self.dataset, epoch=epoch, rank=self.rank,
+                            world_size=self.world_size, worker=worker, workers=workers,
+                            lanes=self._lane_count(workers), remainder=self.remainder,
+                            **self._options)
+
+    def __len__(self) -> int:
+        """The exact number of samples that this rank has in an epoch, over all its workers.
+        (With batch_size: of batches, if they are made without workers.)"""
+        if self._samples is None:
+            raise TypeError("a stream's samples are not known before its end")
+        if self.batch_size is None:
+            return self._samples
+        batches, rest = divmod(self._samples, self.batch_size)
+        return batches + (rest != 0 and not self.drop_last)
+
+    # ---- Passes -------------------------------------------------------------------------------
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass will be this epoch."""
+        self._epochs.set(epoch)
+        self._resume = None
+
+    def __iter__(self) -> Iterator[Any]:
+        worker, workers = worker_of()
+        state, self._resume = self._resume, None
+        epoch = self._epochs.begin(None if state is None else state["epoch"])
+        reader = self._reader(worker, workers, epoch)
+        if state is not None and state["position"] is not None:
+            reader.resume(state["position"])
+        self._pass = _Pass(self, reader)
+        return self._pass
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Where this process is in its pass."""
+        if self._pass is not None:
+            return {"epoch": self._pass.reader.current_epoch,
+                    "position": self._pass.reader.position()}
+        if self._resume is not None:
+            return dict(self._resume)
+        return {"epoch": self._epochs.next(), "position": None}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """The next pass goes on from there."""
+        self._resume = dict(state)
+        self._pass = None
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return dict(self.__dict__, _pass=None)      # a reader does not go to other processes
+
+
+class _Pass:
+    """One pass of one process."""
+
+    def __init__(self, dataset: ShardDataset, reader: sheaf.Reader) -> None:
+        self.dataset, self.reader = dataset, reader
+
+    def __iter__(self) -> "_Pass":
+        return self
+
+    def __next__(self) -> Any:
+        size = self.dataset.batch_size
+        if size is None:
+            return self.dataset.decode(next(self.reader))
+        batch = self.reader.next_batch(size)
+        if batch is None or (self.dataset.drop_last and len(batch) < size):
+            raise StopIteration
+        return self.dataset.decode(batch)

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Long calls: the library runs without the GIL, and comes back to Python for the callables that
+ * it was given and, some ten times a second, for signals. */
+#include "module.h"
+
+void calls_take(struct calls *calls, PyObject *keywords)
+{
+    *calls = (struct calls){
+        .progress = options_call(keywords, "progress"),
+        .report = options_call(keywords, "report"),
+        .plan = options_call(keywords, "plan"),
+    };
+}
+
+void calls_begin(struct calls *calls)
+{
+    calls->thread = PyEval_SaveThread();
+}
+
+void calls_end(struct calls *calls)
+{
+    PyEval_RestoreThread(calls->thread);
+}
+
+PyObject *calls_raise(const struct sheaf_error *error)
+{
+    return PyErr_Occurred() ? NULL : error_raise(error);
+}
+
+/* Calls it with the arguments, which are stolen.  What it raises ends the work. */
+static void call(struct calls *calls, PyObject *callable, PyObject *args)
+{
+    PyObject *result = args == NULL ? NULL : PyObject_Call(callable, args, NULL);
+
+    if (result == NULL)
+        calls->interrupt = 1;
+    Py_XDECREF(result);
+    Py_XDECREF(args);
+}
+
+void calls_progress(void *context, const struct sheaf_progress *progress)
+{
+    struct calls *calls = context;
+
+    if (calls->interrupt != 0)
+        return;
+    calls_end(calls);
+    if (PyErr_CheckSignals() != 0)
+        calls->interrupt = 1;
+    else if (calls->progress != NULL)
+        call(calls, calls->progress,
+             Py_BuildValue("(sKKKK)", progress->stage,
+                           (unsigned long long)progress->done_bytes,
+                           (unsigned long long)progress->total_bytes,
+                           (unsigned long long)progress->done_count,
+                           (unsigned long long)progress->total_count));
+    calls_begin(calls);
+}
+
+void calls_report(void *context, const char *where, const struct sheaf_error *error)
+{
+    struct calls *calls = context;
+
+    if (calls->interrupt != 0 || calls->report == NULL)
+        return;
+    calls_end(calls);
+    call(calls, calls->report, Py_BuildValue("(NsN)", text_of(where), error_name(error->code),
+                                             text_of(error->message)));
+    calls_begin(calls);
+}
+
+void calls_plan(void *context, const struct sheaf_plan_shard *shard)
+{
+    struct calls *calls = context;
+
+    if (calls->interrupt != 0 || calls->plan == NULL)
+        return;
+    calls_end(calls);
+    call(calls, calls->plan,
+         Py_BuildValue("(NNKK)", text_of(shard->split), text_of(shard->name),
+                       (unsigned long long)shard->samples,
+                       (unsigned long long)shard->payload_bytes));
+    calls_begin(calls);
+}

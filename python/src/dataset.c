@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Dataset: an opened data set.  It never changes, so readers and threads share it, and the child
+ * of a fork may go on using it; a spawned process opens it again. */
+#include "module.h"
+
+static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "source", NULL };
+    struct sheaf_error error = { 0 };
+    struct sources sources;
+    PyObject *source;
+    int code;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:Dataset", names, &source))
+        return -1;
+    if (self->dataset != NULL) {
+        error_raise_state("the data set is open already");
+        return -1;
+    }
+    if (sources_take(source, &sources) != 0)
+        return -1;
+    Py_BEGIN_ALLOW_THREADS
+    code = sheaf_dataset_open(sources.texts, sources.count, &self->dataset, &error);
+    Py_END_ALLOW_THREADS
+    sources_free(&sources);
+    if (code != SHEAF_OK) {
+        error_raise(&error);
+        return -1;
+    }
+    self->source = Py_NewRef(source);
+    return 0;
+}
+
+static void dataset_dealloc(struct dataset_object *self)
+{
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
+
+    sheaf_dataset_free(self->dataset);
+    Py_XDECREF(self->source);
+    object_free(self);
+    Py_DECREF(type);
+}
+
+PyObject *dataset_of(PyObject *source)
+{
+    if (PyObject_TypeCheck(source, dataset_type)) {
+        if (((struct dataset_object *)source)->dataset == NULL)
+            return error_raise_state("the data set is not open");
+        return Py_NewRef(source);
+    }
+    return PyObject_CallFunctionObjArgs((PyObject *)dataset_type, source, NULL);
+}
+
+/* ---- What it says of itself ----------------------------------------------------------------- */
+
+static PyObject *count_or_none(const struct sheaf_dataset_info *info, uint64_t count)
+{
+    return info->is_stream ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(count);
+}
+
+static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
+{
+    struct sheaf_dataset_info info;
+    const char *container, *codec;
+
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
+    container = sheaf_container_name(info.container);
+    codec = sheaf_codec_name(info.codec);
+    return Py_BuildValue("{s:N,s:O,s:O,s:z,s:z,s:N,s:K,s:K,s:i,s:s,s:z}",
+                         "url", text_of(info.url != NULL ? info.url : ""),
+                         "has_manifest", info.has_manifest ? Py_True : Py_False,
+                         "is_stream", info.is_stream ? Py_True : Py_False,
+                         "container", container, "codec", codec,
+                         "samples", count_or_none(&info, info.samples),
+                         "bytes", (unsigned long long)info.bytes,
+                         "payload_bytes", (unsigned long long)info.payload_bytes,
+                         "label_base", info.label_base, "fingerprint", info.fingerprint,
+                         "manifest_json", info.manifest_json);
+}
+
+static PyObject *shard_tuple(const struct sheaf_shard_info *shard)
+{
+    return Py_BuildValue("(NKKKz)", text_of(shard->name), (unsigned long long)shard->bytes,
+                         (unsigned long long)shard->payload_bytes,
+                         (unsigned long long)shard->samples, shard->xxh3);
+}
+
+static PyObject *dataset_shards(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
+{
+    struct sheaf_dataset_info info;
+    PyObject *list;
+
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
+    list = PyList_New((Py_ssize_t)info.shard_count);
+    for (size_t i = 0; list != NULL && i < info.shard_count; i++) {
+        struct sheaf_shard_info shard;
+        PyObject *tuple = NULL;
+
+        if (sheaf_dataset_shard(self->dataset, i, &shard, sizeof(shard)) == SHEAF_OK)
+            tuple = shard_tuple(&shard);
+        if (tuple == NULL) {
+            Py_DECREF(list);
+            return PyErr_Occurred() ? NULL : error_raise_state("a shard is missing");
+        }
+        PyList_SetItem(list, (Py_ssize_t)i, tuple);
+    }
+    return list;
+}
+
+static PyObject *dataset_classes(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
+{
+    struct sheaf_dataset_info info;
+    PyObject *list;
+
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
+    list = PyList_New((Py_ssize_t)info.class_count);
+    for (size_t i = 0; list != NULL && i < info.class_count; i++) {
+        PyObject *name = text_of(sheaf_dataset_class(self->dataset, i));
+
+        if (name == NULL) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        PyList_SetItem(list, (Py_ssize_t)i, name);
+    }
+    return list;
+}
+
+static PyObject *dataset_reduce(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
+{
+    if (self->source == NULL)
+        return error_raise_state("the data set is not open");
+    return Py_BuildValue("O(O)", Py_TYPE((PyObject *)self), self->source);
+}
+
+static PyMethodDef dataset_methods[] = {
+    { "_info", (PyCFunction)dataset_info, METH_NOARGS, "What is known of it, as a dict." },
+    { "_shards", (PyCFunction)dataset_shards, METH_NOARGS, "Its shards, as tuples." },
+    { "_classes", (PyCFunction)dataset_classes, METH_NOARGS, "The names of its classes." },
+    { "__reduce__", (PyCFunction)dataset_reduce, METH_NOARGS, "Opened again where it arrives." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot dataset_slots[] = {
+    { Py_tp_new, PyType_GenericNew },
+    { Py_tp_init, dataset_init },
+    { Py_tp_dealloc, dataset_dealloc },
+    { Py_tp_methods, dataset_methods },
+    { Py_tp_doc, "Dataset(source): an opened data set." },
+    { 0, NULL },
+};
+
+static PyType_Spec dataset_spec = {
+    .name = "sheaf._sheaf.Dataset",
+    .basicsize = sizeof(struct dataset_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = dataset_slots,
+};
+
+int dataset_add(PyObject *module)
+{
+    dataset_type = module_add_type(module, &dataset_spec);
+    return dataset_type == NULL ? -1 : 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Guards: objects of the library are for one thread at a time, and their threads do not survive
+ * a fork.  Python's programs may do both, so they wait for each other, or are told. */
+#include "module.h"
+
+int guard_init(struct guard *guard)
+{
+    guard->forks = fork_count;
+    guard->owner = 0;
+    guard->lock = PyThread_allocate_lock();
+    if (guard->lock == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+bool guard_is_foreign(const struct guard *guard)
+{
+    return guard->forks != fork_count;
+}
+
+int guard_enter(struct guard *guard, const char *what)
+{
+    if (guard_is_foreign(guard)) {
+        error_raise_state("the %s was opened before fork(), and its threads are in the parent: "
+                          "open one in this process", what);
+        return -1;
+    }
+    if (PyThread_acquire_lock(guard->lock, NOWAIT_LOCK) != PY_LOCK_ACQUIRED) {
+        if (guard->owner == PyThread_get_thread_ident()) {
+            error_raise_state("not allowed from a function that the same call has called");
+            return -1;
+        }
+        Py_BEGIN_ALLOW_THREADS
+        PyThread_acquire_lock(guard->lock, WAIT_LOCK);
+        Py_END_ALLOW_THREADS
+    }
+    guard->owner = PyThread_get_thread_ident();
+    return 0;
+}
+
+void guard_leave(struct guard *guard)
+{
+    guard->owner = 0;
+    PyThread_release_lock(guard->lock);
+}
+
+void guard_free(struct guard *guard)
+{
+    if (guard->lock != NULL && !guard_is_foreign(guard))
+        PyThread_free_lock(guard->lock);
+    guard->lock = NULL;
+}

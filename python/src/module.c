@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The module itself: its types, functions, and the count of forks. */
+#include "module.h"
+
+#include <pthread.h>
+
+PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *field_type, *packer_type;
+
+volatile unsigned fork_count;
+
+static void count_fork(void)
+{
+    fork_count++;
+}
+
+PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+
+    if (type != NULL && PyModule_AddType(module, type) != 0) {
+        Py_DECREF(type);
+        return NULL;
+    }
+    return type;
+}
+
+void object_free(void *object)
+{
+    freefunc release = (freefunc)PyType_GetSlot(Py_TYPE((PyObject *)object), Py_tp_free);
+
+    release(object);
+}
+
+static PyMethodDef functions[] = {
+    { "pack", (PyCFunction)(void (*)(void))action_pack, METH_VARARGS | METH_KEYWORDS,
+      "pack(source, dest, **options) -> dict" },
+    { "verify", (PyCFunction)(void (*)(void))action_verify, METH_VARARGS | METH_KEYWORDS,
+      "verify(source, **options) -> dict" },
+    { "index", (PyCFunction)(void (*)(void))action_index, METH_VARARGS | METH_KEYWORDS,
+      "index(directory, peers, overwrite, **options) -> dict" },
+    { NULL, NULL, 0, NULL },
+};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "sheaf._sheaf",
+    .m_doc = "The C side of sheaf; see the package.",
+    .m_size = -1,
+    .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit__sheaf(void);
+
+PyMODINIT_FUNC PyInit__sheaf(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+
+    if (module == NULL)
+        return NULL;
+    if (errors_add(module) == 0 && dataset_add(module) == 0 && batch_add(module) == 0 &&
+        sample_add(module) == 0 && reader_add(module) == 0 && packer_add(module) == 0 &&
+        PyModule_AddStringConstant(module, "version", sheaf_version()) == 0 &&
+        pthread_atfork(NULL, NULL, count_fork) == 0)
+        return module;
+    Py_DECREF(module);
+    return NULL;
+}

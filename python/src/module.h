@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The extension module sheaf._sheaf: what its files share.  It is written over sheaf.h alone.
+ *
+ *     dataset.c   Dataset
+ *     batch.c     Batch: samples copied out of a reader, in one piece of memory
+ *     sample.c    Sample and the buffers of its fields, which keep their batch alive
+ *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
+ *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, index
+ *     errors.c    the exceptions; options.c keyword arguments into options structs
+ *     guard.c     one thread at a time; calls.c callables; place.c arithmetic on positions
+ *
+ * Types and exceptions are made once for the process: the module is not for subinterpreters. */
+#ifndef PYTHON_MODULE_H
+#define PYTHON_MODULE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+
+#include <sheaf.h>
+
+extern PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *field_type,
+                    *packer_type;
+
+/* How often this process is the child of a fork since the module was loaded.  An object with
+ * threads is of use only while the number is what it was when the object was made. */
+extern volatile unsigned fork_count;
+
+/* Makes a type of the module and puts it there.  NULL on failure. */
+PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec);
+
+/* What ends the deallocation of an object whose type may have been derived from. */
+void object_free(void *object);
+
+/* Each adds its part to the module; -1 on failure. */
+int errors_add(PyObject *module);
+int dataset_add(PyObject *module);
+int batch_add(PyObject *module);
+int sample_add(PyObject *module);
+int reader_add(PyObject *module);
+int packer_add(PyObject *module);
+
+/* ---- errors.c ----------------------------------------------------------------------------- */
+
+/* Raises what the error says.  Returns NULL, for `return error_raise(...)`. */
+PyObject *error_raise(const struct sheaf_error *error);
+/* Raises a StateError. */
+PyObject *error_raise_state(const char *format, ...);
+/* The name of a code: "CORRUPT". */
+const char *error_name(int code);
+/* Text from the library, which may hold a file's name in any encoding. */
+PyObject *text_of(const char *text);
+
+/* ---- options.c ---------------------------------------------------------------------------- */
+
+enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONTAINER,
+                   OPTION_CODEC, OPTION_ON_ERROR, OPTION_REMAINDER, OPTION_CALL };
+
+/* One keyword and its place in an options struct.  Of an OPTION_CALL the place is left alone:
+ * the caller takes the callable from the keywords. */
+struct option {
+    const char *name;
+    enum option_kind kind;
+    size_t offset;
+};
+
+/* Sets what the keywords say (None: the default stays).  Texts are borrowed from them.  `table`
+ * ends with a NULL name.  -1 and an exception for an unknown keyword or a bad value. */
+int options_set(void *options, const struct option *table, PyObject *keywords);
+
+/* The keyword's value, borrowed; NULL if it is not there or None. */
+PyObject *options_call(PyObject *keywords, const char *name);
+
+extern const struct option pack_options_table[];
+
+/* A list of byte strings from a path or a sequence of paths. */
+struct sources {
+    PyObject *list;             /* of bytes, which own the texts */
+    const char **texts;
+    size_t count;
+};
+
+int sources_take(PyObject *object, struct sources *sources);
+void sources_free(struct sources *sources);
+
+/* ---- dataset.c ---------------------------------------------------------------------------- */
+
+struct dataset_object {
+    PyObject_HEAD
+    struct sheaf_dataset *dataset;
+    PyObject *source;           /* as given, for pickling */
+};
+
+/* A Dataset as it is, or one opened from a source; a new reference. */
+PyObject *dataset_of(PyObject *source);
+
+/* ---- batch.c ------------------------------------------------------------------------------ */
+
+/* Samples and all that they point to, in one block.  It never changes once it is with Python,
+ * and lives as long as any sample or view of it. */
+struct batch_object {
+    PyObject_HEAD
+    struct sheaf_sample *samples;
+    size_t count;
+    char *block;
+};
+
+/* A batch with no samples. */
+struct batch_object *batch_new(void);
+/* Appends copies; needs no GIL.  The batch must not have been handed out.  False: no memory. */
+bool batch_append(struct batch_object *batch, const struct sheaf_sample *samples, size_t count);
+/* The bytes of the fields of so many samples. */
+size_t batch_payload(const struct sheaf_sample *samples, size_t count);
+
+/* ---- sample.c ----------------------------------------------------------------------------- */
+
+/* Sample number `index` of the batch. */
+PyObject *sample_new(struct batch_object *batch, size_t index);
+/* The bytes of a field, as a memoryview that keeps the batch alive. */
+PyObject *field_view(struct batch_object *batch, const struct sheaf_field *field);
+/* NULL, without an exception, if there is no such field. */
+const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const char *name);
+/* An int where the label is an integer, else a float. */
+PyObject *label_object(double label);
+
+/* ---- watch.c ------------------------------------------------------------------------------ */
+
+/* Interrupts a reader now and then while a call waits, so that the call can let Python handle
+ * signals.  The calls are made without the GIL. */
+struct watch;
+
+struct watch *watch_new(struct sheaf_reader *reader);   /* NULL: no thread could be had */
+void watch_enter(struct watch *watch);
+void watch_leave(struct watch *watch);
+void watch_free(struct watch *watch);
+
+/* ---- calls.c ------------------------------------------------------------------------------ */
+
+/* A long call without the GIL, and the callables that it takes back to Python. */
+struct calls {
+    PyThreadState *thread;      /* saved while the library runs */
+    PyObject *progress, *report, *plan;     /* borrowed; NULL: none */
+    volatile int interrupt;     /* set when a callable raised, or a signal's handler did */
+};
+
+/* Takes the callables from the keywords of a call. */
+void calls_take(struct calls *calls, PyObject *keywords);
+void calls_begin(struct calls *calls);      /* lets the GIL go */
+void calls_end(struct calls *calls);
+/* After calls_end: raises what a callable raised, else the error.  NULL. */
+PyObject *calls_raise(const struct sheaf_error *error);
+
+/* For the options structs; the context is the struct calls. */
+void calls_progress(void *context, const struct sheaf_progress *progress);
+void calls_report(void *context, const char *where, const struct sheaf_error *error);
+void calls_plan(void *context, const struct sheaf_plan_shard *shard);
+
+/* ---- place.c ------------------------------------------------------------------------------ */
+
+/* The position `turns` turns of the lanes after the one that `text` says. */
+bool place_after(const char *text, uint64_t turns, char after[SHEAF_POSITION_SIZE]);
+/* The epoch of a position. */
+bool place_epoch(const char *text, uint64_t *epoch);
+
+/* ---- guard.c ------------------------------------------------------------------------------ */
+
+/* What keeps an object with threads to one thread at a time and to the process it is of. */
+struct guard {
+    PyThread_type_lock lock;
+    unsigned long owner;        /* the thread that holds the lock; 0: none */
+    unsigned forks;             /* fork_count when the object was made */
+};
+
+int guard_init(struct guard *guard);
+/* Waits for other threads.  -1 and a StateError from a callable of the same call, or in the
+ * child of a fork. */
+int guard_enter(struct guard *guard, const char *what);
+void guard_leave(struct guard *guard);
+bool guard_is_foreign(const struct guard *guard);   /* this process is a child of a fork */
+void guard_free(struct guard *guard);
+
+/* ---- packer.c ----------------------------------------------------------------------------- */
+
+/* As a dict, for sheaf.PackResult. */
+PyObject *pack_result_dict(const struct sheaf_pack_result *result);
+
+/* ---- actions.c ---------------------------------------------------------------------------- */
+
+PyObject *action_pack(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_verify(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_index(PyObject *module, PyObject *args, PyObject *keywords);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keyword arguments into the library's options structs, by tables; and sources into arrays of
+ * paths. */
+#include "module.h"
+
+#include <string.h>
+
+static const struct option *find(const struct option *table, const char *name)
+{
+    for (; table->name != NULL; table++)
+        if (strcmp(table->name, name) == 0)
+            return table;
+    return NULL;
+}
+
+static int set_number(void *place, const struct option *option, PyObject *value)
+{
+    const unsigned long long most = option->kind == OPTION_U32 ? UINT32_MAX : UINT64_MAX;
+    PyObject *index = PyNumber_Index(value);
+    unsigned long long number;
+
+    if (index == NULL)
+        return -1;
+    number = PyLong_AsUnsignedLongLong(index);
+    Py_DECREF(index);
+    if ((number == (unsigned long long)-1 && PyErr_Occurred()) || number > most) {
+        PyErr_Format(PyExc_ValueError, "%s=%R: expected an integer from 0 to %llu", option->name,
+                     value, most);
+        return -1;
+    }
+    if (option->kind == OPTION_U32)
+        *(uint32_t *)place = (uint32_t)number;
+    else
+        *(uint64_t *)place = number;
+    return 0;
+}
+
+static int set_bool(void *place, PyObject *value)
+{
+    const int truth = PyObject_IsTrue(value);
+
+    if (truth < 0)
+        return -1;
+    *(int *)place = truth;
+    return 0;
+}
+
+static int remainder_of(const char *name)
+{
+    static const char *const names[] = { "auto", "keep", "drop", "pad" };
+
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+static int on_error_of(const char *name)
+{
+    return strcmp(name, "fail") == 0 ? SHEAF_FAIL : strcmp(name, "skip") == 0 ? SHEAF_SKIP : -1;
+}
+
+/* Values that have names. */
+static int set_named(void *place, const struct option *option, PyObject *value)
+{
+    const char *name = PyUnicode_AsUTF8AndSize(value, NULL);
+    const char *expected = NULL;
+    int found = -1;
+
+    if (name == NULL)
+        return -1;
+    switch (option->kind) {
+    case OPTION_CONTAINER:
+        found = sheaf_container_of(name);
+        expected = "tfrecord, recordio or webdataset";
+        break;
+    case OPTION_CODEC:
+        found = sheaf_codec_of(name);
+        expected = "none, gzip or lz4";
+        break;
+    case OPTION_ON_ERROR:
+        found = on_error_of(name);
+        expected = "fail or skip";
+        break;
+    default:
+        found = remainder_of(name);
+        expected = "auto, keep, drop or pad";
+    }
+    if (found < 0) {
+        PyErr_Format(PyExc_ValueError, "%s=%R: expected %s", option->name, value, expected);
+        return -1;
+    }
+    *(int *)place = found;      /* the enums are ints */
+    return 0;
+}
+
+static int set(void *options, const struct option *option, PyObject *value)
+{
+    void *place = (char *)options + option->offset;
+
+    switch (option->kind) {
+    case OPTION_U64:
+    case OPTION_U32:
+        return set_number(place, option, value);
+    case OPTION_BOOL:
+        return set_bool(place, value);
+    case OPTION_TEXT:
+        *(const char **)place = PyUnicode_AsUTF8AndSize(value, NULL);
+        return *(const char **)place == NULL ? -1 : 0;
+    case OPTION_CALL:
+        if (PyCallable_Check(value))
+            return 0;
+        PyErr_Format(PyExc_TypeError, "%s must be callable, not %R", option->name, value);
+        return -1;
+    default:
+        return set_named(place, option, value);
+    }
+}
+
+int options_set(void *options, const struct option *table, PyObject *keywords)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+
+    while (keywords != NULL && PyDict_Next(keywords, &at, &key, &value)) {
+        const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
+        const struct option *option = name == NULL ? NULL : find(table, name);
+
+        if (option == NULL) {
+            if (!PyErr_Occurred())
+                PyErr_Format(PyExc_TypeError, "%R is not an option here", key);
+            return -1;
+        }
+        if (value != Py_None && set(options, option, value) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+PyObject *options_call(PyObject *keywords, const char *name)
+{
+    PyObject *value = keywords == NULL ? NULL : PyDict_GetItemString(keywords, name);
+
+    return value == Py_None ? NULL : value;
+}
+
+#define PACK(name, kind) { #name, kind, offsetof(struct sheaf_pack_options, name) }
+
+const struct option pack_options_table[] = {
+    { "format", OPTION_CONTAINER, offsetof(struct sheaf_pack_options, container) },
+    PACK(codec, OPTION_CODEC), PACK(single_member, OPTION_BOOL), PACK(shard_bytes, OPTION_U64),
+    PACK(shard_count, OPTION_U64), PACK(prefix, OPTION_TEXT), PACK(root, OPTION_TEXT),
+    PACK(no_shuffle, OPTION_BOOL), PACK(seed, OPTION_U64), PACK(label_base, OPTION_U32),
+    PACK(split, OPTION_TEXT), PACK(on_error, OPTION_ON_ERROR), PACK(resume, OPTION_BOOL),
+    PACK(overwrite, OPTION_BOOL), PACK(dry_run, OPTION_BOOL), PACK(index, OPTION_TEXT),
+    PACK(jobs, OPTION_U32), PACK(memory_bytes, OPTION_U64), PACK(progress, OPTION_CALL),
+    PACK(report, OPTION_CALL), PACK(plan, OPTION_CALL), { NULL, OPTION_CALL, 0 },
+};
+
+/* ---- Sources -------------------------------------------------------------------------------- */
+
+static bool is_path(PyObject *object)
+{
+    return PyUnicode_Check(object) || PyBytes_Check(object) ||
+           PyObject_HasAttrString(object, "__fspath__");
+}
+
+void sources_free(struct sources *sources)
+{
+    Py_CLEAR(sources->list);
+    PyMem_Free(sources->texts);
+    sources->texts = NULL;
+}
+
+int sources_take(PyObject *object, struct sources *sources)
+{
+    PyObject *given = is_path(object) ? Py_BuildValue("[O]", object) : PySequence_List(object);
+    const Py_ssize_t count = given == NULL ? -1 : PyList_Size(given);
+
+    *sources = (struct sources){ .list = PyList_New(0) };
+    if (count < 0 || sources->list == NULL)
+        goto failed;
+    sources->texts = PyMem_Calloc((size_t)count + 1, sizeof(sources->texts[0]));
+    if (sources->texts == NULL) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *bytes = NULL;
+
+        if (!PyUnicode_FSConverter(PyList_GetItem(given, i), &bytes))
+            goto failed;
+        sources->texts[i] = PyBytes_AsString(bytes);
+        if (PyList_Append(sources->list, bytes) != 0) {
+            Py_DECREF(bytes);
+            goto failed;
+        }
+        Py_DECREF(bytes);
+    }
+    sources->count = (size_t)count;
+    Py_DECREF(given);
+    return 0;
+
+failed:
+    Py_XDECREF(given);
+    sources_free(sources);
+    return -1;
+}

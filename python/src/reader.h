@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reader, inside.  reader.c has its life, its epochs and what it says of itself; reading.c takes
+ * samples from the library and hands them out.
+ *
+ *     library --a batch, without the GIL--> self->batch --one by one--> the program
+ *
+ * What self->batch holds from self->next on is not yet with the program, and as far as the
+ * program can see the reader is there: positions, statistics and errors are those of the sample
+ * that it had last. */
+#ifndef PYTHON_READER_H
+#define PYTHON_READER_H
+
+#include "module.h"
+
+struct reader_object {
+    PyObject_HEAD
+    struct guard guard;
+    PyObject *dataset;
+    struct sheaf_reader *reader;    /* NULL: closed */
+    struct watch *watch;
+    PyObject *report;
+    struct calls calls;
+    struct batch_object *batch;     /* NULL, or not all of it is handed out */
+    size_t next;                    /* the sample of the batch that comes next */
+    char start[SHEAF_POSITION_SIZE];    /* of the batch's first sample; "": not known */
+    /* Records skipped since `start`: each is the number of samples that came before it. */
+    size_t *skips;
+    size_t skip_count, skip_capacity;
+    bool skips_lost;                /* there was no memory to note one */
+    uint64_t delivered;             /* samples that the library had handed out at `start` */
+    struct sheaf_error failed;      /* code 0: it has not */
+    bool ended;                     /* so has the epoch */
+    uint64_t epoch;
+    size_t ahead;                   /* samples to take next time */
+};
+
+/* ---- reader.c ----------------------------------------------------------------------------- */
+
+/* Begins a call: waits for other threads; false with an exception if there is no reader. */
+bool reader_enter(struct reader_object *self);
+void reader_leave(struct reader_object *self);
+
+/* ---- reading.c ---------------------------------------------------------------------------- */
+
+static inline size_t reader_samples_left(const struct reader_object *self)
+{
+    return self->batch == NULL ? 0 : self->batch->count - self->next;
+}
+
+/* How many samples to take ahead for a program that asks one by one, if one has so many bytes. */
+size_t reader_ahead(uint64_t sample_bytes);
+
+/* Called from within the library, without the GIL, for each record that is skipped. */
+void reader_on_skip(void *context, const char *where, const struct sheaf_error *error);
+
+/* Where the program is.  The code of the library's call. */
+int reader_here(const struct reader_object *self, char text[SHEAF_POSITION_SIZE]);
+
+PyObject *reader_next(struct reader_object *self);
+PyObject *reader_next_batch(struct reader_object *self, PyObject *size);
+
+#endif
