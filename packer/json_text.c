@@ -16,7 +16,7 @@ const char *json_text_blanks(const char *text, const char *end)
 static const char *string_end(const char *text, const char *end)
 {
     for (text++; text < end && *text != '"'; text++)
-        if (*text == '\\')
+        if (*text == '\\' && text + 1 < end)
             text++;
     return text < end ? text + 1 : end;
 }

@@ -60,6 +60,11 @@ static int parse(const char *text, size_t size, uint64_t number)
     return code;
 }
 
+static int parse_text(const char *text)
+{
+    return parse(text, strlen(text), 1);
+}
+
 static void must_give(const char *text, const char *expected)
 {
     if (parse(text, strlen(text), 7) != SHEAF_OK)
@@ -111,14 +116,15 @@ static void test_labels(void **state)
     check_label("{\"label\": \"caf\\u00e9\"}", "caf\u00e9", 0);
     check_label("{\"class\": \"dog\", \"label\": 2}", NULL, 2);
     assert_string_equal(shown, "00000001.class=\"dog\"");
-    check_label("{\"kind\": 3, \"kind-metadata\": {\"type\": \"groundtruth/image-classification\"}}",
+    check_label("{\"kind\": 3, \"kind-metadata\": {\"type\": "
+                "\"groundtruth/image-classification\"}}",
                 NULL, 3);
-    assert_int_equal(parse("{\"kind\": 3, \"kind-metadata\": {\"type\": \"other\"}}", 48, 1),
+    assert_int_equal(parse_text("{\"kind\": 3, \"kind-metadata\": {\"type\": \"other\"}}"),
                      SHEAF_OK);
     assert_int_equal(a.label.label_count, 0);
-    assert_int_equal(parse("{\"label\": [1, 2.5, -3]}", 23, 1), SHEAF_OK);
+    assert_int_equal(parse_text("{\"label\": [1, 2.5, -3]}"), SHEAF_OK);
     assert_int_equal(a.label.label_count, 3);
-    assert_int_equal(parse("{\"label\": null, \"x\": 1}", 23, 1), SHEAF_OK);
+    assert_int_equal(parse_text("{\"label\": null, \"x\": 1}"), SHEAF_OK);
     assert_int_equal(a.label.label_count, 0);
 }
 
@@ -134,13 +140,14 @@ static void test_malformed(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(lines); i++)
         assert_int_equal(parse(lines[i], strlen(lines[i]), 1), SHEAF_ERR_CORRUPT);
-    assert_int_equal(parse("  ", 2, 1), SHEAF_END);
-    assert_int_equal(parse("", 0, 1), SHEAF_END);
-    assert_int_equal(parse("\xef\xbb\xbf{\"x\": 1}", 11, 1), SHEAF_OK);
+    assert_int_equal(parse_text("  "), SHEAF_END);
+    assert_int_equal(parse_text(""), SHEAF_END);
+    assert_int_equal(parse_text("\xef\xbb\xbf{\"x\": 1}"), SHEAF_OK);
 }
 
 static const char whole[] =
-    "{\"source-ref\": \"s3://bucket/d/1.jpg\", \"mask-ref\": \"s3://bucket/2.jpg\", \"label\": [1, 2], "
+    "{\"source-ref\": \"s3://bucket/d/1.jpg\", \"mask-ref\": \"s3://bucket/2.jpg\", "
+    "\"label\": [1, 2], "
     "\"boxes\": [[1, 2], {\"a\": \"}\\\"\"}], \"kind\": 3, \"kind-metadata\": {\"type\": \"x\"}}";
 
 static void test_every_prefix(void **state)
@@ -170,7 +177,8 @@ static void test_every_byte(void **state)
 static void test_json_text(void **state)
 {
     static const struct { const char *text; size_t size; } values[] = {
-        { "12,3", 2 }, { "-1e5 ", 4 }, { "true]", 4 }, { "\"a,\\\"b\"x", 8 }, { "[1,[2],\"]\"]]", 11 },
+        { "12,3", 2 }, { "-1e5 ", 4 }, { "true]", 4 }, { "\"a,\\\"b\"x", 7 },
+        { "[1,[2],\"]\"]]", 11 },
         { "{\"a\":{}}}", 8 }, { "[1", 2 }, { "\"a", 2 }, { "\"\\", 2 }, { "", 0 },
     };
 
