@@ -213,6 +213,18 @@ static void append_chunk(struct feed *feed, struct lane *lane, struct chunk *chu
     feed->outstanding++;
 }
 
+/* Spare memory makes way for what is in use. */
+static void trim_spares(struct feed *feed)
+{
+    while (feed->spare != NULL && feed->spare_bytes > feed->budget.limit - feed->budget.used) {
+        struct chunk *chunk = feed->spare;
+
+        feed->spare = chunk->next;
+        feed->spare_bytes -= chunk_kept_bytes(chunk);
+        chunk_free(chunk);
+    }
+}
+
 static struct chunk *new_chunk(struct feed *feed)
 {
     struct chunk *chunk = feed->spare;
@@ -220,6 +232,7 @@ static struct chunk *new_chunk(struct feed *feed)
     if (chunk == NULL)
         return calloc(1, sizeof(*chunk));
     feed->spare = chunk->next;
+    feed->spare_bytes -= chunk_kept_bytes(chunk);
     chunk->next = NULL;
     return chunk;
 }
@@ -251,6 +264,7 @@ static int plan_chunk(struct feed *feed, struct lane *lane, struct sheaf_error *
         return SHEAF_END;
     }
     chunk = new_chunk(feed);
+    trim_spares(feed);
     if (chunk == NULL)
         return err_memory(err, sizeof(*chunk));
     chunk->job.run = chunk_run;
@@ -338,6 +352,8 @@ static void recycle(struct feed *feed, struct chunk *chunk)
     }
     chunk->next = feed->spare;
     feed->spare = chunk;
+    feed->spare_bytes += chunk_kept_bytes(chunk);
+    trim_spares(feed);
 }
 
 /* Takes the lane's first chunk away: all its items are taken. */

@@ -54,7 +54,8 @@ struct feed {
     uint64_t chunk_bytes;       /* raw bytes of a chunk, about */
     bool own_frames;            /* there is a shuffle buffer */
     struct chunk *retired;      /* consumed, but items of it may be with the caller */
-    struct chunk *spare;        /* empty, with memory to be used again */
+    struct chunk *spare;        /* empty, with memory to be used again: */
+    uint64_t spare_bytes;       /* of them all; budget.used + spare_bytes <= budget.limit */
     uint64_t read_bytes;
     uint64_t stall_ns;
 };
