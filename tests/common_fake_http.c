@@ -547,3 +547,13 @@ unsigned fake_server_peak(struct fake_server *s)
     pthread_mutex_unlock(&s->lock);
     return peak;
 }
+
+void fake_server_lock(struct fake_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+}
+
+void fake_server_unlock(struct fake_server *server)
+{
+    pthread_mutex_unlock(&server->lock);
+}

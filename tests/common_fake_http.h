@@ -92,4 +92,8 @@ unsigned fake_server_faults(struct fake_server *server);
 /* The most requests that were being answered at one moment. */
 unsigned fake_server_peak(struct fake_server *server);
 
+/* Keeps the server from answering, so that what its answers change may be looked at. */
+void fake_server_lock(struct fake_server *server);
+void fake_server_unlock(struct fake_server *server);
+
 #endif

@@ -23,13 +23,14 @@ static void *answer(void *context)
     struct store_read *read = context;
     struct far_object *o = (struct far_object *)read->object;
     const unsigned number = __atomic_add_fetch(&o->reads, 1, __ATOMIC_ACQ_REL);
+    const bool is_stuck = __atomic_load_n(&o->is_stuck, __ATOMIC_RELAXED);
 
     __atomic_add_fetch(&o->read_bytes, read->size, __ATOMIC_RELAXED);
     usleep(rand() % 300);
-    while (o->is_stuck && __atomic_load_n(&read->state, __ATOMIC_ACQUIRE) == NULL)
+    while (is_stuck && __atomic_load_n(&read->state, __ATOMIC_ACQUIRE) == NULL)
         usleep(100);
     read->code = SHEAF_OK;
-    if (o->is_stuck)
+    if (is_stuck)
         read->code = err_set(&read->error, SHEAF_ERR_INTERRUPTED, "cancelled");
     else if (o->fail_from != 0 && number >= o->fail_from)
         read->code = err_set(&read->error, o->failure, "read %u fails", number);

@@ -126,13 +126,13 @@ static void test_interruption(void **state)
     uint8_t byte;
 
     (void)state;
-    o.is_stuck = true;
+    __atomic_store_n(&o.is_stuck, true, __ATOMIC_RELAXED);
     object->interrupt = &interrupt;
     assert_int_equal(store_read(object, 0, &byte, 1, &error), SHEAF_ERR_INTERRUPTED);
     store_close(object);
     object = wrapped(&o, SIZE);     /* closing ends what is under way, too */
     must_read(object, 0, 1);
-    o.is_stuck = true;
+    __atomic_store_n(&o.is_stuck, true, __ATOMIC_RELAXED);
     interrupt = 1;
     object->interrupt = &interrupt;
     assert_int_equal(store_read(object, SIZE - 1, &byte, 1, &error), SHEAF_ERR_INTERRUPTED);

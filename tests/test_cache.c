@@ -205,7 +205,7 @@ static void test_cancel(void **state)
     unsigned left = 1;
 
     (void)state;
-    o.is_stuck = true;
+    __atomic_store_n(&o.is_stuck, true, __ATOMIC_RELAXED);
     r.left = &left;
     r.read = (struct store_read){ .object = object, .data = malloc(SIZE), .size = SIZE,
                                   .done = one_less };
@@ -215,7 +215,7 @@ static void test_cancel(void **state)
         usleep(1000);
     assert_int_equal(r.read.code, SHEAF_ERR_INTERRUPTED);
     free(r.read.data);
-    o.is_stuck = false;
+    __atomic_store_n(&o.is_stuck, false, __ATOMIC_RELAXED);
     must_read(object, 0, SIZE);     /* and nothing wrong was kept */
     store_close(object);
     cache_close(cache);

@@ -219,17 +219,22 @@ static void without_keys(const char *config)
 static const char *reads_by(void)
 {
     static char access[64];
-    const unsigned before = s3.key_count;
+    unsigned before;
     char *text;
     size_t size;
 
+    fake_server_lock(s3.server);
+    before = s3.key_count;
+    fake_server_unlock(s3.server);
     error.message[0] = '\0';
     if (store_get("s3://bucket/object", 100, &text, &size, &error) != SHEAF_OK)
         return "";
     assert_string_equal(text, "content");
     free(text);
+    fake_server_lock(s3.server);
     snprintf(access, sizeof(access), "%s",
              before == s3.key_count ? "old" : s3.keys[(s3.key_count - 1) % FAKE_KEYS_MOST].access);
+    fake_server_unlock(s3.server);
     return access;
 }
 
