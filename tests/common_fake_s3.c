@@ -87,7 +87,9 @@ static uint8_t *copy_of(const void *data, size_t size)
 
 void fake_s3_put(struct fake_s3 *s3, const char *path, const void *data, size_t size)
 {
+    fake_server_lock(s3->server);      /* it may be answering somebody */
     object_add(s3, path, copy_of(data, size), size);
+    fake_server_unlock(s3->server);
 }
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
