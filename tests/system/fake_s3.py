@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: MIT
+"""An S3 service that fails: objects in memory, and faults by chance.
+
+It keeps what a client could find out (sizes, ETags, conditions, parts, listings), signs nothing and
+checks no signature, and fails `percent` of all requests in one of the ways of FAULTS.  Each bucket
+comes into being by being used."""
+
+import asyncio
+import collections
+import hashlib
+import random
+import threading
+import urllib.parse
+from xml.sax.saxutils import escape
+
+# (name, weight)
+FAULTS = (
+    ("503", 12), ("500", 6), ("502", 4), ("429", 4),    # statuses that pass
+    ("reset", 10),              # nothing is done, and the connection is reset
+    ("lose", 16),               # it is done, but instead of the answer comes a reset
+    ("cut", 16),                # a body that ends early, with a reset or without
+    ("short", 8),               # a range that is shorter than asked for, and says so
+    ("range", 6),               # a Content-Range that begins elsewhere
+    ("etag", 1),                # another ETag than the object's
+    ("store", 8),               # what is stored is not what was sent
+    ("in200", 200),             # complete: status 200, and then an error
+    ("bytes", 1),               # a byte of the body is wrong (shards only: they have checksums)
+    ("denied", 0.2),            # a status that does not pass
+    ("silence", 0.25),          # no answer at all
+)
+
+
+class Object:
+    def __init__(self, data, etag=None):
+        self.data = data
+        self.etag = etag or '"%s"' % hashlib.md5(data).hexdigest()
+
+
+class Bucket:
+    def __init__(self):
+        self.objects, self.uploads = {}, {}
+
+
+class Failed(Exception):
+    def __init__(self, status, code):
+        super().__init__(code)
+        self.status, self.code = status, code
+
+
+class Server:
+    def __init__(self, seed):
+        self.chance = random.Random(seed)
+        self.percent = 0
+        self.buckets = collections.defaultdict(Bucket)
+        self.counts = collections.Counter()         # of faults, by name
+        self.requests = 0
+        self.upload_number = 0
+        self.loop = asyncio.new_event_loop()
+        self.ready = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+        self.ready.wait()
+        self.url = "http://127.0.0.1:%d" % self.port
+
+    def _run(self):
+        asyncio.set_event_loop(self.loop)
+
+        async def start():
+            self.server = await asyncio.start_server(self._connection, "127.0.0.1", 0,
+                                                     limit=1 << 20)
+            self.port = self.server.sockets[0].getsockname()[1]
+            self.ready.set()
+        self.loop.run_until_complete(start())
+        self.loop.run_forever()
+        self.server.close()
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.run_until_complete(asyncio.sleep(0.01))
+        self.loop.close()
+
+    def stop(self):
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+
+    @property
+    def faults(self):
+        return sum(self.counts.values())
+
+    # ---- Connections ---------------------------------------------------------------------------
+
+    async def _connection(self, reader, writer):
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                lines = head.decode("latin-1").split("\r\n")
+                method, target, _ = lines[0].split(" ")
+                headers = {}
+                for line in lines[1:]:
+                    name, _, value = line.partition(":")
+                    headers[name.lower()] = value.strip()
+                if headers.get("expect") == "100-continue":
+                    writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                if not await self._answer(writer, method, target, headers, body):
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, writer, method, target, headers, body):
+        """False: the connection is over."""
+        path, _, text = target.partition("?")
+        _, bucket, key = (urllib.parse.unquote(path) + "/").split("/", 2)
+        key = key[:-1]
+        query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
+        fault = self._fault(method, key, query)
+        self.requests += 1
+        if fault in ("503", "500", "502", "429"):
+            code = {"503": "SlowDown", "500": "InternalError"}.get(fault, "")
+            return await self._send(writer, method, int(fault), {}, self._error(code))
+        if fault == "denied":
+            return await self._send(writer, method, 403, {}, self._error("AccessDenied"))
+        if fault == "reset":
+            return self._reset(writer)
+        if fault == "silence":
+            await asyncio.sleep(60)
+            return False
+        try:
+            status, more, data = self._serve(method, self.buckets[bucket], key, query, headers,
+                                             body, fault)
+        except Failed as failed:
+            status, more, data = failed.status, {}, self._error(failed.code)
+        if fault == "lose":
+            return self._reset(writer)
+        if fault == "etag" and "etag" in more:
+            more["etag"] = '"another"'
+        if fault == "bytes" and status // 100 == 2 and data:
+            at = self.chance.randrange(len(data))
+            data = data[:at] + bytes([data[at] ^ 1 << self.chance.randrange(8)]) + data[at + 1:]
+        cut = self.chance.randrange(len(data)) if fault == "cut" and data else None
+        return await self._send(writer, method, status, more, data, cut)
+
+    def _fault(self, method, key, query):
+        if self.chance.random() * 100 >= self.percent:
+            return None
+        is_get, is_data = method == "GET" and key != "", "shard-" in key and \
+            key.endswith((".tar", ".rec", ".tfrecord"))
+        fits = {"short": is_get, "range": is_get, "etag": is_get and is_data,
+                "bytes": is_get and is_data, "store": method == "PUT",
+                "in200": method == "POST" and "uploadId" in query, "cut": method == "GET"}
+        able = [(n, w) for n, w in FAULTS if fits.get(n, True)]
+        name = self.chance.choices([n for n, _ in able], [w for _, w in able])[0]
+        self.counts[name] += 1
+        return name
+
+    def _reset(self, writer):
+        writer.transport.abort()
+        return False
+
+    async def _send(self, writer, method, status, headers, data, cut=None):
+        lines = ["HTTP/1.1 %d X" % status]
+        headers.setdefault("content-length", str(len(data)))
+        lines += ["%s: %s" % item for item in headers.items()]
+        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+        if method == "HEAD":
+            data = b""
+        writer.write(data if cut is None else data[:cut])
+        await writer.drain()
+        if cut is None:
+            return True
+        if self.chance.random() < 0.5:
+            return self._reset(writer)
+        return False
+
+    @staticmethod
+    def _error(code):
+        if not code:
+            return b""
+        return ("<?xml version='1.0'?><Error><Code>%s</Code><Message>by chance</Message></Error>"
+                % code).encode()
+
+    # ---- Requests ------------------------------------------------------------------------------
+
+    def _serve(self, method, bucket, key, query, headers, body, fault):
+        digest = headers.get("x-amz-content-sha256", "")
+        if len(digest) == 64 and hashlib.sha256(body).hexdigest() != digest:
+            raise Failed(400, "XAmzContentSHA256Mismatch")
+        if key == "":
+            return self._list(bucket, query)
+        if method == "POST":
+            return self._post(bucket, key, query, body, fault)
+        if method == "PUT":
+            return self._put(bucket, key, query, headers, body, fault)
+        if method == "DELETE":
+            if "uploadId" in query:
+                if bucket.uploads.pop(query["uploadId"], None) is None:
+                    raise Failed(404, "NoSuchUpload")
+            else:
+                bucket.objects.pop(key, None)
+            return 204, {}, b""
+        return self._get(bucket, key, headers, fault)
+
+    def _get(self, bucket, key, headers, fault):
+        found = bucket.objects.get(key)
+        if found is None:
+            raise Failed(404, "NoSuchKey")
+        if headers.get("if-match", found.etag) != found.etag:
+            raise Failed(412, "PreconditionFailed")
+        more, size = {"etag": found.etag, "accept-ranges": "bytes"}, len(found.data)
+        if "range" not in headers:
+            return 200, more, found.data
+        first, _, last = headers["range"].removeprefix("bytes=").partition("-")
+        first, last = int(first), min(int(last), size - 1)
+        if first >= size:
+            raise Failed(416, "InvalidRange")
+        if fault == "short":
+            last = first + self.chance.randrange(last - first + 1)
+        data = found.data[first:last + 1]
+        if fault == "range":
+            first, last = first + 1, last + 1
+        more["content-range"] = "bytes %d-%d/%d" % (first, last, size)
+        return 206, more, data
+
+    def _put(self, bucket, key, query, headers, body, fault):
+        if fault == "store" and body:
+            at = self.chance.randrange(len(body))
+            body = body[:at] + bytes([body[at] ^ 1]) + body[at + 1:]
+        if "uploadId" in query:
+            upload = bucket.uploads.get(query["uploadId"])
+            if upload is None or upload[0] != key:
+                raise Failed(404, "NoSuchUpload")
+            part = upload[1][int(query["partNumber"])] = Object(body)
+            return 200, {"etag": part.etag}, b""
+        if headers.get("if-none-match") == "*" and key in bucket.objects:
+            raise Failed(412, "PreconditionFailed")
+        bucket.objects[key] = Object(body)
+        return 200, {"etag": bucket.objects[key].etag}, b""
+
+    def _post(self, bucket, key, query, body, fault):
+        if "uploads" in query:
+            self.upload_number += 1
+            name = "upload-%d" % self.upload_number
+            bucket.uploads[name] = (key, {})
+            return 200, {}, ("<InitiateMultipartUploadResult><UploadId>%s</UploadId>"
+                             "</InitiateMultipartUploadResult>" % name).encode()
+        upload = bucket.uploads.get(query["uploadId"])
+        if upload is None:
+            raise Failed(404, "NoSuchUpload")
+        if fault == "in200":
+            return 200, {}, b"  \n" + self._error("InternalError")
+        import xml.etree.ElementTree as ElementTree
+        parts = []
+        for part in ElementTree.fromstring(body):
+            values = {e.tag.rpartition("}")[2]: e.text for e in part}
+            found = upload[1].get(int(values["PartNumber"]))
+            if found is None or found.etag.strip('"') != values["ETag"].strip('"'):
+                raise Failed(400, "InvalidPart")
+            parts.append(found)
+        md5 = hashlib.md5(b"".join(bytes.fromhex(p.etag.strip('"')) for p in parts)).hexdigest()
+        done = Object(b"".join(p.data for p in parts), '"%s-%d"' % (md5, len(parts)))
+        bucket.objects[key] = done
+        del bucket.uploads[query["uploadId"]]
+        return 200, {}, ("<CompleteMultipartUploadResult><ETag>%s</ETag>"
+                         "</CompleteMultipartUploadResult>" % escape(done.etag)).encode()
+
+    def _list(self, bucket, query):
+        prefix, entries = query.get("prefix", ""), []
+        if "uploads" in query:
+            for name, (key, _) in sorted(bucket.uploads.items())[:1000]:
+                if key.startswith(prefix):
+                    entries.append("<Upload><Key>%s</Key><UploadId>%s</UploadId></Upload>" % (
+                        escape(key), name))
+            return 200, {}, ("<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>%s"
+                             "</ListMultipartUploadsResult>" % "".join(entries)).encode()
+        after, common = query.get("continuation-token", ""), set()
+        token = ""
+        for key in sorted(bucket.objects):
+            if not key.startswith(prefix) or key < after:
+                continue
+            rest = key[len(prefix):]
+            if query.get("delimiter") and "/" in rest:
+                common.add(prefix + rest.partition("/")[0] + "/")
+                continue
+            if len(entries) == 50:
+                token = key
+                break
+            found = bucket.objects[key]
+            entries.append("<Contents><Key>%s</Key><Size>%d</Size><ETag>%s</ETag></Contents>" % (
+                urllib.parse.quote(key), len(found.data), escape(found.etag)))
+        entries += ["<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>" %
+                    urllib.parse.quote(p) for p in sorted(common)]
+        return 200, {}, (
+            "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>%s</IsTruncated>%s%s"
+            "</ListBucketResult>" % ("true" if token else "false", "".join(entries),
+                                     "<NextContinuationToken>%s</NextContinuationToken>" %
+                                     token if token else "")).encode()
