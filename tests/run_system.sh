@@ -8,7 +8,8 @@ BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
 PYTHON=${PYTHON:-/usr/bin/python3}
 export BUILD PYTHON PYTHONDONTWRITEBYTECODE=1
-cd "$(dirname "$0")/system" || exit 1
+tests=$(cd "$(dirname "$0")" && pwd)
+cd "$tests/system" || exit 1
 for program in sheaf make_jpegs; do
     if ! [ -x "$BUILD/$program" ]; then
         echo "run_system.sh: $BUILD/$program is missing: run make" >&2
@@ -33,21 +34,4 @@ printf '%s\n' "$@" | xargs -P 2 -n 1 sh -c '
         cat "$1/$2.log"
     fi' sh "$logs"
 
-# unittest ends with "Ran 5 tests in 1.2s" and "OK" or "FAILED (failures=1, errors=2)".
-awk '
-    function number(word) {
-        return match($0, word "=[0-9]+") ? substr($0, RSTART + length(word) + 1, RLENGTH) + 0 : 0
-    }
-    FNR == 1        { if (NR > 1) add(); ran = 0; done = 0 }
-    /^Ran [0-9]+ /  { ran = $2; bad = 0; skipped = 0 }
-    /^OK/           { skipped = number("skipped"); done = 1 }
-    /^FAILED \(/    { skipped = number("skipped"); bad = number("failures") + number("errors")
-                      done = 1 }
-    function add() {
-        if (!done) { failed++; return }
-        failed += bad
-        if (ran - skipped > bad) passed += ran - skipped - bad
-    }
-    END             { add(); printf "%d passed, %d failed\n", passed, failed
-                      exit failed > 0 || passed == 0 }
-' "$logs"/*.log
+"$tests/count_unittest.sh" "$logs"/*.log
