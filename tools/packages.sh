@@ -15,6 +15,7 @@ test="
     libcmocka-dev
     g++ clang libclang-rt-14-dev
     python3 python3-xxhash
+    python3-dev python3-setuptools python3-numpy python3-pil python3-torch
     libarchive-tools lz4 tar gzip diffutils
     shellcheck mandoc
     radosgw ceph-mon ceph-osd curl openssl

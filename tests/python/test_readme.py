@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""The Python examples of README.md and python/README.md run as they stand, one after another, in
+a directory with a tree of images.  An example for a framework that is not installed is left to the
+interoperability tests, which have all of them."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+from support import Case
+
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+FRAMEWORKS = ("PIL", "numpy", "tensorflow", "torch", "webdataset")
+
+
+def examples(readme):
+    with open(os.path.join(TREE, readme), encoding="utf-8") as file:
+        return re.findall(r"```python\n(.*?)```", file.read(), re.S)
+
+
+def missing(example):
+    """The first framework that it needs and that is not there."""
+    for name in FRAMEWORKS:
+        if re.search(r"^(import|from) (sheaf\.)?%s\b" % name, example, re.M) \
+                and importlib.util.find_spec(name) is None:
+            return name
+    return None
+
+
+class ReadmeTest(Case):
+    def setUp(self):
+        super().setUp()
+        make = os.path.join(os.environ["BUILD"], "make_jpegs")
+        subprocess.run([make, self.path("images"), "--images", "120", "--classes", "6",
+                        "--mean-bytes", "6000"], check=True)
+        first = sorted(os.listdir(self.path("images")))[0]
+        os.rename(self.path("images", first), self.path("images", "cat"))
+        first = sorted(os.listdir(self.path("images", "cat")))[0]
+        os.rename(self.path("images", "cat", first), self.path("images", "cat", "1.jpg"))
+
+    def run_example(self, example):
+        # As a file: workers that are spawned import it.
+        with open(self.path("example.py"), "w", encoding="utf-8") as file:
+            file.write(example)
+        return subprocess.run([sys.executable, "-W", "ignore", "example.py"], cwd=self.path(),
+                              stderr=subprocess.PIPE, timeout=300)
+
+    def check(self, readme, least):
+        found = examples(readme)
+        self.assertGreaterEqual(len(found), least)
+        for number, example in enumerate(found, 1):
+            if missing(example):
+                print("example %d of %s: no %s" % (number, readme, missing(example)))
+                continue
+            with self.subTest("example %d of %s" % (number, readme)):
+                done = self.run_example(example)
+                self.assertEqual(done.returncode, 0, done.stderr.decode()[-2000:])
+
+    def test_the_readme(self):
+        self.check("README.md", 2)
+
+    def test_the_python_readme(self):
+        self.check("python/README.md", 6)
+
+
+if __name__ == "__main__":
+    unittest.main()
