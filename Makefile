@@ -172,6 +172,32 @@ wheel:
 interop: all
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_interop.sh
 
+# ---- Measuring -----------------------------------------------------------------------------
+# bench measures on this machine, beside what is found here of others; bench-peers gets those of
+# the Python registry.  tools/bench/README.md says more.
+
+BENCH_PROGRAMS = $(patsubst tools/bench/%.c,$(BUILD)/bench/%,\
+                   $(filter-out %/meter.c,$(wildcard tools/bench/*.c)))
+
+.PHONY: bench bench-peers bench-programs casestudy
+bench-programs: all $(BENCH_PROGRAMS)
+
+$(BUILD)/bench/%: $(BUILD)/tools/bench/%.o $(BUILD)/tools/bench/meter.o $(BUILD)/libsheaf.a
+	$(SAY) LINK $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+bench: packages
+	$(Q)$(MAKE) --no-print-directory bench-programs
+	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/bench.py
+
+bench-peers:
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tools/bench/peers.sh
+
+casestudy: packages
+	$(Q)$(MAKE) --no-print-directory bench-programs
+	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/casestudy.py
+
 # ---- Installation ----------------------------------------------------------------------------
 
 MAN_PAGES = $(wildcard tools/*.1)

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * read_sheaf PASSES [OPTION]... SOURCE...: so many epochs through libsheaf, as a training program
+ * takes them: in batches, with every checksum verified.  The time has the opening in it.
+ *
+ *   --no-shuffle  --shuffle-buffer N  --threads N  --memory BYTES
+ *   --limit N     end each epoch after N samples */
+#include <string.h>
+
+#include "sheaf.h"
+#include "tools/bench/meter.h"
+
+#define BATCH 256
+
+struct work {
+    uint64_t passes;
+    uint64_t limit;         /* samples of an epoch */
+    struct sheaf_reader_options options;
+    struct meter meter;
+};
+
+/* Takes an option from the front of argv; how many words it had, 0 for none. */
+static int take_option(struct work *work, char *const *argv)
+{
+    const char *const name = argv[0];
+    uint64_t value;
+
+    if (strcmp(name, "--no-shuffle") == 0) {
+        work->options.no_shuffle = 1;
+        return 1;
+    }
+    if (strncmp(name, "--", 2) != 0)
+        return 0;
+    value = meter_number(argv[1] ? argv[1] : "");
+    if (strcmp(name, "--shuffle-buffer") == 0)
+        work->options.shuffle_buffer = value;
+    else if (strcmp(name, "--threads") == 0)
+        work->options.threads = (unsigned)value;
+    else if (strcmp(name, "--memory") == 0)
+        work->options.memory_bytes = value;
+    else if (strcmp(name, "--limit") == 0)
+        work->limit = value;
+    else
+        meter_die(name, "is not known");
+    return 2;
+}
+
+static void read_epoch(struct work *work, struct sheaf_reader *reader)
+{
+    uint64_t left = work->limit;
+
+    while (left > 0) {
+        const struct sheaf_sample *samples;
+        size_t count;
+        const int code = sheaf_reader_next_batch(reader, left < BATCH ? left : BATCH, &samples,
+                                                 &count);
+
+        if (code == SHEAF_END)
+            return;
+        if (code != SHEAF_OK)
+            meter_die("sheaf_reader_next_batch", sheaf_reader_error(reader)->message);
+        meter_first(&work->meter);
+        for (size_t i = 0; i < count; i++)
+            for (size_t f = 0; f < samples[i].field_count; f++)
+                work->meter.bytes += samples[i].fields[f].size;
+        work->meter.items += count;
+        left -= count;
+    }
+}
+
+static void read_epochs(struct work *work, const char *const *sources, size_t source_count)
+{
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    struct sheaf_error error;
+
+    meter_begin(&work->meter);
+    if (sheaf_dataset_open(sources, source_count, &dataset, &error) != SHEAF_OK ||
+        sheaf_reader_open(dataset, &work->options, &reader, &error) != SHEAF_OK)
+        meter_die("open", error.message);
+    for (uint64_t epoch = 0; epoch < work->passes; epoch++) {
+        if (epoch > 0 && sheaf_reader_begin_epoch(reader, epoch) != SHEAF_OK)
+            meter_die("sheaf_reader_begin_epoch", sheaf_reader_error(reader)->message);
+        read_epoch(work, reader);
+    }
+    meter_print(&work->meter);
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+}
+
+int main(int argc, char **argv)
+{
+    struct work work = { .limit = UINT64_MAX };
+    int at = 2, words;
+
+    if (argc < 3)
+        meter_die(argv[0], "usage: read_sheaf PASSES [OPTION]... SOURCE...");
+    work.passes = meter_number(argv[1]);
+    sheaf_reader_options_init(&work.options, sizeof(work.options));
+    while (at < argc && (words = take_option(&work, argv + at)) > 0)
+        at += words;
+    read_epochs(&work, (const char *const *)argv + at, (size_t)(argc - at));
+    return 0;
+}
