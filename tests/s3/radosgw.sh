@@ -25,10 +25,17 @@ host=s3.localhost               # libcurl knows by itself that *.localhost is th
 fail() { echo "radosgw.sh: $*; see $dir/*.out" >&2; stop; exit 1; }
 log() { local name=$1; shift; "$@" >>"$dir/$name.out" 2>&1; }
 
-free_ports() {      # COUNT: that many numbers, each of a port that nobody listens on
+# COUNT: that many numbers, each of a port that nobody listens on; below those that the kernel gives
+# to connections, of which one could take it before the daemon does.
+free_ports() {
     python3 - "$1" <<'PYTHON'
-import socket, sys
-held = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
+import random, socket, sys
+held = []
+while len(held) < int(sys.argv[1]):
+    try:
+        held.append(socket.create_server(("127.0.0.1", random.randrange(10000, 32000))))
+    except OSError:
+        pass
 print(*(s.getsockname()[1] for s in held))
 PYTHON
 }
@@ -109,7 +116,7 @@ daemon() {          # NAME COMMAND...: a daemon that stays in the foreground, in
     echo $! >"$dir/$name.pid"
 }
 
-admin() { log rgw timeout 60 radosgw-admin -c "$conf" "$@" || fail "radosgw-admin $1 $2 failed"; }
+admin() { log rgw timeout 300 radosgw-admin -c "$conf" "$@" || fail "radosgw-admin $1 $2 failed"; }
 
 role() {            # NAME POLICY
     admin role create --role-name="$1" --path=/ --assume-role-policy-doc='{"Version":"2012-10-17",
@@ -135,7 +142,7 @@ start() {
     log mon ceph-mon -c "$conf" -i a --mkfs --monmap "$dir/monmap" || fail "no monitor"
     daemon mon ceph-mon -c "$conf" -i a -f
     log osd ceph-osd -c "$conf" -i 0 --mkfs --osd-uuid $uuid || fail "no OSD"
-    log osd timeout 60 ceph -c "$conf" osd new $uuid 0 || fail "the OSD is not taken"
+    log osd timeout 300 ceph -c "$conf" osd new $uuid 0 || fail "the OSD is not taken"
     daemon osd ceph-osd -c "$conf" -i 0 -f
     admin user create --uid=test --display-name=test --access-key="$access" \
         --secret-key="$secret" --caps='roles=*;user-policy=*'
@@ -149,10 +156,10 @@ start() {
         {"Effect":"Allow","Action":["s3:GetObject"],"Resource":"arn:aws:s3:::shared/a/*"},
         {"Effect":"Allow","Action":["s3:ListBucket"],"Resource":"arn:aws:s3:::shared",
          "Condition":{"StringLike":{"s3:prefix":"a/*"}}}]}'
-    for try in $(seq 600); do
+    for try in $(seq 6000); do
         curl -s -o "$dir/answer" --noproxy '*' --max-time 2 "http://127.0.0.1:$plain/" && break
         runs "$(cat "$dir/rgw.pid")" || fail "radosgw died"
-        [ "$try" -lt 600 ] || fail "radosgw does not answer"
+        [ "$try" -lt 6000 ] || fail "radosgw does not answer"
         sleep 0.05
     done
     cat >"$dir/env" <<ENV

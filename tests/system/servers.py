@@ -6,11 +6,13 @@
 """
 
 import base64
+import contextlib
 import datetime
 import hashlib
 import hmac
 import http.client
 import os
+import random
 import shutil
 import signal
 import socket
@@ -151,7 +153,7 @@ class Radosgw:
     def __init__(self):
         self.folder = _state_folder()
         done = subprocess.run([RADOSGW, "start", self.folder], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=120)
+                              stderr=subprocess.STDOUT, timeout=900)
         if done.returncode != 0:
             shutil.rmtree(self.folder, ignore_errors=True)
         if done.returncode == 77:
@@ -195,18 +197,28 @@ def clean_environment():
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
+    """A port that nobody listens on; below those that the kernel gives to connections, which could
+    otherwise take it before the server does."""
+    while True:
+        port = random.SystemRandom().randrange(10000, 32000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 class Nginx:
     """Serves `root` at self.url."""
 
     def __init__(self, root):
-        if not shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin"):
+        self.program = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
+        if not self.program:
             raise unittest.SkipTest("no nginx here (Debian package nginx-light)")
         self.folder = tempfile.mkdtemp(prefix="sheaf-nginx-")
-        port = free_port()
+        self.marks = 0
+        while not self._start(root, free_port()):
+            pass            # the port was taken meanwhile
+
+    def _start(self, root, port):
+        """Whether it answers; an error that is no matter of ports is raised."""
         self.url = "http://127.0.0.1:%d" % port
         with open(os.path.join(self.folder, "conf"), "w", encoding="utf-8") as file:
             file.write("""
@@ -218,22 +230,43 @@ class Nginx:
                     uwsgi_temp_path %(folder)s/t4; scgi_temp_path %(folder)s/t5;
                     server { listen 127.0.0.1:%(port)d; root "%(root)s"; }
                 }""" % {"folder": self.folder, "port": port, "root": root})
+        errors = os.path.join(self.folder, "errors")
         self.process = subprocess.Popen(
-            [shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin"), "-c",
-             os.path.join(self.folder, "conf"), "-e", os.path.join(self.folder, "errors")],
+            [self.program, "-c", os.path.join(self.folder, "conf"), "-e", errors],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(200):
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                return
-            except OSError:
-                time.sleep(0.02)
-        self.stop()
-        raise RuntimeError("nginx does not answer")
+        while self.process.poll() is None:
+            with contextlib.suppress(OSError):
+                self._get("/")
+                if self.process.poll() is None:
+                    return True
+            time.sleep(0.01)
+        with open(errors, encoding="utf-8") as file:
+            text = file.read()
+        if "Address already in use" not in text:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise RuntimeError("nginx does not run: " + text)
+        return False
+
+    def _get(self, path):
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=60)
+        try:
+            connection.request("GET", path)
+            connection.getresponse().read()
+        finally:
+            connection.close()
 
     def requests(self):
-        with open(os.path.join(self.folder, "access"), encoding="utf-8") as file:
-            return file.read().splitlines()
+        """The lines of its log; those of all that was answered before, since a request of our own
+        comes after them."""
+        self.marks += 1
+        mark = "/mark-%d " % self.marks
+        self._get(mark.strip())
+        while True:
+            with open(os.path.join(self.folder, "access"), encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            if any(mark in line for line in lines):
+                return [line for line in lines if "/mark-" not in line]
+            time.sleep(0.005)
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

@@ -17,6 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
 SHEAF = os.path.join(BUILD, "sheaf")
 MAKE_JPEGS = os.path.join(BUILD, "make_jpegs")
+TIMEOUT = 900       # seconds for a command that hangs: none takes so long on the slowest machine
 QUICK = bool(os.environ.get("QUICK"))
 
 CONTAINERS = ("webdataset", "tfrecord", "recordio")
@@ -37,7 +38,7 @@ def sheaf(*words, status=0, data=None, **how):
     """Runs the command; its output as bytes.  The exit status must be as said (None: any)."""
     done = subprocess.run([SHEAF, *map(os.fspath, map(_text, words))], input=data,
                           stdin=subprocess.DEVNULL if data is None else None,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, **how)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT, **how)
     if status is not None and done.returncode != status:
         raise AssertionError("sheaf %s: status %d, not %d\n%s" % (
             " ".join(str(w) for w in words), done.returncode, status,
