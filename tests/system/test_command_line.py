@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Manual and help agree; how options are read; what happens at a terminal and a full disk."""
 
+import array
+import fcntl
 import os
 import pty
 import re
 import signal
 import subprocess
+import termios
 import time
 import unittest
 
+import writers
 from support import ROOT, SHEAF, Case, image_tree, make_tree, pack, sheaf
 
 COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert")
@@ -20,6 +24,13 @@ def help_of(command):
 
 def manual_path(command=None):
     return os.path.join(ROOT, "tools", "sheaf-%s.1" % command if command else "sheaf.1")
+
+
+def unread(pipe):
+    """The bytes in it that its reader has not taken yet."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 class Manual(unittest.TestCase):
@@ -157,14 +168,18 @@ class Streams(Case):
         self.assertEqual(process.wait(), -signal.SIGPIPE)
 
     def test_a_signal_ends_it_though_standard_input_is_silent(self):
-        for words in (["unpack", "-", self.path("a")],
-                      ["convert", "-", self.path("b"), "--format", "tfrecord"],
-                      ["cat", "-", "--list"]):
+        begun = writers.tar([("a.txt", b"x" * 1000)])[:1536]    # a sample, and no more
+        for words, made in ((["unpack", "-", self.path("a")], "a"),
+                            (["convert", "-", self.path("b"), "--format", "tfrecord"], "b"),
+                            (["cat", "-", "--list"], "")):
             process = subprocess.Popen([SHEAF, *words], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            time.sleep(0.2)
+            os.write(process.stdin.fileno(), begun)
+            while process.poll() is None and \
+                    (unread(process.stdin) > 0 or not os.path.isdir(self.path(made))):
+                time.sleep(0.001)
             process.terminate()
-            self.assertEqual(process.wait(timeout=30), -signal.SIGTERM, words)
+            self.assertEqual(process.wait(), -signal.SIGTERM, words)
             process.stdin.close()
             process.stdout.close()
         self.assertEqual(os.listdir(self.path("b")), [])
