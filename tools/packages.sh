@@ -18,7 +18,7 @@ test="
     python3-dev python3-setuptools python3-numpy python3-pil python3-torch
     libarchive-tools lz4 tar gzip diffutils
     shellcheck mandoc
-    radosgw ceph-mon ceph-osd curl openssl
+    radosgw ceph-mon ceph-osd curl openssl nginx-light awscli
 "
 
 wanted=
