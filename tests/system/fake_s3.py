@@ -55,6 +55,8 @@ class Server:
         self.counts = collections.Counter()         # of faults, by name
         self.requests = 0
         self.upload_number = 0
+        self.hold = 0           # ranges of shards are not sent before so many are asked for
+        self.asked = set()      # which, while they are held
         self.loop = asyncio.new_event_loop()
         self.ready = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -68,6 +70,7 @@ class Server:
         async def start():
             self.server = await asyncio.start_server(self._connection, "127.0.0.1", 0,
                                                      limit=1 << 20)
+            self.enough = asyncio.Event()
             self.port = self.server.sockets[0].getsockname()[1]
             self.ready.set()
         self.loop.run_until_complete(start())
@@ -116,6 +119,11 @@ class Server:
         query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
         fault = self._fault(method, key, query)
         self.requests += 1
+        if self.hold and "range" in headers and "shard-" in key:
+            self.asked.add((key, headers["range"]))
+            if len(self.asked) >= self.hold:
+                self.enough.set()
+            await self.enough.wait()
         if fault in ("503", "500", "502", "429"):
             code = {"503": "SlowDown", "500": "InternalError"}.get(fault, "")
             return await self._send(writer, method, int(fault), {}, self._error(code))

@@ -11,6 +11,7 @@ import subprocess
 import time
 import unittest
 
+import fake_s3
 import servers
 import support
 from support import make_tree, pack, read
@@ -316,9 +317,9 @@ class Changed(servers.S3Case):
 
 
 class Memory(servers.S3Case):
-    def peak(self, *words):
+    def peak(self, *words, env=None):
         """The largest resident set of the command.  (What wait4 says has the parent's in it.)"""
-        process = subprocess.Popen([support.SHEAF, *words], env=self.env,
+        process = subprocess.Popen([support.SHEAF, *words], env=env or self.env,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         peak = 0
         while process.poll() is None:
@@ -341,12 +342,29 @@ class Memory(servers.S3Case):
                 (("pack", tree, self.url("set"), "--format", "webdataset", "--shard-size",
                   "20MB"), 128),
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "500"), 64),
+                (("cat", self.url("set"), "--null", "--shuffle-buffer", "300"), 128),
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "500"), 320),
                 (("verify", self.url("set")), 128)):
             peak = self.peak(*words, *([] if words[0] == "verify" else
                                        ["--memory", "%dMiB" % memory]))
             print("%s: peak %d MiB of %d" % (words[0], peak // mib, memory), flush=True)
             self.assertLess(peak, (memory + 32) * mib)
+
+    def test_peak_with_32_requests_in_flight(self):
+        """The server answers only when so many are there."""
+        tree, local = self.path("tree"), self.path("local")
+        subprocess.run([support.MAKE_JPEGS, tree, "--images", "1500", "--classes", "9"],
+                       check=True, stdout=subprocess.DEVNULL)
+        pack(tree, local, "webdataset", "none", "--shard-size", "12MB")
+        server = fake_s3.Server(0)
+        self.addCleanup(server.stop)
+        for name, data in self.local(local).items():
+            server.buckets["there"].objects["set/" + name] = fake_s3.Object(data)
+        server.hold = 32
+        peak = self.peak("cat", "s3://there/set", "--null", "--shuffle-buffer", "0", "--memory",
+                         "64MiB", env=dict(self.env, AWS_ENDPOINT_URL=server.url))
+        self.assertGreaterEqual(len(server.asked), 32)
+        self.assertLess(peak, (64 + 32) << 20)
 
 
 if __name__ == "__main__":
