@@ -271,12 +271,34 @@ SHEAF_API SHEAF_CHECK int sheaf_reader_next_batch(struct sheaf_reader *reader, s
                                                   const struct sheaf_sample **samples,
                                                   size_t *count);
 
+/* Takes the samples of the last call out of the reader, for as long as the program likes:
+ * *samples (*count of them) stay as they are until sheaf_kept_free, whatever becomes of reader and
+ * data set.  What that call itself gave is no longer valid.  The memory is the program's, and not
+ * in memory_bytes.  Large samples out of a shuffle buffer are not copied; others are, and then
+ * fields of one place and size lie back to back.  SHEAF_ERR_STATE if that call gave none, or they
+ * were taken already. */
+struct sheaf_kept;
+SHEAF_API SHEAF_CHECK int sheaf_reader_keep(struct sheaf_reader *reader,
+                                            const struct sheaf_sample **samples, size_t *count,
+                                            struct sheaf_kept **kept);
+/* From any thread. */
+SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);
+
 #define SHEAF_POSITION_SIZE 257     /* with its NUL */
 
 /* Writes where the reader is: printable text of at most 256 bytes, good on any machine.
  * SHEAF_ERR_UNSUPPORTED for standard input. */
 SHEAF_API SHEAF_CHECK int sheaf_reader_position(const struct sheaf_reader *reader,
                                                 char text[SHEAF_POSITION_SIZE]);
+
+/* Writes where the reader was `back` samples ago: the position after all but the last so many that
+ * it has handed out.  For programs that take samples ahead, and want the position of what they
+ * have used.  Back to where the epoch was begun or resumed, and SHEAF_BACK_MOST samples at most
+ * (SHEAF_ERR_ARGUMENT); 0 is sheaf_reader_position. */
+#define SHEAF_BACK_MOST ((uint64_t)1 << 20)
+SHEAF_API SHEAF_CHECK int sheaf_reader_position_back(const struct sheaf_reader *reader,
+                                                     uint64_t back,
+                                                     char text[SHEAF_POSITION_SIZE]);
 
 /* Goes to a position.  Seed, epoch, lanes, buffer and remainder are taken from the text.  A
  * position taken after a whole round of the lanes fits any world_size x workers that divides
@@ -298,6 +320,7 @@ struct sheaf_reader_stats {
     uint64_t memory_bytes;          /* held now; <= memory_peak_bytes */
     uint64_t memory_peak_bytes;     /* <= options.memory_bytes */
     uint64_t cached_bytes;          /* from the cache, and not from the store */
+    uint64_t epoch;                 /* that is under way */
 };
 
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,

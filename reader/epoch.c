@@ -328,6 +328,8 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     code = report_damages(r);
     if (code == SHEAF_OK && d->is_stream)
         code = read_forward(r, rounds * feed->lane_count + extra);
+    r->start_turns = r->turns;
+    r->handed = r->gap_count = 0;
     /* What cannot be read ahead now is an error when it is needed. */
     if (code == SHEAF_OK)
         (void)feed_pump(feed, &ahead);

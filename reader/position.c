@@ -21,22 +21,86 @@ struct position {
 
 static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 
+/* ---- Where it is, and was ------------------------------------------------------------------- */
+
+/* Room for more gaps: those that lie too far back go; if few do, the table grows. */
+static int make_room(struct sheaf_reader *r)
+{
+    const size_t capacity = 2 * r->gap_capacity + 16;
+    struct gap *gaps;
+    size_t old = 0;
+
+    while (old + 1 < r->gap_count && r->gaps[old + 1].first + SHEAF_BACK_MOST <= r->handed)
+        old++;
+    r->gap_count -= old;
+    if (old != 0)
+        memmove(r->gaps, r->gaps + old, r->gap_count * sizeof(r->gaps[0]));
+    if (r->gap_capacity != 0 && r->gap_count <= r->gap_capacity / 2)
+        return SHEAF_OK;
+    gaps = realloc(r->gaps, capacity * sizeof(gaps[0]));
+    if (gaps == NULL)
+        return err_memory(&r->error, capacity * sizeof(gaps[0]));
+    r->gaps = gaps;
+    r->gap_capacity = capacity;
+    return SHEAF_OK;
+}
+
+int position_count(struct sheaf_reader *r)
+{
+    const uint64_t turns = r->turns - r->start_turns - (r->handed + 1);
+    const uint64_t known = r->gap_count == 0 ? 0 : r->gaps[r->gap_count - 1].turns;
+
+    if (turns != known) {
+        const int code = r->gap_count < r->gap_capacity ? SHEAF_OK : make_room(r);
+
+        if (code != SHEAF_OK)
+            return code;
+        r->gaps[r->gap_count++] = (struct gap){ .first = r->handed + 1, .turns = turns };
+    }
+    r->handed++;
+    return SHEAF_OK;
+}
+
+/* The turns of the lanes after the first `samples` samples. */
+static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
+{
+    size_t i = r->gap_count;
+
+    if (samples == r->handed)
+        return r->turns;
+    while (i > 0 && r->gaps[i - 1].first > samples)
+        i--;
+    return r->start_turns + samples + (i == 0 ? 0 : r->gaps[i - 1].turns);
+}
+
 int sheaf_reader_position(const struct sheaf_reader *r, char text[SHEAF_POSITION_SIZE])
+{
+    return sheaf_reader_position_back(r, 0, text);
+}
+
+int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
+                               char text[SHEAF_POSITION_SIZE])
 {
     const struct order *o = &r->feed.order;
     const char *fingerprint = r->dataset->manifest.fingerprint;
+    uint64_t turns;
     int size;
 
     if (fingerprint[0] == '\0')
         return SHEAF_ERR_UNSUPPORTED;
+    if (back > r->handed || back > SHEAF_BACK_MOST)
+        return SHEAF_ERR_ARGUMENT;
+    turns = turns_after(r, r->handed - back);
     size = snprintf(text, SHEAF_POSITION_SIZE, "sheaf1 %s seed=%" PRIu64 " epoch=%" PRIu64
                     " shuffle=%d buffer=%" PRIu64 " lanes=%u remainder=%s rounds=%" PRIu64
                     " extra=%" PRIu64 " of=%u/%u/%u/%u", fingerprint, o->seed, o->epoch,
                     o->shuffle, o->buffer, o->lanes, remainder_names[o->remainder],
-                    r->turns / r->feed.lane_count, r->turns % r->feed.lane_count,
+                    turns / r->feed.lane_count, turns % r->feed.lane_count,
                     r->member.rank, r->member.world_size, r->member.worker, r->member.workers);
     return size > 0 && size < SHEAF_POSITION_SIZE ? SHEAF_OK : SHEAF_ERR_LIMIT;
 }
+
+/* ---- Going there ---------------------------------------------------------------------------- */
 
 /* The fields behind the fingerprint, in their order.  Values are read by strtoull, which, other
  * than sscanf, says when a number does not fit. */

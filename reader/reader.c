@@ -160,6 +160,7 @@ void sheaf_reader_free(struct sheaf_reader *r)
     free(r->samples);
     free(r->out);
     free(r->feed.lanes);
+    free(r->gaps);
     free(r);
 }
 
@@ -183,8 +184,7 @@ uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *r)
 
 /* ---- next ----------------------------------------------------------------------------------- */
 
-/* Takes back what the caller had. */
-static void release(struct sheaf_reader *r)
+void reader_release(struct sheaf_reader *r)
 {
     for (size_t i = 0; i < r->out_count; i++) {
         budget_give(&r->feed.budget, item_memory(&r->out[i]));
@@ -267,6 +267,8 @@ static int next_sample(struct sheaf_reader *r)
         if (code != SHEAF_OK)
             return code;
         code = decode(r, r->out_count);
+        if (code == SHEAF_OK)
+            code = position_count(r);
         if (code == SHEAF_OK) {
             count_sample(r, &r->samples[r->out_count++]);
             return SHEAF_OK;
@@ -300,7 +302,7 @@ static int check_state(struct sheaf_reader *r)
 {
     if (r->dead)
         return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed; only free is of use");
-    release(r);
+    reader_release(r);
     if (r->kept_code != SHEAF_OK) {
         r->error = r->kept;
         r->dead = true;
@@ -354,6 +356,7 @@ void sheaf_reader_get_stats(const struct sheaf_reader *r, struct sheaf_reader_st
     struct sheaf_reader_stats all = r->stats;
     uint64_t fetched;
 
+    all.epoch = r->feed.order.epoch;
     all.read_bytes = r->feed.read_bytes;
     all.stall_ns = r->feed.stall_ns;
     all.memory_bytes = r->feed.budget.used;

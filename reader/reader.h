@@ -7,12 +7,22 @@
 
 #include "reader/lane.h"
 
+/* From `first` samples on, the turns of the lanes are `turns` more than the samples: lanes that
+ * had ended were passed over, and bad records.  Ascending in both. */
+struct gap {
+    uint64_t first, turns;
+};
+
 struct sheaf_reader {
     const struct sheaf_dataset *dataset;
     struct sheaf_reader_options options;
     struct order_member member;
     struct feed feed;
     uint64_t turns;                 /* lanes asked in turn since the epoch began, ended ones too */
+    uint64_t start_turns;           /* where the epoch was begun or resumed */
+    uint64_t handed;                /* samples handed out since */
+    struct gap *gaps;               /* as far back as a position may be asked for */
+    size_t gap_count, gap_capacity;
     uint64_t epoch_samples;
     uint64_t table_bytes;           /* taken from the budget for the slots' table */
     volatile int interrupt;
@@ -39,6 +49,14 @@ void reader_options_take(struct sheaf_reader_options *taken,
 int order_of_options(const struct sheaf_dataset *dataset,
                      const struct sheaf_reader_options *options, struct order *order,
                      struct order_member *member, struct sheaf_error *err);
+
+/* Takes back what the caller had of the last call. */
+void reader_release(struct sheaf_reader *r);
+
+/* ---- reader/position.c ---------------------------------------------------------------------- */
+
+/* One more sample is being handed out. */
+int position_count(struct sheaf_reader *r);
 
 /* ---- reader/epoch.c ------------------------------------------------------------------------- */
 

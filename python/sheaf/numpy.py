@@ -16,9 +16,9 @@ import sheaf
 
 def arrays(batch: sheaf.Batch) -> Dict[str, Any]:
     """The columns of a batch.  A field that has one size in every sample is one read-only uint8
-    array [samples, bytes], without a copy; else a list of uint8 arrays, None where a sample lacks
-    it.  __key__ is a list, __label__ a float64 array [samples], or [samples, labels]; there is
-    none without labels."""
+    array [samples, bytes]; else a list of uint8 arrays, None where a sample lacks it.  __key__ is
+    a list, __label__ a float64 array [samples], or [samples, labels]; there is none without
+    labels."""
     columns: Dict[str, Any] = {"__key__": batch.keys}
     for name in batch.names:
         try:

@@ -1,179 +1,103 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batch: samples copied out of a reader, in one block of memory that belongs to the batch.
+ * Batch: samples that the library has given away, and what keeps their memory alive.
  *
- *     block: | samples | fields of all | labels of all | keys, names | bytes of the fields |
- *     bytes: | first field of every sample | second field of every sample | ...
+ *     batch --samples--> tables of a hold, or, of more than one, a table of its own
+ *           --holds----> [kept samples of the library] [a slot of shared memory] ...
  *
  * A reader's samples end with its next call, but a view that Python keeps may live for ever; and
- * bytes under a view cannot move.  So a batch is copied once, at memory speed and without the
- * GIL, and everything handed out from it holds a reference to it.  The block is written before
- * the batch is handed out and never again. */
+ * bytes under a view cannot move.  So the library gives them away (sheaf_reader_keep), and all
+ * that is handed out from a batch holds a reference to it.  What it points to never changes. */
 #include "module.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define ALIGNMENT ((size_t)16)      /* the most that a field's bytes are given */
+/* ---- What keeps samples alive --------------------------------------------------------------- */
 
-/* ---- Copying -------------------------------------------------------------------------------- */
-
-/* What so many samples take. */
-struct layout {
-    size_t samples, fields, labels;
-    size_t text, data;          /* bytes, at most */
-};
-
-/* Where the next of each kind goes. */
-struct places {
-    struct sheaf_sample *sample;
-    struct sheaf_field *field;
-    double *label;
-    char *text;
-};
-
-/* The next place for something that wants this alignment, a power of two. */
-static size_t aligned(size_t place, size_t alignment)
+struct hold *hold_new(hold_fn *release, void *what)
 {
-    return (place + alignment - 1) & ~(alignment - 1);
+    struct hold *hold = PyMem_Malloc(sizeof(*hold));
+
+    if (hold == NULL)
+        return NULL;
+    *hold = (struct hold){ .users = 1, .release = release, .what = what };
+    return hold;
 }
 
-/* A field of n-byte numbers has a size that n divides, so this is enough for them; and fields of
- * one size lie back to back. */
-static size_t alignment_of(size_t size)
+void hold_drop(struct hold *hold)
 {
-    const size_t power = size & (~size + 1);
-
-    return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
+    if (hold == NULL || --hold->users != 0)
+        return;
+    hold->release(hold->what);
+    PyMem_Free(hold);
 }
 
-/* Fields of one place in neighbouring samples nearly always have one name. */
-static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
+/* ---- Making --------------------------------------------------------------------------------- */
+
+/* Room for more samples and holds in the batch's own tables. */
+static bool reserve(struct batch_object *batch, size_t samples, size_t holds)
 {
-    return strcmp(a->name, b->name) == 0 && strcmp(a->suffix, b->suffix) == 0;
-}
+    struct hold **more_holds = PyMem_Realloc(batch->holds, (batch->hold_count + holds + 1)
+                                                           * sizeof(more_holds[0]));
+    struct sheaf_sample *more;
 
-static const struct sheaf_field *before(const struct sheaf_sample *previous, size_t field)
-{
-    return previous != NULL && field < previous->field_count ? &previous->fields[field] : NULL;
-}
-
-static void measure(struct layout *l, const struct sheaf_sample *samples, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct sheaf_sample *s = &samples[i];
-
-        l->fields += s->field_count;
-        l->labels += s->label_count;
-        l->text += strlen(s->key) + 1;
-        l->text += s->class_name != NULL ? strlen(s->class_name) + 1 : 0;
-        for (size_t f = 0; f < s->field_count; f++) {
-            const struct sheaf_field *previous = before(i > 0 ? s - 1 : NULL, f);
-
-            l->data += s->fields[f].size + ALIGNMENT;
-            if (previous == NULL || !same_names(previous, &s->fields[f]))
-                l->text += strlen(s->fields[f].name) + strlen(s->fields[f].suffix) + 2;
-        }
-    }
-    l->samples += count;
-}
-
-static const char *copy_text(struct places *to, const char *text)
-{
-    const size_t size = strlen(text) + 1;
-    char *copy = memcpy(to->text, text, size);
-
-    to->text += size;
-    return copy;
-}
-
-static void copy_field(struct places *to, const struct sheaf_field *field,
-                       const struct sheaf_field *previous_given,
-                       const struct sheaf_field *previous)
-{
-    struct sheaf_field *copy = to->field++;
-
-    *copy = *field;
-    if (previous_given != NULL && same_names(previous_given, field)) {
-        copy->name = previous->name;
-        copy->suffix = previous->suffix;
-    } else {
-        copy->name = copy_text(to, field->name);
-        copy->suffix = copy_text(to, field->suffix);
-    }
-}
-
-static void copy_samples(struct places *to, const struct sheaf_sample *samples, size_t count)
-{
-    const struct sheaf_sample *previous = NULL;
-
-    for (size_t i = 0; i < count; i++) {
-        const struct sheaf_sample *s = &samples[i];
-        struct sheaf_sample *copy = to->sample++;
-
-        *copy = *s;
-        copy->key = copy_text(to, s->key);
-        if (s->class_name != NULL)
-            copy->class_name = copy_text(to, s->class_name);
-        copy->labels = to->label;
-        for (size_t l = 0; l < s->label_count; l++)
-            *to->label++ = s->labels[l];
-        copy->fields = to->field;
-        for (size_t f = 0; f < s->field_count; f++)
-            copy_field(to, &s->fields[f], before(i > 0 ? s - 1 : NULL, f), before(previous, f));
-        previous = copy;
-    }
-}
-
-/* Brings the bytes of the fields along, column by column. */
-static void copy_data(struct sheaf_sample *samples, size_t count, char *data)
-{
-    size_t place = 0, last = 1;
-
-    for (size_t f = 0; f < last; f++) {
-        place = aligned(place, ALIGNMENT);
-        for (size_t i = 0; i < count; i++) {
-            struct sheaf_field *field = (struct sheaf_field *)(uintptr_t)samples[i].fields + f;
-
-            if (f == 0 && samples[i].field_count > last)
-                last = samples[i].field_count;
-            if (f >= samples[i].field_count)
-                continue;
-            place = aligned(place, alignment_of(field->size));
-            if (field->size != 0)
-                memcpy(data + place, field->data, field->size);
-            field->data = data + place;
-            place += field->size;
-        }
-    }
-}
-
-bool batch_append(struct batch_object *batch, const struct sheaf_sample *samples, size_t count)
-{
-    struct layout l = { 0 };
-    struct places to;
-    size_t tables, text;
-    char *block;
-
-    measure(&l, batch->samples, batch->count);
-    measure(&l, samples, count);
-    tables = l.samples * sizeof(*to.sample) + l.fields * sizeof(*to.field)
-             + l.labels * sizeof(*to.label);
-    text = aligned(tables + l.text, ALIGNMENT);
-    if (posix_memalign((void **)&block, ALIGNMENT, text + l.data + 1) != 0)
+    if (more_holds == NULL)
         return false;
-    to.sample = (struct sheaf_sample *)(void *)block;
-    to.field = (struct sheaf_field *)(void *)(to.sample + l.samples);
-    to.label = (double *)(void *)(to.field + l.fields);
-    to.text = block + tables;
-    copy_samples(&to, batch->samples, batch->count);
-    copy_samples(&to, samples, count);
-    copy_data((struct sheaf_sample *)(void *)block, l.samples, block + text);
-    free(batch->block);
-    batch->block = block;
-    batch->samples = (struct sheaf_sample *)(void *)block;
-    batch->count = l.samples;
+    batch->holds = more_holds;
+    if (batch->count == 0)
+        return true;                /* the samples are used where they are */
+    more = PyMem_Realloc(batch->own, (batch->count + samples) * sizeof(more[0]));
+    if (more == NULL)
+        return false;
+    if (batch->own == NULL)
+        memcpy(more, batch->samples, batch->count * sizeof(more[0]));
+    batch->samples = batch->own = more;
     return true;
+}
+
+/* Once there is room. */
+static void add(struct batch_object *batch, const struct sheaf_sample *samples, size_t count)
+{
+    if (batch->count == 0)
+        batch->samples = samples;
+    else
+        memcpy(batch->own + batch->count, samples, count * sizeof(samples[0]));
+    batch->count += count;
+}
+
+bool batch_extend(struct batch_object *batch, struct hold *hold,
+                  const struct sheaf_sample *samples, size_t count)
+{
+    if (!reserve(batch, count, 1))
+        return false;
+    batch->holds[batch->hold_count++] = hold;
+    add(batch, samples, count);
+    return true;
+}
+
+struct batch_object *batch_part(const struct batch_object *whole, size_t first, size_t count)
+{
+    struct batch_object *batch = batch_new();
+
+    if (batch == NULL)
+        return NULL;
+    if (whole->own != NULL) {       /* whose table may move */
+        batch->own = PyMem_Malloc((count + 1) * sizeof(batch->own[0]));
+        if (batch->own != NULL)
+            memcpy(batch->own, whole->samples + first, count * sizeof(batch->own[0]));
+    }
+    if ((whole->own != NULL && batch->own == NULL) || !reserve(batch, 0, whole->hold_count)) {
+        Py_DECREF((PyObject *)batch);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    batch->samples = batch->own != NULL ? batch->own : whole->samples + first;
+    batch->count = count;
+    for (size_t i = 0; i < whole->hold_count; i++) {
+        whole->holds[i]->users++;
+        batch->holds[batch->hold_count++] = whole->holds[i];
+    }
+    return batch;
 }
 
 size_t batch_payload(const struct sheaf_sample *samples, size_t count)
@@ -192,8 +116,9 @@ struct batch_object *batch_new(void)
 
     if (batch != NULL) {
         batch->samples = NULL;
-        batch->count = 0;
-        batch->block = NULL;
+        batch->own = NULL;
+        batch->count = batch->hold_count = 0;
+        batch->holds = NULL;
     }
     return batch;
 }
@@ -202,7 +127,10 @@ static void batch_dealloc(struct batch_object *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
 
-    free(self->block);
+    for (size_t i = 0; i < self->hold_count; i++)
+        hold_drop(self->holds[i]);
+    PyMem_Free(self->holds);
+    PyMem_Free(self->own);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -300,10 +228,11 @@ static PyObject *batch_fields(struct batch_object *self, PyObject *name_object)
     return list;
 }
 
-/* A rows x size array over the bytes: exported by the object that stack() makes. */
+/* A rows x columns array: exported by the object that stack() makes. */
 struct stack {
     PyObject_HEAD
     struct batch_object *batch;
+    char *copy;                 /* NULL: the rows are where they were */
     const char *first;
     Py_ssize_t shape[2], strides[2];
     Py_ssize_t item_size;
@@ -335,73 +264,119 @@ static void stack_dealloc(struct stack *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
 
+    PyMem_Free(self->copy);
     Py_DECREF(self->batch);
     PyObject_Free(self);
     Py_DECREF(type);
 }
 
-static PyObject *stack_view(struct batch_object *batch, const void *first, size_t columns,
-                            size_t row_bytes, size_t item_size, const char *format)
+/* Where each row lies, and what the items are. */
+struct rows {
+    const char **at;            /* a place for each sample of the batch */
+    size_t columns, item_size;
+    const char *format;
+};
+
+static bool rows_begin(struct rows *rows, const struct batch_object *batch)
+{
+    rows->at = PyMem_Calloc(batch->count + 1, sizeof(rows->at[0]));
+    if (rows->at == NULL)
+        PyErr_NoMemory();
+    return rows->at != NULL;
+}
+
+/* Leaves the rows where they are if they lie at equal distances. */
+static bool place_rows(struct stack *stack, const struct rows *rows)
+{
+    const size_t count = stack->batch->count, size = rows->columns * rows->item_size;
+    size_t step = size, i;
+
+    if (count > 1 && (uintptr_t)rows->at[1] >= (uintptr_t)rows->at[0] + size)
+        step = (uintptr_t)rows->at[1] - (uintptr_t)rows->at[0];
+    stack->first = rows->at[0];
+    for (i = 1; i < count && (uintptr_t)rows->at[i] - (uintptr_t)rows->at[i - 1] == step; i++)
+        ;
+    if (i < count) {
+        step = size;
+        stack->first = stack->copy = PyMem_Malloc(count * size + 1);
+        if (stack->copy == NULL) {
+            PyErr_NoMemory();
+            return false;
+        }
+        Py_BEGIN_ALLOW_THREADS
+        for (i = 0; i < count && size != 0; i++)
+            memcpy(stack->copy + i * size, rows->at[i], size);
+        Py_END_ALLOW_THREADS
+    }
+    stack->strides[0] = (Py_ssize_t)step;
+    return true;
+}
+
+/* A memoryview of the rows; ends them. */
+static PyObject *rows_view(struct rows *rows, struct batch_object *batch)
 {
     struct stack *stack = PyObject_New(struct stack, stack_type);
-    PyObject *view;
+    PyObject *view = NULL;
 
-    if (stack == NULL)
-        return NULL;
-    stack->batch = (struct batch_object *)Py_NewRef((PyObject *)batch);
-    stack->first = first;
-    stack->shape[0] = (Py_ssize_t)batch->count;
-    stack->shape[1] = (Py_ssize_t)columns;
-    stack->strides[0] = (Py_ssize_t)row_bytes;
-    stack->strides[1] = stack->item_size = (Py_ssize_t)item_size;
-    stack->format = format;
-    view = PyMemoryView_FromObject((PyObject *)stack);
-    Py_DECREF(stack);
+    if (stack != NULL) {
+        stack->batch = (struct batch_object *)Py_NewRef((PyObject *)batch);
+        stack->copy = NULL;
+        stack->shape[0] = (Py_ssize_t)batch->count;
+        stack->shape[1] = (Py_ssize_t)rows->columns;
+        stack->strides[1] = stack->item_size = (Py_ssize_t)rows->item_size;
+        stack->format = rows->format;
+        if (place_rows(stack, rows))
+            view = PyMemoryView_FromObject((PyObject *)stack);
+        Py_DECREF((PyObject *)stack);
+    }
+    PyMem_Free(rows->at);
     return view;
 }
 
-/* Fields of one size whose samples look alike lie at equal distances. */
 static PyObject *batch_stack(struct batch_object *self, PyObject *name_object)
 {
     const char *name = PyUnicode_AsUTF8AndSize(name_object, NULL);
-    const char *first = NULL, *place = NULL;
-    size_t size = 0, step = 0;
+    struct rows rows = { .item_size = 1, .format = "B" };
 
-    for (size_t i = 0; name != NULL && i < self->count; i++) {
+    if (name == NULL || !rows_begin(&rows, self))
+        return NULL;
+    for (size_t i = 0; i < self->count; i++) {
         const struct sheaf_field *field = column_field(self, i, name);
 
-        if (field == NULL)
-            return NULL;
-        if (i == 0) {
-            first = field->data;
-            size = field->size;
-        } else if (i == 1) {
-            step = (size_t)((const char *)field->data - first);
+        if (field != NULL && i > 0 && field->size != rows.columns) {
+            PyErr_Format(PyExc_ValueError, "%s does not make an array: sample %s has %zu bytes, "
+                         "the first one %zu", name, self->samples[i].key, field->size,
+                         rows.columns);
+            field = NULL;
         }
-        if (field->size != size || (i > 1 && (const char *)field->data != place + step)) {
-            PyErr_Format(PyExc_ValueError, "%s does not make an array: sample %s is not like "
-                         "the ones before it", name, self->samples[i].key);
+        if (field == NULL) {
+            PyMem_Free(rows.at);
             return NULL;
         }
-        place = field->data;
+        rows.columns = field->size;
+        rows.at[i] = field->data;
     }
-    return name == NULL ? NULL : stack_view(self, first, size, step, 1, "B");
+    return rows_view(&rows, self);
 }
 
 static PyObject *batch_labels(struct batch_object *self, void *Py_UNUSED(ignored))
 {
-    const size_t columns = self->count == 0 ? 0 : self->samples[0].label_count;
+    struct rows rows = { .item_size = sizeof(double), .format = "d" };
 
+    if (!rows_begin(&rows, self))
+        return NULL;
+    rows.columns = self->count == 0 ? 0 : self->samples[0].label_count;
     for (size_t i = 0; i < self->count; i++) {
-        if (self->samples[i].label_count != columns) {
+        if (self->samples[i].label_count != rows.columns) {
             PyErr_Format(PyExc_ValueError, "the labels do not make an array: sample %s has %zu, "
                          "the first one %zu", self->samples[i].key, self->samples[i].label_count,
-                         columns);
+                         rows.columns);
+            PyMem_Free(rows.at);
             return NULL;
         }
+        rows.at[i] = (const char *)self->samples[i].labels;
     }
-    return stack_view(self, self->count == 0 ? NULL : self->samples[0].labels, columns,
-                      columns * sizeof(double), sizeof(double), "d");
+    return rows_view(&rows, self);
 }
 
 static PyMethodDef batch_methods[] = {
@@ -409,7 +384,7 @@ static PyMethodDef batch_methods[] = {
       "fields(name): the bytes of a field, a memoryview a sample." },
     { "stack", (PyCFunction)batch_stack, METH_O,
       "stack(name): the bytes of a field that has one size in every sample, as one memoryview "
-      "of samples x bytes; nothing is copied.  Else a ValueError." },
+      "of samples x bytes; small ones lie so already, and are not copied.  Else a ValueError." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -3,12 +3,12 @@
  * The extension module sheaf._sheaf: what its files share.  It is written over sheaf.h alone.
  *
  *     dataset.c   Dataset
- *     batch.c     Batch: samples copied out of a reader, in one piece of memory
+ *     batch.c     Batch: samples that the library has given away
  *     sample.c    Sample and the buffers of its fields, which keep their batch alive
  *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
  *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, index
  *     errors.c    the exceptions; options.c keyword arguments into options structs
- *     guard.c     one thread at a time; calls.c callables; place.c arithmetic on positions
+ *     guard.c     one thread at a time; calls.c callables
  *
  * Types and exceptions are made once for the process: the module is not for subinterpreters. */
 #ifndef PYTHON_MODULE_H
@@ -98,19 +98,37 @@ PyObject *dataset_of(PyObject *source);
 
 /* ---- batch.c ------------------------------------------------------------------------------ */
 
-/* Samples and all that they point to, in one block.  It never changes once it is with Python,
- * and lives as long as any sample or view of it. */
+/* Memory that samples lie in, which goes when nobody uses it any more. */
+typedef void hold_fn(void *what);
+struct hold {
+    size_t users;
+    hold_fn *release;
+    void *what;
+};
+
+/* One user.  NULL, without an exception, if there is no memory. */
+struct hold *hold_new(hold_fn *release, void *what);
+void hold_drop(struct hold *hold);
+
+/* Samples in memory that the batch holds.  They never change, and live as long as any sample or
+ * view of the batch. */
 struct batch_object {
     PyObject_HEAD
-    struct sheaf_sample *samples;
+    const struct sheaf_sample *samples;
+    struct sheaf_sample *own;       /* `samples`, where they are of more than one hold; or NULL */
     size_t count;
-    char *block;
+    struct hold **holds;
+    size_t hold_count;
 };
 
 /* A batch with no samples. */
 struct batch_object *batch_new(void);
-/* Appends copies; needs no GIL.  The batch must not have been handed out.  False: no memory. */
-bool batch_append(struct batch_object *batch, const struct sheaf_sample *samples, size_t count);
+/* Appends samples, and takes over the hold that they lie in.  The batch must not have been handed
+ * out.  False, without an exception: no memory, and nothing was taken. */
+bool batch_extend(struct batch_object *batch, struct hold *hold,
+                  const struct sheaf_sample *samples, size_t count);
+/* Some of its samples as a batch; NULL and an exception if there is no memory. */
+struct batch_object *batch_part(const struct batch_object *whole, size_t first, size_t count);
 /* The bytes of the fields of so many samples. */
 size_t batch_payload(const struct sheaf_sample *samples, size_t count);
 
@@ -156,13 +174,6 @@ PyObject *calls_raise(const struct sheaf_error *error);
 void calls_progress(void *context, const struct sheaf_progress *progress);
 void calls_report(void *context, const char *where, const struct sheaf_error *error);
 void calls_plan(void *context, const struct sheaf_plan_shard *shard);
-
-/* ---- place.c ------------------------------------------------------------------------------ */
-
-/* The position `turns` turns of the lanes after the one that `text` says. */
-bool place_after(const char *text, uint64_t turns, char after[SHEAF_POSITION_SIZE]);
-/* The epoch of a position. */
-bool place_epoch(const char *text, uint64_t *epoch);
 
 /* ---- guard.c ------------------------------------------------------------------------------ */
 

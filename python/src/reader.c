@@ -3,8 +3,6 @@
  * Reader: its life, epochs and positions, and what it says of itself; see reader.h. */
 #include "reader.h"
 
-#include <stdlib.h>
-
 #define READER(name, kind) { #name, kind, offsetof(struct sheaf_reader_options, name) }
 
 static const struct option reader_options_table[] = {
@@ -47,8 +45,7 @@ static PyObject *raise_own(struct reader_object *self)
 static void forget_batch(struct reader_object *self)
 {
     Py_CLEAR(self->batch);
-    self->next = self->skip_count = 0;
-    self->skips_lost = false;
+    self->next = 0;
     self->ended = false;
 }
 
@@ -110,6 +107,7 @@ static PyObject *reader_position(struct reader_object *self, PyObject *Py_UNUSED
 static PyObject *reader_resume(struct reader_object *self, PyObject *text_object)
 {
     const char *text = PyUnicode_AsUTF8AndSize(text_object, NULL);
+    struct sheaf_reader_stats stats;
     int code;
 
     if (text == NULL || !reader_enter(self))
@@ -124,7 +122,8 @@ static PyObject *reader_resume(struct reader_object *self, PyObject *text_object
         return NULL;
     }
     forget_batch(self);
-    place_epoch(text, &self->epoch);
+    sheaf_reader_get_stats(self->reader, &stats, sizeof(stats));
+    self->epoch = stats.epoch;
     reader_leave(self);
     Py_RETURN_NONE;
 }
@@ -292,7 +291,6 @@ static void reader_dealloc(struct reader_object *self)
     release(self);
     Py_CLEAR(self->batch);
     Py_CLEAR(self->dataset);
-    free(self->skips);
     guard_free(&self->guard);
     object_free(self);
     Py_DECREF(type);

@@ -23,12 +23,6 @@ struct reader_object {
     struct calls calls;
     struct batch_object *batch;     /* NULL, or not all of it is handed out */
     size_t next;                    /* the sample of the batch that comes next */
-    char start[SHEAF_POSITION_SIZE];    /* of the batch's first sample; "": not known */
-    /* Records skipped since `start`: each is the number of samples that came before it. */
-    size_t *skips;
-    size_t skip_count, skip_capacity;
-    bool skips_lost;                /* there was no memory to note one */
-    uint64_t delivered;             /* samples that the library had handed out at `start` */
     struct sheaf_error failed;      /* code 0: it has not */
     bool ended;                     /* so has the epoch */
     uint64_t epoch;

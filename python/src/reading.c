@@ -1,105 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
  * Taking samples from the library, and handing them out one by one or in batches; see reader.h.
- * The library says where it is after what it gave; where the program is within that is counted
- * here. */
+ * Where the program is, is so many samples behind the library as it has yet to be handed. */
 #include "reader.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* Taken ahead for a program that asks sample by sample: few enough to stay in the cache, and
  * not to be held in vain by one sample that is kept. */
 #define AHEAD_BYTES   ((uint64_t)256 << 10)
 #define AHEAD_SAMPLES ((size_t)1024)
 
-static uint64_t delivered_samples(const struct reader_object *self)
-{
-    struct sheaf_reader_stats stats;
-
-    sheaf_reader_get_stats(self->reader, &stats, sizeof(stats));
-    return stats.samples;
-}
-
-/* ---- Records skipped ------------------------------------------------------------------------ */
-
-static void note_skip(struct reader_object *self, size_t before)
-{
-    if (self->skip_count == self->skip_capacity) {
-        const size_t capacity = 2 * self->skip_capacity + 16;
-        size_t *skips = realloc(self->skips, capacity * sizeof(skips[0]));
-
-        if (skips == NULL) {
-            self->skips_lost = true;
-            return;
-        }
-        self->skips = skips;
-        self->skip_capacity = capacity;
-    }
-    self->skips[self->skip_count++] = before;
-}
-
 void reader_on_skip(void *context, const char *where, const struct sheaf_error *error)
 {
     struct reader_object *self = context;
 
-    if (self->reader != NULL)       /* else it is being opened */
-        note_skip(self, (size_t)(delivered_samples(self) - self->delivered));
     if (self->report == NULL || self->calls.interrupt != 0)
         return;
     calls_report(&self->calls, where, error);
-    if (self->calls.interrupt != 0 && self->reader != NULL)
+    if (self->calls.interrupt != 0 && self->reader != NULL)     /* else it is being opened */
         sheaf_reader_interrupt(self->reader);
 }
 
-/* ---- Positions ------------------------------------------------------------------------------ */
-
 int reader_here(const struct reader_object *self, char text[SHEAF_POSITION_SIZE])
 {
-    uint64_t turns = self->next;
-
-    if (reader_samples_left(self) == 0)
-        return sheaf_reader_position(self->reader, text);
-    if (self->start[0] == '\0')
-        return SHEAF_ERR_UNSUPPORTED;
-    if (self->skips_lost)
-        return SHEAF_ERR_MEMORY;
-    for (size_t i = 0; i < self->skip_count; i++)
-        turns += self->skips[i] < self->next;
-    return place_after(self->start, turns, text) ? SHEAF_OK : SHEAF_ERR_STATE;
-}
-
-/* Makes what is left of the batch a batch that begins here, to which more may be added. */
-static int rebase(struct reader_object *self)
-{
-    struct batch_object *batch;
-    char start[SHEAF_POSITION_SIZE];
-    size_t kept = 0;
-
-    if (self->batch != NULL && self->next == 0)
-        return 0;                   /* none of it was handed out */
-    batch = batch_new();
-    if (batch == NULL)
-        return -1;
-    if (reader_samples_left(self) != 0 &&
-        !batch_append(batch, self->batch->samples + self->next, reader_samples_left(self))) {
-        Py_DECREF(batch);
-        PyErr_NoMemory();
-        return -1;
-    }
-    if (reader_here(self, start) != SHEAF_OK)
-        start[0] = '\0';
-    for (size_t i = 0; reader_samples_left(self) != 0 && i < self->skip_count; i++)
-        if (self->skips[i] >= self->next)
-            self->skips[kept++] = self->skips[i] - self->next;
-    self->skip_count = kept;
-    self->skips_lost = self->skips_lost && kept != 0;
-    memcpy(self->start, start, sizeof(start));
-    self->delivered = delivered_samples(self) - batch->count;
-    Py_XDECREF((PyObject *)self->batch);
-    self->batch = batch;
-    self->next = 0;
-    return 0;
+    return sheaf_reader_position_back(self->reader, reader_samples_left(self), text);
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
@@ -111,29 +34,63 @@ size_t reader_ahead(uint64_t sample_bytes)
     return samples < AHEAD_SAMPLES ? (size_t)samples : AHEAD_SAMPLES;
 }
 
+/* What a call of the library gave. */
+struct given {
+    const struct sheaf_sample *samples;
+    size_t count;
+    struct sheaf_kept *kept;
+};
+
+/* Without the GIL. */
+static int ask(struct reader_object *self, size_t max, struct given *given)
+{
+    int code;
+
+    watch_enter(self->watch);
+    code = sheaf_reader_next_batch(self->reader, max, &given->samples, &given->count);
+    watch_leave(self->watch);
+    if (code == SHEAF_OK)
+        code = sheaf_reader_keep(self->reader, &given->samples, &given->count, &given->kept);
+    return code;
+}
+
+static void release_kept(void *kept)
+{
+    sheaf_kept_free(kept);
+}
+
+/* Adds what was given to the batch. */
+static bool take(struct reader_object *self, const struct given *given)
+{
+    struct hold *hold = hold_new(release_kept, given->kept);
+
+    if (hold == NULL) {
+        sheaf_kept_free(given->kept);
+        return false;
+    }
+    if (!batch_extend(self->batch, hold, given->samples, given->count)) {
+        hold_drop(hold);
+        return false;
+    }
+    self->ahead = reader_ahead(batch_payload(given->samples, given->count) / given->count);
+    return true;
+}
+
 /* Adds up to `max` samples to the batch; notes the end, or an error.  -1 with an exception if a
  * signal or the report raised one. */
 static int fetch(struct reader_object *self, size_t max)
 {
     for (;;) {
-        const struct sheaf_sample *samples = NULL;
-        size_t count = 0;
-        bool copied = true;
+        struct given given = { 0 };
         int code;
 
         calls_begin(&self->calls);
-        watch_enter(self->watch);
-        code = sheaf_reader_next_batch(self->reader, max, &samples, &count);
-        watch_leave(self->watch);
-        if (code == SHEAF_OK)
-            copied = batch_append(self->batch, samples, count);
+        code = ask(self, max, &given);
         calls_end(&self->calls);
-        if (!copied) {
+        if (code == SHEAF_OK && !take(self, &given)) {
             self->failed = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY };
             return 0;
         }
-        if (code == SHEAF_OK && count != 0)
-            self->ahead = reader_ahead(batch_payload(samples, count) / count);
         self->calls.interrupt = 0;
         if (PyErr_Occurred() || PyErr_CheckSignals() != 0)
             return -1;
@@ -145,6 +102,23 @@ static int fetch(struct reader_object *self, size_t max)
             self->failed = *sheaf_reader_error(self->reader);
         return 0;
     }
+}
+
+/* Makes what is left of the batch a batch to which more may be added. */
+static int rebase(struct reader_object *self)
+{
+    struct batch_object *batch;
+
+    if (self->batch != NULL && self->next == 0)
+        return 0;                   /* none of it was handed out */
+    batch = reader_samples_left(self) == 0 ? batch_new()
+          : batch_part(self->batch, self->next, reader_samples_left(self));
+    if (batch == NULL)
+        return -1;
+    Py_XDECREF((PyObject *)self->batch);
+    self->batch = batch;
+    self->next = 0;
+    return 0;
 }
 
 /* Makes the batch hold `want` samples; fewer before the end, before an error, or if one call
@@ -193,12 +167,8 @@ static PyObject *take_batch(struct reader_object *self, size_t want)
     PyObject *batch;
 
     if (reader_samples_left(self) > want) {        /* taken ahead for single samples */
-        struct batch_object *part = batch_new();
+        struct batch_object *part = batch_part(self->batch, self->next, want);
 
-        if (part != NULL && !batch_append(part, self->batch->samples + self->next, want)) {
-            Py_CLEAR(part);
-            PyErr_NoMemory();
-        }
         self->next += part != NULL ? want : 0;
         return (PyObject *)part;
     }
@@ -208,7 +178,7 @@ static PyObject *take_batch(struct reader_object *self, size_t want)
         return Py_NewRef(Py_None);
     batch = (PyObject *)self->batch;
     self->batch = NULL;
-    self->next = self->skip_count = 0;
+    self->next = 0;
     return batch;
 }
 

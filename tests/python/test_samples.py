@@ -134,7 +134,7 @@ class BatchTest(Case):
 
     def test_what_cannot_be_stacked_is_refused(self):
         batch = sheaf.Reader(self.set, no_shuffle=True).next_batch(8)
-        with self.assertRaisesRegex(ValueError, "001 is not like the ones before"):
+        with self.assertRaisesRegex(ValueError, "y does not make an array: sample 001 has 1 bytes"):
             batch.stack("y")
         with self.assertRaises(KeyError):
             batch.stack("z")
@@ -144,6 +144,43 @@ class BatchTest(Case):
             packer.append("b", {"x": b"1"}, labels=[1, 2])
         with self.assertRaisesRegex(ValueError, "labels do not make an array"):
             sheaf.Reader(mixed, no_shuffle=True).next_batch(2).labels
+
+    def test_large_samples_of_several_readings_make_one_batch(self):
+        """They are not copied, so they lie anywhere; the rows and the labels are one array."""
+        folder = self.path("large")
+        with sheaf.Packer(folder, format="tfrecord") as packer:
+            for i in range(200):
+                packer.append("%03d" % i, {"x": b"%03d" % i * 7000, "y": b"%03d" % i}, labels=i)
+        for buffer in (0, 50):
+            reader = sheaf.Reader(folder, shuffle_buffer=buffer)
+            order = [sample.key for sample in sheaf.Reader(folder, shuffle_buffer=buffer)]
+            found, views, places = [], [], {}
+            for size in (1, 40, 2, 1, 100, 3, 1):
+                found.append(next(reader).key)
+                places[len(found)] = reader.position()
+                batch = reader.next_batch(size)
+                rows, labels = batch.stack("x"), batch.labels
+                views += [rows, batch.fields("x"), batch.stack("y")]
+                for i, key in enumerate(batch.keys):
+                    self.assertEqual(bytes(rows[i:i + 1]), key.encode() * 7000)
+                    self.assertEqual(labels[i, 0], int(key))
+                found += batch.keys
+                places[len(found)] = reader.position()
+            self.assertEqual(found, order[:len(found)])
+            kept = [view.tobytes() for view in views[0::3]]
+            reader.close()
+            del reader, batch, rows, labels
+            gc.collect()
+            junk = [os.urandom(21000) for _ in range(300)]     # reuses what was freed
+            self.assertEqual([view.tobytes() for view in views[0::3]], kept)
+            for fields, ids in zip(views[1::3], views[2::3]):
+                for field, key in zip(fields, ids.tolist()):
+                    self.assertEqual(field, bytes(key) * 7000)
+            del junk
+            for count, position in places.items():
+                other = sheaf.Reader(folder, shuffle_buffer=buffer)
+                other.resume(position)
+                self.assertEqual(next(other).key, order[count])
 
     def test_rows_outlive_the_batch(self):
         rows = [sheaf.Reader(self.set, no_shuffle=True).next_batch(8).stack("x")

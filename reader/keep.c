@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Samples that outlive the call that gave them.
+ *
+ *     kept | frames | samples | fields of all | labels of all | keys, names | bytes of fields |
+ *          frames[i] --> a frame that was the reader's own memory, and is now this one's
+ *
+ * A frame out of a shuffle buffer has memory of its own, which changes hands: no byte is copied.
+ * All else is: what lies in memory that the reader reads into again, and small frames, whose
+ * bytes are better together.  Their bytes go column by column, the first field of every sample,
+ * then the second, so that fields of one size make an array. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/reader.h"
+
+#define MOVE_LEAST ((size_t)4096)   /* bytes of a frame that it is better not to copy */
+#define ALIGNMENT  ((size_t)16)     /* the most that a field's bytes are given */
+
+struct sheaf_kept {
+    size_t frame_count;
+    uint8_t *frames[];
+};
+
+/* What the samples take. */
+struct layout {
+    size_t frames, fields, labels;
+    size_t text, data;          /* bytes, at most */
+};
+
+/* Where the next of each kind goes. */
+struct places {
+    struct sheaf_sample *sample;
+    struct sheaf_field *field;
+    double *label;
+    char *text;
+};
+
+static bool is_moved(const struct item *item)
+{
+    return item->owned && item->size >= MOVE_LEAST;
+}
+
+/* The field's bytes come along with the frame. */
+static bool moves_along(const struct item *item, const struct sheaf_field *field)
+{
+    const uintptr_t data = (uintptr_t)field->data, frame = (uintptr_t)item->data;
+
+    return is_moved(item) && data >= frame && data < frame + item->size;
+}
+
+/* The next place for something that wants this alignment, a power of two. */
+static size_t aligned(size_t place, size_t alignment)
+{
+    return (place + alignment - 1) & ~(alignment - 1);
+}
+
+/* A field of n-byte numbers has a size that n divides, so this is enough for them; and fields of
+ * one size lie back to back. */
+static size_t alignment_of(size_t size)
+{
+    const size_t power = size & (~size + 1);
+
+    return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
+}
+
+/* Fields of one place in neighbouring samples nearly always have one name. */
+static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->suffix, b->suffix) == 0;
+}
+
+static const struct sheaf_field *before(const struct sheaf_sample *previous, size_t field)
+{
+    return previous != NULL && field < previous->field_count ? &previous->fields[field] : NULL;
+}
+
+/* Lengths are those of samples in memory, so their sums do not overflow. */
+static struct layout measure(const struct sheaf_reader *r)
+{
+    struct layout l = { 0 };
+
+    for (size_t i = 0; i < r->out_count; i++) {
+        const struct sheaf_sample *s = &r->samples[i];
+
+        l.frames += is_moved(&r->out[i]);
+        l.fields += s->field_count;
+        l.labels += s->label_count;
+        l.text += strlen(s->key) + 1;
+        l.text += s->class_name != NULL ? strlen(s->class_name) + 1 : 0;
+        for (size_t f = 0; f < s->field_count; f++) {
+            const struct sheaf_field *previous = before(i > 0 ? s - 1 : NULL, f);
+
+            if (!moves_along(&r->out[i], &s->fields[f]))
+                l.data += s->fields[f].size + ALIGNMENT;
+            if (previous == NULL || !same_names(previous, &s->fields[f]))
+                l.text += strlen(s->fields[f].name) + strlen(s->fields[f].suffix) + 2;
+        }
+    }
+    return l;
+}
+
+static const char *copy_text(struct places *to, const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    char *copy = memcpy(to->text, text, size);
+
+    to->text += size;
+    return copy;
+}
+
+static void copy_field(struct places *to, const struct sheaf_field *field,
+                       const struct sheaf_field *previous_given,
+                       const struct sheaf_field *previous)
+{
+    struct sheaf_field *copy = to->field++;
+
+    *copy = *field;
+    if (previous_given != NULL && same_names(previous_given, field)) {
+        copy->name = previous->name;
+        copy->suffix = previous->suffix;
+    } else {
+        copy->name = copy_text(to, field->name);
+        copy->suffix = copy_text(to, field->suffix);
+    }
+}
+
+static void copy_samples(struct places *to, const struct sheaf_sample *samples, size_t count)
+{
+    const struct sheaf_sample *previous = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct sheaf_sample *s = &samples[i];
+        struct sheaf_sample *copy = to->sample++;
+
+        *copy = *s;
+        copy->key = copy_text(to, s->key);
+        if (s->class_name != NULL)
+            copy->class_name = copy_text(to, s->class_name);
+        copy->labels = to->label;
+        for (size_t l = 0; l < s->label_count; l++)
+            *to->label++ = s->labels[l];
+        copy->fields = to->field;
+        for (size_t f = 0; f < s->field_count; f++)
+            copy_field(to, &s->fields[f], before(i > 0 ? s - 1 : NULL, f), before(previous, f));
+        previous = copy;
+    }
+}
+
+/* Brings the bytes along that do not move, column by column. */
+static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *samples, char *data)
+{
+    size_t place = 0, last = 1;
+
+    for (size_t f = 0; f < last; f++) {
+        place = aligned(place, ALIGNMENT);
+        for (size_t i = 0; i < r->out_count; i++) {
+            /* The fields are in the block, which is being written. */
+            struct sheaf_field *field = (struct sheaf_field *)(uintptr_t)samples[i].fields + f;
+
+            last = MAX(last, samples[i].field_count);
+            if (f >= samples[i].field_count || moves_along(&r->out[i], field))
+                continue;
+            place = aligned(place, alignment_of(field->size));
+            if (field->size != 0)
+                memcpy(data + place, field->data, field->size);
+            field->data = data + place;
+            place += field->size;
+        }
+    }
+}
+
+static void move_frames(struct sheaf_reader *r, struct sheaf_kept *kept)
+{
+    for (size_t i = 0; i < r->out_count; i++) {
+        struct item *item = &r->out[i];
+
+        if (!is_moved(item))
+            continue;
+        kept->frames[kept->frame_count++] = item->data;
+        item->owned = false;    /* the reader frees the rest of it */
+    }
+}
+
+int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **samples, size_t *count,
+                      struct sheaf_kept **kept)
+{
+    struct layout l;
+    struct places to;
+    size_t head, tables, text, total;
+    struct sheaf_kept *k;
+
+    if (r->out_count == 0)
+        return err_set(&r->error, SHEAF_ERR_STATE, "there are no samples to keep");
+    l = measure(r);
+    head = aligned(sizeof(*k) + l.frames * sizeof(k->frames[0]), ALIGNMENT);
+    tables = r->out_count * sizeof(*to.sample) + l.fields * sizeof(*to.field)
+             + l.labels * sizeof(*to.label);
+    text = aligned(head + tables + l.text, ALIGNMENT);
+    total = text + l.data + 1;
+    k = aligned_alloc(ALIGNMENT, aligned(total, ALIGNMENT));
+    if (k == NULL)
+        return err_memory(&r->error, total);
+    k->frame_count = 0;
+    to.sample = (struct sheaf_sample *)(void *)((char *)k + head);
+    to.field = (struct sheaf_field *)(void *)(to.sample + r->out_count);
+    to.label = (double *)(void *)(to.field + l.fields);
+    to.text = (char *)k + head + tables;
+    *samples = to.sample;
+    *count = r->out_count;
+    copy_samples(&to, r->samples, r->out_count);
+    copy_data(r, *samples, (char *)k + text);
+    move_frames(r, k);
+    reader_release(r);
+    *kept = k;
+    return SHEAF_OK;
+}
+
+void sheaf_kept_free(struct sheaf_kept *kept)
+{
+    if (kept == NULL)
+        return;
+    for (size_t i = 0; i < kept->frame_count; i++)
+        free(kept->frames[i]);
+    free(kept);
+}
