@@ -13,11 +13,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/dataset.h"
+#include "reader/look.h"
 #include "reader/scan.h"
 #include "store/store.h"
 
 #define LIST_FILE_LIMIT ((size_t)1 << 28)   /* bytes of an "@FILE" list of paths */
-#define DETECT_BYTES    ((size_t)4096)
 
 struct urls {
     char **list;
@@ -190,7 +190,9 @@ static int add_other(struct urls *urls, const char *source, const struct sheaf_e
 
     if (code == SHEAF_OK)
         return code;
-    if (has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED))
+    /* Where names may not be listed, S3 says "denied" of what is not there. */
+    if (has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ||
+                               code == SHEAF_ERR_ACCESS))
         return expand_braces(urls, source, err);
     if (code == SHEAF_ERR_UNSUPPORTED && source[strlen(source) - 1] != '/')
         return err_set(err, why->code, "%s (if it is a directory, name its shards: it cannot be "
@@ -200,26 +202,40 @@ static int add_other(struct urls *urls, const char *source, const struct sheaf_e
     return add_url(urls, strdup(source), err);      /* a pipe, or nothing: opening it will tell */
 }
 
-static int add_source(struct urls *urls, const char *source, struct sheaf_error *err)
+/* `look`: at its size. */
+static int add_source(struct urls *urls, const struct look *look, struct sheaf_error *err)
 {
-    struct sheaf_error why;
-    uint64_t bytes;
+    if (look->url[0] == '@')
+        return add_list_file(urls, look->url + 1, err);
+    if (look->code == SHEAF_OK)
+        return add_url(urls, strdup(look->url), err);
+    return add_other(urls, look->url, &look->error, err);
+}
 
-    if (source[0] == '@')
-        return add_list_file(urls, source + 1, err);
-    if (store_size(source, &bytes, &why) == SHEAF_OK)
-        return add_url(urls, strdup(source), err);
-    return add_other(urls, source, &why, err);
+static int add_sources(struct urls *urls, const char *const *sources, size_t source_count,
+                       struct sheaf_error *err)
+{
+    struct look *looks = malloc(LOOKS_MOST * sizeof(looks[0]));
+    int code = looks == NULL ? err_memory(err, LOOKS_MOST * sizeof(looks[0])) : SHEAF_OK;
+
+    for (size_t first = 0, n; first < source_count && code == SHEAF_OK; first += n) {
+        n = look_count(sources + first, source_count - first);
+        for (size_t i = 0; i < n; i++)
+            looks[i] = (struct look){ .url = sources[first + i] };
+        code = look_sizes(looks, n, err);
+        for (size_t i = 0; i < n && code == SHEAF_OK; i++)
+            code = add_source(urls, &looks[i], err);
+    }
+    free(looks);
+    return code;
 }
 
 int foreign_expand(const char *const *sources, size_t source_count, char ***list, size_t *count,
                    struct sheaf_error *err)
 {
     struct urls urls = { 0 };
-    int code = SHEAF_OK;
+    int code = add_sources(&urls, sources, source_count, err);
 
-    for (size_t i = 0; code == SHEAF_OK && i < source_count; i++)
-        code = add_source(&urls, sources[i], err);
     if (code == SHEAF_OK && urls.count == 0)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: names no shard", sources[0]);
     if (code != SHEAF_OK) {
@@ -234,44 +250,6 @@ int foreign_expand(const char *const *sources, size_t source_count, char ***list
 }
 
 /* ---- What they are -------------------------------------------------------------------------- */
-
-/* The first bytes behind the codec, at most *size of them. */
-static int unpack_start(enum sheaf_codec codec, const uint8_t *data, size_t size, uint8_t *raw,
-                        size_t *raw_size, struct sheaf_error *err)
-{
-    struct codec_stream *stream;
-    int code = codec_stream_open(codec, &stream, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    code = codec_stream_push(stream, data, &size, raw, raw_size, err);
-    codec_stream_free(stream);
-    return code;
-}
-
-static int detect(struct store_object *object, enum sheaf_codec *codec,
-                  const struct format_ops **format, struct sheaf_error *err)
-{
-    uint8_t stored[DETECT_BYTES], raw[DETECT_BYTES];
-    size_t size = (size_t)MIN(object->bytes, sizeof(stored)), raw_size = sizeof(raw);
-    int code = store_read(object, 0, stored, size, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    *codec = codec_detect(stored, size);
-    if (*codec == SHEAF_CODEC_NONE) {
-        *format = format_detect(stored, size, object->url);
-    } else {
-        code = unpack_start(*codec, stored, size, raw, &raw_size, err);
-        if (code != SHEAF_OK)
-            return err_prefix(err, "%s: ", object->url);
-        *format = format_detect(raw, raw_size, object->url);
-    }
-    if (*format == NULL)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins like no TFRecord, RecordIO or tar "
-                       "file, plain or packed by gzip or LZ4", object->url);
-    return SHEAF_OK;
-}
 
 static int add_damage(struct sheaf_dataset *d, uint32_t shard, const struct sheaf_error *error,
                       struct sheaf_error *err)
@@ -327,41 +305,49 @@ static int examine_pipe(struct sheaf_dataset *d, uint32_t i, struct sheaf_error 
     return SHEAF_OK;
 }
 
-static int examine_shard(struct sheaf_dataset *d, uint32_t i, struct sheaf_error *err)
+/* Takes what was found out about a shard; scans it if it is a file. */
+static int take_shard(struct sheaf_dataset *d, uint32_t i, const struct look *look,
+                      struct sheaf_error *err)
 {
     struct manifest_shard *shard = &d->manifest.shards[i];
-    const struct format_ops *format = NULL;
-    enum sheaf_codec codec = SHEAF_CODEC_NONE;
-    struct store_object *object;
-    uint64_t bytes;
-    int code = store_size(d->urls[i], &bytes, err);
 
-    if (code == SHEAF_OK && bytes == UINT64_MAX)
-        return examine_pipe(d, i, err);
-    if (code == SHEAF_OK)
-        code = store_open(d->urls[i], &object, err);
-    if (code != SHEAF_OK)
-        return code;
-    shard->bytes = shard->raw_bytes = object->bytes;
-    code = detect(object, &codec, &format, err);
-    if (code != SHEAF_OK)
-        goto out;
-    if (d->format != NULL && (d->format != format || d->manifest.codec != codec)) {
-        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is %s (%s), but the shards before it are "
-                       "%s (%s)", d->urls[i], format->name, sheaf_codec_name(codec),
-                       d->format->name, sheaf_codec_name(d->manifest.codec));
-        goto out;
+    if (look->code != SHEAF_OK) {
+        *err = look->error;
+        return look->code;
     }
-    d->format = format;
-    d->codec = codec_of(codec);
-    d->manifest.codec = codec;
-    d->manifest.container = format->id;
-    if (codec != SHEAF_CODEC_NONE || object->is_remote)
-        d->is_stream = true;
-    else
-        code = scan_shard(d, i, object, err);
-out:
-    store_close(object);
+    if (look->bytes == UINT64_MAX)
+        return examine_pipe(d, i, err);
+    if (d->format != NULL && (d->format != look->format || d->manifest.codec != look->codec))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is %s (%s), but the shards before it are "
+                       "%s (%s)", d->urls[i], look->format->name, sheaf_codec_name(look->codec),
+                       d->format->name, sheaf_codec_name(d->manifest.codec));
+    shard->bytes = shard->raw_bytes = look->bytes;
+    d->format = look->format;
+    d->codec = codec_of(look->codec);
+    d->manifest.codec = look->codec;
+    d->manifest.container = look->format->id;
+    if (look->codec == SHEAF_CODEC_NONE && look->object != NULL)
+        return scan_shard(d, i, look->object, err);
+    d->is_stream = true;
+    return SHEAF_OK;
+}
+
+/* Examines some shards from `first` on; `looks` has room for LOOKS_MOST.  *count: how many. */
+static int examine_some(struct sheaf_dataset *d, uint32_t first, struct look *looks, size_t *count,
+                        struct sheaf_error *err)
+{
+    const size_t n = look_count((const char *const *)d->urls + first,
+                                d->manifest.shard_count - first);
+    int code;
+
+    for (size_t i = 0; i < n; i++)
+        looks[i] = (struct look){ .url = d->urls[first + i] };
+    code = look_inside(looks, n, err);
+    for (size_t i = 0; i < n && code == SHEAF_OK; i++)
+        code = take_shard(d, first + (uint32_t)i, &looks[i], err);
+    for (size_t i = 0; i < n; i++)
+        store_close(looks[i].object);
+    *count = n;
     return code;
 }
 
@@ -392,14 +378,19 @@ static int fingerprint(struct sheaf_dataset *d, struct sheaf_error *err)
 
 int foreign_examine(struct sheaf_dataset *d, struct sheaf_error *err)
 {
+    struct look *looks;
+    int code = SHEAF_OK;
+
     d->sections = calloc(d->manifest.shard_count, sizeof(d->sections[0]));
     if (d->sections == NULL)
         return err_memory(err, d->manifest.shard_count * sizeof(d->sections[0]));
-    for (uint32_t i = 0; i < d->manifest.shard_count; i++) {
-        int code = examine_shard(d, i, err);
-
-        if (code != SHEAF_OK)
-            return code;
-    }
+    looks = malloc(LOOKS_MOST * sizeof(looks[0]));
+    if (looks == NULL)
+        return err_memory(err, LOOKS_MOST * sizeof(looks[0]));
+    for (size_t i = 0, count; i < d->manifest.shard_count && code == SHEAF_OK; i += count)
+        code = examine_some(d, (uint32_t)i, looks, &count, err);
+    free(looks);
+    if (code != SHEAF_OK)
+        return code;
     return d->format == NULL ? SHEAF_OK : fingerprint(d, err);
 }

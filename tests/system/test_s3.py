@@ -316,22 +316,24 @@ class Changed(servers.S3Case):
         self.assert_error(self.sheaf("verify", self.url("set"), status=1), "shard-000000.tar")
 
 
-class Memory(servers.S3Case):
-    def peak(self, *words, env=None):
-        """The largest resident set of the command.  (What wait4 says has the parent's in it.)"""
-        process = subprocess.Popen([support.SHEAF, *words], env=env or self.env,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        peak = 0
-        while process.poll() is None:
-            with contextlib.suppress(OSError, TypeError):
-                status = read("/proc/%d/status" % process.pid)
-                peak = max(peak, int(re.search(rb"VmHWM:\s+(\d+)", status)[1]) << 10)
-            time.sleep(0.004)
-        errors = process.stderr.read()
-        process.stderr.close()
-        self.assertEqual(process.returncode, 0, errors)
-        return peak
+def peak_of(*words, env):
+    """The largest resident set of the command.  (What wait4 says has the parent's in it.)"""
+    process = subprocess.Popen([support.SHEAF, *words], env=env, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE)
+    peak = 0
+    while process.poll() is None:
+        with contextlib.suppress(OSError, TypeError):
+            status = read("/proc/%d/status" % process.pid)
+            peak = max(peak, int(re.search(rb"VmHWM:\s+(\d+)", status)[1]) << 10)
+        time.sleep(0.004)
+    errors = process.stderr.read()
+    process.stderr.close()
+    if process.returncode != 0:
+        raise AssertionError(errors.decode())
+    return peak
 
+
+class Memory(servers.S3Case):
     def test_peak(self):
         count = 1500 if support.QUICK else 6000
         tree = self.path("tree")
@@ -345,26 +347,49 @@ class Memory(servers.S3Case):
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "300"), 128),
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "500"), 320),
                 (("verify", self.url("set")), 128)):
-            peak = self.peak(*words, *([] if words[0] == "verify" else
-                                       ["--memory", "%dMiB" % memory]))
+            peak = peak_of(*words, *([] if words[0] == "verify" else
+                                     ["--memory", "%dMiB" % memory]), env=self.env)
             print("%s: peak %d MiB of %d" % (words[0], peak // mib, memory), flush=True)
             self.assertLess(peak, (memory + 32) * mib)
 
-    def test_peak_with_32_requests_in_flight(self):
-        """The server answers only when so many are there."""
-        tree, local = self.path("tree"), self.path("local")
+
+class AtOnce(servers.S3Case):
+    """A server that answers only when so many requests for parts of shards are there."""
+
+    HELD = 32
+
+    def setUp(self):
+        super().setUp()
+        self.held = fake_s3.Server(0)
+        self.addCleanup(self.held.stop)
+        self.held.hold = self.HELD
+        self.env["AWS_ENDPOINT_URL"] = self.held.url
+
+    def put_set(self, tree, *options, side_files=True):
+        pack(tree, self.path("local"), "webdataset", "none", *options)
+        for name, data in self.local(self.path("local")).items():
+            if side_files or name.startswith("shard-"):
+                self.held.buckets["there"].objects["set/" + name] = fake_s3.Object(data)
+
+    def test_peak_with_requests_in_flight(self):
+        tree = self.path("tree")
         subprocess.run([support.MAKE_JPEGS, tree, "--images", "1500", "--classes", "9"],
                        check=True, stdout=subprocess.DEVNULL)
-        pack(tree, local, "webdataset", "none", "--shard-size", "12MB")
-        server = fake_s3.Server(0)
-        self.addCleanup(server.stop)
-        for name, data in self.local(local).items():
-            server.buckets["there"].objects["set/" + name] = fake_s3.Object(data)
-        server.hold = 32
-        peak = self.peak("cat", "s3://there/set", "--null", "--shuffle-buffer", "0", "--memory",
-                         "64MiB", env=dict(self.env, AWS_ENDPOINT_URL=server.url))
-        self.assertGreaterEqual(len(server.asked), 32)
+        self.put_set(tree, "--shard-size", "12MB")
+        peak = peak_of("cat", "s3://there/set", "--null", "--shuffle-buffer", "0", "--memory",
+                       "64MiB", env=self.env)
+        self.assertGreaterEqual(len(self.held.asked), self.HELD)
         self.assertLess(peak, (64 + 32) << 20)
+
+    def test_foreign_shards_are_looked_at_together(self):
+        tree = make_tree(self.path("tree"), {"%03d.txt" % i: b"%d" % i for i in range(100)})
+        self.put_set(tree, "--shard-count", "40", side_files=False)
+        for source in ("s3://there/set/", "s3://there/set/shard-{000000..000039}.tar"):
+            self.held.asked.clear()
+            self.held.enough.clear()
+            lines = support.listing(source, "--no-shuffle", env=self.env)
+            self.assertEqual(len(lines), 100)
+            self.assertGreaterEqual(len(self.held.asked), self.HELD)
 
 
 if __name__ == "__main__":

@@ -82,6 +82,27 @@ class Keys(servers.S3Case):
                           status=1)
         self.assert_error(done, "AccessDenied")
 
+    def test_public_objects_that_may_not_be_listed(self):
+        """What is not there is "denied" then; what is there is read all the same."""
+        pack(self.tree, self.path("local"), "webdataset", "none", "--shard-count", "3")
+        for name, data in support.tree_of(self.path("local")).items():
+            for folder in ("set", "foreign"):
+                if folder == "set" or name.startswith("shard-"):
+                    self.client.request("PUT", "/%s/%s/%s" % (self.bucket, folder, name),
+                                        body=data, headers=[("x-amz-acl", "public-read")])
+        env = self.server.environment(AWS_NO_SIGN_REQUEST="1")
+        del env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]
+        expected = [line.split("\t")[0] for line in support.listing(self.path("local"),
+                                                                    "--no-shuffle")]
+        for sources in ([self.url("set")], [self.url("set/dataset.json")],
+                        [self.url("foreign/shard-{000000..000002}.tar")],
+                        [self.url("foreign/shard-%06d.tar" % i) for i in range(3)]):
+            found = support.listing(*sources, "--no-shuffle", env=env)
+            self.assertEqual([line.split("\t")[0] for line in found], expected)
+        for source in ("foreign", "foreign/none.tar", "none", "foreign/none-{0..3}.tar"):
+            done = self.sheaf("cat", self.url(source), "--list", env=env, status=1)
+            self.assert_error(done, "AccessDenied", self.url(source.partition("-")[0]))
+
     def test_shared_files_and_profiles(self):
         env = self.server.environment(AWS_PROFILE="work")
         support.write(self.path("credentials"), ("[work]\naws_access_key_id = %s\n"
