@@ -453,6 +453,93 @@ SHEAF_API SHEAF_CHECK int sheaf_pack(const char *source, const char *dest,
                                      struct sheaf_pack_result *result,
                                      struct sheaf_error *error);
 
+/* ---- Packing on many machines ---------------------------------------------------------------
+ *   1) sheaf_plan_make, once: lists the sources, and stores a plan
+ *   2) sheaf_pack_part, for each part 0 .. parts - 1: anywhere, in any order, as often as need be
+ *   3) sheaf_commit, once all parts are done
+ * The result is byte for byte that of sheaf_pack.  A plan is one file, or one object in S3; a
+ * part reads only what it says of that part's shards.  A part may be run twice, at once, or again
+ * after it was killed: what comes out is the same, each shard becomes visible whole, and what is
+ * finished is not packed again.  packer/PLAN.md specifies the plan. */
+
+/* Makes the plan of `count` sources (as sheaf_pack's) for the directory `dest`, makes `dest` ready
+ * for it (options->resume and overwrite have their say here), and stores it at `plan`, a path or
+ * an s3:// URL.  Local paths are stored as absolute ones: they must mean the same on every machine.
+ * The memory it takes does not grow with the number of files; sorting is done in temporary files in
+ * the directory TMPDIR, or else /tmp.  dry_run has no meaning here.  The result's samples, bytes
+ * and shards are those planned. */
+SHEAF_API SHEAF_CHECK int sheaf_plan_make(const char *const *sources, size_t count,
+                                          const char *dest, const char *plan,
+                                          const struct sheaf_pack_options *options,
+                                          struct sheaf_pack_result *result,
+                                          struct sheaf_error *error);
+
+/* Packs part `part` of `parts`: a stretch of the plan's shards with about its share of the bytes;
+ * none, if there are more parts than shards.  Of the options only jobs, memory_bytes and those of
+ * progress, report and interrupt matter.  SHEAF_ERR_CHANGED: a file is not what it was when the
+ * plan was made (with on_error FAIL; nothing of its shard is published), or `dest` is for another
+ * plan. */
+SHEAF_API SHEAF_CHECK int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
+                                          const struct sheaf_pack_options *options,
+                                          struct sheaf_pack_result *result,
+                                          struct sheaf_error *error);
+
+/* Checks that every shard is there, and publishes the data set: index, report, and the manifest
+ * last.  SHEAF_ERR_NOT_FOUND, with their names and those of their parts: shards are missing, and
+ * nothing was published.  Once more on what is committed already: SHEAF_OK.  Options as for
+ * sheaf_pack_part. */
+SHEAF_API SHEAF_CHECK int sheaf_commit(const char *plan,
+                                       const struct sheaf_pack_options *options,
+                                       struct sheaf_pack_result *result,
+                                       struct sheaf_error *error);
+
+/* Which part of how many this process is to pack, by its environment; the first of these that
+ * there is: SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT and _STEP (a Slurm array, whose step is 1 if
+ * not said); AWS_BATCH_JOB_ARRAY_INDEX and _SIZE; JOB_COMPLETION_INDEX with JOB_COMPLETIONS (a
+ * Kubernetes Indexed Job, whose template has to set the latter); OMPI_COMM_WORLD_RANK and _SIZE;
+ * SLURM_PROCID and SLURM_NTASKS; SM_CURRENT_HOST and SM_HOSTS, or else the resourceconfig.json of
+ * the directory `config` (NULL: /opt/ml/config and /opt/ml/input/config).  Otherwise as
+ * sheaf_world_from_environment. */
+SHEAF_API SHEAF_CHECK int sheaf_part_from_environment(const char *config, uint32_t *part,
+                                                      uint32_t *parts, const char **source,
+                                                      struct sheaf_error *error);
+
+/* A stored plan, and how far its packing is. */
+struct sheaf_plan;
+
+struct sheaf_plan_info {
+    const char *dest;
+    const char *source;             /* its kind: "tree", "list", ... */
+    const char *root;               /* what the files' paths are relative to */
+    const char *hash;               /* 32 digits: of all that determines the data set's bytes */
+    enum sheaf_container container;
+    enum sheaf_codec codec;
+    uint64_t plan_bytes;            /* of the plan itself */
+    uint64_t files, samples, payload_bytes, shards;     /* planned */
+    uint64_t done_shards;           /* of those: there */
+    uint64_t done_samples, done_payload_bytes;
+    int committed;                  /* the data set is there */
+    uint32_t parts;                 /* in how many it was packed last; 0: not known */
+};
+
+/* Reads a plan and looks at what there is of its data set; works while parts run. */
+SHEAF_API SHEAF_CHECK int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
+                                          struct sheaf_error *error);
+/* Whether the file or object at `url` is a plan, as far as its first bytes tell. */
+SHEAF_API int sheaf_is_plan(const char *url);
+/* What these point to is the plan's, and lives as long as it. */
+SHEAF_API void sheaf_plan_get_info(const struct sheaf_plan *plan, struct sheaf_plan_info *info,
+                                   size_t sizeof_info);
+/* Shard `index` (below info.shards), its name good until the next call: *done says whether it is
+ * there. */
+SHEAF_API SHEAF_CHECK int sheaf_plan_shard(const struct sheaf_plan *plan, uint64_t index,
+                                           struct sheaf_plan_shard *shard, int *done,
+                                           struct sheaf_error *error);
+/* The shards of part `part` of `parts`: from *first to before *end. */
+SHEAF_API SHEAF_CHECK int sheaf_plan_part(const struct sheaf_plan *plan, uint32_t part,
+                                          uint32_t parts, uint64_t *first, uint64_t *end,
+                                          struct sheaf_error *error);
+SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
 
 /* ---- Packing samples made by a program -----------------------------------------------------
  *   1) options_init  2) sheaf_packer_open  3) sheaf_packer_append ...

@@ -187,17 +187,16 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
                        struct sheaf_error *err)
 {
     const struct plan *plan = b->setup->plan;
-    const struct plan_split *split = &plan->splits[s->split];
     const struct plan_label *label = &plan->labels[s->label];
-    const uint64_t place = (uint64_t)(s - plan->samples);
+    const uint64_t record = (uint64_t)(s - plan->samples) - b->shard->sample;
 
     *sample = (struct sheaf_sample){
         .labels = label->values,
         .label_count = label->value_count,
         .class_name = label->class_name,
-        .number = place - split->sample,
+        .number = b->shard->first + record,
         .shard = b->shard->number,
-        .record = place - b->shard->sample,
+        .record = record,
     };
     return make_fields(b, s, sample, err);
 }

@@ -75,16 +75,19 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
 /* The journal's entry comes before the shard is seen, so that no shard is seen which a later run
- * would not know. */
+ * would not know.  What another process has published meanwhile is left alone. */
 static void run_commit(struct job *job)
 {
     struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));
     struct shard_writer *w = c->writer;
 
+    c->entry.facts = w->facts;
+    c->code = SHEAF_OK;
+    if (c->target->is_shared && target_has_twin(c->target, c->split, &w->facts))
+        return;
     c->code = shard_writer_put_sides(w, &c->error);
     if (c->code != SHEAF_OK)
         return;
-    c->entry.facts = w->facts;
     c->entry.section = w->section;
     c->entry.sides = w->sides;
     w->section = w->sides = (struct buf)BUF_INIT(0);

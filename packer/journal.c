@@ -134,12 +134,23 @@ void journal_entry_free(struct journal_entry *entry)
 
 /* ---- Entries as files ------------------------------------------------------------------------ */
 
+int journal_entry_name(const char *split, const char *shard, char **name,
+                       struct sheaf_error *err)
+{
+    if (asprintf(name, "%s%s%s.done", split, split[0] == '\0' ? "" : ".", shard) < 0)
+        return err_memory(err, strlen(shard));
+    return SHEAF_OK;
+}
+
 static char *entry_url(const struct journal *j, const char *split, const char *shard)
 {
-    char *url;
+    char *name, *url;
 
-    return asprintf(&url, "%s/%s%s%s.done", j->directory, split, split[0] == '\0' ? "" : ".",
-                    shard) < 0 ? NULL : url;
+    if (journal_entry_name(split, shard, &name, NULL) != SHEAF_OK)
+        return NULL;
+    url = store_join(j->directory, name);
+    free(name);
+    return url;
 }
 
 int journal_put(const struct journal *j, const char *split, const struct journal_entry *entry,
@@ -172,6 +183,26 @@ int journal_get(const struct journal *j, const char *split, const char *shard,
     free(data);
     free(url);
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_END : code;
+}
+
+bool journal_take_side(const char **at, const char *end, char name[SHARD_NAME_BYTES],
+                       uint64_t *bytes, char hash[HASH_TEXT_BYTES])
+{
+    const char *line = memchr(*at, '\n', (size_t)(end - *at));
+    const char *tab = line == NULL ? NULL : memchr(*at, '\t', (size_t)(line - *at));
+    char *number;
+
+    if (tab == NULL || tab - *at >= SHARD_NAME_BYTES)
+        return false;
+    memcpy(name, *at, (size_t)(tab - *at));
+    name[tab - *at] = '\0';
+    *bytes = strtoull(tab + 1, &number, 10);
+    if (line - number != HASH_TEXT_BYTES)
+        return false;
+    memcpy(hash, number + 1, HASH_TEXT_BYTES - 1);
+    hash[HASH_TEXT_BYTES - 1] = '\0';
+    *at = line + 1;
+    return true;
 }
 
 /* ---- The plan file --------------------------------------------------------------------------- */

@@ -65,6 +65,14 @@ int journal_get(const struct journal *journal, const char *split, const char *sh
                 struct journal_entry *entry, struct sheaf_error *err);
 void journal_entry_free(struct journal_entry *entry);
 
+/* Takes a line "NAME<TAB>BYTES<TAB>XXH3-128\n" off an entry's sides; false if there is none. */
+bool journal_take_side(const char **at, const char *end, char name[SHARD_NAME_BYTES],
+                       uint64_t *bytes, char hash[HASH_TEXT_BYTES]);
+
+/* The name of an entry's file. */
+int journal_entry_name(const char *split, const char *shard, char **name,
+                       struct sheaf_error *err);
+
 /* ---- Bytes; for the tests ------------------------------------------------------------------- */
 
 int journal_entry_write(const struct journal_entry *entry, const char *hash, struct buf *out,

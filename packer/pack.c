@@ -10,10 +10,9 @@
 #include "packer/pack_options.h"
 #include "packer/target.h"
 #include "packer/plan.h"
+#include "packer/run.h"
 #include "packer/source.h"
 #include "store/store.h"
-
-#define FETCHING_JOBS 4u
 
 struct pack {
     struct sheaf_pack_options options;
@@ -89,27 +88,6 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
 
 /* ---- What is there already ------------------------------------------------------------------- */
 
-/* The data set of this plan is finished: says what it is. */
-static int report_finished(struct pack *p, struct sheaf_error *err)
-{
-    for (uint32_t s = 0; s < p->target.split_count; s++) {
-        struct manifest m;
-        int code = target_read_manifest(p->target.directories[s], &m, err);
-
-        if (code != SHEAF_OK)
-            return code;
-        for (size_t i = 0; i < m.shard_count; i++) {
-            p->result.samples += m.shards[i].samples;
-            p->result.payload_bytes += m.shards[i].payload_bytes;
-            p->result.stored_bytes += m.shards[i].bytes;
-        }
-        p->result.shards += m.shard_count;
-        manifest_clear(&m);
-    }
-    p->result.shards_kept = p->result.shards;
-    return target_count_skipped(&p->target, &p->result.skipped, err);
-}
-
 /* A finished shard without the files that were skipped is no use if none may be skipped. */
 static int find_kept(struct pack *p, struct engine *e, struct sheaf_error *err)
 {
@@ -168,74 +146,6 @@ static int check_space(struct pack *p, struct sheaf_error *err)
 
 /* ---- Pack ------------------------------------------------------------------------------------ */
 
-static uint64_t payload_of(const struct plan *plan, uint64_t first, uint64_t end)
-{
-    uint64_t bytes = 0;
-
-    for (uint64_t i = first; i < end; i++)
-        bytes += plan->samples[i].payload_bytes;
-    return bytes;
-}
-
-/* Charges a block's memory.  What makes a block too large is always its last sample, since a
- * block ends as soon as it is large enough; that one is then left out. */
-static int charge(struct pack *p, struct engine *e, struct slot *slot, struct sheaf_error *err)
-{
-    struct block *b = &slot->block;
-    struct block_need need = block_need_planned(b, BLOCK_USUAL);
-    int code = engine_charge(e, slot, &need, err);
-
-    if (code != SHEAF_ERR_LIMIT || b->end == b->first)
-        return code;
-    b->end--;
-    b->dropped.is = true;
-    b->dropped.need = block_need_total(&need, &p->setup);
-    b->dropped.limit = e->budget.limit;
-    need = block_need_planned(b, BLOCK_USUAL);
-    return engine_charge(e, slot, &need, err);
-}
-
-static int pack_block(struct pack *p, struct engine *e, const struct plan_shard *shard,
-                      uint64_t *at, struct sheaf_error *err)
-{
-    const uint64_t shard_end = shard->sample + shard->sample_count;
-    struct slot *slot;
-    int code = engine_take(e, &slot, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    slot->shard = *shard;
-    slot->block.shard = &slot->shard;
-    slot->block.first = *at;
-    slot->block.end = plan_block_end(&p->plan, *at, shard_end);
-    slot->block.at_worst = slot->block.dropped.is = false;
-    slot->begins_shard = *at == shard->sample;
-    slot->block.ends_shard = slot->block.end == shard_end;
-    slot->planned_samples = slot->block.end - *at;
-    slot->planned_bytes = payload_of(&p->plan, *at, slot->block.end);
-    *at = slot->block.end;
-    code = charge(p, e, slot, err);
-    if (code == SHEAF_OK) {
-        slot->block.job.run = block_run;
-        engine_submit(e, slot);
-    }
-    return code;
-}
-
-static int pack_shards(struct pack *p, struct engine *e, struct sheaf_error *err)
-{
-    int code = SHEAF_OK;
-
-    for (size_t i = 0; i < p->plan.shard_count && code == SHEAF_OK; i++) {
-        const struct plan_shard *shard = &p->plan.shards[i];
-        uint64_t at = shard->sample;
-
-        while (!p->kept[i] && code == SHEAF_OK && at < shard->sample + shard->sample_count)
-            code = pack_block(p, e, shard, &at, err);
-    }
-    return code == SHEAF_OK ? engine_drain(e, err) : code;
-}
-
 static void take_result(struct pack *p, const struct engine *e)
 {
     const struct sheaf_pack_result before = p->result;
@@ -246,15 +156,6 @@ static void take_result(struct pack *p, const struct engine *e)
     p->result.memory_peak_bytes = e->budget.peak;
 }
 
-/* A thread that waits for objects costs nothing, and keeps more requests under way. */
-static unsigned job_count(const struct pack *p)
-{
-    const unsigned jobs = p->options.jobs != 0 ? p->options.jobs
-                                               : MIN(workers_processors(), 8u);
-
-    return source_is_remote(&p->source) ? jobs + FETCHING_JOBS : jobs;
-}
-
 static int run_engine(struct pack *p, struct sheaf_error *err)
 {
     struct engine e;
@@ -263,7 +164,8 @@ static int run_engine(struct pack *p, struct sheaf_error *err)
     p->kept = calloc(p->plan.shard_count, sizeof(p->kept[0]));
     if (p->kept == NULL)
         return err_memory(err, p->plan.shard_count);
-    code = engine_open(&e, &p->setup, &p->target, &p->problems, &p->watch, job_count(p),
+    code = engine_open(&e, &p->setup, &p->target, &p->problems, &p->watch,
+                       run_jobs(p->options.jobs, p->setup.root_url != NULL),
                        p->options.memory_bytes, err);
     e.progress.total_bytes = p->plan.payload_bytes;
     e.progress.total_count = p->plan.sample_count;
@@ -272,7 +174,9 @@ static int run_engine(struct pack *p, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = check_space(p, err);
     if (code == SHEAF_OK)
-        code = pack_shards(p, &e, err);
+        code = run_shards(&e, &p->plan, p->kept, err);
+    if (code == SHEAF_OK)
+        code = engine_drain(&e, err);
     engine_close(&e);
     take_result(p, &e);
     return code;
@@ -308,7 +212,7 @@ static int pack_to_dest(struct pack *p, struct sheaf_error *err)
                               err);
 
     if (code != SHEAF_OK || finished)
-        return code == SHEAF_OK ? report_finished(p, err) : code;
+        return code == SHEAF_OK ? target_result(&p->target, &p->result, err) : code;
     code = run_engine(p, err);
     if (code == SHEAF_OK)
         code = watch_check(&p->watch, err);

@@ -132,7 +132,7 @@ uint64_t plan_shard_count(uint64_t payload_bytes, uint64_t samples, uint64_t sha
 
 /* A sample goes where the middle of its bytes lies on the line of all bytes, cut into equal
  * parts; then starts are moved apart where a shard would be empty. */
-void plan_cut(plan_size_fn *size_of, const void *context, uint64_t count, uint64_t payload_bytes,
+void plan_cut(plan_size_fn *size_of, void *context, uint64_t count, uint64_t payload_bytes,
               uint64_t shard_count, uint64_t *starts)
 {
     const bool by_bytes = payload_bytes != 0;
@@ -156,7 +156,7 @@ void plan_cut(plan_size_fn *size_of, const void *context, uint64_t count, uint64
     }
 }
 
-static uint64_t size_of_sample(const void *context, uint64_t sample)
+static uint64_t size_of_sample(void *context, uint64_t sample)
 {
     return ((const struct plan_sample *)context)[sample].payload_bytes;
 }
@@ -172,6 +172,7 @@ static void add_shards(struct plan *plan, uint32_t s, const uint64_t *starts)
         shard->split = s;
         shard->number = k;
         shard->sample = split->sample + starts[k];
+        shard->first = starts[k];
         shard->sample_count = starts[k + 1] - starts[k];
         for (uint64_t i = 0; i < shard->sample_count; i++)
             shard->payload_bytes += plan->samples[shard->sample + i].payload_bytes;

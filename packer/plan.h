@@ -46,6 +46,7 @@ struct plan_shard {
     uint32_t split;
     uint32_t number;            /* within the split; 0-based */
     uint64_t sample, sample_count;
+    uint64_t first;             /* the place of its first sample within the split */
     uint64_t payload_bytes;
 };
 
@@ -90,21 +91,41 @@ uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end);
 /* Cuts `count` samples of the given sizes into *shard_count shards, at most one a sample:
  * starts[k] is the first sample of shard k, starts[*shard_count] == count.  The sizes are given
  * by a function, so that nothing is copied. */
-typedef uint64_t plan_size_fn(const void *context, uint64_t sample);
+typedef uint64_t plan_size_fn(void *context, uint64_t sample);
 uint64_t plan_shard_count(uint64_t payload_bytes, uint64_t samples, uint64_t shard_bytes,
                           uint64_t shard_count);
-void plan_cut(plan_size_fn *size_of, const void *context, uint64_t count, uint64_t payload_bytes,
+void plan_cut(plan_size_fn *size_of, void *context, uint64_t count, uint64_t payload_bytes,
               uint64_t shard_count, uint64_t *starts);
 
-/* plan_hash.c: the hash of all that determines the bytes. */
+/* plan_hash.c: the hash of all that determines the bytes, of a whole plan; */
 int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
+/* and piece by piece, for plans that are in no memory: begin, then for each shard _shard and its
+ * samples, then end, which frees it.  NULL: out of memory. */
+struct XXH3_state_s *plan_hash_begin(const struct plan *plan,
+                                     const struct sheaf_pack_options *options,
+                                     uint64_t shard_count);
+void plan_hash_shard(struct XXH3_state_s *state, const char *split, uint64_t number,
+                     uint64_t sample_count);
+void plan_hash_sample(struct XXH3_state_s *state, const struct plan_sample *sample,
+                      const struct catalog_file *files);
+void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
 
 /* plan_group.c: files to samples. */
 int plan_group(struct plan *plan, struct problems *problems, struct sheaf_error *err);
 
+/* What the samples of a key may not be; notes the files of those that cannot be one. */
+int plan_check_group(const struct catalog_file *files, uint32_t count, struct problems *problems,
+                     bool *good, struct sheaf_error *err);
+/* The sample of such files; its label is the catalog's. */
+void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s);
+
 /* plan_label.c: numbers the classes, and puts labels into an order of their own. */
 int plan_number_labels(struct plan *plan, const struct catalog *catalog, int label_base,
                        struct sheaf_error *err);
+/* The same without samples: used[i] says whether label i of the catalog is some sample's, and
+ * (*renamed)[i], to be freed, what it becomes. */
+int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const bool *used,
+                     int label_base, uint32_t **renamed, struct sheaf_error *err);
 
 #endif

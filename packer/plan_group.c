@@ -43,7 +43,7 @@ static bool same_name(const char *a, const char *b)
 }
 
 struct group {
-    struct catalog_file *files;
+    const struct catalog_file *files;
     uint32_t count;
 };
 
@@ -73,10 +73,10 @@ static int refuse(const struct group *g, struct problems *problems, int why, con
     return code;
 }
 
-/* Sets *good if the group can be a sample; notes its files if it cannot. */
-static int check_group(const struct group *g, struct problems *problems, bool *good,
-                       struct sheaf_error *err)
+int plan_check_group(const struct catalog_file *files, uint32_t count, struct problems *problems,
+                     bool *good, struct sheaf_error *err)
 {
+    const struct group group = { files, count }, *g = &group;
     const struct catalog_file *file, *other = NULL, *labelled = NULL;
 
     *good = false;
@@ -105,15 +105,14 @@ static int check_group(const struct group *g, struct problems *problems, bool *g
     return SHEAF_OK;
 }
 
-static void make_sample(const struct plan *plan, const struct group *g, struct plan_sample *s)
+void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s)
 {
-    *s = (struct plan_sample){ .file = (uint32_t)(g->files - plan->files),
-                               .file_count = g->count };
-    for (uint32_t i = 0; i < g->count; i++) {
-        s->payload_bytes += g->files[i].bytes;
-        if (g->files[i].label != LABEL_NONE)
-            s->label = g->files[i].label;
-        if (same_name(suffix_of(&g->files[i]), "cls"))
+    *s = (struct plan_sample){ .file_count = count };
+    for (uint32_t i = 0; i < count; i++) {
+        s->payload_bytes += files[i].bytes;
+        if (files[i].label != LABEL_NONE)
+            s->label = files[i].label;
+        if (same_name(suffix_of(&files[i]), "cls"))
             s->has_cls = true;
     }
     if (s->has_cls)
@@ -156,14 +155,17 @@ int plan_group(struct plan *plan, struct problems *problems, struct sheaf_error 
         const struct group g = next_group(plan, at);
         struct plan_sample *s = &plan->samples[plan->sample_count];
         bool good;
-        int code = check_group(&g, problems, &good, err);
+        int code = plan_check_group(g.files, g.count, problems, &good, err);
 
         if (code != SHEAF_OK)
             return code;
+        if (good) {
+            plan_make_sample(g.files, g.count, s);
+            s->file = (uint32_t)at;
+        }
         at += g.count;
         if (!good)
             continue;
-        make_sample(plan, &g, s);
         if (s->payload_bytes > PAYLOAD_LIMIT - plan->payload_bytes)
             return err_set(err, SHEAF_ERR_LIMIT, "the files have more than 2^62 bytes");
         plan->payload_bytes += s->payload_bytes;

@@ -50,12 +50,12 @@ static void add_labels(XXH3_state_t *state, const struct plan *plan)
     }
 }
 
-static void add_sample(XXH3_state_t *state, const struct plan *plan,
-                       const struct plan_sample *s)
+void plan_hash_sample(XXH3_state_t *state, const struct plan_sample *s,
+                      const struct catalog_file *files)
 {
     add_number(state, (uint64_t)s->label << 32 | s->file_count);
     for (uint32_t i = 0; i < s->file_count; i++) {
-        const struct catalog_file *f = &plan->files[s->file + i];
+        const struct catalog_file *f = &files[i];
 
         add_text(state, f->path);
         add_number(state, f->bytes);
@@ -64,30 +64,55 @@ static void add_sample(XXH3_state_t *state, const struct plan *plan,
     }
 }
 
-int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
-              struct sheaf_error *err)
+void plan_hash_shard(XXH3_state_t *state, const char *split, uint64_t number,
+                     uint64_t sample_count)
+{
+    add_text(state, split);
+    add_number(state, number);
+    add_number(state, sample_count);
+}
+
+XXH3_state_t *plan_hash_begin(const struct plan *plan, const struct sheaf_pack_options *options,
+                              uint64_t shard_count)
 {
     XXH3_state_t *state = XXH3_createState();
-    XXH128_hash_t hash;
 
     if (state == NULL)
-        return err_memory(err, 1024);
+        return NULL;
     XXH3_128bits_reset(state);
     add_options(state, options);
     add_labels(state, plan);
-    add_number(state, plan->shard_count);
+    add_number(state, shard_count);
+    return state;
+}
+
+void plan_hash_end(XXH3_state_t *state, char text[PLAN_HASH_SIZE])
+{
+    const XXH128_hash_t hash = XXH3_128bits_digest(state);
+
+    XXH3_freeState(state);
+    snprintf(text, PLAN_HASH_SIZE, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+}
+
+int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
+              struct sheaf_error *err)
+{
+    XXH3_state_t *state = plan_hash_begin(plan, options, plan->shard_count);
+
+    if (state == NULL)
+        return err_memory(err, 1024);
     for (size_t i = 0; i < plan->shard_count; i++) {
         const struct plan_shard *shard = &plan->shards[i];
 
-        add_text(state, plan->splits[shard->split].name);
-        add_number(state, shard->number);
-        add_number(state, shard->sample_count);
-        for (uint64_t k = 0; k < shard->sample_count; k++)
-            add_sample(state, plan, &plan->samples[shard->sample + k]);
+        plan_hash_shard(state, plan->splits[shard->split].name, shard->number,
+                        shard->sample_count);
+        for (uint64_t k = 0; k < shard->sample_count; k++) {
+            const struct plan_sample *s = &plan->samples[shard->sample + k];
+
+            plan_hash_sample(state, s, &plan->files[s->file]);
+        }
     }
-    hash = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
-    snprintf(plan->hash, sizeof(plan->hash), "%016llx%016llx", (unsigned long long)hash.high64,
-             (unsigned long long)hash.low64);
+    plan_hash_end(state, plan->hash);
     return SHEAF_OK;
 }

@@ -37,27 +37,19 @@ static int compare_labels(const void *x, const void *y)
     return compare_numbers(a, b);
 }
 
-/* The labels that samples have, in order; labels[0] stays the label of those that have none. */
-static struct ranked *rank_used(const struct plan *plan, const struct catalog *catalog,
-                                uint32_t *count)
+/* The labels that are used, in order; labels[0] stays the label of samples that have none. */
+static struct ranked *rank_used(const struct catalog *catalog, const bool *used, uint32_t *count)
 {
     struct ranked *ranked = calloc((size_t)catalog->label_count + 1, sizeof(*ranked));
-    bool *used = calloc((size_t)catalog->label_count + 1, sizeof(*used));
 
     *count = 0;
-    if (ranked != NULL && used != NULL) {
-        for (size_t i = 0; i < plan->sample_count; i++)
-            used[plan->samples[i].label] = true;
-        for (uint32_t i = 1; i < catalog->label_count; i++)
-            if (used[i])
-                ranked[(*count)++] = (struct ranked){ catalog->labels[i], i };
-        if (*count > 1)
-            qsort(ranked, *count, sizeof(*ranked), compare_labels);
-    } else {
-        free(ranked);
-        ranked = NULL;
-    }
-    free(used);
+    if (ranked == NULL)
+        return NULL;
+    for (uint32_t i = 1; i < catalog->label_count; i++)
+        if (used[i])
+            ranked[(*count)++] = (struct ranked){ catalog->labels[i], i };
+    if (*count > 1)
+        qsort(ranked, *count, sizeof(*ranked), compare_labels);
     return ranked;
 }
 
@@ -87,25 +79,40 @@ static int take_labels(struct plan *plan, const struct ranked *ranked, uint32_t 
     return SHEAF_OK;
 }
 
+int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const bool *used,
+                     int label_base, uint32_t **out, struct sheaf_error *err)
+{
+    uint32_t count, *renamed = calloc((size_t)catalog->label_count + 1, sizeof(*renamed));
+    struct ranked *ranked = rank_used(catalog, used, &count);
+    int code = ranked == NULL || renamed == NULL
+                   ? err_memory(err, catalog->label_count * sizeof(*ranked))
+                   : take_labels(plan, ranked, count, label_base, err);
+
+    for (uint32_t i = 0; code == SHEAF_OK && i < count; i++)
+        renamed[ranked[i].found] = i + 1;
+    free(ranked);
+    if (code == SHEAF_OK)
+        *out = renamed;
+    else
+        free(renamed);
+    return code;
+}
+
 int plan_number_labels(struct plan *plan, const struct catalog *catalog, int label_base,
                        struct sheaf_error *err)
 {
-    uint32_t count, *renamed;
-    struct ranked *ranked = rank_used(plan, catalog, &count);
+    bool *used = calloc((size_t)catalog->label_count + 1, sizeof(*used));
+    uint32_t *renamed = NULL;
     int code;
 
-    if (ranked == NULL)
-        return err_memory(err, catalog->label_count * sizeof(*ranked));
-    renamed = calloc((size_t)catalog->label_count + 1, sizeof(*renamed));
-    code = renamed == NULL ? err_memory(err, catalog->label_count * sizeof(*renamed))
-                           : take_labels(plan, ranked, count, label_base, err);
-    if (code == SHEAF_OK) {
-        for (uint32_t i = 0; i < count; i++)
-            renamed[ranked[i].found] = i + 1;
-        for (size_t i = 0; i < plan->sample_count; i++)
-            plan->samples[i].label = renamed[plan->samples[i].label];
-    }
-    free(ranked);
+    if (used == NULL)
+        return err_memory(err, catalog->label_count);
+    for (size_t i = 0; i < plan->sample_count; i++)
+        used[plan->samples[i].label] = true;
+    code = plan_rank_labels(plan, catalog, used, label_base, &renamed, err);
+    for (size_t i = 0; code == SHEAF_OK && i < plan->sample_count; i++)
+        plan->samples[i].label = renamed[plan->samples[i].label];
     free(renamed);
+    free(used);
     return code;
 }

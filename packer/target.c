@@ -120,23 +120,14 @@ static bool has_file(const char *directory, const char *name, uint64_t bytes, co
 /* Whether each "NAME<TAB>BYTES<TAB>HASH" is there. */
 static bool has_sides(const char *directory, const struct buf *sides)
 {
-    const char *at = (const char *)sides->data, *all = at + sides->size;
+    const char *at = (const char *)sides->data, *end = at + sides->size;
+    char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
+    uint64_t bytes;
 
-    while (at < all) {
-        const char *end = memchr(at, '\n', (size_t)(all - at));
-        const char *tab = end == NULL ? NULL : memchr(at, '\t', (size_t)(end - at));
-        char name[SHARD_NAME_BYTES], *hash;
-        uint64_t bytes;
-
-        if (tab == NULL || (size_t)(tab - at) >= sizeof(name))
+    while (at < end)
+        if (!journal_take_side(&at, end, name, &bytes, hash) ||
+            !has_file(directory, name, bytes, hash))
             return false;
-        memcpy(name, at, (size_t)(tab - at));
-        name[tab - at] = '\0';
-        bytes = strtoull(tab + 1, &hash, 10);
-        if (end - hash != HASH_TEXT_BYTES || !has_file(directory, name, bytes, hash + 1))
-            return false;
-        at = end + 1;
-    }
     return true;
 }
 
@@ -333,6 +324,27 @@ int target_count_skipped(const struct target *o, uint64_t *count, struct sheaf_e
     free(text);
     free(url);
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+int target_result(const struct target *o, struct sheaf_pack_result *result,
+                  struct sheaf_error *err)
+{
+    for (uint32_t s = 0; s < o->split_count; s++) {
+        struct manifest m;
+        int code = target_read_manifest(o->directories[s], &m, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        for (size_t i = 0; i < m.shard_count; i++) {
+            result->samples += m.shards[i].samples;
+            result->payload_bytes += m.shards[i].payload_bytes;
+            result->stored_bytes += m.shards[i].bytes;
+        }
+        result->shards += m.shard_count;
+        manifest_clear(&m);
+    }
+    result->shards_kept = result->shards;
+    return target_count_skipped(o, &result->skipped, err);
 }
 
 int target_end(const struct target *o, struct sheaf_error *err)

@@ -18,6 +18,7 @@ struct target {
     const char *prefix;
     struct journal journal;
     int lock;                   /* on `dest`, from target_prepare on; -1: none */
+    bool is_shared;             /* others are at work there, too: target_join */
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
     uint64_t shard_counts[SPLIT_LIMIT]; /* of each; 0: not known yet */
@@ -43,6 +44,14 @@ void target_close(struct target *target);
 int target_prepare(struct target *target, bool resume, bool overwrite, bool *finished,
                    struct sheaf_error *err);
 
+/* Whether the data set of this very plan is there; with `whole`, that it has what its manifest
+ * says, as far as sizes tell, is checked. */
+int target_is_finished(const struct target *target, bool whole, bool *finished,
+                       struct sheaf_error *err);
+/* Adds what the manifests of a finished one say. */
+int target_result(const struct target *target, struct sheaf_pack_result *result,
+                  struct sheaf_error *err);
+
 /* Whether a shard is there, whole, from an earlier run, in which case `entry` says what it is. */
 int target_find_shard(const struct target *target, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, struct sheaf_error *err);
@@ -63,6 +72,35 @@ int target_report(const struct target *target, struct problems *problems,
                   struct sheaf_error *err);
 /* The lines of the skipped.tsv that is there; 0 without one. */
 int target_count_skipped(const struct target *target, uint64_t *count, struct sheaf_error *err);
+/* ---- Many at work on one plan (target_join.c) ------------------------------------------------ */
+
+/* Makes sure that DEST is there for this plan, and notes that it is packed in so many parts.
+ * Nothing of others is touched.  *finished as in target_prepare. */
+int target_join(struct target *target, uint32_t parts, bool *finished, struct sheaf_error *err);
+/* In how many parts the plan was packed last; 0: not known. */
+uint32_t target_parts(const struct target *target);
+/* As target_find_shard, but of the shard and what lies beside it only the sizes are looked at. */
+int target_look_for_shard(const struct target *target, uint32_t split, const char *name,
+                          struct journal_entry *entry, bool *found, struct sheaf_error *err);
+/* Whether a shard that is about to be published is there already, the same, from another run of
+ * its part, or the whole data set is. */
+bool target_has_twin(const struct target *target, uint32_t split,
+                     const struct shard_facts *facts);
+/* Removes what killed runs have left: temporary files, and uploads that were not completed. */
+int target_clean(const struct target *target, struct sheaf_error *err);
+
+/* What is in the directories of a target; for shards without number. */
+struct target_listing;
+int target_list(const struct target *target, struct target_listing **listing,
+                struct sheaf_error *err);
+void target_listing_free(struct target_listing *listing);     /* NULL is fine */
+/* The size of a file of a split; UINT64_MAX: it is not there. */
+uint64_t target_listing_bytes(const struct target_listing *listing, uint32_t split,
+                              const char *name);
+/* Whether the journal has an entry of a shard. */
+bool target_listing_has_entry(const struct target_listing *listing, const struct target *target,
+                              uint32_t split, const char *name);
+
 /* Ends the journal. */
 int target_end(const struct target *target, struct sheaf_error *err);
 /* After a failure: removes all that the run has made, or only what is of no use to another one

@@ -261,8 +261,8 @@ static int check_whole(const char *directory, const struct manifest *m, struct s
     return code;
 }
 
-/* Whether all data sets are there that this plan makes. */
-static int check_finished(const struct target *o, bool *finished, struct sheaf_error *err)
+int target_is_finished(const struct target *o, bool whole, bool *finished,
+                       struct sheaf_error *err)
 {
     *finished = true;
     for (uint32_t i = 0; i < o->split_count && *finished; i++) {
@@ -276,7 +276,7 @@ static int check_finished(const struct target *o, bool *finished, struct sheaf_e
         *finished = hash != NULL && strcmp(hash, o->journal.plan.hash) == 0;
         free(hash);
         if (code == SHEAF_OK) {
-            if (*finished)
+            if (*finished && whole)
                 code = check_whole(o->directories[i], &m, err);
             manifest_clear(&m);
             if (code != SHEAF_OK)
@@ -297,7 +297,7 @@ static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
                        "plan (source or options have changed since); overwrite begins anew",
                        o->dest);
     if (code == SHEAF_END && dataset != NULL) {
-        code = check_finished(o, finished, err);
+        code = target_is_finished(o, true, finished, err);
         if (code == SHEAF_OK && !*finished)
             code = err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan; "
                            "overwrite replaces it", dataset);

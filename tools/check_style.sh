@@ -18,7 +18,8 @@ for f in $files; do
         /^}/ { if (start && FNR - start - 1 > 100) {
                    print f ":" start ": function longer than 100 lines"; bad = 1 }
                start = 0 }
-        END { if (FNR > 600) { print f ": longer than 600 lines"; bad = 1 }; exit bad }
+        # the one public header is also the manual
+        END { if (FNR > 600 && f !~ /sheaf.h$/) { print f ": longer than 600 lines"; bad = 1 }; exit bad }
     ' "$f" >&2 || bad=1
     head -n 1 "$f" | grep -q 'SPDX-License-Identifier: MIT' || complain "$f: no SPDX line first"
 done

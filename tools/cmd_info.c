@@ -9,6 +9,7 @@
 #include "tools/mixing.h"
 #include "tools/order.h"
 #include "tools/plan.h"
+#include "tools/plan_status.h"
 
 /* Gets shard `index`, which is below the data set's shard_count. */
 static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, size_t index)
@@ -181,6 +182,8 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
+    if (count == 1 && sheaf_is_plan(argv[0]))
+        return plan_status_print(argv[0], o.json);
     if (o.plot != NULL && !o.quality)
         return misuse("info: --plot goes with --shuffle-quality");
     status = order_options_take(&order, &o.options);
@@ -195,7 +198,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command info_command = {
     .name = "info",
-    .arguments = "DATASET... [OPTION]...",
+    .arguments = "DATASET... | PLAN [OPTION]...",
     .least = 1,
     .most = SIZE_MAX,
     .summary = "say what a data set consists of",
@@ -203,6 +206,8 @@ const struct command info_command = {
             "the plan of an epoch: which records of which shards each worker of each rank reads. "
             "DATASET is a "
             "directory that sheaf pack made, or foreign shards (a directory of them, a brace "
-            "pattern, files, @FILE for a list, - for standard input).",
+            "pattern, files, @FILE for a list, - for standard input).\n\n"
+            "Of a PLAN that sheaf plan has stored, prints what it is, how far its packing is, and "
+            "which shards and parts are missing.",
     .run = run,
 };

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf pack: a tree or list of files becomes a data set. */
+ * sheaf pack: a tree or list of files becomes a data set; or, with a stored plan, a part of one
+ * is made. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/options.h"
+#include "tools/pack_rows.h"
+#include "tools/part.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
@@ -63,61 +66,70 @@ static int pack(const char *source, const char *dest, struct sheaf_pack_options 
     return STATUS_OK;
 }
 
+/* ---- Parts of a stored plan ------------------------------------------------------------------ */
+
+static int pack_part(const char *plan, const char *text, struct sheaf_pack_options *options)
+{
+    struct sheaf_pack_result result;
+    struct sheaf_error error;
+    uint32_t part, parts;
+    int code, status = part_take(text, &part, &parts);
+
+    if (status >= 0)
+        return status;
+    options->progress = progress_show;
+    options->interrupt = &signals_caught;
+    signals_catch();
+    code = sheaf_pack_part(plan, part, parts, options, &result, &error);
+    progress_clear();
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    printf("part %u of %u: %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64
+           " shard%s, %" PRIu64 " of them kept; %" PRIu64 " file%s skipped\n", part, parts,
+           result.samples, plural(result.samples), result.payload_bytes, result.shards,
+           plural(result.shards), result.shards_kept, result.skipped, plural(result.skipped));
+    return STATUS_OK;
+}
+
+/* All that determines the data set is in the plan. */
+static bool only_runs(const struct pack_choices *choices, const struct sheaf_pack_options *o)
+{
+    struct pack_choices c;
+    struct sheaf_pack_options d;
+
+    pack_choices_init(&c, &d);
+    return choices->container == c.container && choices->codec == c.codec &&
+           choices->on_error == c.on_error && o->single_member == d.single_member &&
+           o->shard_bytes == d.shard_bytes && o->shard_count == d.shard_count &&
+           strcmp(o->prefix, d.prefix) == 0 && o->root == NULL && o->split == NULL &&
+           o->index == NULL && o->no_shuffle == d.no_shuffle && o->seed == d.seed &&
+           o->label_base == d.label_base && o->resume == d.resume &&
+           o->overwrite == d.overwrite && o->dry_run == d.dry_run;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
 static int run(const struct command *command, int argc, char **argv)
 {
-    static const struct choice bases[] = { { "0", 0 }, { "1", 1 }, { NULL, 0 } };
+    struct pack_choices choices;
     struct sheaf_pack_options o;
-    int container = 0, codec, on_error, status;
-    uint64_t jobs;
+    const char *plan = NULL, *part = NULL;
+    int status;
     size_t count;
 
-    sheaf_pack_options_init(&o, sizeof(o));
-    codec = (int)o.codec;
-    on_error = (int)o.on_error;
-    jobs = o.jobs;
+    pack_choices_init(&choices, &o);
     {
         const struct option table[] = {
-            { "format", OPTION_CHOICE, "NAME", .choice = &container,
-              .choices = container_choices,
-              .meaning = "container: tfrecord, recordio or webdataset (must be given)" },
-            { "codec", OPTION_CHOICE, "NAME", .choice = &codec, .choices = codec_choices,
-              .meaning = "compression of the shards: none, gzip or lz4" },
-            { "single-member", OPTION_FLAG, .flag = &o.single_member,
-              .meaning = "one gzip member or LZ4 frame a shard, for readers that stop after the "
-                         "first" },
-            { "shard-size", OPTION_SIZE, "SIZE", .number = &o.shard_bytes, .least = 1,
-              .meaning = "content of a shard, about: shards are made equal, near this size" },
-            { "shard-count", OPTION_NUMBER, "N", .number = &o.shard_count, .standard = "",
-              .least = 1, .meaning = "make just N shards (of each split), whatever their size" },
-            { "prefix", OPTION_TEXT, "WORD", .text = &o.prefix,
-              .meaning = "first word of the shards' names" },
-            { "root", OPTION_TEXT, "DIR", .text = &o.root,
-              .meaning = "what the paths in a list are relative to",
-              .standard = "the list's directory" },
-            { "no-shuffle", OPTION_FLAG, .flag = &o.no_shuffle,
-              .meaning = "keep the samples in byte order of their keys" },
-            { "seed", OPTION_NUMBER, "S", .number = &o.seed,
-              .meaning = "of the shuffle and of the splits" },
-            { "label-base", OPTION_CHOICE, "0|1", .choice = &o.label_base, .choices = bases,
-              .meaning = "number of the first class" },
-            { "split", OPTION_TEXT, "SPEC", .text = &o.split,
-              .meaning = "several data sets, stratified by class: train=0.8,val=0.2 or "
-                         "train=60/class,val=rest" },
-            { "on-error", OPTION_CHOICE, "WHAT", .choice = &on_error,
-              .choices = on_error_choices,
-              .meaning = "at a bad file: fail, or skip it and list it in DEST/skipped.tsv" },
-            { "resume", OPTION_FLAG, .flag = &o.resume,
-              .meaning = "go on with a run that was interrupted" },
-            { "overwrite", OPTION_FLAG, .flag = &o.overwrite,
-              .meaning = "replace the data set in DEST" },
+            PACK_ROWS(&choices, &o),
             { "dry-run", OPTION_FLAG, .flag = &o.dry_run,
               .meaning = "print the plan, a line a shard, and write nothing" },
-            { "index", OPTION_TEXT, "LIST", .text = &o.index,
-              .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
-            { "jobs", OPTION_NUMBER, "N", .number = &jobs, .most = 1024,
+            { "jobs", OPTION_NUMBER, "N", .number = &choices.jobs, .most = 1024,
               .standard = "the processors, 8 at most", .meaning = "threads" },
-            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "ceiling of the memory for buffers" },
+            { "plan", OPTION_TEXT, "PLAN", .text = &plan,
+              .meaning = "instead of SRC and DEST: make shards of a plan that sheaf plan has "
+                         "stored" },
+            { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
+              .meaning = PART_MEANING("with --plan: the shards") },
             { .name = NULL },
         };
 
@@ -125,19 +137,25 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    if (container == 0)
-        return misuse("pack: --format must be given: tfrecord, recordio or webdataset");
-    o.container = (enum sheaf_container)container;
-    o.codec = (enum sheaf_codec)codec;
-    o.on_error = (enum sheaf_on_error)on_error;
-    o.jobs = (unsigned)jobs;
-    return pack(argv[0], argv[1], &o);
+    if (plan != NULL && (count != 0 || !only_runs(&choices, &o)))
+        return misuse("pack: with --plan there is no SRC or DEST, and no option but --part, --jobs "
+                      "and --memory: the plan says the rest");
+    if (plan == NULL && part != NULL)
+        return misuse("pack: --part goes with --plan");
+    if (plan == NULL && count != 2)
+        return misuse("pack: an argument is missing; usage: sheaf pack %s", command->arguments);
+    if (plan != NULL) {
+        o.jobs = (unsigned)choices.jobs;
+        return pack_part(plan, part, &o);
+    }
+    status = pack_choices_take(&choices, "pack", &o);
+    return status >= 0 ? status : pack(argv[0], argv[1], &o);
 }
 
 const struct command pack_command = {
     .name = "pack",
-    .arguments = "SRC DEST --format NAME [OPTION]...",
-    .least = 2,
+    .arguments = "SRC DEST --format NAME [OPTION]... | --plan PLAN [--part I/N]",
+    .least = 0,
     .most = 2,
     .summary = "bind files into shards",
     .text = "Packs the files of SRC into shards of about the same size in the directory DEST, "
@@ -145,6 +163,9 @@ const struct command pack_command = {
             "up to the first dot of their names become fields of one sample.\n\n"
             "SRC is a directory tree, where the class of a file is the directory it is in, or a "
             "list, known by its name: *.lst (MXNet), *.csv, *.jsonl, or any other file with one "
-            "path a line.",
+            "path a line.\n\n"
+            "With --plan, makes the shards of one part of a stored plan, on any machine, in any "
+            "order, as often as need be; when all parts are there, sheaf commit makes them a data "
+            "set.",
     .run = run,
 };

@@ -78,6 +78,8 @@ static void print_option(const struct option *option)
     int column = printf("  --%s%s%s", option->name, option->argument ? " " : "",
                         option->argument ? option->argument : "");
 
+    if (option->letter)
+        column += printf(", -%c %s", option->letter, option->argument);
     if (column > MEANING_AT - 2) {
         putchar('\n');
         column = 0;

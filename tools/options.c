@@ -136,6 +136,9 @@ static int take(const struct command *command, const struct option *options, int
     const size_t size = strcspn(word, "=");
 
     for (const struct option *o = options; o->name; o++) {
+        if (o->letter && word[1] == o->letter && word[2] == '\0')
+            return *at + 1 < argc ? store(o, argv[++*at])
+                                  : misuse("-%c: %s is missing", o->letter, o->argument);
         if (strncmp(word, "--", 2) != 0 || strlen(o->name) != size - 2 ||
             strncmp(word + 2, o->name, size - 2) != 0)
             continue;

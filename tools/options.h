@@ -31,6 +31,7 @@ struct option {
     const char *name;               /* without the dashes; NULL ends the table */
     enum option_kind kind;
     const char *argument;           /* what --help calls the value; NULL for a flag */
+    char letter;                    /* -LETTER VALUE is the same; 0: there is none */
     union {                         /* where the value goes, by kind */
         int *flag;
         const char **text;

@@ -17,6 +17,8 @@ static const struct { const char *name; const struct command *command; } command
     { "index", &index_command },
     { "unpack", &unpack_command },
     { "convert", &convert_command },
+    { "plan", &plan_command },
+    { "commit", &commit_command },
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whole numbers in as few bytes as they need: seven bits a byte, the least first, the top bit set
+ * on all but the last. */
+#ifndef BASE_VARINT_H
+#define BASE_VARINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VARINT_MOST 10      /* bytes of the longest */
+
+/* Writes at most VARINT_MOST bytes; returns how many. */
+static inline size_t varint_put(uint8_t *at, uint64_t value)
+{
+    size_t size = 0;
+
+    for (; value >= 0x80; value >>= 7)
+        at[size++] = (uint8_t)(value | 0x80);
+    at[size++] = (uint8_t)value;
+    return size;
+}
+
+/* Takes one off the bytes from *at to `end`; false if they hold none that fits 64 bits. */
+static inline bool varint_take(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; shift < 64 && *at != end; shift += 7) {
+        const uint8_t byte = *(*at)++;
+
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return shift < 63 || byte <= 1;
+    }
+    return false;
+}
+
+#endif

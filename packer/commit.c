@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_commit: the shards that the parts of a plan have made become a data set.
+ *
+ * Nothing is published before every shard is known to be there: its entry in the journal is sound
+ * and of this plan, and shard and what lies beside it have the sizes that it says.  (Its hash is
+ * not computed anew, which would mean to read everything once more: that is `verify`.) */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/pack_options.h"
+#include "packer/planned.h"
+
+/* The error names so many of the shards that are missing. */
+#define NAMED_MOST 5
+
+struct commit_run {
+    struct sheaf_pack_options options;
+    struct planned planned;
+    struct problems problems;
+    struct watch watch;
+    struct sheaf_progress progress;
+    struct target_listing *listing;
+    bool *missing;              /* of each shard */
+    size_t missing_count;
+    struct sheaf_pack_result result;
+};
+
+/* ---- Checking -------------------------------------------------------------------------------- */
+
+/* Whether shard and sides are there as the entry says. */
+static bool is_there(const struct commit_run *c, uint32_t split, const struct journal_entry *entry)
+{
+    const char *at = (const char *)entry->sides.data, *end = at + entry->sides.size;
+    char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
+    uint64_t bytes;
+
+    if (target_listing_bytes(c->listing, split, entry->facts.name) != entry->facts.bytes)
+        return false;
+    while (at < end)
+        if (!journal_take_side(&at, end, name, &bytes, hash) ||
+            target_listing_bytes(c->listing, split, name) != bytes)
+            return false;
+    return true;
+}
+
+static void count(struct commit_run *c, const struct shard_facts *facts)
+{
+    c->result.samples += facts->samples;
+    c->result.payload_bytes += facts->payload_bytes;
+    c->result.stored_bytes += facts->bytes;
+    c->result.multipart_records += facts->multipart;
+    c->result.shards++;
+    c->progress.done_bytes += facts->bytes;
+    c->progress.done_count += facts->samples;
+    watch_show(&c->watch, &c->progress);
+}
+
+/* An entry is of this plan, but a shard cannot have more than was planned. */
+static int check_facts(const struct plan_shard *shard, const struct shard_facts *facts,
+                       struct sheaf_error *err)
+{
+    if (facts->samples <= shard->sample_count && facts->payload_bytes <= shard->payload_bytes)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s: its entry says %llu samples with %llu bytes, the "
+                   "plan has %llu with %llu", facts->name, (unsigned long long)facts->samples,
+                   (unsigned long long)facts->payload_bytes,
+                   (unsigned long long)shard->sample_count,
+                   (unsigned long long)shard->payload_bytes);
+}
+
+static int check_shard(struct commit_run *c, size_t i, struct journal_entry *entry,
+                       struct sheaf_error *err)
+{
+    const struct plan_shard *shard = &c->planned.file.facts.plan.shards[i];
+    const struct target *target = &c->planned.target;
+    char name[SHARD_NAME_BYTES];
+    int code = planned_name(&c->planned, i, name, err);
+
+    if (code == SHEAF_OK)
+        code = watch_check(&c->watch, err);
+    if (code != SHEAF_OK)
+        return code;
+    c->missing[i] = true;
+    if (!target_listing_has_entry(c->listing, target, shard->split, name))
+        return SHEAF_OK;
+    code = journal_get(&target->journal, target->journal.plan.splits[shard->split], name, entry,
+                       err);
+    if (code == SHEAF_END)
+        return SHEAF_OK;
+    if (code == SHEAF_OK)
+        code = check_facts(shard, &entry->facts, err);
+    if (code != SHEAF_OK || !is_there(c, shard->split, entry))
+        return code;
+    c->missing[i] = false;
+    count(c, &entry->facts);
+    return problems_read(&c->problems, (const char *)entry->skipped.data, entry->skipped.size,
+                         err);
+}
+
+/* ---- What is missing ------------------------------------------------------------------------- */
+
+/* The parts that the missing shards are of, if it is known how many there were. */
+static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
+{
+    const uint32_t parts = target_parts(&c->planned.target);
+    const char *between = "";
+    size_t first, end;
+    int code = parts == 0 ? SHEAF_OK
+                          : buf_printf(text, err, "; of %u parts, these are not finished: ",
+                                       parts);
+
+    for (uint32_t p = 0; p < parts && code == SHEAF_OK; p++) {
+        bool any = false;
+
+        code = planned_part(&c->planned.file.facts.plan, p, parts, &first, &end, err);
+        for (size_t i = first; code == SHEAF_OK && i < end && !any; i++)
+            any = c->missing[i];
+        if (any && code == SHEAF_OK)
+            code = buf_printf(text, err, "%s%u", between, p);
+        between = any ? ", " : between;
+    }
+    return code;
+}
+
+static int name_missing(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
+{
+    const struct plan *plan = &c->planned.file.facts.plan;
+    size_t named = 0;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK && named < NAMED_MOST; i++) {
+        const char *split = plan->splits[plan->shards[i].split].name;
+        char name[SHARD_NAME_BYTES];
+
+        if (!c->missing[i])
+            continue;
+        code = planned_name(&c->planned, i, name, err);
+        if (code == SHEAF_OK)
+            code = buf_printf(text, err, "%s%s%s%s", named++ == 0 ? "" : ", ", split,
+                              split[0] == '\0' ? "" : "/", name);
+    }
+    if (code == SHEAF_OK && c->missing_count > named)
+        code = buf_printf(text, err, " and %zu more", c->missing_count - named);
+    return code == SHEAF_OK ? name_parts(c, text, err) : code;
+}
+
+static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT((size_t)16 << 20);
+    int code = name_missing(c, &text, err);
+
+    if (code == SHEAF_OK)
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: %zu of %zu shards are missing: %.*s",
+                       c->planned.target.dest, c->missing_count,
+                       c->planned.file.facts.plan.shard_count, (int)MIN(text.size, 800u),
+                       (const char *)text.data);
+    buf_free(&text);
+    return code;
+}
+
+static int check_all(struct commit_run *c, struct sheaf_error *err)
+{
+    const struct plan *plan = &c->planned.file.facts.plan;
+    struct journal_entry entry = { .facts = { .bytes = 0 } };
+    int code = SHEAF_OK;
+
+    c->missing = calloc(plan->shard_count, sizeof(c->missing[0]));
+    if (c->missing == NULL)
+        return err_memory(err, plan->shard_count);
+    c->progress.total_count = plan->sample_count;
+    code = target_list(&c->planned.target, &c->listing, err);
+    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
+        code = check_shard(c, i, &entry, err);
+        c->missing_count += c->missing[i];
+    }
+    journal_entry_free(&entry);
+    if (code == SHEAF_OK && c->missing_count != 0)
+        code = refuse_missing(c, err);
+    return code;
+}
+
+/* ---- Publishing ------------------------------------------------------------------------------ */
+
+static int publish(struct commit_run *c, struct sheaf_error *err)
+{
+    const struct plan_facts *facts = &c->planned.file.facts;
+    const struct target *target = &c->planned.target;
+    int code = problems_read(&c->problems, facts->skipped, facts->skipped_bytes, err);
+
+    if (code == SHEAF_OK)
+        code = target_report(target, &c->problems, err);
+    for (uint32_t s = 0; s < facts->plan.split_count && code == SHEAF_OK; s++) {
+        const struct plan_split *split = &facts->plan.splits[s];
+        const struct target_facts said = {
+            .classes = facts->plan.classes, .class_count = facts->plan.class_count,
+            .label_base = facts->label_base, .cls_is_label = split->cls_is_label,
+            .options_json = facts->options_json[s],
+        };
+
+        code = target_publish(target, s, split->shard_count, &said, err);
+    }
+    return code;
+}
+
+/* The leftovers of this plan's parts, and of no other run. */
+static int clean(const struct commit_run *c, struct sheaf_error *err)
+{
+    const struct target *target = &c->planned.target;
+    struct journal_plan plan;
+    int code = journal_load(&target->journal, &plan, err);
+
+    if (code == SHEAF_END || (code == SHEAF_OK && strcmp(plan.hash,
+                                                         target->journal.plan.hash) != 0))
+        return SHEAF_OK;
+    if (code == SHEAF_OK)
+        code = target_clean(target, err);
+    return code == SHEAF_OK ? target_end(target, err) : code;
+}
+
+static int run(struct commit_run *c, struct sheaf_error *err)
+{
+    bool finished = false;
+    int code = target_join(&c->planned.target, 0, &finished, err);
+
+    c->result.files = c->planned.file.facts.found;
+    if (code == SHEAF_OK && finished) {
+        code = target_result(&c->planned.target, &c->result, err);
+    } else if (code == SHEAF_OK) {
+        code = check_all(c, err);
+        if (code == SHEAF_OK)
+            code = publish(c, err);
+        c->result.skipped = c->problems.count;
+    }
+    return code == SHEAF_OK ? clean(c, err) : code;
+}
+
+int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
+                 struct sheaf_pack_result *result, struct sheaf_error *error)
+{
+    struct commit_run c = { .progress.stage = "commit" };
+    struct sheaf_error found;
+    int code = pack_options_take(options, &c.options, &found);
+
+    if (code == SHEAF_OK)
+        code = planned_open(plan, &c.planned, &found);
+    if (code == SHEAF_OK) {
+        pack_options_watch(&c.options, &c.watch, &c.problems);
+        code = run(&c, &found);
+        target_listing_free(c.listing);
+        problems_free(&c.problems);
+        planned_close(&c.planned);
+        free(c.missing);
+    }
+    if (result != NULL)
+        *result = c.result;
+    if (code != SHEAF_OK && error != NULL)
+        *error = found;
+    return code;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_pack_part: the shards of one part of a stored plan.
+ *
+ * They are packed as sheaf_pack does it, but their samples are read from the plan, some shards at
+ * a time, so that memory does not grow with the part. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/engine.h"
+#include "packer/pack_options.h"
+#include "packer/planned.h"
+#include "packer/run.h"
+
+/* The samples of so many files are held at once, unless a shard has more. */
+#define BATCH_FILES ((uint64_t)500000)
+
+struct part_run {
+    struct sheaf_pack_options options;
+    struct planned planned;
+    struct problems problems;
+    struct watch watch;
+    struct plan_batch batch;
+    size_t first, end;          /* its shards */
+    bool *kept;                 /* of those, the ones that are there */
+    uint64_t files;             /* of the others */
+    struct engine engine;
+    struct sheaf_pack_result result;
+};
+
+/* Shards that an earlier run of the part, or a twin of it, has finished. */
+static int find_kept(struct part_run *p, struct sheaf_error *err)
+{
+    const struct plan *plan = &p->planned.file.facts.plan;
+    struct journal_entry entry = { .facts = { .bytes = 0 } };
+    struct engine *e = &p->engine;
+    int code = SHEAF_OK;
+
+    for (size_t i = p->first; i < p->end && code == SHEAF_OK; i++) {
+        char name[SHARD_NAME_BYTES];
+        bool *kept = &p->kept[i - p->first];
+
+        code = planned_name(&p->planned, i, name, err);
+        if (code == SHEAF_OK)
+            code = watch_check(&p->watch, err);
+        if (code == SHEAF_OK)
+            code = target_look_for_shard(&p->planned.target, plan->shards[i].split, name, &entry,
+                                         kept, err);
+        if (code != SHEAF_OK || !*kept)
+            continue;
+        code = problems_read(&p->problems, (const char *)entry.skipped.data, entry.skipped.size,
+                             err);
+        engine_count(e, &entry.facts);
+        e->result.shards_kept++;
+        e->progress.done_bytes += plan->shards[i].payload_bytes;
+        e->progress.done_count += plan->shards[i].sample_count;
+        watch_show(&p->watch, &e->progress);
+    }
+    journal_entry_free(&entry);
+    return code;
+}
+
+/* Where a batch that begins with shard `first` ends. */
+static size_t batch_end(const struct part_run *p, size_t first)
+{
+    uint64_t files = 0;
+    size_t end = first;
+
+    while (end < p->end && !p->kept[end - p->first] &&
+           (end == first || files + p->planned.file.sections[end].files <= BATCH_FILES))
+        files += p->planned.file.sections[end++].files;
+    return end;
+}
+
+static int run_batch(struct part_run *p, size_t first, size_t end, struct sheaf_error *err)
+{
+    bool *none = calloc(end - first, sizeof(*none));
+    int code = none == NULL ? err_memory(err, end - first)
+                            : plan_file_load(&p->planned.file, first, end, &p->batch, err);
+
+    if (code == SHEAF_OK) {
+        p->planned.setup.plan = &p->batch.plan;
+        p->files += p->batch.plan.file_count;
+        p->result.plan_bytes = MAX(p->result.plan_bytes, catalog_memory(&p->batch.catalog));
+        code = run_shards(&p->engine, &p->batch.plan, none, err);
+    }
+    if (code == SHEAF_OK)
+        code = engine_drain(&p->engine, err);
+    free(none);
+    return code;
+}
+
+static int run_batches(struct part_run *p, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t at = p->first; at < p->end && code == SHEAF_OK;) {
+        const size_t end = batch_end(p, at);
+
+        if (end > at)
+            code = run_batch(p, at, end, err);
+        at = MAX(end, at + 1);
+    }
+    return code;
+}
+
+static void count_planned(struct part_run *p)
+{
+    const struct plan *plan = &p->planned.file.facts.plan;
+
+    for (size_t i = p->first; i < p->end; i++) {
+        p->engine.progress.total_bytes += plan->shards[i].payload_bytes;
+        p->engine.progress.total_count += plan->shards[i].sample_count;
+    }
+}
+
+static int run_engine(struct part_run *p, struct sheaf_error *err)
+{
+    struct planned *planned = &p->planned;
+    int code = engine_open(&p->engine, &planned->setup, &planned->target, &p->problems,
+                           &p->watch,
+                           run_jobs(p->options.jobs, planned->setup.root_url != NULL),
+                           p->options.memory_bytes, err);
+
+    count_planned(p);
+    if (code == SHEAF_OK)
+        code = find_kept(p, err);
+    if (code == SHEAF_OK)
+        code = run_batches(p, err);
+    engine_close(&p->engine);
+    p->engine.result.plan_bytes = p->result.plan_bytes;
+    p->result = p->engine.result;
+    p->result.files = p->files;
+    p->result.skipped = p->problems.count;
+    p->result.memory_peak_bytes = p->engine.budget.peak;
+    return code;
+}
+
+static int open_root(struct part_run *p, struct sheaf_error *err)
+{
+    const struct plan_facts *facts = &p->planned.file.facts;
+
+    if (facts->is_remote)
+        return SHEAF_OK;
+    p->planned.setup.root_fd = open(facts->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (p->planned.setup.root_fd < 0)
+        return err_errno(err, errno, "%s: cannot open the directory of the plan's files",
+                         facts->root);
+    return SHEAF_OK;
+}
+
+static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_error *err)
+{
+    const struct plan *plan = &p->planned.file.facts.plan;
+    bool finished = false;
+    int code = planned_part(plan, part, parts, &p->first, &p->end, err);
+
+    if (code == SHEAF_OK)
+        code = target_join(&p->planned.target, parts, &finished, err);
+    if (code != SHEAF_OK || finished)
+        return code;
+    p->kept = calloc(MAX(p->end - p->first, (size_t)1), sizeof(p->kept[0]));
+    if (p->kept == NULL)
+        return err_memory(err, p->end - p->first);
+    code = open_root(p, err);
+    if (code == SHEAF_OK)
+        code = run_engine(p, err);
+    /* Meanwhile others may have finished the whole, and have cleaned up behind it. */
+    if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
+        target_is_finished(&p->planned.target, false, &finished, NULL) == SHEAF_OK && finished)
+        code = SHEAF_OK;
+    return code;
+}
+
+static void close_all(struct part_run *p)
+{
+    if (p->planned.setup.root_fd >= 0)
+        close(p->planned.setup.root_fd);
+    plan_batch_free(&p->batch);
+    planned_close(&p->planned);
+    problems_free(&p->problems);
+    free(p->kept);
+}
+
+int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
+                    const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+                    struct sheaf_error *error)
+{
+    struct part_run p = { .planned.setup.root_fd = -1 };
+    struct sheaf_error found;
+    int code = pack_options_take(options, &p.options, &found);
+
+    if (code == SHEAF_OK)
+        code = planned_open(plan, &p.planned, &found);
+    if (code == SHEAF_OK) {
+        p.options.on_error = p.planned.file.facts.on_error;
+        pack_options_watch(&p.options, &p.watch, &p.problems);
+        p.planned.setup.interrupt = p.options.interrupt;
+        code = run(&p, part, parts, &found);
+        close_all(&p);
+    }
+    if (result != NULL)
+        *result = p.result;
+    if (code != SHEAF_OK && error != NULL)
+        *error = found;
+    return code;
+}

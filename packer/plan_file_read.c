@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading a plan: its foot says where facts and table are, the table where the sections are.
+ * Everything is checksummed, and all sizes are checked against that of the file before they are
+ * believed. */
+#include <lz4.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/varint.h"
+#include "packer/plan_file.h"
+
+/* LZ4 makes a byte of at most so many. */
+#define LZ4_MOST 256
+
+/* ---- Head and foot --------------------------------------------------------------------------- */
+
+struct foot {
+    uint64_t facts, facts_bytes, facts_sum, table, table_bytes, table_sum;
+};
+
+static int check_head(struct store_object *object, struct sheaf_error *err)
+{
+    uint8_t head[PLAN_HEAD_BYTES];
+    int code;
+
+    if (object->is_stream || object->bytes < sizeof(head))
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: is no plan", object->url);
+    code = store_read(object, 0, head, sizeof(head), err);
+    if (code != SHEAF_OK)
+        return code;
+    if (memcmp(head, PLAN_FILE_MAGIC, 8) != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: is no plan: it begins otherwise",
+                       object->url);
+    if (load32(head + 8) != PLAN_FILE_VERSION)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a plan of version %u, this sheaf knows "
+                       "version %u", object->url, load32(head + 8), PLAN_FILE_VERSION);
+    if (load32(head + 12) != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: damaged: bytes 12 to 15 are not zero",
+                       object->url);
+    return SHEAF_OK;
+}
+
+static int read_foot(struct store_object *object, struct foot *foot, struct sheaf_error *err)
+{
+    uint64_t words[PLAN_FOOT_BYTES / sizeof(uint64_t)];
+    int code;
+
+    if (object->bytes < PLAN_HEAD_BYTES + PLAN_FOOT_BYTES)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, a plan has at least %u",
+                       object->url, (unsigned long long)object->bytes,
+                       PLAN_HEAD_BYTES + PLAN_FOOT_BYTES);
+    code = store_read(object, object->bytes - sizeof(words), words, sizeof(words), err);
+    if (code != SHEAF_OK)
+        return code;
+    if (memcmp(&words[7], PLAN_FILE_END, sizeof(words[7])) != 0)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: is cut off after %llu bytes: a plan ends "
+                       "otherwise", object->url, (unsigned long long)object->bytes);
+    if (words[6] != XXH3_64bits(words, 6 * sizeof(words[0])))
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: its last %u bytes are damaged", object->url,
+                       PLAN_FOOT_BYTES);
+    *foot = (struct foot){ words[0], words[1], words[2], words[3], words[4], words[5] };
+    if (foot->facts < PLAN_HEAD_BYTES || foot->facts_bytes > PLAN_FACTS_LIMIT ||
+        foot->facts > object->bytes || foot->facts + foot->facts_bytes != foot->table ||
+        foot->table_bytes > object->bytes ||
+        foot->table + foot->table_bytes + PLAN_FOOT_BYTES != object->bytes)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: its parts do not add up to its %llu bytes",
+                       object->url, (unsigned long long)object->bytes);
+    return SHEAF_OK;
+}
+
+/* ---- Facts and table ------------------------------------------------------------------------- */
+
+/* Bytes of the object, to be freed, whose checksum is as expected. */
+static int read_part(struct store_object *object, uint64_t offset, uint64_t bytes, uint64_t sum,
+                     const char *what, uint8_t **data, struct sheaf_error *err)
+{
+    int code;
+
+    *data = malloc(MAX(bytes, 1));
+    if (*data == NULL)
+        return err_memory(err, bytes);
+    code = store_read(object, offset, *data, bytes, err);
+    if (code == SHEAF_OK && XXH3_64bits(*data, bytes) != sum)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: %s at offset %llu is damaged (checksum "
+                       "%016llx, expected %016llx)", object->url, what,
+                       (unsigned long long)offset,
+                       (unsigned long long)XXH3_64bits(*data, bytes), (unsigned long long)sum);
+    if (code != SHEAF_OK) {
+        free(*data);
+        *data = NULL;
+    }
+    return code;
+}
+
+/* The entry of one shard; `place` is where its section must begin. */
+static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, uint64_t place,
+                      uint64_t end, struct sheaf_error *err)
+{
+    struct plan_section *section = &file->sections[i];
+    struct plan_shard *shard = &file->facts.plan.shards[i];
+
+    section->offset = load64(entry);
+    section->bytes = load64(entry + 8);
+    shard->sample_count = load64(entry + 16);
+    section->files = load64(entry + 24);
+    shard->payload_bytes = load64(entry + 32);
+    section->sum = load64(entry + 40);
+    if (section->offset != place || section->bytes > end - place ||
+        shard->sample_count > section->files || shard->sample_count == 0 ||
+        section->files > UINT32_MAX / 2 || section->files / LZ4_MOST > section->bytes ||
+        shard->payload_bytes > (uint64_t)1 << 62)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: entry %zu of the table",
+                       file->object->url, i);
+    return SHEAF_OK;
+}
+
+/* Where each shard's samples are, in its split and in the plan. */
+static int place_shards(struct plan_file *file, struct sheaf_error *err)
+{
+    struct plan *plan = &file->facts.plan;
+
+    for (uint32_t s = 0; s < plan->split_count; s++) {
+        struct plan_split *split = &plan->splits[s];
+
+        split->sample = plan->sample_count;
+        for (uint32_t k = 0; k < split->shard_count; k++) {
+            struct plan_shard *shard = &plan->shards[split->shard + k];
+
+            shard->split = s;
+            shard->number = k;
+            shard->sample = plan->sample_count;
+            shard->first = split->sample_count;
+            split->sample_count += shard->sample_count;
+            split->payload_bytes += shard->payload_bytes;
+            plan->sample_count += shard->sample_count;
+            if (__builtin_add_overflow(plan->payload_bytes, shard->payload_bytes,
+                                       &plan->payload_bytes) ||
+                plan->payload_bytes > (uint64_t)1 << 62)
+                return err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: its shards have more than "
+                               "2^62 bytes", file->object->url);
+            file->facts.files += file->sections[split->shard + k].files;
+        }
+    }
+    return SHEAF_OK;
+}
+
+static int read_table(struct plan_file *file, const struct foot *foot, struct sheaf_error *err)
+{
+    struct plan *plan = &file->facts.plan;
+    uint64_t place = PLAN_HEAD_BYTES;
+    uint8_t *table;
+    int code;
+
+    if (foot->table_bytes != (uint64_t)plan->shard_count * PLAN_ENTRY_BYTES)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: a table of %llu bytes for %zu "
+                       "shards", file->object->url, (unsigned long long)foot->table_bytes,
+                       plan->shard_count);
+    plan->shards = calloc(plan->shard_count, sizeof(plan->shards[0]));
+    file->sections = calloc(plan->shard_count, sizeof(file->sections[0]));
+    if (plan->shards == NULL || file->sections == NULL)
+        return err_memory(err, plan->shard_count * sizeof(plan->shards[0]));
+    code = read_part(file->object, foot->table, foot->table_bytes, foot->table_sum, "the table",
+                     &table, err);
+    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
+        code = take_entry(file, i, table + i * PLAN_ENTRY_BYTES, place, foot->facts, err);
+        place += file->sections[i].bytes;
+    }
+    if (code == SHEAF_OK && place != foot->facts)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: its sections end at %llu, its "
+                       "facts begin at %llu", file->object->url, (unsigned long long)place,
+                       (unsigned long long)foot->facts);
+    free(table);
+    return code == SHEAF_OK ? place_shards(file, err) : code;
+}
+
+static int read_facts(struct plan_file *file, const struct foot *foot, struct sheaf_error *err)
+{
+    uint8_t *data;
+    int code = read_part(file->object, foot->facts, foot->facts_bytes, foot->facts_sum,
+                         "what it says as a whole", &data, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = plan_facts_read(data, foot->facts_bytes, &file->facts, err);
+    if (code != SHEAF_OK)
+        err_prefix(err, "%s: ", file->object->url);
+    free(data);
+    return code;
+}
+
+int plan_file_open(const char *url, struct plan_file *file, struct sheaf_error *err)
+{
+    struct foot foot = { 0 };
+    int code;
+
+    *file = (struct plan_file){ .object = NULL };
+    code = store_open(url, &file->object, err);
+    if (code == SHEAF_OK)
+        code = check_head(file->object, err);
+    if (code == SHEAF_OK)
+        code = read_foot(file->object, &foot, err);
+    if (code == SHEAF_OK)
+        code = read_facts(file, &foot, err);
+    if (code == SHEAF_OK)
+        code = read_table(file, &foot, err);
+    if (code != SHEAF_OK)
+        plan_file_close(file);
+    return code;
+}
+
+void plan_file_close(struct plan_file *file)
+{
+    store_close(file->object);
+    free(file->sections);
+    plan_facts_free(&file->facts);
+    *file = (struct plan_file){ .object = NULL };
+}
+
+bool plan_file_is(const char *url)
+{
+    struct store_object *object;
+    uint64_t bytes;
+    bool is = false;
+    char head[8];
+
+    if (store_size(url, &bytes, NULL) != SHEAF_OK || bytes == UINT64_MAX ||
+        bytes < sizeof(head) || store_open(url, &object, NULL) != SHEAF_OK)
+        return false;
+    is = !object->is_stream && store_read(object, 0, head, sizeof(head), NULL) == SHEAF_OK &&
+         memcmp(head, PLAN_FILE_MAGIC, sizeof(head)) == 0;
+    store_close(object);
+    return is;
+}
+
+/* ---- Sections -------------------------------------------------------------------------------- */
+
+/* Unpacks the next block of a section into `out`, in place of what is there. */
+static int take_block(const uint8_t **at, const uint8_t *end, struct buf *out,
+                      struct sheaf_error *err)
+{
+    uint64_t raw, stored;
+    int code;
+
+    if (!varint_take(at, end, &raw) || !varint_take(at, end, &stored) || raw == 0 ||
+        raw > PLAN_BLOCK_LIMIT || stored > raw || stored > (uint64_t)(end - *at))
+        return err_set(err, SHEAF_ERR_CORRUPT, "malformed: the sizes of a block");
+    out->size = 0;
+    code = buf_reserve(out, raw, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (stored == raw)
+        memcpy(out->data, *at, raw);
+    else if (LZ4_decompress_safe((const char *)*at, (char *)out->data, (int)stored, (int)raw) !=
+             (int)raw)
+        return err_set(err, SHEAF_ERR_CORRUPT, "malformed: a block of %llu bytes",
+                       (unsigned long long)stored);
+    out->size = raw;
+    *at += stored;
+    return SHEAF_OK;
+}
+
+/* A sample of the batch, which must be one that its plan can have. */
+static int take_sample(struct plan_batch *batch, const struct plan_shard *shard, uint64_t number,
+                       const uint8_t **at, const uint8_t *end, struct sheaf_error *err)
+{
+    struct plan_sample *sample = &batch->plan.samples[shard->sample + number];
+    int code;
+
+    if (number == shard->sample_count)
+        return err_set(err, SHEAF_ERR_CORRUPT, "malformed: more than %llu samples",
+                       (unsigned long long)shard->sample_count);
+    code = plan_record_read(at, end, &batch->catalog, sample, err);
+    if (code == SHEAF_OK && sample->label >= batch->plan.label_count)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "malformed: label %u of %u", sample->label,
+                       batch->plan.label_count);
+    sample->split = (uint16_t)shard->split;
+    return code;
+}
+
+static int take_section(struct plan_batch *batch, const struct plan_shard *shard,
+                        const struct plan_section *section, const uint8_t *data,
+                        struct buf *block, struct sheaf_error *err)
+{
+    const uint8_t *end = data + section->bytes;
+    const size_t files = batch->catalog.file_count;
+    uint64_t count = 0, payload = 0;
+    int code = SHEAF_OK;
+
+    while (data < end && code == SHEAF_OK) {
+        const uint8_t *at;
+
+        code = take_block(&data, end, block, err);
+        at = block->data;
+        while (code == SHEAF_OK && at < block->data + block->size) {
+            code = take_sample(batch, shard, count, &at, block->data + block->size, err);
+            if (code == SHEAF_OK)
+                payload += batch->plan.samples[shard->sample + count++].payload_bytes;
+        }
+    }
+    if (code == SHEAF_OK && (count != shard->sample_count || payload != shard->payload_bytes ||
+                             batch->catalog.file_count - files != section->files))
+        code = err_set(err, SHEAF_ERR_CORRUPT, "malformed: %llu samples in %zu files, expected "
+                       "%llu in %llu", (unsigned long long)count,
+                       batch->catalog.file_count - files,
+                       (unsigned long long)shard->sample_count,
+                       (unsigned long long)section->files);
+    return code;
+}
+
+static int read_section(const struct plan_file *file, size_t i, struct plan_batch *batch,
+                        const struct plan_shard *shard, struct buf *block,
+                        struct sheaf_error *err)
+{
+    const struct plan_section *section = &file->sections[i];
+    struct sheaf_error found;
+    uint8_t *data;
+    int code = read_part(file->object, section->offset, section->bytes, section->sum,
+                         "a shard's section", &data, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = take_section(batch, shard, section, data, block, &found);
+    if (code != SHEAF_OK)
+        err_set(err, code, "%s: the section of shard %zu: %s", file->object->url, i,
+                found.message);
+    free(data);
+    return code;
+}
+
+static int make_batch(const struct plan_file *file, size_t first, size_t end,
+                      struct plan_batch *batch, struct sheaf_error *err)
+{
+    const struct plan *whole = &file->facts.plan;
+
+    batch->plan = *whole;
+    batch->plan.shard_count = end - first;
+    batch->plan.sample_count = 0;
+    batch->plan.payload_bytes = 0;
+    batch->plan.samples = NULL;
+    batch->plan.shards = calloc(end - first, sizeof(batch->plan.shards[0]));
+    if (batch->plan.shards == NULL)
+        return err_memory(err, (end - first) * sizeof(batch->plan.shards[0]));
+    for (size_t i = first; i < end; i++) {
+        struct plan_shard *shard = &batch->plan.shards[i - first];
+
+        *shard = whole->shards[i];
+        shard->sample = batch->plan.sample_count;
+        batch->plan.sample_count += shard->sample_count;
+        batch->plan.payload_bytes += shard->payload_bytes;
+    }
+    batch->plan.samples = calloc(MAX(batch->plan.sample_count, (size_t)1),
+                                 sizeof(batch->plan.samples[0]));
+    return batch->plan.samples == NULL
+               ? err_memory(err, batch->plan.sample_count * sizeof(batch->plan.samples[0]))
+               : SHEAF_OK;
+}
+
+int plan_file_load(const struct plan_file *file, size_t first, size_t end,
+                   struct plan_batch *batch, struct sheaf_error *err)
+{
+    struct buf block = BUF_INIT(PLAN_BLOCK_LIMIT);
+    int code;
+
+    plan_batch_free(batch);
+    code = make_batch(file, first, end, batch, err);
+    for (size_t i = first; i < end && code == SHEAF_OK; i++)
+        code = read_section(file, i, batch, &batch->plan.shards[i - first], &block, err);
+    buf_free(&block);
+    batch->plan.files = batch->catalog.files;
+    batch->plan.file_count = batch->catalog.file_count;
+    return code;
+}
+
+/* Labels and classes are the file's. */
+void plan_batch_free(struct plan_batch *batch)
+{
+    free(batch->plan.samples);
+    free(batch->plan.shards);
+    catalog_free(&batch->catalog);
+    *batch = (struct plan_batch){ .plan.file_count = 0 };
+}

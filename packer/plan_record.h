@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A sample of a plan as bytes: its label and its files, with all that is needed to fetch them and
+ * to see that they are still what they were.  Plan files consist of these (PLAN.md); so do the
+ * temporary files of a plan that is made. */
+#ifndef PACKER_PLAN_RECORD_H
+#define PACKER_PLAN_RECORD_H
+
+#include "base/buf.h"
+#include "packer/plan.h"
+
+/* Appends the record of a sample that has these files. */
+int plan_record_write(const struct plan_sample *sample, const struct catalog_file *files,
+                      struct buf *out, struct sheaf_error *err);
+
+/* Appends a record with another label. */
+int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
+                        struct sheaf_error *err);
+
+/* Takes a record off the bytes from *at to `end`: its sample, and its files, which go to the end
+ * of catalog->files.  sample->file is the first of them.  SHEAF_ERR_CORRUPT: it is none that a
+ * plan may have. */
+int plan_record_read(const uint8_t **at, const uint8_t *end, struct catalog *catalog,
+                     struct plan_sample *sample, struct sheaf_error *err);
+
+#endif

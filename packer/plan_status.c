@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_plan_open: a stored plan, and which of its shards are there.  Two listings tell that, so
+ * it costs little however large the plan is; whether the shards are sound is for commit. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/planned.h"
+
+struct sheaf_plan {
+    struct planned planned;
+    bool *done;                 /* of each shard */
+    char *name;                 /* of the shard that was asked for last */
+    uint64_t done_shards, done_samples, done_payload_bytes;
+    bool committed;
+    uint32_t parts;
+};
+
+static int look(struct sheaf_plan *p, const struct target_listing *listing,
+                struct sheaf_error *err)
+{
+    const struct plan *plan = &p->planned.file.facts.plan;
+
+    for (size_t i = 0; i < plan->shard_count; i++) {
+        const struct plan_shard *shard = &plan->shards[i];
+        char name[SHARD_NAME_BYTES];
+        int code = planned_name(&p->planned, i, name, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        p->done[i] = p->committed ||
+                     (target_listing_bytes(listing, shard->split, name) != UINT64_MAX &&
+                      target_listing_has_entry(listing, &p->planned.target, shard->split, name));
+        if (!p->done[i])
+            continue;
+        p->done_shards++;
+        p->done_samples += shard->sample_count;
+        p->done_payload_bytes += shard->payload_bytes;
+    }
+    return SHEAF_OK;
+}
+
+static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
+{
+    struct target_listing *listing = NULL;
+    struct journal_plan plan;
+    int code = target_is_finished(&p->planned.target, false, &p->committed, err);
+
+    if (code == SHEAF_OK && !p->committed) {
+        /* What is there of another plan is none of this one. */
+        code = journal_load(&p->planned.target.journal, &plan, err);
+        if (code == SHEAF_END || (code == SHEAF_OK &&
+                                  strcmp(plan.hash, p->planned.file.facts.plan.hash) != 0))
+            return SHEAF_OK;
+        if (code == SHEAF_OK)
+            code = target_list(&p->planned.target, &listing, err);
+        p->parts = target_parts(&p->planned.target);
+    }
+    if (code == SHEAF_OK)
+        code = look(p, listing, err);
+    target_listing_free(listing);
+    return code;
+}
+
+int sheaf_plan_open(const char *url, struct sheaf_plan **opened, struct sheaf_error *err)
+{
+    struct sheaf_plan *p = calloc(1, sizeof(*p));
+    int code;
+
+    if (p == NULL)
+        return err_memory(err, sizeof(*p));
+    code = planned_open(url, &p->planned, err);
+    if (code != SHEAF_OK) {
+        free(p);
+        return code;
+    }
+    p->done = calloc(p->planned.file.facts.plan.shard_count, sizeof(p->done[0]));
+    p->name = calloc(1, SHARD_NAME_BYTES);
+    code = p->done == NULL || p->name == NULL
+               ? err_memory(err, p->planned.file.facts.plan.shard_count) : find_done(p, err);
+    if (code == SHEAF_OK)
+        *opened = p;
+    else
+        sheaf_plan_free(p);
+    return code;
+}
+
+int sheaf_is_plan(const char *url)
+{
+    return plan_file_is(url);
+}
+
+void sheaf_plan_get_info(const struct sheaf_plan *p, struct sheaf_plan_info *info, size_t size)
+{
+    const struct plan_facts *facts = &p->planned.file.facts;
+    const struct sheaf_plan_info all = {
+        .dest = facts->dest, .source = facts->source, .root = facts->root,
+        .hash = facts->plan.hash, .container = facts->container, .codec = facts->codec,
+        .plan_bytes = p->planned.file.object->bytes, .files = facts->files,
+        .samples = facts->plan.sample_count, .payload_bytes = facts->plan.payload_bytes,
+        .shards = facts->plan.shard_count, .done_shards = p->done_shards,
+        .done_samples = p->done_samples, .done_payload_bytes = p->done_payload_bytes,
+        .committed = p->committed, .parts = p->parts,
+    };
+
+    memset(info, 0, size);
+    memcpy(info, &all, MIN(size, sizeof(all)));
+}
+
+int sheaf_plan_shard(const struct sheaf_plan *p, uint64_t index, struct sheaf_plan_shard *shard,
+                     int *done, struct sheaf_error *err)
+{
+    const struct plan *plan = &p->planned.file.facts.plan;
+    int code;
+
+    if (index >= plan->shard_count)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "shard %llu of %zu", (unsigned long long)index,
+                       plan->shard_count);
+    code = planned_name(&p->planned, index, p->name, err);
+    *shard = (struct sheaf_plan_shard){
+        .split = plan->splits[plan->shards[index].split].name, .name = p->name,
+        .samples = plan->shards[index].sample_count,
+        .payload_bytes = plan->shards[index].payload_bytes,
+    };
+    *done = p->done[index];
+    return code;
+}
+
+int sheaf_plan_part(const struct sheaf_plan *p, uint32_t part, uint32_t parts, uint64_t *first,
+                    uint64_t *end, struct sheaf_error *err)
+{
+    size_t from, to;
+    int code = planned_part(&p->planned.file.facts.plan, part, parts, &from, &to, err);
+
+    if (code == SHEAF_OK) {
+        *first = from;
+        *end = to;
+    }
+    return code;
+}
+
+void sheaf_plan_free(struct sheaf_plan *p)
+{
+    if (p == NULL)
+        return;
+    planned_close(&p->planned);
+    free(p->done);
+    free(p->name);
+    free(p);
+}

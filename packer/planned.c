@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening a stored plan, and dividing it. */
+#include "packer/planned.h"
+
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
+{
+    const struct plan_facts *facts = &p->file.facts;
+    int code;
+
+    *p = (struct planned){ .target.lock = -1 };
+    code = plan_file_open(url, &p->file, err);
+    if (code != SHEAF_OK)
+        return code;
+    p->setup = (struct block_setup){
+        .format = format_of(facts->container),
+        .codec = codec_of(facts->codec),
+        .single_member = facts->single_member,
+        .peers = facts->index,
+        .context.label_base = facts->label_base,
+        .root_fd = -1,
+        .root_url = facts->is_remote ? facts->root : NULL,
+    };
+    code = target_open(&p->target, facts->dest, &p->setup, facts->prefix, &facts->plan, err);
+    if (code != SHEAF_OK)
+        planned_close(p);
+    return code;
+}
+
+void planned_close(struct planned *p)
+{
+    target_close(&p->target);
+    plan_file_close(&p->file);
+}
+
+static uint64_t size_of_shard(void *context, uint64_t shard)
+{
+    return ((const struct plan_shard *)context)[shard].payload_bytes;
+}
+
+int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t *first,
+                 size_t *end, struct sheaf_error *err)
+{
+    const uint64_t count = MIN(parts, plan->shard_count);
+    uint64_t *starts;
+
+    if (parts == 0 || part >= parts)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "part %u of %u: parts are counted from 0 to one "
+                       "less than their number", part, parts);
+    *first = *end = plan->shard_count;
+    if (part >= count)
+        return SHEAF_OK;
+    starts = calloc(count + 1, sizeof(*starts));
+    if (starts == NULL)
+        return err_memory(err, count * sizeof(*starts));
+    plan_cut(size_of_shard, plan->shards, plan->shard_count, plan->payload_bytes, count, starts);
+    *first = starts[part];
+    *end = starts[part + 1];
+    free(starts);
+    return SHEAF_OK;
+}
+
+int planned_name(const struct planned *p, size_t shard, char name[SHARD_NAME_BYTES],
+                 struct sheaf_error *err)
+{
+    return target_shard_name(&p->target, &p->file.facts.plan.shards[shard], name, err);
+}

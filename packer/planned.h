@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A stored plan with the DEST that it is for: what packing a part, committing and looking at the
+ * progress have in common. */
+#ifndef PACKER_PLANNED_H
+#define PACKER_PLANNED_H
+
+#include <stdbool.h>
+
+#include "packer/block.h"
+#include "packer/plan_file.h"
+#include "packer/target.h"
+
+struct planned {
+    struct plan_file file;
+    struct block_setup setup;   /* as the plan's options have it */
+    struct target target;
+};
+
+int planned_open(const char *url, struct planned *planned, struct sheaf_error *err);
+void planned_close(struct planned *planned);
+
+/* The shards of part `part` of `parts`: from *first to before *end, which may be none.  Parts are
+ * stretches of about the same number of payload bytes, so that a part reads one stretch of the
+ * plan. */
+int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t *first,
+                 size_t *end, struct sheaf_error *err);
+
+/* The name of a shard of the plan. */
+int planned_name(const struct planned *planned, size_t shard, char name[SHARD_NAME_BYTES],
+                 struct sheaf_error *err);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Many processes that pack the parts of one plan into one DEST, perhaps some parts twice at once.
+ *
+ * They need no locks: a shard's bytes follow from the plan, it becomes visible at once and whole,
+ * and so does its entry in the journal; whoever comes second replaces both by the same.  So all
+ * there is to do is to touch nothing of anybody else's, and to see what is there already. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/target.h"
+#include "store/store.h"
+
+#define PARTS_NAME  "parts"
+#define PARTS_BYTES 32
+
+/* ---- Joining --------------------------------------------------------------------------------- */
+
+uint32_t target_parts(const struct target *o)
+{
+    char *url = store_join(o->journal.directory, PARTS_NAME), *text = NULL;
+    unsigned long parts = 0;
+    size_t size;
+
+    if (url != NULL && store_get(url, PARTS_BYTES, &text, &size, NULL) == SHEAF_OK)
+        parts = strtoul(text, NULL, 10);
+    free(text);
+    free(url);
+    return parts > UINT32_MAX ? 0 : (uint32_t)parts;
+}
+
+static int put_parts(const struct target *o, uint32_t parts, struct sheaf_error *err)
+{
+    char *url = store_join(o->journal.directory, PARTS_NAME), text[PARTS_BYTES];
+    int code;
+
+    if (url == NULL)
+        return err_memory(err, strlen(o->journal.directory));
+    snprintf(text, sizeof(text), "%u\n", parts);
+    code = target_parts(o) == parts ? SHEAF_OK : store_put(url, text, strlen(text), err);
+    free(url);
+    return code;
+}
+
+/* The journal of the plan, as whoever made it has begun it. */
+static int check_journal(const struct target *o, struct sheaf_error *err)
+{
+    struct journal_plan plan;
+    int code = journal_load(&o->journal, &plan, err);
+
+    if (code == SHEAF_END)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: was not made ready for this plan, or has "
+                       "been removed since: make the plan again", o->dest);
+    if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: is being packed by another plan: %s there, "
+                       "this one is %s", o->dest, plan.hash, o->journal.plan.hash);
+    return code;
+}
+
+int target_join(struct target *o, uint32_t parts, bool *finished, struct sheaf_error *err)
+{
+    int code = target_is_finished(o, false, finished, err);
+
+    o->is_shared = true;
+    if (code == SHEAF_OK && !*finished)
+        code = check_journal(o, err);
+    return code == SHEAF_OK && !*finished && parts != 0 ? put_parts(o, parts, err) : code;
+}
+
+/* ---- Looking for shards ---------------------------------------------------------------------- */
+
+static bool has_size(const char *directory, const char *name, uint64_t bytes)
+{
+    char *url = store_join(directory, name);
+    uint64_t found;
+    const bool has = url != NULL && store_size(url, &found, NULL) == SHEAF_OK && found == bytes;
+
+    free(url);
+    return has;
+}
+
+static bool has_sides(const char *directory, const struct buf *sides)
+{
+    const char *at = (const char *)sides->data, *end = at + sides->size;
+    char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
+    uint64_t bytes;
+
+    while (at < end)
+        if (!journal_take_side(&at, end, name, &bytes, hash) || !has_size(directory, name, bytes))
+            return false;
+    return true;
+}
+
+int target_look_for_shard(const struct target *o, uint32_t split, const char *name,
+                          struct journal_entry *entry, bool *found, struct sheaf_error *err)
+{
+    const int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
+
+    *found = code == SHEAF_OK && has_size(o->directories[split], name, entry->facts.bytes) &&
+             has_sides(o->directories[split], &entry->sides);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+bool target_has_twin(const struct target *o, uint32_t split, const struct shard_facts *facts)
+{
+    struct journal_entry entry = { .facts = { .bytes = 0 } };
+    bool found = false, finished = false;
+
+    if (target_look_for_shard(o, split, facts->name, &entry, &found, NULL) != SHEAF_OK)
+        found = false;
+    found = found && strcmp(entry.facts.xxh3, facts->xxh3) == 0;
+    journal_entry_free(&entry);
+    return found || (target_is_finished(o, false, &finished, NULL) == SHEAF_OK && finished);
+}
+
+/* ---- Listing --------------------------------------------------------------------------------- */
+
+struct listed {
+    char *name;
+    uint64_t bytes;
+};
+
+/* The names of one directory, in byte order. */
+struct names {
+    struct listed *items;
+    size_t count, capacity;
+    struct sheaf_error *err;
+};
+
+struct target_listing {
+    struct names splits[SPLIT_LIMIT];
+    struct names journal;
+};
+
+static int keep_name(void *context, const char *name, uint64_t bytes)
+{
+    struct names *all = context;
+
+    if (all->count == all->capacity) {
+        const size_t capacity = MAX(2 * all->capacity, (size_t)64);
+        struct listed *grown = reallocarray(all->items, capacity, sizeof(*grown));
+
+        if (grown == NULL)
+            return err_memory(all->err, capacity * sizeof(*grown));
+        all->items = grown;
+        all->capacity = capacity;
+    }
+    all->items[all->count] = (struct listed){ strdup(name), bytes };
+    if (all->items[all->count].name == NULL)
+        return err_memory(all->err, strlen(name));
+    all->count++;
+    return SHEAF_OK;
+}
+
+static int list_names(const char *directory, struct names *all, struct sheaf_error *err)
+{
+    int code;
+
+    all->err = err;
+    code = store_list(directory, keep_name, all, err);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+static void names_free(struct names *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        free(all->items[i].name);
+    free(all->items);
+}
+
+int target_list(const struct target *o, struct target_listing **listing, struct sheaf_error *err)
+{
+    struct target_listing *l = calloc(1, sizeof(*l));
+    int code;
+
+    if (l == NULL)
+        return err_memory(err, sizeof(*l));
+    code = list_names(o->journal.directory, &l->journal, err);
+    for (uint32_t s = 0; s < o->split_count && code == SHEAF_OK; s++)
+        code = list_names(o->directories[s], &l->splits[s], err);
+    if (code == SHEAF_OK)
+        *listing = l;
+    else
+        target_listing_free(l);
+    return code;
+}
+
+void target_listing_free(struct target_listing *l)
+{
+    if (l == NULL)
+        return;
+    names_free(&l->journal);
+    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
+        names_free(&l->splits[s]);
+    free(l);
+}
+
+static int compare_names(const void *key, const void *item)
+{
+    return strcmp(key, ((const struct listed *)item)->name);
+}
+
+static const struct listed *find_name(const struct names *all, const char *name)
+{
+    return all->count == 0 ? NULL : bsearch(name, all->items, all->count, sizeof(all->items[0]),
+                                            compare_names);
+}
+
+uint64_t target_listing_bytes(const struct target_listing *l, uint32_t split, const char *name)
+{
+    const struct listed *found = find_name(&l->splits[split], name);
+
+    return found == NULL ? UINT64_MAX : found->bytes;
+}
+
+bool target_listing_has_entry(const struct target_listing *l, const struct target *o,
+                              uint32_t split, const char *name)
+{
+    bool has = false;
+    char *entry;
+
+    if (journal_entry_name(o->journal.plan.splits[split], name, &entry, NULL) == SHEAF_OK) {
+        has = find_name(&l->journal, entry) != NULL;
+        free(entry);
+    }
+    return has;
+}
+
+/* ---- Leftovers ------------------------------------------------------------------------------- */
+
+/* Who may not list uploads cannot remove any; the data set is none the worse for it. */
+int target_clean(const struct target *o, struct sheaf_error *err)
+{
+    int code = store_clean(o->dest, err);
+
+    if (code == SHEAF_ERR_ACCESS || code == SHEAF_ERR_UNSUPPORTED)
+        code = SHEAF_OK;
+    for (uint32_t s = 0; s < o->split_count && code == SHEAF_OK; s++)
+        code = journal_remove_temporaries(o->directories[s], err);
+    return code;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf commit: the parts of a plan become a data set. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/options.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    const struct option table[] = { { .name = NULL } };
+    struct sheaf_pack_options o;
+    struct sheaf_pack_result result;
+    struct sheaf_error error;
+    size_t count;
+    int code, status = options_parse(command, table, argc, argv, &count);
+
+    if (status >= 0)
+        return status;
+    sheaf_pack_options_init(&o, sizeof(o));
+    o.progress = progress_show;
+    o.interrupt = &signals_caught;
+    signals_catch();
+    code = sheaf_commit(argv[0], &o, &result, &error);
+    progress_clear();
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    printf("committed %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64 " shard%s (%"
+           PRIu64 " bytes); %" PRIu64 " file%s skipped\n", result.samples, plural(result.samples),
+           result.payload_bytes, result.shards, plural(result.shards), result.stored_bytes,
+           result.skipped, plural(result.skipped));
+    return STATUS_OK;
+}
+
+const struct command commit_command = {
+    .name = "commit",
+    .arguments = "PLAN",
+    .least = 1,
+    .most = 1,
+    .summary = "make the packed parts of a plan a data set",
+    .text = "Checks that every shard of PLAN is there, gathers the index and the report of what "
+            "was skipped, and writes the manifest last: then there is a data set. If shards are "
+            "missing, says which, and of which parts, and publishes nothing.",
+    .run = run,
+};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf plan: stores what sheaf pack would do, so that many machines can do it. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/pack_rows.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+static int plan(char **sources, size_t count, const char *output,
+                struct sheaf_pack_options *options)
+{
+    struct sheaf_pack_result result;
+    struct sheaf_error error;
+    int code;
+
+    options->progress = progress_show;
+    options->report = options->on_error == SHEAF_SKIP ? report_skipped : NULL;
+    options->interrupt = &signals_caught;
+    signals_catch();
+    code = sheaf_plan_make((const char *const *)sources, count, sources[count], output, options,
+                           &result, &error);
+    progress_clear();
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    printf("planned %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64
+           " shard%s; %" PRIu64 " file%s skipped\n", result.samples, plural(result.samples),
+           result.payload_bytes, result.shards, plural(result.shards), result.skipped,
+           plural(result.skipped));
+    return STATUS_OK;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct pack_choices choices;
+    struct sheaf_pack_options o;
+    const char *output = NULL;
+    int status;
+    size_t count;
+
+    pack_choices_init(&choices, &o);
+    {
+        const struct option table[] = {
+            { "output", OPTION_TEXT, "PLAN", .letter = 'o', .text = &output,
+              .meaning = "where the plan goes: a path, or an s3:// URL (must be given)" },
+            PACK_ROWS(&choices, &o),
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    if (output == NULL)
+        return misuse("plan: --output must be given: where the plan goes");
+    status = pack_choices_take(&choices, "plan", &o);
+    return status >= 0 ? status : plan(argv, count - 1, output, &o);
+}
+
+const struct command plan_command = {
+    .name = "plan",
+    .arguments = "SRC... DEST -o PLAN --format NAME [OPTION]...",
+    .least = 2,
+    .most = SIZE_MAX,
+    .summary = "store a plan that many machines can pack",
+    .text = "Lists the files of SRC, as sheaf pack takes it, puts them in order, cuts them into "
+            "shards, and stores all that as a plan. Each part of it can then be packed anywhere, "
+            "with sheaf pack --plan PLAN --part I/N; sheaf commit PLAN makes the parts a data set, "
+            "the same byte for byte as that of sheaf pack SRC DEST. sheaf info PLAN says how far "
+            "they are.\n\n"
+            "Paths are stored as absolute ones, which must mean the same on all machines.",
+    .run = run,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What `pack` and `plan` do with their options. */
+#include "tools/pack_rows.h"
+
+const struct choice label_base_choices[] = { { "0", 0 }, { "1", 1 }, { NULL, 0 } };
+
+void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options)
+{
+    sheaf_pack_options_init(options, sizeof(*options));
+    *choices = (struct pack_choices){
+        .codec = (int)options->codec, .on_error = (int)options->on_error, .jobs = options->jobs,
+    };
+}
+
+int pack_choices_take(const struct pack_choices *choices, const char *command,
+                      struct sheaf_pack_options *options)
+{
+    if (choices->container == 0)
+        return misuse("%s: --format must be given: tfrecord, recordio or webdataset", command);
+    options->container = (enum sheaf_container)choices->container;
+    options->codec = (enum sheaf_codec)choices->codec;
+    options->on_error = (enum sheaf_on_error)choices->on_error;
+    options->jobs = (unsigned)choices->jobs;
+    return -1;
+}

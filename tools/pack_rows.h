@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The options that say what a packed data set is to be, which `pack` and `plan` share. */
+#ifndef TOOLS_PACK_ROWS_H
+#define TOOLS_PACK_ROWS_H
+
+#include "tools/options.h"
+
+/* Those whose types are not the library's. */
+struct pack_choices {
+    int container;              /* 0: not given */
+    int codec, on_error;
+    uint64_t jobs;
+};
+
+extern const struct choice label_base_choices[];
+
+/* Sets both to the defaults. */
+void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options);
+
+/* Puts the choices into the options.  -1, or the exit status: there is no container. */
+int pack_choices_take(const struct pack_choices *choices, const char *command,
+                      struct sheaf_pack_options *options);
+
+/* The table's rows; pointers to a struct pack_choices and a struct sheaf_pack_options. */
+#define PACK_ROWS(c, o)                                                                         \
+    { "format", OPTION_CHOICE, "NAME", .choice = &(c)->container,                               \
+      .choices = container_choices,                                                             \
+      .meaning = "container: tfrecord, recordio or webdataset (must be given)" },               \
+    { "codec", OPTION_CHOICE, "NAME", .choice = &(c)->codec, .choices = codec_choices,          \
+      .meaning = "compression of the shards: none, gzip or lz4" },                              \
+    { "single-member", OPTION_FLAG, .flag = &(o)->single_member,                                \
+      .meaning = "one gzip member or LZ4 frame a shard, for readers that stop after the first" }, \
+    { "shard-size", OPTION_SIZE, "SIZE", .number = &(o)->shard_bytes, .least = 1,               \
+      .meaning = "content of a shard, about: shards are made equal, near this size" },          \
+    { "shard-count", OPTION_NUMBER, "N", .number = &(o)->shard_count, .standard = "",           \
+      .least = 1, .meaning = "make just N shards (of each split), whatever their size" },       \
+    { "prefix", OPTION_TEXT, "WORD", .text = &(o)->prefix,                                      \
+      .meaning = "first word of the shards' names" },                                           \
+    { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \
+      .meaning = "what the paths in a list are relative to",                                    \
+      .standard = "the list's directory" },                                                     \
+    { "no-shuffle", OPTION_FLAG, .flag = &(o)->no_shuffle,                                      \
+      .meaning = "keep the samples in byte order of their keys" },                              \
+    { "seed", OPTION_NUMBER, "S", .number = &(o)->seed,                                         \
+      .meaning = "of the shuffle and of the splits" },                                          \
+    { "label-base", OPTION_CHOICE, "0|1", .choice = &(o)->label_base,                           \
+      .choices = label_base_choices, .meaning = "number of the first class" },                  \
+    { "split", OPTION_TEXT, "SPEC", .text = &(o)->split,                                        \
+      .meaning = "several data sets, stratified by class: train=0.8,val=0.2 or "                \
+                 "train=60/class,val=rest" },                                                   \
+    { "on-error", OPTION_CHOICE, "WHAT", .choice = &(c)->on_error,                              \
+      .choices = on_error_choices,                                                              \
+      .meaning = "at a bad file: fail, or skip it and list it in DEST/skipped.tsv" },           \
+    { "resume", OPTION_FLAG, .flag = &(o)->resume,                                              \
+      .meaning = "go on with a run that was interrupted" },                                     \
+    { "overwrite", OPTION_FLAG, .flag = &(o)->overwrite,                                        \
+      .meaning = "replace the data set in DEST" },                                              \
+    { "index", OPTION_TEXT, "LIST", .text = &(o)->index,                                        \
+      .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },          \
+    { "memory", OPTION_SIZE, "SIZE", .number = &(o)->memory_bytes,                              \
+      .meaning = "ceiling of the memory for buffers" }
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parts: the option, and the environment. */
+#include "tools/part.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "tools/tool.h"
+
+/* A whole number below 2^32 that ends at `end`; false if there is none. */
+static bool read_number(const char *text, char stop, const char **end, uint32_t *number)
+{
+    char *after;
+    unsigned long value;
+
+    errno = 0;
+    value = strtoul(text, &after, 10);
+    *number = (uint32_t)value;
+    *end = after + 1;
+    return text[0] >= '0' && text[0] <= '9' && errno == 0 && value <= UINT32_MAX &&
+           *after == stop;
+}
+
+static int take_environment(uint32_t *part, uint32_t *parts)
+{
+    struct sheaf_error error;
+    const char *source;
+    const int code = sheaf_part_from_environment(NULL, part, parts, &source, &error);
+
+    *parts = code == SHEAF_END ? 1 : *parts;
+    if (code == SHEAF_OK)
+        complain("part %u of %u, by %s", *part, *parts, source);
+    return code == SHEAF_OK || code == SHEAF_END ? -1 : fail(&error);
+}
+
+int part_take(const char *text, uint32_t *part, uint32_t *parts)
+{
+    const char *rest;
+
+    *part = 0;
+    *parts = 1;
+    if (text == NULL)
+        return take_environment(part, parts);
+    if (!read_number(text, '/', &rest, part) || !read_number(rest, '\0', &rest, parts) ||
+        *part >= *parts)
+        return misuse("--part: \"%s\" is not I/N with I from 0 to N - 1", text);
+    return -1;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which part of how many a command is to do: --part I/N, or what a launcher has put into the
+ * environment. */
+#ifndef TOOLS_PART_H
+#define TOOLS_PART_H
+
+#include <stdint.h>
+
+/* The meaning of the option, for its row in a table. */
+#define PART_MEANING(what) \
+    what " of part I of N, counted from 0 (without it: Slurm's, Open MPI's, AWS Batch's, " \
+    "Kubernetes' or SageMaker's environment)"
+
+/* Takes the text of --part, or NULL.  Without either the part is 0 of 1.  -1, or the exit
+ * status. */
+int part_take(const char *text, uint32_t *part, uint32_t *parts);
+
+#endif
