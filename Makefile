@@ -179,7 +179,7 @@ interop: all
 BENCH_PROGRAMS = $(patsubst tools/bench/%.c,$(BUILD)/bench/%,\
                    $(filter-out %/meter.c,$(wildcard tools/bench/*.c)))
 
-.PHONY: bench bench-peers bench-programs casestudy
+.PHONY: bench bench-peers bench-programs bench-readme casestudy
 bench-programs: all $(BENCH_PROGRAMS)
 
 $(BUILD)/bench/%: $(BUILD)/tools/bench/%.o $(BUILD)/tools/bench/meter.o $(BUILD)/libsheaf.a
@@ -189,7 +189,7 @@ $(BUILD)/bench/%: $(BUILD)/tools/bench/%.o $(BUILD)/tools/bench/meter.o $(BUILD)
 
 bench: packages
 	$(Q)$(MAKE) --no-print-directory bench-programs
-	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/bench.py
+	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/bench.py $(BENCH_ROWS)
 
 bench-peers:
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tools/bench/peers.sh
@@ -197,6 +197,9 @@ bench-peers:
 casestudy: packages
 	$(Q)$(MAKE) --no-print-directory bench-programs
 	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/casestudy.py
+
+bench-readme:
+	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/readme.py
 
 # ---- Installation ----------------------------------------------------------------------------
 

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""The data that is measured on, below BUILD/bench/data.  It is made once and stays."""
+
+import contextlib
+import glob
+import json
+import os
+import shutil
+import subprocess
+
+CONTAINERS = ("tfrecord", "recordio", "webdataset")
+SUFFIX = {"tfrecord": ".tfrecord", "recordio": ".rec", "webdataset": ".tar"}
+SIZES = {               # files, small records, files of 1 KB (and ten times as many)
+    "full": (30607, 5000000, 150000),
+    "quick": (3000, 500000, 5000),
+}
+REPLICATE = 10          # how often an image is in the large tree
+RECORD_CONTENT = 39     # bytes, so that a record with its key and label has 100
+
+
+class Data:
+    """Paths, each made when it is first asked for."""
+
+    def __init__(self, build, size):
+        self.build = build
+        self.images, self.records, self.small_files = SIZES[size]
+        self.folder = os.path.join(build, "bench", "data-" + size)
+        os.makedirs(self.folder, exist_ok=True)
+
+    def program(self, name):
+        return os.path.join(self.build, "bench", name)
+
+    @property
+    def sheaf(self):
+        return os.path.join(self.build, "sheaf")
+
+    @contextlib.contextmanager
+    def _made(self, name):
+        """The path, and whether it has to be made; what is half made does not stay."""
+        path = os.path.join(self.folder, name)
+        if os.path.exists(path):
+            yield path, False
+            return
+        half = path + ".half"
+        shutil.rmtree(half, ignore_errors=True)
+        print("  making %s" % name, flush=True)
+        yield half, True
+        os.rename(half, path)
+
+    def tree(self):
+        """JPEG files of 39 kB, the size of Caltech-256."""
+        with self._made("tree") as (path, make):
+            if make:
+                _run([os.path.join(self.build, "make_jpegs"), path, "--images", self.images])
+        return os.path.join(self.folder, "tree")
+
+    def large_tree(self):
+        """The same files, each under so many names: hard links, which cost no space."""
+        with self._made("large-tree") as (path, make):
+            if make:
+                for i in range(REPLICATE):
+                    os.makedirs(path, exist_ok=True)
+                    _run(["cp", "-al", self.tree(), os.path.join(path, "copy-%02d" % i)])
+        return os.path.join(self.folder, "large-tree")
+
+    def small_tree(self, replicate):
+        """Files of 1 KB."""
+        name = "small-tree-%d" % replicate
+        with self._made(name) as (path, make):
+            if make:
+                _run([os.path.join(self.build, "make_jpegs"), path, "--images",
+                      self.small_files, "--mean-bytes", 1000, "--replicate", replicate])
+        return os.path.join(self.folder, name)
+
+    def shards(self, container, codec="none", count=0):
+        """A data set of the tree; its directory."""
+        name = "%s-%s%s" % (container, codec, "-%d" % count if count else "")
+        with self._made(name) as (path, make):
+            if make:
+                _run([self.sheaf, "pack", self.tree(), path, "--format", container,
+                      "--codec", codec, *(["--shard-count", count] if count else [])])
+        return os.path.join(self.folder, name)
+
+    def record_shards(self):
+        """Small records: 100 bytes each in a TFRecord."""
+        with self._made("records") as (path, make):
+            if make:
+                _run([self.program("make_records"), path, self.records, RECORD_CONTENT])
+        return os.path.join(self.folder, "records")
+
+
+def _run(words):
+    subprocess.run([str(w) for w in words], check=True, stdout=subprocess.DEVNULL)
+
+
+def manifest(folder):
+    with open(os.path.join(folder, "dataset.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def shard_files(folder):
+    return sorted(path for path in glob.glob(os.path.join(folder, "shard-*"))
+                  if not path.endswith((".idx", ".lst")))
+
+
+def size_of(paths):
+    return sum(os.path.getsize(path) for path in paths)

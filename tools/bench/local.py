@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Rows 1 to 3 and 9 to 12: reading what lies on this machine's disk."""
+
+import os
+import shutil
+
+import data
+import peers
+from run import Contender, take_turns
+
+PASSES = 3          # over the data, by the fast ones, in a process
+
+
+def _reader(bench, name, source, passes, items, size, *options):
+    return Contender(name, [bench.data.program("read_sheaf"), str(passes), *options, source],
+                     bytes=size * passes, items=items * passes)
+
+
+def _loop(bench, name, files):
+    return Contender(name, [bench.data.program("read_files"), str(PASSES), *files],
+                     bytes=PASSES * data.size_of(files))
+
+
+def _warm(files):
+    for path in files:
+        with open(path, "rb") as file:
+            while file.read(1 << 20):
+                pass
+
+
+def _containers(bench):
+    for container in data.CONTAINERS:
+        folder = bench.data.shards(container)
+        files = data.shard_files(folder)
+        _warm(files)
+        yield container, folder, files
+
+
+def read_in_order(bench, results):
+    for container, folder, files in _containers(bench):
+        turns = [_loop(bench, "read(2) " + container, files),
+                 _reader(bench, "sheaf " + container, folder, PASSES, bench.data.images,
+                         data.size_of(files), "--no-shuffle")]
+        if container == "recordio":
+            # Any program with read_files' command line and line of JSON.
+            split = os.environ.get("BENCH_INPUTSPLIT")
+            if split:
+                turns.append(Contender("InputSplit recordio", [split, str(PASSES), *files],
+                                       bytes=PASSES * data.size_of(files)))
+            else:
+                results.missing["InputSplit recordio"] = "BENCH_INPUTSPLIT names no program"
+        take_turns(turns, results, most=15, seconds=8)
+
+
+def read_shuffled(bench, results):
+    shards = {}
+    for container, folder, files in _containers(bench):
+        shards[container] = files
+        take_turns([_loop(bench, "read(2) " + container, files),
+                    _reader(bench, "sheaf %s shuffled" % container, folder, PASSES,
+                            bench.data.images, data.size_of(files))],
+                   results, most=15, seconds=8)
+    take_turns(peers.found(bench, results, [
+        ("webdataset shuffled", ["webdataset_read", "1", *shards["webdataset"]]),
+        ("tf.data shuffled", ["tf_data_read", "1", *shards["tfrecord"]]),
+        ("mosaicml-streaming shuffled", ["mds_read", peers.mds(bench)]),
+        ("litdata shuffled", ["litdata_read", peers.litdata(bench)]),
+    ], items=bench.data.images, size=data.size_of(shards["tfrecord"])), results, seconds=25)
+
+
+def read_records(bench, results):
+    folder = bench.data.record_shards()
+    files = data.shard_files(folder)
+    _warm(files)
+    turns = [_reader(bench, "sheaf in order", folder, 1, bench.data.records, data.size_of(files),
+                     "--threads", "1", "--no-shuffle"),
+             _reader(bench, "sheaf shuffled", folder, 1, bench.data.records, data.size_of(files),
+                     "--threads", "1")]
+    turns += peers.found(bench, results, [
+        ("tf.data in order", ["tf_data_read", "0", *files]),
+        ("tf.data shuffled", ["tf_data_read", "1", *files])], items=bench.data.records,
+        size=data.size_of(files))
+    for turn in turns:
+        turn.command = ["taskset", "-c", "1", *turn.command]
+    take_turns(turns, results, most=5, seconds=30)
+
+
+def read_codecs(bench, results):
+    for codec, program in (("gzip", "gzip -dc"), ("lz4", "lz4 -dc")):
+        folder = bench.data.shards("webdataset", codec)
+        files = data.shard_files(folder)
+        _warm(files)
+        size = data.manifest(folder)["raw_bytes"]
+        turns = [_reader(bench, "sheaf " + codec, folder, 1, bench.data.images, size,
+                         "--no-shuffle")]
+        if shutil.which(codec):
+            turns.append(Contender(program, ["sh", "-c", 'for f; do %s "$f" >/dev/null || exit 1;'
+                                             " done" % program, "sh", *files],
+                                   bytes=size, whole=True))
+        take_turns(turns, results, seconds=20)
+
+
+def memory(bench, results):
+    """The command's, from outside.  What was packed is then read, and goes."""
+    out = {size: os.path.join(bench.data.folder, "out-" + size) for size in ("small", "large")}
+    trees = {"small": bench.data.tree(), "large": bench.data.large_tree()}
+    for path in out.values():
+        bench.remove(path)
+    take_turns([Contender("pack, " + size, [
+        bench.data.sheaf, "pack", trees[size], out[size], "--format", "tfrecord",
+        "--memory", "512MiB"], whole=True) for size in out], results, least=1, most=1)
+    take_turns([Contender("read, " + size, [
+        bench.data.sheaf, "cat", out[size], "--null", "--memory", "512MiB"], whole=True)
+        for size in out], results, least=1, most=1)
+    for path in out.values():
+        bench.remove(path)
+
+
+def first_sample(bench, results):
+    turns = []
+    for count in (8, 400):
+        folder = bench.data.shards("tfrecord", count=count)
+        turns.append(Contender("local, %d shards" % count, [
+            bench.data.program("read_sheaf"), "1", "--limit", "1", folder]))
+    take_turns(turns, results, most=15, seconds=5)

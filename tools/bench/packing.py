@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Rows 4, 5 and 12: making shards of a tree, on the same disk."""
+
+import os
+import shutil
+
+import data
+import peers
+from run import Contender, take_turns
+
+
+def _packs(bench, before, suffix=""):
+    """The command, container by container, and tar; and what clears up after them."""
+    source, items = bench.data.tree(), bench.data.images
+    size = data.manifest(bench.data.shards("tfrecord"))["payload_bytes"]
+    out = os.path.join(bench.data.folder, "out")
+
+    def clean():
+        bench.remove(out)
+        bench.remove(out + ".tar")
+        before()
+
+    return [Contender("sheaf pack %s%s" % (container, suffix), [
+        bench.data.sheaf, "pack", source, out, "--format", container],
+        bytes=size, items=items, whole=True, before=clean) for container in data.CONTAINERS] + (
+        [Contender("tar" + suffix, ["tar", "-cf", out + ".tar", "-C", source, "."],
+                   bytes=size, items=items, whole=True, before=clean)] if shutil.which("tar") else []), clean
+
+
+def pack_warm(bench, results):
+    turns, clean = _packs(bench, os.sync)
+    out = os.path.join(bench.data.folder, "out")
+    for name, work, mxnet in (("webdataset ShardWriter", "webdataset_write", False),
+                              ("im2rec", "im2rec", True)):
+        turns += peers.found(bench, results, [(name, [work, bench.data.tree(), out])],
+                             items=bench.data.images, mxnet=mxnet, before=clean)
+    take_turns(turns, results, most=5, seconds=60)
+    clean()
+
+
+def pack_cold(bench, results):
+    if not bench.can_drop_caches():
+        for name in ["tar, cold"] + ["sheaf pack %s, cold" % c for c in data.CONTAINERS]:
+            results.missing[name] = "only root can drop the page cache"
+        return
+    turns, clean = _packs(bench, bench.drop_caches, ", cold")
+    take_turns(turns, results, seconds=45)
+    clean()
+
+
+def pack_small_files(bench, results):
+    out = os.path.join(bench.data.folder, "out")
+
+    def clean():
+        bench.remove(out)
+        os.sync()
+
+    turns = []
+    for name, replicate in (("150,000 files", 1), ("1,500,000 files", 10)):
+        tree = bench.data.small_tree(replicate)
+        turns.append(Contender(name, [
+            bench.data.sheaf, "pack", tree, out, "--format", "webdataset"],
+            items=bench.data.small_files * replicate, whole=True, before=clean))
+    # The first round finds the trees' names and files in memory or brings them there.
+    take_turns(turns, results, least=2, most=2)
+    clean()
+    for measures in results.measures.values():
+        del measures[:-1]

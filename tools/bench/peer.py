@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""What a user would pick instead, from the Python registry; run in the environment of
+`make bench-peers`.  Each function does one peer's piece of work as its documentation has it.
+
+    peer.py WORK ARGUMENT...        prints a line of JSON about it, as meter.h does
+
+Importing is not in the time."""
+
+import json
+import os
+import random
+import resource
+import sys
+import time
+
+BATCH = 256
+BUFFER = 10000
+
+
+class Meter:
+    def __init__(self):
+        self.begin, self.begin_cpu, self.first = time.perf_counter(), self._cpu(), 0
+        self.items = self.bytes = 0
+
+    @staticmethod
+    def _cpu():
+        return sum(u.ru_utime + u.ru_stime for u in (
+            resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)))
+
+    def add(self, items, size):
+        self.first = self.first or time.perf_counter() - self.begin
+        self.items += items
+        self.bytes += size
+
+    def print(self):
+        print(json.dumps({
+            "seconds": time.perf_counter() - self.begin, "cpu_seconds": self._cpu() - self.begin_cpu,
+            "first_seconds": self.first, "bytes": self.bytes, "items": self.items,
+            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+
+def tree(folder):
+    """(path, label) of every file, in a shuffled order."""
+    classes = sorted(os.listdir(folder))
+    files = [(os.path.join(folder, name, file), label) for label, name in enumerate(classes)
+             for file in sorted(os.listdir(os.path.join(folder, name)))]
+    random.Random(0).shuffle(files)
+    return files
+
+
+# ---- Reading -----------------------------------------------------------------------------------
+
+def webdataset_read(shuffle, *shards):
+    import webdataset
+    meter = Meter()
+    data = webdataset.WebDataset(list(shards), shardshuffle=len(shards) if shuffle == "1" else
+                                 False)
+    for sample in data.shuffle(BUFFER) if shuffle == "1" else data:
+        meter.add(1, len(sample.get("jpg", b"")))
+    return meter
+
+
+def tf_data_read(shuffle, *shards):
+    import tensorflow as tf
+    tf.constant(0)
+    meter = Meter()
+    if shuffle == "1":
+        names = tf.data.Dataset.from_tensor_slices(list(shards)).shuffle(len(shards))
+        records = names.interleave(tf.data.TFRecordDataset, cycle_length=2,
+                                   num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)
+        records = records.shuffle(BUFFER)
+    else:
+        records = tf.data.TFRecordDataset(list(shards))
+    for batch in records.batch(BATCH).prefetch(tf.data.AUTOTUNE):
+        meter.add(int(batch.shape[0]), 0)
+    return meter
+
+
+def mds_read(folder):
+    from streaming import StreamingDataset
+    meter = Meter()
+    for sample in StreamingDataset(local=folder, shuffle=True, batch_size=BATCH):
+        meter.add(1, len(sample["jpg"]))
+    return meter
+
+
+def litdata_read(folder):
+    from litdata import StreamingDataset
+    meter = Meter()
+    for sample in StreamingDataset(folder, shuffle=True):
+        meter.add(1, len(sample["jpg"]))
+    return meter
+
+
+def s3torch_read(bucket, prefix, names):
+    """Whole shards, one after another, as bytes."""
+    from s3torchconnector import S3ClientConfig, S3IterableDataset
+    meter = Meter()
+    data = S3IterableDataset.from_objects(
+        ["s3://%s/%s/%s" % (bucket, prefix, name) for name in names.split(",")],
+        region="us-east-1", endpoint=os.environ["AWS_ENDPOINT_URL"],
+        s3client_config=S3ClientConfig(force_path_style=True))
+    for item in data:
+        meter.add(1, len(item.read()))
+    return meter
+
+
+# ---- Writing -----------------------------------------------------------------------------------
+
+def webdataset_write(source, dest):
+    import webdataset
+    files = tree(source)
+    os.makedirs(dest)
+    meter = Meter()
+    with webdataset.ShardWriter(os.path.join(dest, "shard-%06d.tar"), maxsize=150e6,
+                                verbose=0) as writer:
+        for path, label in files:
+            with open(path, "rb") as file:
+                data = file.read()
+            writer.write({"__key__": os.path.splitext(os.path.relpath(path, source))[0],
+                          "jpg": data, "cls": label})
+            meter.add(1, len(data))
+    return meter
+
+
+def mds_write(source, dest):
+    from streaming import MDSWriter
+    meter = Meter()
+    with MDSWriter(out=dest, columns={"jpg": "bytes", "cls": "int"}, size_limit=150 << 20) as out:
+        for path, label in tree(source):
+            with open(path, "rb") as file:
+                data = file.read()
+            out.write({"jpg": data, "cls": label})
+            meter.add(1, len(data))
+    return meter
+
+
+def litdata_item(item):
+    with open(item[0], "rb") as file:
+        return {"jpg": file.read(), "cls": item[1]}
+
+
+def litdata_write(source, dest):
+    from litdata import optimize
+    files = tree(source)
+    meter = Meter()
+    optimize(fn=litdata_item, inputs=files, output_dir=dest, chunk_bytes="150MB", num_workers=2)
+    meter.add(len(files), 0)
+    return meter
+
+
+def im2rec(source, dest):
+    """MXNet's own tools/im2rec.py with --pass-through does just this for each line of its list."""
+    import mxnet
+    files = tree(source)
+    os.makedirs(dest)
+    meter = Meter()
+    record = mxnet.recordio.MXIndexedRecordIO(os.path.join(dest, "all.idx"),
+                                              os.path.join(dest, "all.rec"), "w")
+    for number, (path, label) in enumerate(files):
+        with open(path, "rb") as file:
+            data = file.read()
+        header = mxnet.recordio.IRHeader(0, label, number, 0)
+        record.write_idx(number, mxnet.recordio.pack(header, data))
+        meter.add(1, len(data))
+    record.close()
+    return meter
+
+
+WORKS = {f.__name__: f for f in (
+    webdataset_read, tf_data_read, mds_read, litdata_read, s3torch_read, webdataset_write,
+    mds_write, litdata_write, im2rec)}
+
+if __name__ == "__main__":
+    WORKS[sys.argv[1]](*sys.argv[2:]).print()

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Gets the peers of the Python registry that `make bench` measures against: into BUILD/bench-peers
+# (some 6 GB, mostly for PyTorch's GPUs), and MXNet, which needs an old NumPy, into
+# BUILD/bench-peers-mxnet.  What cannot be installed is named, and left out of the measuring.
+set -u
+BUILD=${BUILD:-build}
+PYTHON=${PYTHON:-/usr/bin/python3}
+here=$(dirname "$0")
+
+install() {     # VENV WORD...: with pip, into it
+    into=$1
+    shift
+    [ -x "$into/bin/pip" ] || "$PYTHON" -m venv "$into" || exit 1
+    "$into/bin/pip" install -q --disable-pip-version-check "$@" ||
+        echo "peers.sh: cannot be installed here: $*" >&2
+}
+
+while read -r package; do
+    case $package in '#'* | '') continue ;; esac
+    install "$BUILD/bench-peers" "$package"
+done <"$here/requirements.txt"
+install "$BUILD/bench-peers-mxnet" 'numpy<1.24' mxnet

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: MIT
+"""Rows 6 to 8 and the second half of 11: nginx and radosgw on loopback, beside curl with the same
+requests.  The servers are those of the tests (tests/system/servers.py)."""
+
+import contextlib
+import datetime
+import hashlib
+import hmac
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+import urllib.parse
+
+import data
+import peers
+from run import Contender, take_turns
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests",
+                                "system"))
+import servers                                          # pylint: disable=wrong-import-position
+
+PART = 8 << 20          # bytes of a range and of a part: what the library asks for
+CONNECTIONS = 32        # that it has at most, to read
+UPLOADS = 8             # parts at once that are enough for this server
+BUCKET = "bench"
+LATENCY_MS = 15         # of the shaped server of row 11
+
+
+# ---- curl --------------------------------------------------------------------------------------
+
+def presigned(client, endpoint, method, path, query=()):
+    """A URL that anyone may use for an hour."""
+    host = urllib.parse.urlsplit(endpoint).netloc
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    scope = "%s/%s/s3/aws4_request" % (now[:8], client.region)
+    query = sorted([*query, ("X-Amz-Algorithm", "AWS4-HMAC-SHA256"), ("X-Amz-Date", now),
+                    ("X-Amz-Credential", client.access + "/" + scope),
+                    ("X-Amz-Expires", "3600"), ("X-Amz-SignedHeaders", "host")])
+    text = urllib.parse.urlencode(query, quote_via=urllib.parse.quote, safe="~")
+    canonical = "\n".join([method, path, text, "host:%s\n" % host, "host", "UNSIGNED-PAYLOAD"])
+    key = ("AWS4" + client.secret).encode()
+    for part in scope.split("/"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    to_sign = "AWS4-HMAC-SHA256\n%s\n%s\n%s" % (
+        now, scope, hashlib.sha256(canonical.encode()).hexdigest())
+    return "%s%s?%s&X-Amz-Signature=%s" % (
+        endpoint, path, text, hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest())
+
+
+def curl(path, transfers, connections=CONNECTIONS):
+    """The command that makes all those transfers, each a list of lines of curl's configuration,
+    in parallel."""
+    with open(path, "w", encoding="ascii") as file:
+        file.write("\nnext\n".join("\n".join(["silent", "fail", *lines]) for lines in transfers))
+    return ["curl", "--noproxy", "*", "-Z", "--parallel-max", str(connections), "-K", path]
+
+
+def ranges(urls):
+    """Transfers of whole objects [(URL, bytes)], in ranges."""
+    return [['url = "%s"' % url, 'range = "%d-%d"' % (at, min(at + PART, size) - 1),
+             'output = "/dev/null"', *more]
+            for url, size, *more in urls for at in range(0, size, PART)]
+
+
+# ---- Servers -----------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def server(make, results, names):
+    """A server of the tests; None where it is not installed."""
+    try:
+        found = make()
+    except unittest.SkipTest as why:
+        for name in names:
+            results.missing[name] = str(why)
+        yield None
+        return
+    try:
+        yield found
+    finally:
+        found.stop()
+
+
+@contextlib.contextmanager
+def shaped(bench, endpoint, latency_ms, all_mb=0, each_mb=0):
+    """The same server, far away; its endpoint."""
+    process = subprocess.Popen([bench.data.program("shape"), endpoint.rpartition(":")[2],
+                                str(latency_ms), str(all_mb), str(each_mb)],
+                               stdout=subprocess.PIPE, text=True)
+    try:
+        yield "http://127.0.0.1:" + process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def upload(bench, rgw, folder, prefix):
+    subprocess.run([bench.data.sheaf, "convert", folder, "s3://%s/%s" % (BUCKET, prefix),
+                    "--format", "tfrecord"], check=True, env=rgw.environment(),
+                   stdout=subprocess.DEVNULL)
+
+
+def objects(rgw, prefix):
+    """[(key, bytes)] of the shards there."""
+    return [(key, size) for key, size in sorted(rgw.client.list(BUCKET, prefix).items())
+            if key.endswith(".tfrecord")]
+
+
+# ---- Rows --------------------------------------------------------------------------------------
+
+def read_http(bench, results):
+    folder = bench.data.shards("tfrecord")
+    files = data.shard_files(folder)
+    size = data.size_of(files)
+    with server(lambda: servers.Nginx(folder), results, ["sheaf http", "curl http"]) as nginx:
+        if not nginx:
+            return
+        urls = [(nginx.url + "/" + os.path.basename(f), os.path.getsize(f)) for f in files]
+        turns = [Contender("sheaf http", [bench.data.program("read_sheaf"), "1", "--no-shuffle",
+                                          nginx.url + "/dataset.json"],
+                           bytes=size, items=bench.data.images)]
+        for name, connections in (("curl http", CONNECTIONS), ("curl http, 8 connections", 8)):
+            turns.append(Contender(name, curl(os.path.join(bench.folder, "curl-%d" % connections),
+                                              ranges(urls), connections), bytes=size, whole=True))
+        take_turns(turns, results, most=11, seconds=15)
+
+
+def read_s3(bench, results):
+    with radosgw(bench, results, ["sheaf s3", "curl s3"]) as rgw:
+        if not rgw:
+            return
+        found = objects(rgw, "data/")
+        size = sum(s for _, s in found)
+        for kind, endpoint in (("s3", rgw.plain), ("s3, TLS", rgw.tls)):
+            urls = [(presigned(rgw.client, endpoint, "GET", "/%s/%s" % (BUCKET, key)), s,
+                     'cacert = "%s"' % rgw.ca) for key, s in found]
+            turns = [Contender("sheaf " + kind, [
+                bench.data.program("read_sheaf"), "1", "--no-shuffle", "s3://%s/data/" % BUCKET],
+                bytes=size, items=bench.data.images, env=rgw.environment(endpoint)),
+                Contender("curl " + kind, curl(os.path.join(bench.folder, "curl-s3"),
+                                               ranges(urls)), bytes=size, whole=True)]
+            if kind == "s3":
+                turns += peers.found(bench, results, [("s3torchconnector", [
+                    "s3torch_read", BUCKET, "data",
+                    ",".join(os.path.basename(key) for key, _ in found)])],
+                    size=size, env=rgw.environment())
+            take_turns(turns, results, most=7, seconds=20)
+
+
+@contextlib.contextmanager
+def radosgw(bench, results, names):
+    """With the data set at s3://bench/data/."""
+    with server(servers.Radosgw, results, names) as rgw:
+        if rgw:
+            rgw.client.make_bucket(BUCKET)
+            upload(bench, rgw, bench.data.shards("tfrecord"), "data/")
+        yield rgw
+
+
+def parts_of(bench, files):
+    """Files of the shards' parts, cut once: [(shard, [path])]"""
+    folder = os.path.join(bench.data.folder, "parts")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    cut = []
+    for path in files:
+        subprocess.run(["split", "-b", str(PART), "-d", "-a", "4", path,
+                        os.path.join(folder, os.path.basename(path) + ".")], check=True)
+        cut.append((os.path.basename(path), sorted(
+            os.path.join(folder, f) for f in os.listdir(folder)
+            if f.startswith(os.path.basename(path) + "."))))
+    return cut
+
+
+class Multipart:
+    """The shards' parts, as an upload of their own each, by curl."""
+
+    def __init__(self, rgw, cut, config):
+        self.rgw, self.cut, self.config, self.uploads = rgw, cut, config, []
+
+    def begin(self):
+        transfers = []
+        for name, parts in self.cut:
+            path = "/%s/limit/%s" % (BUCKET, name)
+            answer = self.rgw.client.request("POST", path, [("uploads", "")])[0].decode()
+            upload = answer.partition("<UploadId>")[2].partition("</UploadId>")[0]
+            self.uploads.append((path, upload))
+            for number, part in enumerate(parts, 1):
+                url = presigned(self.rgw.client, self.rgw.plain, "PUT", path, [
+                    ("partNumber", str(number)), ("uploadId", upload)])
+                transfers.append(['url = "%s"' % url, 'upload-file = "%s"' % part,
+                                  'output = "/dev/null"', 'header = "Expect:"'])
+        curl(self.config, transfers, UPLOADS)
+
+    def command(self):
+        return curl(self.config, [], UPLOADS)
+
+    def abort(self):
+        for path, upload in self.uploads:
+            self.rgw.client.request("DELETE", path, [("uploadId", upload)])
+        self.uploads = []
+        collect(self.rgw)
+
+
+def collect(rgw):
+    """Lets the server give the memory of what was deleted back now."""
+    subprocess.run(["radosgw-admin", "-c", os.path.join(rgw.folder, "ceph.conf"), "gc", "process",
+                    "--include-all"], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+
+
+def forget(rgw, prefix):
+    for key in rgw.client.list(BUCKET, prefix):
+        rgw.client.delete(BUCKET, key)
+    collect(rgw)
+
+
+def pack_s3(bench, results):
+    folder = bench.data.shards("tfrecord")
+    size = data.size_of(data.shard_files(folder))
+    with radosgw(bench, results, ["sheaf pack to s3", "multipart limit", "aws s3 cp"]) as rgw:
+        if not rgw:
+            return
+        limit = Multipart(rgw, parts_of(bench, data.shard_files(folder)),
+                          os.path.join(bench.folder, "curl-parts"))
+        env = rgw.environment()
+        turns = [Contender("sheaf pack to s3", [
+            bench.data.sheaf, "pack", bench.data.tree(), "s3://%s/packed/" % BUCKET, "--format",
+            "tfrecord"], bytes=size, whole=True, env=env, after=lambda: forget(rgw, "packed/")),
+            Contender("multipart limit", limit.command(), bytes=size, whole=True,
+                      before=limit.begin, after=limit.abort)]
+        if shutil.which("aws"):
+            turns.append(Contender("aws s3 cp", [
+                "aws", "s3", "cp", "--recursive", "--only-show-errors", folder,
+                "s3://%s/copied/" % BUCKET], bytes=size, whole=True, env=env,
+                after=lambda: forget(rgw, "copied/")))
+        else:
+            results.missing["aws s3 cp"] = "no aws here (Debian package awscli)"
+        take_turns(turns, results, most=5, seconds=40)
+        shutil.rmtree(os.path.join(bench.data.folder, "parts"), ignore_errors=True)
+
+
+def first_sample_s3(bench, results):
+    """The limit: three small requests, one after another, and then a part, from the same server."""
+    names = ["s3, 8 shards", "s3, 400 shards", "three round trips and a part"]
+    with server(servers.Radosgw, results, names) as rgw:
+        if not rgw:
+            return
+        rgw.client.make_bucket(BUCKET)
+        turns = []
+        with shaped(bench, rgw.plain, LATENCY_MS) as endpoint:
+            for count in (8, 400):
+                upload(bench, rgw, bench.data.shards("tfrecord", count=count), "%d/" % count)
+                turns.append(Contender("s3, %d shards" % count, [
+                    bench.data.program("read_sheaf"), "1", "--limit", "1",
+                    "s3://%s/%d/" % (BUCKET, count)], env=rgw.environment(endpoint)))
+            key = objects(rgw, "8/")[0][0]
+            url = presigned(rgw.client, endpoint, "GET", "/%s/%s" % (BUCKET, key))
+            turns.append(Contender("three round trips and a part", [
+                sys.executable, os.path.join(peers.HERE, "first.py"), url, str(PART)]))
+            take_turns(turns, results, most=9, seconds=10)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""The table: what is measured, against what, and the figure to reach.
+
+Names of contenders are those that local.py, packing.py and remote.py give them.  A check without
+`base` has an absolute target; one with it is a ratio of the two, taken round by round."""
+
+from dataclasses import dataclass
+
+from data import CONTAINERS
+
+
+@dataclass
+class Check:
+    row: int
+    label: str
+    subject: str            # a contender
+    quantity: str           # Measure.get
+    base: str = ""          # a contender; "": the quantity itself is what counts
+    least: float = None     # to reach
+    most: float = None      # not to pass
+    scale: float = 1        # of the ratio
+
+
+TITLES = {
+    1: "read in order, page cache warm, every checksum verified",
+    2: "read shuffled, buffer of 10,000 samples, warm",
+    3: "small records: 100 bytes in TFRecord, one core",
+    4: "pack, warm, to the same disk",
+    5: "pack, page cache dropped",
+    6: "read from nginx over HTTP, ranges of 8 MiB",
+    7: "read from radosgw, plain and over TLS",
+    8: "pack straight to radosgw",
+    9: "read gzip and LZ4 shards",
+    10: "peak memory, budget of 512 MiB",
+    11: "time to the first sample",
+    12: "pack small files of 1 KB",
+}
+
+CHECKS = []
+
+
+def _check(row, label, subject, quantity, base="", **target):
+    CHECKS.append(Check(row, label, subject, quantity, base, **target))
+
+
+for _c in CONTAINERS:
+    _check(1, _c + ": rate", "sheaf " + _c, "GB/s", "read(2) " + _c, least=1.0)
+    _check(1, _c + ": CPU a GB", "sheaf " + _c, "CPU s/GB", "read(2) " + _c, most=1.25)
+_check(1, "recordio: rate, InputSplit", "sheaf recordio", "GB/s", "InputSplit recordio", least=1.5)
+
+for _c in CONTAINERS:
+    _name = "sheaf %s shuffled" % _c
+    _check(2, _c + ": rate", _name, "GB/s", "read(2) " + _c, least=0.6)
+    _check(2, _c + ": samples", _name, "items/s", "webdataset shuffled", least=20)
+    _check(2, _c + ": samples", _name, "items/s", "tf.data shuffled", least=10)
+
+for _order, _least in (("in order", 10e6), ("shuffled", 4e6)):
+    _name = "sheaf " + _order
+    _check(3, _order, _name, "items/s", least=_least)
+    _check(3, _order, _name, "items/s", "tf.data " + _order, least=10)
+
+for _c in CONTAINERS:
+    _name = "sheaf pack " + _c
+    _check(4, _c, _name, "items/s", "tar", least=1.8)
+    _check(4, _c, _name, "items/s", "webdataset ShardWriter", least=6)
+    _check(4, _c, _name, "items/s", "im2rec", least=3)
+
+for _c in CONTAINERS:
+    _check(5, _c, "sheaf pack %s, cold" % _c, "items/s", "tar, cold", least=3)
+
+_check(6, "rate", "sheaf http", "GB/s", "curl http", least=0.95)
+_check(6, "CPU a GB", "sheaf http", "CPU s/GB", "curl http", most=1.15)
+for _kind in ("s3", "s3, TLS"):
+    _check(7, _kind + ": rate", "sheaf " + _kind, "GB/s", "curl " + _kind, least=0.95)
+_check(8, "rate", "sheaf pack to s3", "GB/s", "multipart limit", least=0.95)
+_check(8, "rate", "sheaf pack to s3", "GB/s", "aws s3 cp", least=3)
+
+for _codec in ("gzip", "lz4"):
+    _check(9, _codec, "sheaf " + _codec, "GB/s", _codec + " -dc", least=1.8)
+
+for _what in ("read", "pack"):
+    _name = "%s, %%s" % _what
+    _check(10, _what + ", 1.2 GB", _name % "small", "peak MiB", most=512 + 32)
+    _check(10, _what + ", 12 GB", _name % "large", "peak MiB", most=512 + 32)
+    _check(10, _what + ", 12 GB beside 1.2 GB", _name % "large", "peak MiB", _name % "small",
+           most=1.1)
+
+_check(11, "local, 8 shards", "local, 8 shards", "first ms", most=50)
+_check(11, "local, 400 shards", "local, 400 shards", "first ms", most=50)
+_check(11, "S3, 8 shards", "s3, 8 shards", "first ms", "three round trips and a part", most=1)
+_check(11, "S3, 400 shards", "s3, 400 shards", "first ms", "three round trips and a part", most=1)
+
+_check(12, "1,500,000 beside ten times 150,000", "1,500,000 files", "seconds/item",
+       "150,000 files", most=1.2)
+_check(12, "peak memory", "1,500,000 files", "peak MiB", most=350)

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shape UPSTREAM_PORT LATENCY_MS MB_PER_S MB_PER_S_EACH: stands before a server of this machine
+ * and makes it as far away as a real S3 is.  Prints the port that it listens on; works until it
+ * is killed.
+ *
+ * An answer begins no sooner than LATENCY_MS after the last byte of its request; all answers
+ * together come at MB_PER_S (10^6 bytes) at most, and those of one connection at MB_PER_S_EACH.
+ * 0 is no limit.  Bytes are passed on as they are, so signatures hold: what is a request is told
+ * by the direction's turn alone, which HTTP/1.1 without pipelining keeps to. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/bench/meter.h"
+
+#define PIECE_BYTES ((size_t)64 << 10)
+
+/* Bytes have their time: the next ones may go once those before have had theirs. */
+struct rate {
+    pthread_mutex_t mutex;
+    double ns_per_byte;         /* 0: no limit */
+    uint64_t free_ns;           /* when the next byte may go */
+};
+
+struct connection {
+    int client, server;
+    _Atomic uint64_t asked_ns;  /* when the last of a request came; 0: its answer has begun */
+    struct rate own;
+};
+
+/* Set before the first connection; only read after that, but for what all.mutex guards. */
+static struct {
+    int upstream_port;
+    uint64_t latency_ns;
+    double own_ns_per_byte;
+    struct rate all;
+} shape = { .all.mutex = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void sleep_until(uint64_t ns)
+{
+    const struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+        ;
+}
+
+/* Waits until so many bytes may go. */
+static void rate_wait(struct rate *rate, size_t size)
+{
+    uint64_t at, now;
+
+    if (rate->ns_per_byte <= 0)
+        return;
+    now = now_ns();
+    pthread_mutex_lock(&rate->mutex);
+    at = rate->free_ns > now ? rate->free_ns : now;
+    rate->free_ns = at + (uint64_t)((double)size * rate->ns_per_byte);
+    pthread_mutex_unlock(&rate->mutex);
+    if (at > now)
+        sleep_until(at);
+}
+
+/* False once the other side is gone. */
+static int send_all(int to, const char *data, size_t size)
+{
+    while (size > 0) {
+        const ssize_t n = send(to, data, size, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return 0;
+        data += n;
+        size -= (size_t)n;
+    }
+    return 1;
+}
+
+static void *copy_requests(void *context)
+{
+    struct connection *const c = context;
+    char piece[PIECE_BYTES];
+    ssize_t n;
+
+    while ((n = recv(c->client, piece, sizeof(piece), 0)) > 0) {
+        atomic_store(&c->asked_ns, now_ns());
+        if (!send_all(c->server, piece, (size_t)n))
+            break;
+    }
+    shutdown(c->server, SHUT_WR);
+    return NULL;
+}
+
+static void copy_answers(struct connection *c)
+{
+    char piece[PIECE_BYTES];
+    ssize_t n;
+
+    while ((n = recv(c->server, piece, sizeof(piece), 0)) > 0) {
+        const uint64_t asked = atomic_exchange(&c->asked_ns, 0);
+
+        if (asked > 0)
+            sleep_until(asked + shape.latency_ns);
+        rate_wait(&c->own, (size_t)n);
+        rate_wait(&shape.all, (size_t)n);
+        if (!send_all(c->client, piece, (size_t)n))
+            break;
+    }
+    shutdown(c->client, SHUT_RDWR);
+}
+
+static int dial(int port)
+{
+    const struct sockaddr_in address = { .sin_family = AF_INET,
+                                         .sin_port = htons((uint16_t)port),
+                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    const int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+        close(fd);
+        return -1;
+    }
+    if (fd >= 0)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    return fd;
+}
+
+static void *serve(void *context)
+{
+    struct connection c = { .client = (int)(intptr_t)context, .own.ns_per_byte =
+                            shape.own_ns_per_byte };
+    const int one = 1;
+    pthread_t thread;
+
+    setsockopt(c.client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    pthread_mutex_init(&c.own.mutex, NULL);
+    c.server = dial(shape.upstream_port);
+    if (c.server >= 0 && pthread_create(&thread, NULL, copy_requests, &c) == 0) {
+        copy_answers(&c);
+        shutdown(c.server, SHUT_RDWR);
+        pthread_join(thread, NULL);
+    }
+    if (c.server >= 0)
+        close(c.server);
+    close(c.client);
+    pthread_mutex_destroy(&c.own.mutex);
+    return NULL;
+}
+
+static int listen_somewhere(void)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof(address);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, size) < 0 || listen(fd, 512) < 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+        meter_die("listen", strerror(errno));
+    printf("%d\n", ntohs(address.sin_port));
+    fflush(stdout);
+    return fd;
+}
+
+static double ns_per_byte(uint64_t megabytes_per_second)
+{
+    return megabytes_per_second ? 1e3 / (double)megabytes_per_second : 0;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    int listening;
+
+    if (argc != 5)
+        meter_die(argv[0], "usage: shape UPSTREAM_PORT LATENCY_MS MB_PER_S MB_PER_S_EACH");
+    shape.upstream_port = (int)meter_number(argv[1]);
+    shape.latency_ns = meter_number(argv[2]) * 1000000;
+    shape.all.ns_per_byte = ns_per_byte(meter_number(argv[3]));
+    shape.own_ns_per_byte = ns_per_byte(meter_number(argv[4]));
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, 4 * PIECE_BYTES);
+    listening = listen_somewhere();
+    for (;;) {
+        const int client = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+
+        if (client >= 0 &&
+            pthread_create(&thread, &attr, serve, (void *)(intptr_t)client) != 0)
+            close(client);
+    }
+}
