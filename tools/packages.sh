@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# packages.sh build|test...
-# Installs the Debian packages that building (or testing) needs and that are not there yet.
+# packages.sh build|test|bench...
+# Installs the Debian packages that building (or testing, or measuring) needs and that are not there yet.
 # Where nothing is missing, it touches nothing: no network, no root.
 set -eu
 
@@ -20,13 +20,18 @@ test="
     shellcheck mandoc
     radosgw ceph-mon ceph-osd curl openssl nginx-light awscli
 "
+bench="
+    curl nginx-light awscli s3fs radosgw ceph-mon ceph-osd openssl
+    lz4 tar gzip python3 python3-venv
+"
 
 wanted=
 for purpose; do
     case $purpose in
     build) wanted="$wanted $build" ;;
     test) wanted="$wanted $test" ;;
-    *) echo "packages.sh: unknown purpose $purpose; expected build or test" >&2; exit 2 ;;
+    bench) wanted="$wanted $bench" ;;
+    *) echo "packages.sh: unknown purpose $purpose; expected build, test or bench" >&2; exit 2 ;;
     esac
 done
 
