@@ -400,6 +400,8 @@ static int head_judge(struct request *r, bool *again, struct sheaf_error *err)
     code = keep(&head->etag, http_answer_header(&r->http, "etag"), err);
     if (code == SHEAF_OK)
         code = keep(&head->crc32c, http_answer_header(&r->http, "x-amz-checksum-crc32c"), err);
+    if (code == SHEAF_OK)
+        code = keep(&head->mark, http_answer_header(&r->http, S3_MARK), err);
     return code;
 }
 
@@ -407,6 +409,7 @@ void s3_head_free(struct s3_head *head)
 {
     free(head->etag);
     free(head->crc32c);
+    free(head->mark);
     memset(head, 0, sizeof(*head));
 }
 

@@ -45,11 +45,14 @@ int s3_request_init(struct request *request, const struct s3_bucket *bucket,
 int s3_list_request(struct request *request, const struct s3_bucket *bucket, const char *prefix,
                     struct sigv4_pair *query, size_t count, struct sheaf_error *err);
 
+#define S3_MARK "x-amz-meta-sheaf-upload"       /* the header of an upload's mark */
+
 /* What HEAD says of an object; the strings are to be freed, and NULL for what it does not say. */
 struct s3_head {
     uint64_t bytes;
     char *etag;
     char *crc32c;               /* asked for where the bucket has checksums */
+    char *mark;                 /* of the upload that it came from; see s3_upload.h */
 };
 void s3_head_free(struct s3_head *head);
 int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *head,

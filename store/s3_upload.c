@@ -3,10 +3,12 @@
  * Multipart uploads, request by request. */
 #include "store/s3_upload.h"
 
+#include <errno.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
@@ -116,8 +118,18 @@ int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *
 
 /* ---- Begin and abort ------------------------------------------------------------------------- */
 
+static int make_mark(char mark[S3_MARK_SIZE], struct sheaf_error *err)
+{
+    unsigned char bits[16];
+
+    if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
+        return err_errno(err, errno, "no random number for an upload");
+    hexadecimal(bits, sizeof(bits), mark);
+    return SHEAF_OK;
+}
+
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **upload_id,
-                    struct sheaf_error *err)
+                    char mark[S3_MARK_SIZE], struct sheaf_error *err)
 {
     struct sigv4_pair query[] = { { "uploads", "" } };
     struct request r;
@@ -129,6 +141,10 @@ int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **uplo
         code = request_set_header(&r, "content-type", "application/octet-stream", err);
     if (code == SHEAF_OK && bucket->checksums)
         code = request_set_header(&r, "x-amz-checksum-algorithm", "CRC32C", err);
+    if (code == SHEAF_OK)
+        code = make_mark(mark, err);
+    if (code == SHEAF_OK)
+        code = request_set_header(&r, S3_MARK, mark, err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
     if (code == SHEAF_OK) {
@@ -244,7 +260,7 @@ static enum proof check_crc(const struct s3_proof *parts, unsigned count, const 
 }
 
 /* Looks at the object itself, since some answers are lost, and some stores' say nothing. */
-static int check_object(const struct s3_bucket *bucket, const char *key,
+static int check_object(const struct s3_bucket *bucket, const char *key, const char *mark,
                         const struct s3_proof *parts, unsigned count, uint64_t bytes,
                         const char *what, enum proof *proof, struct sheaf_error *err)
 {
@@ -257,6 +273,8 @@ static int check_object(const struct s3_bucket *bucket, const char *key,
     *proof = check_etag(parts, count, head.etag, expected, sizeof(expected));
     if (*proof == NOT_SAID)
         *proof = check_crc(parts, count, head.crc32c, expected, sizeof(expected));
+    if (*proof == NOT_SAID && head.mark != NULL && strcmp(head.mark, mark) == 0)
+        *proof = PROVEN;
     if (head.bytes != bytes)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has %llu bytes, %llu were written",
                        what, (unsigned long long)head.bytes, (unsigned long long)bytes);
@@ -268,8 +286,8 @@ static int check_object(const struct s3_bucket *bucket, const char *key,
 }
 
 int s3_upload_complete(const struct s3_bucket *bucket, const char *key, const char *upload_id,
-                       const struct s3_proof *parts, unsigned count, uint64_t bytes,
-                       struct sheaf_error *err)
+                       const char *mark, const struct s3_proof *parts, unsigned count,
+                       uint64_t bytes, struct sheaf_error *err)
 {
     struct sigv4_pair query[] = { { "uploadId", upload_id } };
     struct completion c = { .is_gone = false };
@@ -290,8 +308,8 @@ int s3_upload_complete(const struct s3_bucket *bucket, const char *key, const ch
     if (code == SHEAF_OK)
         code = request_run(r, err);
     if (code == SHEAF_OK)
-        code = check_object(bucket, key, parts, count, bytes, r->what, &proof, err);
-    else if (c.is_gone && check_object(bucket, key, parts, count, bytes, r->what, &proof,
+        code = check_object(bucket, key, mark, parts, count, bytes, r->what, &proof, err);
+    else if (c.is_gone && check_object(bucket, key, mark, parts, count, bytes, r->what, &proof,
                                        NULL) == SHEAF_OK && proof == PROVEN)
         code = SHEAF_OK;
     request_free(r);

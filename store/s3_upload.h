@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The requests of a multipart upload, and what proves that its bytes arrived: the MD5 of each
- * part, where its ETag is that, or the CRC-32C that the store was sent and checked itself. */
+ * part, where its ETag is that, or the CRC-32C that the store was sent and checked itself.  Where
+ * there is neither (encryption with KMS, without checksums) an object is known to be the upload's
+ * by a mark among its metadata, a number that no other upload has. */
 #ifndef STORE_S3_UPLOAD_H
 #define STORE_S3_UPLOAD_H
 
@@ -10,6 +12,7 @@
 #define S3_ETAG_SIZE 128
 #define S3_CRC_SIZE 9               /* base64 of four bytes, and a NUL */
 #define S3_PARTS_MOST 10000
+#define S3_MARK_SIZE 33             /* 32 hex digits, and a NUL */
 
 /* What is known of one part's bytes, and the store's word for them. */
 struct s3_proof {
@@ -34,12 +37,13 @@ int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *
                 const char *upload_id, unsigned number, const void *data, size_t size,
                 struct sheaf_error *err);
 
+/* Begins one, with a new mark. */
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **upload_id,
-                    struct sheaf_error *err);
+                    char mark[S3_MARK_SIZE], struct sheaf_error *err);
 /* Completes it, and makes sure that the object is there with all its `bytes`. */
 int s3_upload_complete(const struct s3_bucket *bucket, const char *key, const char *upload_id,
-                       const struct s3_proof *parts, unsigned count, uint64_t bytes,
-                       struct sheaf_error *err);
+                       const char *mark, const struct s3_proof *parts, unsigned count,
+                       uint64_t bytes, struct sheaf_error *err);
 int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,
                     struct sheaf_error *err);
 

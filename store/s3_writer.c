@@ -35,6 +35,7 @@ struct s3_writer {
     const struct s3_bucket *bucket;
     char *key;
     char *upload_id;                /* NULL: nothing was sent yet */
+    char mark[S3_MARK_SIZE];
     uint64_t bytes;
     unsigned part_count;            /* parts sent */
     struct s3_proof *proofs;        /* of each, once it is acknowledged */
@@ -84,7 +85,7 @@ static int send_part(struct s3_writer *w, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_LIMIT, "%s: more than the %d parts that S3 takes",
                        w->base.url, S3_PARTS_MOST);
     if (w->upload_id == NULL)
-        code = s3_upload_begin(w->bucket, w->key, &w->upload_id, err);
+        code = s3_upload_begin(w->bucket, w->key, &w->upload_id, w->mark, err);
     if (code != SHEAF_OK)
         return code;
     slot->number = w->part_count + 1;
@@ -247,8 +248,8 @@ int s3_commit(struct store_writer *writer, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = drain(w, err);
     if (code == SHEAF_OK)
-        code = s3_upload_complete(w->bucket, w->key, w->upload_id, w->proofs, w->part_count,
-                                  w->bytes, err);
+        code = s3_upload_complete(w->bucket, w->key, w->upload_id, w->mark, w->proofs,
+                                  w->part_count, w->bytes, err);
     if (code != SHEAF_OK)
         s3_abort(writer);
     else

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "store/remote.h"
+#include "store/s3.h"
 #include "store/url.h"
 
 void fake_s3_error(struct fake_answer *a, int status, const char *code, const char *more)
@@ -174,6 +175,8 @@ static void get_object(const struct fake_object *o, const struct fake_request *r
     if (range != 0)
         fake_answer_header(a, "Content-Range: bytes %zu-%zu/%zu",
                            first + (kind == FAKE_WRONG_RANGE), last, o->size);
+    if (o->mark[0] != '\0')
+        fake_answer_header(a, S3_MARK ": %s", o->mark);
     fake_answer_header(a, "ETag: %s%s", kind == FAKE_WRONG_ETAG ? "\"another\""
                        : kind == FAKE_WRONG_PARTS ? "\"0123456789abcdef0123456789abcdef"
                        : o->etag, kind == FAKE_WRONG_PARTS ? o->etag + 33 : "");
@@ -286,11 +289,15 @@ static void upload_free(struct fake_upload **place)
     free(u);
 }
 
-static void begin_upload(struct fake_s3 *s3, const char *path, struct fake_answer *a)
+static void begin_upload(struct fake_s3 *s3, const char *path, const struct fake_request *r,
+                         struct fake_answer *a)
 {
     struct fake_upload *u = calloc(1, sizeof(*u));
+    char *mark = fake_header(r, S3_MARK);
 
     u->path = strdup(path);
+    snprintf(u->mark, sizeof(u->mark), "%s", mark != NULL ? mark : "");
+    free(mark);
     snprintf(u->id, sizeof(u->id), "upload+%u", ++s3->upload_number);
     u->next = s3->uploads;
     s3->uploads = u;
@@ -366,6 +373,7 @@ static void complete_upload(struct fake_s3 *s3, struct fake_upload **place,
     buf_free(&md5s);
     o = object_add(s3, (*place)->path, whole.data, whole.size);
     snprintf(o->etag, sizeof(o->etag), "\"%s-%u\"", md5, count);
+    memcpy(o->mark, (*place)->mark, sizeof(o->mark));
     upload_free(place);
     fake_answer_body(a, "<CompleteMultipartUploadResult><ETag>%s</ETag>"
                      "</CompleteMultipartUploadResult>", s3->empty_complete ? "" : o->etag);
@@ -434,7 +442,7 @@ static void serve_object(struct fake_s3 *s3, const char *path, const struct fake
     if (id != NULL)
         serve_upload(s3, path, id, r, fault, a);
     else if (strcmp(r->method, "POST") == 0 && has_parameter(r, "uploads"))
-        begin_upload(s3, path, a);
+        begin_upload(s3, path, r, a);
     else if (strcmp(r->method, "PUT") == 0)
         put_object(s3, path, r, fault, a);
     else if (strcmp(r->method, "DELETE") == 0) {

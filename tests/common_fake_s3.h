@@ -24,6 +24,7 @@ struct fake_object {
     uint8_t *data;
     size_t size;
     char etag[48];              /* with quotes */
+    char mark[40];              /* of its upload, see store/s3_upload.h; "": none */
     struct fake_object *next;   /* in byte order of paths */
 };
 
@@ -36,6 +37,7 @@ struct fake_part {
 struct fake_upload {
     char *path;
     char id[32];
+    char mark[40];
     struct fake_part parts[100];
     struct fake_upload *next;
 };

@@ -422,6 +422,7 @@ static void count_upload(const char *key, unsigned *count)
  * leaves is found below its prefix, and only there. */
 static void test_uploads(void **state)
 {
+    char mark[S3_MARK_SIZE];
     const size_t size = 40 * MIB;
     const struct s3_bucket *bucket;
     struct store_writer *writer;
@@ -441,10 +442,10 @@ static void test_uploads(void **state)
     assert_int_equal(count, 0);
     must(s3_locate("s3://shared/up/orphan of \xc3\xbc+%41", &bucket, &key, &error));
     for (unsigned i = 0; i < 3; i++) {
-        must(s3_upload_begin(bucket, key, &id, &error));
+        must(s3_upload_begin(bucket, key, &id, mark, &error));
         free(id);
     }
-    must(s3_upload_begin(bucket, "up-not/this", &id, &error));
+    must(s3_upload_begin(bucket, "up-not/this", &id, mark, &error));
     free(id);
     count_upload("up/", &count);
     assert_int_equal(count, 3);

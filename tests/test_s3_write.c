@@ -237,8 +237,25 @@ static void test_wrong_object(void **state)
     fake_server_clear_faults(s3.server);
 }
 
-/* The upload is gone, and there is an object of the right size; but nothing proves that it is ours:
- * it is not taken for it. */
+/* The answer to "complete" is lost, and the upload is gone when it is asked again.  No ETag and no
+ * checksum tells whose the object is, but its mark does. */
+static void test_lost_complete_with_kms(void **state)
+{
+    const struct fake_fault lose = { .kind = FAKE_LOSE, .method = "POST", .match = "uploadId=",
+                                     .times = 1 };
+
+    (void)state;
+    s3.kms = true;
+    must(write_object("s3://bucket/lost", MIB));
+    fake_server_add_fault(s3.server, &lose);
+    must(write_object("s3://bucket/lost", SIZE));
+    fake_server_clear_faults(s3.server);
+    check_stored("/bucket/lost", SIZE);
+    s3.kms = false;
+}
+
+/* The upload is gone, and there is an object of the right size; but it is an earlier one's: it is
+ * not taken for ours. */
 static void test_unproven(void **state)
 {
     const struct fake_fault gone = { .kind = FAKE_STATUS, .status = 404, .code = "NoSuchUpload",
@@ -465,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_abort_stalled),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_wrong_object),
+        cmocka_unit_test(test_lost_complete_with_kms),
         cmocka_unit_test(test_unproven),
         cmocka_unit_test(test_slow_link),
         cmocka_unit_test(test_etag_is_no_md5),
