@@ -2,6 +2,7 @@
  *
  * The size and stamp of an object, asked for without waiting: a GET of its first byte, since a
  * refusal then says why, which HEAD's cannot. */
+#include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -32,6 +33,18 @@ uint64_t s3_stamp(const char *etag)
     return stamp != 0 ? stamp : 1;
 }
 
+static void keep_identity(struct store_stat *stat, const char *etag, const char *modified)
+{
+    const time_t seconds = modified == NULL ? -1 : curl_getdate(modified, NULL);
+
+    stat->stamp = s3_stamp(etag);
+    stat->modified_s = seconds < 0 ? 0 : (int64_t)seconds;
+    if (etag == NULL || strlen(etag) >= sizeof(stat->etag))
+        stat->etag[0] = '\0';
+    else
+        memcpy(stat->etag, etag, strlen(etag) + 1);
+}
+
 static int judge(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct store_stat *stat = ((struct asking *)r)->stat;
@@ -40,7 +53,8 @@ static int judge(struct request *r, bool *again, struct sheaf_error *err)
     const int status = r->http.failure == HTTP_ANSWERED ? r->http.status : 0;
     uint64_t first, last;
 
-    stat->stamp = s3_stamp(http_answer_header(&r->http, "etag"));
+    keep_identity(stat, http_answer_header(&r->http, "etag"),
+                  http_answer_header(&r->http, "last-modified"));
     /* An object without a first byte: 416, or a 200 from stores that make nothing of the range. */
     if (status == 416 || (status == 200 && length != NULL && strcmp(length, "0") == 0)) {
         stat->bytes = 0;

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/credentials.h"
 #include "store/s3_ops.h"
 #include "store/s3.h"
 #include "store/s3_xml.h"
@@ -142,6 +143,13 @@ struct parsing {
     const struct s3_xml_page *page;
 };
 
+static int64_t seconds_of(const char *modified)
+{
+    int64_t ms;
+
+    return modified != NULL && credentials_parse_time(modified, &ms) ? ms / 1000 : 0;
+}
+
 static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
 {
     const struct parsing *p = context;
@@ -149,6 +157,7 @@ static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
     const size_t size = strlen(entry->key), prefix_size = strlen(p->lane->prefix);
     const struct store_entry found = {
         .name = entry->key + w->root_size, .bytes = entry->bytes, .stamp = s3_stamp(entry->etag),
+        .etag = entry->etag, .modified_s = seconds_of(entry->modified),
     };
     char *prefix;
 

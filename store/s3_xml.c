@@ -221,6 +221,7 @@ static void entry_free(struct list_parse *p)
     free(p->entry.key);
     free(p->entry.upload_id);
     free(p->entry.etag);
+    free(p->entry.modified);
 }
 
 static int entry_end(struct list_parse *p, bool is_upload, struct sheaf_error *err)
@@ -263,6 +264,8 @@ static int entry_visit(void *context, const char *parent, const char *name, cons
         return keep(&p->entry.upload_id, text, err);
     if (strcmp(name, "ETag") == 0)
         return keep(&p->entry.etag, text, err);
+    if (strcmp(name, "LastModified") == 0)
+        return keep(&p->entry.modified, text, err);
     if (strcmp(name, "Size") == 0) {
         p->has_bytes = true;
         return parse_bytes(text, &p->entry.bytes, err);

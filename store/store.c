@@ -149,6 +149,8 @@ void store_stat_start(struct store_stat *stat)
         return;
     }
     stat->stamp = 0;
+    stat->modified_s = 0;
+    stat->etag[0] = '\0';
     stat->code = ops == NULL ? SHEAF_ERR_UNSUPPORTED
                              : ops->size(stat->url, &stat->bytes, &stat->error);
     stat->done(stat);

@@ -58,6 +58,8 @@ struct store_entry {
     const char *name;           /* relative to where it was begun */
     uint64_t bytes;
     uint64_t stamp;             /* another content has another one; 0: not known */
+    const char *etag;           /* as the store gives it, quotes and all; NULL: not known */
+    int64_t modified_s;         /* when it was written, in seconds of 1970; 0: not known */
 };
 /* A nonzero return ends the walk and is its result. */
 typedef int store_walk_fn(void *context, const struct store_entry *entry);
@@ -70,6 +72,8 @@ struct store_stat {
     int code;                   /* then: as store_size returns */
     struct sheaf_error error;
     uint64_t bytes, stamp;      /* as in store_entry */
+    int64_t modified_s;
+    char etag[80];              /* "": not known, or longer */
 };
 
 /* Called for each entry of a directory or prefix.  `name` is relative to it.  A nonzero return
