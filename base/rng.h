@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum rng_purpose { RNG_SHARDS = 1, RNG_LANE = 2 };
+enum rng_purpose { RNG_SHARDS = 1, RNG_LANE = 2, RNG_FEED = 3 };
 
 struct rng { uint64_t s[4]; };
 
