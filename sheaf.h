@@ -628,6 +628,53 @@ SHEAF_API SHEAF_CHECK int sheaf_index(const char *directory, const char *peers, 
                                       struct sheaf_verify_result *result,
                                       struct sheaf_error *error);
 
+/* ---- SageMaker's Pipe mode, the feeding end -------------------------------------------------
+ * Gives a reader of named pipes what SageMaker gives it: the objects of a source one after the
+ * other, with nothing between them. */
+
+struct sheaf_feed_options {
+    size_t sizeof_options;          /* set by _init */
+    const char *channel;            /* "train"; 1 to 64 letters, digits, '.', '-', '_' */
+    uint64_t first_epoch;           /* 0 */
+    uint64_t epochs;                /* 0: without end */
+    int shuffle;                    /* 0; 1: the objects (lines of an augmented manifest) of each
+                                       epoch in an order of (seed, epoch) */
+    uint64_t seed;                  /* 0 */
+    uint32_t host, hosts;           /* 0 of 1: every object; else each n-th of the order */
+    int record_wrapper;             /* 0; 1: each object becomes a RecordIO record */
+    int gunzip;                     /* 0; 1: the objects are gzip streams, and are unpacked */
+    const char *attributes;         /* of an augmented manifest: "source-ref,label" */
+    uint64_t memory_bytes;          /* hard ceiling for what is read ahead, and for records (a
+                                       quarter each); the list of objects is apart; 256 MiB */
+    sheaf_progress_fn *progress;    /* NULL; counts in the objects and bytes of an epoch */
+    void *context;
+    const volatile int *interrupt;  /* NULL; a nonzero value ends the work with INTERRUPTED */
+};
+
+SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options,
+                                       size_t sizeof_options);
+
+struct sheaf_feed_result {
+    uint64_t epochs;            /* that had a reader */
+    uint64_t closed_early;      /* of those: the reader closed the pipe before its end */
+    uint64_t objects;           /* written whole; over all epochs */
+    uint64_t bytes;             /* written */
+    uint64_t memory_peak_bytes; /* of what was read ahead */
+};
+
+/* Makes the named pipes `directory`/CHANNEL_EPOCH, one epoch after the other, waits for the reader
+ * of each, and writes the source to it: a directory or prefix (in byte order of names), a manifest
+ * file, an augmented manifest (of each line the attributes, in the order given: a NAME-ref is its
+ * object's bytes, a string its text, anything else as the line has it), or one object.  A reader
+ * that closes its pipe early has the next epoch next.  Pipes are removed when they are done, also
+ * after a failure.  A stream that a failure cuts short never ends where an object does.
+ * SHEAF_ERR_EXISTS while another process feeds the channel; SHEAF_ERR_CHANGED if an object is not
+ * what it was when the call began.  `result` is written whatever comes of it. */
+SHEAF_API SHEAF_CHECK int sheaf_feed(const char *source, const char *directory,
+                                     const struct sheaf_feed_options *options,
+                                     struct sheaf_feed_result *result,
+                                     struct sheaf_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -11,10 +11,11 @@
 #include "base/error.h"
 #include "formats/format.h"
 #include "formats/record_payload.h"
+#include "formats/recordio.h"
 #include "formats/sample.h"
 
 #define MAGIC        0xced7230au
-#define HEADER_BYTES 8
+#define HEADER_BYTES RECORDIO_HEADER_BYTES
 
 enum cflag { WHOLE = 0, FIRST = 1, MIDDLE = 2, LAST = 3 };
 
@@ -152,6 +153,13 @@ static int frame_payload(struct buf *out, size_t start, bool *multipart, struct 
     if (code == SHEAF_OK)
         buf_put(out, "\0\0\0", -(out->size - start) & 3);
     return code;
+}
+
+int recordio_frame(struct buf *out, size_t start, struct sheaf_error *err)
+{
+    bool multipart;
+
+    return frame_payload(out, start, &multipart, err);
 }
 
 static int recordio_encode(const struct sheaf_sample *sample, const struct encode_context *context,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text of SageMaker's manifest file: a JSON array, first {"prefix": "s3://bucket/prefix/"}, then
- * the rest of each object's URL.
+ * The text of SageMaker's manifest file: a JSON array, first {"prefix": "s3://bucket/prefix/"},
+ * then the rest of each object's URL.
  *
  * The array may have millions of entries: its text is held, but parsed one entry at a time. */
 #ifndef PACKER_MANIFEST_TEXT_H

@@ -25,6 +25,12 @@ _sheaf() {
         mapfile -t COMPREPLY < <(compgen -W 'keep drop pad' -- "$word") ;;
     --on-error | --on-corrupt)
         mapfile -t COMPREPLY < <(compgen -W 'fail skip' -- "$word") ;;
+    --distribution)
+        mapfile -t COMPREPLY < <(compgen -W 'replicated sharded' -- "$word") ;;
+    --record-wrapper)
+        mapfile -t COMPREPLY < <(compgen -W 'none recordio' -- "$word") ;;
+    --compression)
+        mapfile -t COMPREPLY < <(compgen -W 'none gzip' -- "$word") ;;
     --label-base)
         mapfile -t COMPREPLY < <(compgen -W '0 1' -- "$word") ;;
     --index)

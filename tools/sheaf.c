@@ -19,6 +19,7 @@ static const struct { const char *name; const struct command *command; } command
     { "convert", &convert_command },
     { "plan", &plan_command },
     { "commit", &commit_command },
+    { "pipe", &pipe_command },
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: MIT
+"""sheaf pipe: what a reader of SageMaker's named pipes gets."""
+
+import contextlib
+import gzip
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import threading
+import time
+import unittest
+
+from fake_s3 import Object, Server
+import servers
+import support
+
+WAIT = 100          # seconds; only a hang takes so long
+
+
+def records(data):
+    """The payloads of RecordIO records."""
+    found, at, open_record = [], 0, None
+    while at < len(data):
+        magic, word = struct.unpack_from("<II", data, at)
+        assert magic == 0xced7230a, hex(magic)
+        flag, size = word >> 29, word & (1 << 29) - 1
+        part = data[at + 8:at + 8 + size]
+        assert len(part) == size
+        if flag in (0, 1):
+            open_record = part
+        else:
+            open_record += b"\x0a\x23\xd7\xce" + part
+        if flag in (0, 3):
+            found.append(open_record)
+        at += 8 + (size + 3 & ~3)
+    return found
+
+
+class FeedCase(support.Case):
+    """A folder of objects (self.source) and one of pipes (self.pipes)."""
+
+    env = None
+
+    def setUp(self):
+        super().setUp()
+        self.source, self.pipes = self.path("source"), self.path("pipes")
+        os.mkdir(self.source)
+        self.processes = []
+
+    def until_there(self, path):
+        end = time.monotonic() + WAIT
+        while not os.path.exists(path):
+            if time.monotonic() > end or all(p.poll() is not None for p in self.processes):
+                raise AssertionError("%s never came to be" % path)
+            time.sleep(0.01)
+
+    def slurp(self, path, most=None):
+        """What the pipe gives, to its end or so many bytes."""
+        self.until_there(path)
+        with open(path, "rb") as file:
+            return file.read() if most is None else file.read(most)
+
+    @contextlib.contextmanager
+    def feeder(self, source, *words, status=0):
+        process = subprocess.Popen(
+            [support.SHEAF, "pipe", source, self.pipes, *map(str, words)], env=self.env,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.processes.append(process)
+        try:
+            yield process
+            out, errors = process.communicate(timeout=WAIT)
+            self.said, self.complained = out.decode(), errors.decode()
+            self.assertEqual(process.returncode, status, self.complained)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+
+    def pipe(self, epoch, channel="train"):
+        return os.path.join(self.pipes, "%s_%d" % (channel, epoch))
+
+    def fed(self, source, *words, epochs=1):
+        """The bytes of each epoch."""
+        with self.feeder(source, "--epochs", epochs, *words):
+            return [self.slurp(self.pipe(e)) for e in range(epochs)]
+
+    def assert_no_pipes(self):
+        self.assertEqual(os.listdir(self.pipes), [])
+
+
+class Local(FeedCase):
+    def make(self, files):
+        support.make_tree(self.source, files)
+        return b"".join(files[name] for name in sorted(files))
+
+    def test_three_epochs(self):
+        whole = self.make({"b/%03d" % i: os.urandom(i * 1000) for i in range(100)})
+        self.assertEqual(self.fed(self.source, epochs=3), [whole] * 3)
+        self.assert_no_pipes()
+        self.assertIn("fed 3 epochs: 300 objects", self.said)
+
+    def test_large_objects(self):
+        whole = self.make({"a": os.urandom(20 << 20), "b": b"", "c": os.urandom((8 << 20) + 1)})
+        self.assertTrue(self.fed(self.source) == [whole])
+
+    def test_first_epoch(self):
+        whole = self.make({"a": b"12"})
+        with self.feeder(self.source, "--epochs", 2, "--first-epoch", 41, "--channel", "train_1"):
+            self.assertEqual(self.slurp(self.pipe(41, "train_1")), whole)
+            self.assertEqual(self.slurp(self.pipe(42, "train_1")), whole)
+
+    def test_next_pipe_is_there_when_one_ends(self):
+        self.make({"a": b"12"})
+        with self.feeder(self.source, "--epochs", 50):
+            self.slurp(self.pipe(0))
+            for epoch in range(1, 50):
+                with open(self.pipe(epoch), "rb") as file:      # without waiting
+                    self.assertEqual(file.read(), b"12")
+
+    def test_reader_closes_early(self):
+        whole = self.make({"%04d" % i: os.urandom(10000) for i in range(500)})
+        with self.feeder(self.source, "--epochs", 3):
+            self.assertEqual(self.slurp(self.pipe(0), 1), whole[:1])
+            self.assertEqual(self.slurp(self.pipe(1), 15000), whole[:15000])
+            self.assertTrue(self.slurp(self.pipe(2)) == whole)
+        self.assertIn("2 closed early", self.said)
+        self.assert_no_pipes()
+
+    def test_killed_feeder_cuts_an_object(self):
+        size = 1000
+        self.make({"%05d" % i: os.urandom(size) for i in range(5000)})
+        with self.feeder(self.source, status=-signal.SIGKILL) as process:
+            self.until_there(self.pipe(0))
+            with open(self.pipe(0), "rb", buffering=0) as file:
+                got = len(file.read(10))
+                process.kill()
+                process.wait()
+                while True:
+                    data = file.read(1 << 20)
+                    if not data:
+                        break
+                    got += len(data)
+        self.assertLess(got, 5000 * size)
+        self.assertNotEqual(got % size, 0)
+        # Its pipes are still there, and the next feeder takes them over.
+        self.assertTrue(os.path.exists(self.pipe(0)))
+        self.assertEqual(len(self.fed(self.source)[0]), 5000 * size)
+
+    def test_stops_on_signals(self):
+        self.make({"%04d" % i: os.urandom(10000) for i in range(1000)})
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.feeder(self.source, status=-number) as process:     # nobody reads
+                self.until_there(self.pipe(0))
+                process.send_signal(number)
+            self.assert_no_pipes()
+            with self.feeder(self.source, status=-number) as process:     # a reader that is slow
+                self.until_there(self.pipe(0))
+                with open(self.pipe(0), "rb", buffering=0) as file:
+                    file.read(1)
+                    process.send_signal(number)
+                    process.wait(WAIT)
+            self.assert_no_pipes()
+
+    def test_twenty_channels(self):
+        whole = self.make({"%04d" % i: os.urandom(5000) for i in range(100)})
+        names, got = ["channel%d" % i for i in range(20)], {}
+
+        def read(name):
+            got[name] = [self.slurp(self.pipe(e, name)) == whole for e in range(2)]
+
+        with contextlib.ExitStack() as stack:
+            for name in names:
+                stack.enter_context(self.feeder(self.source, "--channel", name, "--epochs", 2))
+            readers = [threading.Thread(target=read, args=(name,)) for name in names]
+            for thread in readers:
+                thread.start()
+            for thread in readers:
+                thread.join(WAIT)
+        self.assertEqual(got, {name: [True, True] for name in names})
+        self.assert_no_pipes()
+
+    def test_one_feeder_a_channel(self):
+        self.make({"a": b"1"})
+        with self.feeder(self.source, status=-signal.SIGTERM) as process:
+            self.until_there(self.pipe(0))
+            done = support.sheaf("pipe", self.source, self.pipes, status=1)
+            self.assertIn(b"another process feeds the channel train", done.stderr)
+            self.assertTrue(os.path.exists(self.pipe(0)))
+            process.terminate()
+
+    def test_something_else_in_the_way(self):
+        self.make({"a": b"1"})
+        support.write(self.pipe(0), b"precious")
+        done = support.sheaf("pipe", self.source, self.pipes, status=1)
+        self.assertIn(b"is no named pipe", done.stderr)
+        self.assertEqual(support.read(self.pipe(0)), b"precious")
+
+    def test_record_wrapper(self):
+        magic = b"\x0a\x23\xd7\xce"
+        files = {"a": b"", "b": b"12345", "c": magic * 3 + b"x", "d": b"123" + magic,
+                 "e": os.urandom(3 << 20)}
+        self.make(files)
+        [data] = self.fed(self.source, "--record-wrapper", "recordio")
+        self.assertEqual(records(data), [files[name] for name in "abcde"])
+
+    def test_record_that_is_too_large(self):
+        self.make({"a": bytes(30 << 20)})
+        with self.feeder(self.source, "--record-wrapper", "recordio", "--memory", "64MiB",
+                         status=1):
+            self.slurp(self.pipe(0))
+        self.assertIn("a: ", self.complained)
+
+    def test_gunzip(self):
+        files = {"%d" % i: os.urandom(100) * 20000 * i for i in range(4)}
+        self.make({name: gzip.compress(data) for name, data in files.items()})
+        plain = [files[name] for name in sorted(files)]
+        self.assertTrue(self.fed(self.source, "--compression", "gzip") == [b"".join(plain)])
+        [data] = self.fed(self.source, "--compression", "gzip", "--record-wrapper", "recordio")
+        self.assertTrue(records(data) == plain)
+
+    def test_gunzip_of_what_is_none(self):
+        good = gzip.compress(b"good" * 100)
+        for bad in (b"plain text", good[:-1], support.flip(good, len(good) - 2), good + b"more"):
+            self.make({"a": good, "b": bad})
+            with self.feeder(self.source, "--compression", "gzip", status=1):
+                self.slurp(self.pipe(0))
+            self.assertIn("sheaf: b: ", self.complained)
+            self.assert_no_pipes()
+
+    def test_shuffle(self):
+        files = {"%03d" % i: b"%03d," % i for i in range(200)}
+        self.make(files)
+        first = self.fed(self.source, "--shuffle", "--seed", 5, epochs=2)
+        self.assertNotEqual(first[0], first[1])
+        for data in first:
+            self.assertEqual(sorted(data.split(b",")), sorted(b"".join(files.values()).split(b",")))
+        self.assertEqual(self.fed(self.source, "--shuffle", "--seed", 5, epochs=2), first)
+        self.assertNotEqual(self.fed(self.source, "--shuffle", "--seed", 6)[0], first[0])
+
+    def test_sharded(self):
+        self.make({"%03d" % i: b"%03d," % i for i in range(100)})
+        for words in ((), ("--shuffle", "--seed", 1)):
+            epochs = [self.fed(self.source, "--distribution", "sharded", "--host", host, "--hosts",
+                               3, *words, epochs=2) for host in range(3)]
+            for epoch in range(2):
+                parts = [e[epoch].split(b",")[:-1] for e in epochs]
+                self.assertEqual([len(p) for p in parts], [34, 33, 33])
+                self.assertEqual(sorted(sum(parts, [])), [b"%03d" % i for i in range(100)])
+
+    def test_more_hosts_than_objects(self):
+        self.make({"a": b"1"})
+        self.env = {**os.environ, "SM_HOSTS": '["algo-1", "algo-10", "algo-2"]',
+                    "SM_CURRENT_HOST": "algo-2"}
+        self.assertEqual(self.fed(self.source, "--distribution", "sharded", epochs=2), [b"", b""])
+        self.assertIn("host 2 of 3", self.complained)
+
+    def test_misuse(self):
+        self.make({"a": b"1"})
+        for words in (("--channel", "a/b"), ("--channel", ""), ("--channel", "x" * 65),
+                      ("--hosts", "2"), ("--distribution", "sharded", "--host", "2"),
+                      ("--distribution", "sharded", "--host", "2", "--hosts", "2"),
+                      ("--seed", "1"), ("--attributes", "a"), ("--epochs", "-1")):
+            support.sheaf("pipe", self.source, self.pipes, *words, status=2)
+        support.sheaf("pipe", self.source, self.pipes, "--memory", "1MB", status=1)
+        support.sheaf("pipe", self.path("none"), self.pipes, status=1)
+        support.sheaf("pipe", "-", self.pipes, status=1)
+
+
+class Remote(servers.S3Case, FeedCase):
+    def test_prefix(self):
+        files = {"p/%03d" % i: os.urandom(i * 300) for i in range(120)}
+        files["p/large"] = os.urandom((16 << 20) + 5)
+        self.client.put_tree(self.bucket, "", files)
+        whole = b"".join(files[name] for name in sorted(files))
+        self.assertTrue(self.fed(self.url("p"), epochs=3) == [whole] * 3)
+        with self.feeder(self.url("p"), "--epochs", 2):
+            self.slurp(self.pipe(0), 100)
+            self.assertTrue(self.slurp(self.pipe(1)) == whole)
+
+    def test_manifest(self):
+        self.client.put_tree(self.bucket, "x/", {"2": b"two", "1": b"one", "sub/3": b"three"})
+        self.client.put(self.bucket, "m.manifest", json.dumps(
+            [{"prefix": self.url("x/")}, "2", "sub/3", "1", "2"]).encode())
+        self.assertEqual(self.fed(self.url("m.manifest"), epochs=2), [b"twothreeonetwo"] * 2)
+        self.client.put(self.bucket, "n.manifest", json.dumps(
+            [{"prefix": self.url("x/")}, "2", "none"]).encode())
+        done = self.sheaf("pipe", self.url("n.manifest"), self.pipes, status=1)
+        self.assertIn(b"x/none", done.stderr)
+
+    def test_augmented_manifest(self):
+        self.client.put_tree(self.bucket, "i/", {"1.jpg": b"JPEG1", "2.jpg": b"JPEG22"})
+        lines = [{"image-ref": self.url("i/1.jpg"), "is-a-cat": 1, "name": "Tom"},
+                 {"image-ref": self.url("i/2.jpg"), "is-a-cat": 0, "name": ""}]
+        support.write(self.path("a.manifest"), b"".join(
+            json.dumps(line).encode() + b"\n" for line in lines))
+        [data] = self.fed(self.path("a.manifest"), "--attributes", "image-ref,is-a-cat",
+                          "--record-wrapper", "recordio")
+        self.assertEqual(records(data), [b"JPEG1", b"1", b"JPEG22", b"0"])
+        [data] = self.fed(self.path("a.manifest"), "--attributes", "name,image-ref")
+        self.assertEqual(data, b"TomJPEG1JPEG22")
+        done = self.sheaf("pipe", self.path("a.manifest"), self.pipes, status=2)
+        self.assertIn(b"which attributes", done.stderr)
+        done = self.sheaf("pipe", self.path("a.manifest"), self.pipes, "--attributes", "cat",
+                          status=1)
+        self.assertIn(b'line 1: the attribute "cat" is missing', done.stderr)
+
+
+class Faults(FeedCase):
+    def setUp(self):
+        super().setUp()
+        self.server = Server(support.seed())
+        self.addCleanup(self.server.stop)
+        self.env = {**servers.clean_environment(), "AWS_ENDPOINT_URL": self.server.url,
+                    "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x",
+                    "AWS_SECRET_ACCESS_KEY": "y"}
+        self.objects = self.server.buckets["bucket"].objects
+
+    def test_faults_that_pass(self):
+        chance = random.Random(self.server.chance.random())
+        for i in range(60):
+            self.objects["p/%03d" % i] = Object(chance.randbytes(chance.randrange(50000)))
+        whole = b"".join(self.objects[k].data for k in sorted(self.objects))
+        self.server.percent = 5
+        kinds = Server._fault
+
+        def mild(server, method, key, query):
+            found = kinds(server, method, key, query)
+            return None if found in ("denied", "silence") else found
+
+        self.server._fault = mild.__get__(self.server)
+        self.assertTrue(self.fed("s3://bucket/p", epochs=3) == [whole] * 3)
+
+    def test_object_changed_between_epochs(self):
+        self.objects["p/1"], self.objects["p/2"] = Object(b"1" * 1000), Object(b"2" * 9000000)
+        self.objects["p/3"] = Object(b"3" * 9000000)
+        with self.feeder("s3://bucket/p", "--epochs", 9, "--memory", "48MiB", status=1):
+            self.slurp(self.pipe(0), 10)
+            self.objects["p/2"] = Object(b"x" * 9000000)
+            epoch, got = 1, b""
+            while epoch < 9 and os.path.exists(self.pipe(epoch)):
+                got = self.slurp(self.pipe(epoch))
+                epoch += 1
+        self.assertIn("p/2", self.complained)
+        self.assertNotIn(len(got), (1000, 9001000, 18001000))
+        self.assert_no_pipes()
+
+    def test_object_that_vanishes(self):
+        self.objects["p/1"] = Object(b"1" * 100)
+        for i in range(2, 9):
+            self.objects["p/%d" % i] = Object(b"%d" % i * 9000000)
+        with self.feeder("s3://bucket/p", "--memory", "48MiB", status=1):
+            self.until_there(self.pipe(0))
+            with open(self.pipe(0), "rb") as file:
+                got = len(file.read(50))
+                del self.objects["p/8"]
+                got += len(file.read())
+        self.assertIn("p/8: the object was removed", self.complained.replace(
+            "reading 8388608 bytes at 0: ", "").replace("reading 611392 bytes at 8388608: ", ""))
+        self.assertNotEqual((got - 100) % 9000000, 0)
+        self.assert_no_pipes()
+
+
+if __name__ == "__main__":
+    unittest.main()

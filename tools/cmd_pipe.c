@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf pipe: feeds named pipes as SageMaker's Pipe mode does. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/hosts.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+static int pipe_source(const char *source, const char *directory,
+                       struct sheaf_feed_options *options)
+{
+    struct sheaf_feed_result result;
+    struct sheaf_error error;
+    int code;
+
+    options->progress = progress_show;
+    options->interrupt = &signals_caught;
+    signals_catch();
+    code = sheaf_feed(source, directory, options, &result, &error);
+    progress_clear();
+    if (code == SHEAF_OK || result.epochs > 0)
+        printf("fed %" PRIu64 " epoch%s: %" PRIu64 " object%s, %" PRIu64 " bytes; %" PRIu64
+               " closed early\n", result.epochs, plural(result.epochs), result.objects,
+               plural(result.objects), result.bytes, result.closed_early);
+    return code == SHEAF_OK ? STATUS_OK : refuse(&error);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    static const struct choice wrappers[] = { { "none", 0 }, { "recordio", 1 }, { NULL, 0 } };
+    static const struct choice compressions[] = { { "none", 0 }, { "gzip", 1 }, { NULL, 0 } };
+    struct hosts_options hosts = HOSTS_INIT;
+    struct sheaf_feed_options o;
+    size_t count;
+    int status;
+
+    sheaf_feed_options_init(&o, sizeof(o));
+    {
+        const struct option table[] = {
+            { "channel", OPTION_TEXT, "NAME", .text = &o.channel,
+              .meaning = "the pipes are DIR/NAME_0, DIR/NAME_1, ..." },
+            { "epochs", OPTION_NUMBER, "N", .number = &o.epochs, .standard = "without end",
+              .meaning = "feed N epochs; 0: without end" },
+            { "first-epoch", OPTION_NUMBER, "E", .number = &o.first_epoch,
+              .meaning = "the number of the first pipe" },
+            { "shuffle", OPTION_FLAG, .flag = &o.shuffle,
+              .meaning = "another order of the objects in each epoch (ShuffleConfig)" },
+            { "seed", OPTION_NUMBER, "S", .number = &o.seed, .meaning = "of the shuffle" },
+            HOSTS_ROWS(&hosts),
+            { "record-wrapper", OPTION_CHOICE, "NAME", .choice = &o.record_wrapper,
+              .choices = wrappers,
+              .meaning = "none, or recordio: each object becomes one record (RecordWrapperType)" },
+            { "compression", OPTION_CHOICE, "NAME", .choice = &o.gunzip, .choices = compressions,
+              .meaning = "none, or gzip: the objects are unpacked (CompressionType)" },
+            { "attributes", OPTION_TEXT, "LIST", .text = &o.attributes, .standard = "",
+              .meaning = "of an augmented manifest: what is fed of each line, in this order "
+                         "(AttributeNames)" },
+            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
+              .meaning = "ceiling of the memory for read-ahead and records" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    if (o.seed != 0 && !o.shuffle)
+        return misuse("--seed is for --shuffle");
+    status = hosts_options_take(&hosts, &o.host, &o.hosts);
+    return status >= 0 ? status : pipe_source(argv[0], argv[1], &o);
+}
+
+const struct command pipe_command = {
+    .name = "pipe",
+    .arguments = "SRC DIR [OPTION]...",
+    .least = 2,
+    .most = 2,
+    .summary = "feed named pipes as SageMaker's Pipe mode does",
+    .text = "Makes the named pipes DIR/CHANNEL_0, DIR/CHANNEL_1, ... and writes SRC to each of "
+            "them, an epoch a pipe, as fast as its reader reads. SRC is a directory, an S3 prefix, "
+            "a manifest file, an augmented manifest, or one object; what it holds is read ahead "
+            "with many requests at once and written one object after the other, with nothing "
+            "between them. A reader that closes its pipe early goes on with the next one.",
+    .run = run,
+};

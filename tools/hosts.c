@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Hosts; see hosts.h. */
+#include "tools/hosts.h"
+
+const struct choice distribution_choices[] = {
+    { "replicated", 0 },
+    { "sharded", 1 },
+    { .name = NULL },
+};
+
+static int take_environment(uint32_t *host, uint32_t *hosts)
+{
+    struct sheaf_error error;
+    const char *source;
+    const int code = sheaf_world_from_environment(NULL, host, hosts, &source, &error);
+
+    if (code == SHEAF_END)
+        return -1;
+    if (code != SHEAF_OK)
+        return fail(&error);
+    if (*hosts > 1)
+        complain("host %u of %u, by %s", *host, *hosts, source);
+    return -1;
+}
+
+int hosts_options_take(const struct hosts_options *o, uint32_t *host, uint32_t *hosts)
+{
+    const bool is_given = o->host != HOST_NOT_GIVEN || o->hosts != HOST_NOT_GIVEN;
+
+    *host = 0;
+    *hosts = 1;
+    if (!o->sharded && is_given)
+        return misuse("--host and --hosts are for --distribution sharded");
+    if (!o->sharded)
+        return -1;
+    if (!is_given)
+        return take_environment(host, hosts);
+    if (o->host == HOST_NOT_GIVEN || o->hosts == HOST_NOT_GIVEN)
+        return misuse("--host and --hosts go together");
+    if (o->host >= o->hosts)
+        return misuse("--host %llu is not below --hosts %llu", (unsigned long long)o->host,
+                      (unsigned long long)o->hosts);
+    *host = (uint32_t)o->host;
+    *hosts = (uint32_t)o->hosts;
+    return -1;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which objects are this host's: the options that `fetch` and `pipe` share. */
+#ifndef TOOLS_HOSTS_H
+#define TOOLS_HOSTS_H
+
+#include <stdbool.h>
+
+#include "tools/options.h"
+
+#define HOST_NOT_GIVEN UINT64_MAX
+
+struct hosts_options {
+    int sharded;
+    uint64_t host, hosts;           /* HOST_NOT_GIVEN: the environment's */
+};
+
+extern const struct choice distribution_choices[];
+
+#define HOSTS_INIT { .host = HOST_NOT_GIVEN, .hosts = HOST_NOT_GIVEN }
+
+/* The table's rows for a struct hosts_options. */
+#define HOSTS_ROWS(options)                                                                     \
+    { "distribution", OPTION_CHOICE, "HOW", .choice = &(options)->sharded,                      \
+      .choices = distribution_choices,                                                          \
+      .meaning = "replicated: every object on every host (FullyReplicated); sharded: each on "  \
+                 "one host (ShardedByS3Key)" },                                                 \
+    { "host", OPTION_NUMBER, "I", .number = &(options)->host,                                   \
+      .standard = "the environment's, or 0", .meaning = "with sharded: this is host I, from 0" }, \
+    { "hosts", OPTION_NUMBER, "N", .number = &(options)->hosts, .least = 1, .most = 1 << 20,    \
+      .standard = "the environment's, or 1", .meaning = "of N hosts" }
+
+/* Which host of how many; says what the environment was, on standard error, if it makes more than
+ * one.  -1, or the exit status. */
+int hosts_options_take(const struct hosts_options *options, uint32_t *host, uint32_t *hosts);
+
+#endif
