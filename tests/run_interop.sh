@@ -48,7 +48,7 @@ trap 'rm -rf "$logs"' EXIT
 trap 'exit 1' INT TERM
 
 # shellcheck disable=SC2012,SC2046
-[ $# -gt 0 ] || set -- $(ls test_*.py | sed 's/\.py$//') test_torch test_readme
+[ $# -gt 0 ] || set -- $(ls test_*.py | sed 's/\.py$//') test_torch test_shared test_readme
 for module; do
     if "$venv/bin/python" -W ignore -m unittest -v "$module" >"$logs/$module.log" 2>&1; then
         printf '  %-8s %s\n' PASS "$module"

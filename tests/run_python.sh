@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs the tests of the Python package (tests/python) on BUILD/python, which python/build.sh makes
-# of BUILD/libsheaf.a first.  Arguments, if any, are names of modules.  SEED repeats a run.
+# of BUILD/libsheaf.a first, two modules at a time.  Arguments, if any, are names of modules.  SEED
+# repeats a run.
 set -u
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -16,13 +17,12 @@ trap 'exit 1' INT TERM
 
 # shellcheck disable=SC2012,SC2046
 [ $# -gt 0 ] || set -- $(ls test_*.py | sed 's/\.py$//')
-for module; do
-    if "$PYTHON" -m unittest -v "$module" >"$logs/$module.log" 2>&1; then
-        printf '  %-8s %s\n' PASS "$module"
-        grep ' ... skipped ' "$logs/$module.log"
+printf '%s\n' "$@" | xargs -P 2 -n 1 sh -c '
+    if "$PYTHON" -m unittest -v "$2" >"$1/$2.log" 2>&1; then
+        printf "  %-8s %s\n" PASS "$2"
+        grep " ... skipped " "$1/$2.log"
     else
-        printf '  %-8s %s\n' FAIL "$module"
-        cat "$logs/$module.log"
-    fi
-done
+        printf "  %-8s %s\n" FAIL "$2"
+        cat "$1/$2.log"
+    fi' sh "$logs"
 ../count_unittest.sh "$logs"/*.log

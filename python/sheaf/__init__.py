@@ -16,11 +16,13 @@ kilobytes: keep bytes(view) where many samples are picked to be kept.
 sheaf.torch, sheaf.tf, sheaf.numpy and sheaf.webdataset feed these frameworks.
 
 Threads may share a Reader or a Packer; they wait for each other.  After a fork the child cannot
-use the parent's readers and packers (StateError); a Dataset it can.  A Dataset can be pickled."""
+use the parent's readers and packers (StateError); a Dataset it can.  A Dataset and a Batch can be
+pickled."""
 
 from __future__ import annotations
 
 import collections.abc as _abc
+import copyreg as _copyreg
 import json as _json
 import os as _os
 from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
@@ -40,7 +42,8 @@ __all__ = ["Batch", "Dataset", "PackResult", "Packer", "PlanShard", "Problem", "
 __version__: str = _sheaf.version
 
 _abc.Mapping.register(Sample)
-_abc.Sequence.register(Batch)
+# Batch is not registered as a Sequence: PyTorch takes those apart, down to single bytes.
+_copyreg.pickle(Batch, lambda batch: (_sheaf.unpack, (batch._pack(),)))  # type: ignore[arg-type]
 
 Path = Union[str, bytes, "_os.PathLike[str]", "_os.PathLike[bytes]"]
 Source = Union[Path, Sequence[Path]]

@@ -32,6 +32,11 @@ def worker_of() -> Tuple[int, int]:
     return (0, 1) if info is None else (info.id, info.num_workers)
 
 
+def is_worker() -> bool:
+    """Whether this process is a DataLoader's worker."""
+    return _worker_info() is not None
+
+
 def _worker_info() -> Any:
     """None outside of a DataLoader's workers; they have imported this."""
     data = sys.modules.get("torch.utils.data")

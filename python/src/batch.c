@@ -385,6 +385,10 @@ static PyMethodDef batch_methods[] = {
     { "stack", (PyCFunction)batch_stack, METH_O,
       "stack(name): the bytes of a field that has one size in every sample, as one memoryview "
       "of samples x bytes; small ones lie so already, and are not copied.  Else a ValueError." },
+    { "_pack", (PyCFunction)batch_pack, METH_NOARGS, "A copy of it as bytes, for unpack()." },
+    { "_slot_bytes", (PyCFunction)batch_slot_bytes, METH_NOARGS, "The slot that it needs." },
+    { "_put_into_slot", (PyCFunction)batch_put_into_slot, METH_O,
+      "_put_into_slot(buffer): copies it into a free slot, for batch_of_slot() to find." },
     { NULL, NULL, 0, NULL },
 };
 

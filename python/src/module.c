@@ -7,11 +7,16 @@
 
 PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *field_type, *packer_type;
 
-volatile unsigned fork_count;
+volatile unsigned fork_count, forks_begun;
 
 static void count_fork(void)
 {
     fork_count++;
+}
+
+static void count_begun(void)
+{
+    forks_begun++;
 }
 
 PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec)
@@ -39,6 +44,12 @@ static PyMethodDef functions[] = {
       "verify(source, **options) -> dict" },
     { "index", (PyCFunction)(void (*)(void))action_index, METH_VARARGS | METH_KEYWORDS,
       "index(directory, peers, overwrite, **options) -> dict" },
+    { "unpack", batch_unpack, METH_O,
+      "unpack(buffer): the Batch that Batch._pack() gave, in the buffer's memory." },
+    { "batch_of_slot", batch_of_slot, METH_O,
+      "batch_of_slot(buffer): the Batch in a slot, which is given back after it." },
+    { "slot_is_free", slot_is_free, METH_O,
+      "slot_is_free(buffer): whether its last batch is gone, or there was none." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -61,7 +72,7 @@ PyMODINIT_FUNC PyInit__sheaf(void)
     if (errors_add(module) == 0 && dataset_add(module) == 0 && batch_add(module) == 0 &&
         sample_add(module) == 0 && reader_add(module) == 0 && packer_add(module) == 0 &&
         PyModule_AddStringConstant(module, "version", sheaf_version()) == 0 &&
-        pthread_atfork(NULL, NULL, count_fork) == 0)
+        pthread_atfork(count_begun, NULL, count_fork) == 0)
         return module;
     Py_DECREF(module);
     return NULL;

@@ -4,6 +4,7 @@
  *
  *     dataset.c   Dataset
  *     batch.c     Batch: samples that the library has given away
+ *     packed.c    batches in one piece, for pickles and shared memory
  *     sample.c    Sample and the buffers of its fields, which keep their batch alive
  *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
  *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, index
@@ -27,6 +28,10 @@ extern PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *fie
 /* How often this process is the child of a fork since the module was loaded.  An object with
  * threads is of use only while the number is what it was when the object was made. */
 extern volatile unsigned fork_count;
+
+/* How often this process has forked, or is the child of one that has.  What was made before may be
+ * in another process too. */
+extern volatile unsigned forks_begun;
 
 /* Makes a type of the module and puts it there.  NULL on failure. */
 PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec);
@@ -131,6 +136,15 @@ bool batch_extend(struct batch_object *batch, struct hold *hold,
 struct batch_object *batch_part(const struct batch_object *whole, size_t first, size_t count);
 /* The bytes of the fields of so many samples. */
 size_t batch_payload(const struct sheaf_sample *samples, size_t count);
+
+/* ---- packed.c ----------------------------------------------------------------------------- */
+
+PyObject *batch_pack(struct batch_object *self, PyObject *ignored);
+PyObject *batch_slot_bytes(struct batch_object *self, PyObject *ignored);
+PyObject *batch_put_into_slot(struct batch_object *self, PyObject *slot);
+PyObject *batch_unpack(PyObject *module, PyObject *object);
+PyObject *batch_of_slot(PyObject *module, PyObject *object);
+PyObject *slot_is_free(PyObject *module, PyObject *slot);
 
 /* ---- sample.c ----------------------------------------------------------------------------- */
 
