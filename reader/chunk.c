@@ -11,29 +11,29 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 
-void item_free(struct item *item)
+void item_free(struct item *item, struct heap *heap)
 {
-    if (item->owned)
-        free(item->data);
+    if (!item->lent)
+        heap_give(heap, item->own);
     free(item->bad);
     memset(item, 0, sizeof(*item));
 }
 
-void chunk_reset(struct chunk *chunk)
+void chunk_reset(struct chunk *chunk, struct heap *heap)
 {
     struct chunk empty = { .kept_data = chunk->kept_data, .kept_names = chunk->kept_names,
                            .kept_items = chunk->kept_items, .kept_stored = chunk->kept_stored };
 
     for (size_t i = chunk->taken; chunk->items != NULL && i < chunk->count; i++)
-        item_free(&chunk->items[i]);
+        item_free(&chunk->items[i], heap);
     *chunk = empty;
 }
 
-void chunk_free(struct chunk *chunk)
+void chunk_free(struct chunk *chunk, struct heap *heap)
 {
     if (chunk == NULL)
         return;
-    chunk_reset(chunk);
+    chunk_reset(chunk, heap);
     buf_free(&chunk->kept_data);
     buf_free(&chunk->kept_names);
     buf_free(&chunk->kept_items);
@@ -83,14 +83,7 @@ static uint64_t names_bytes(const struct index_section *s, uint64_t first, size_
     return s->name_offsets == NULL ? 0 : s->name_offsets[first + count] - s->name_offsets[first];
 }
 
-/* A frame and its name in memory of their own, with what an allocation costs besides. */
-static uint64_t own_bytes(const struct index_section *s, uint64_t record)
-{
-    return index_frame_bytes(s, record) + names_bytes(s, record, 1) + 32;
-}
-
-uint64_t chunk_memory(const struct shard *shard, uint64_t first, size_t count, bool own_frames,
-                      uint64_t *own)
+uint64_t chunk_memory(const struct shard *shard, uint64_t first, size_t count)
 {
     const struct index_section *s = shard->section;
     const struct extent e = extent_of(s, first, count);
@@ -99,15 +92,26 @@ uint64_t chunk_memory(const struct shard *shard, uint64_t first, size_t count, b
 
     if (s->blocks != NULL)
         bytes += s->blocks[e.block_end].stored_offset - s->blocks[e.block].stored_offset;
-    *own = 0;
-    for (size_t i = 0; own_frames && i < count; i++)
-        *own += own_bytes(s, first + i);
     return bytes;
 }
 
-uint64_t chunk_item_memory(const struct chunk *chunk, size_t i)
+int chunk_take_pieces(struct chunk *chunk, struct heap *heap, struct sheaf_error *err)
 {
-    return own_bytes(chunk->shard->section, chunk->first + i);
+    const struct index_section *s = chunk->shard->section;
+
+    chunk->items = room(&chunk->kept_items, chunk->count * sizeof(chunk->items[0]), err);
+    if (chunk->items == NULL)
+        return SHEAF_ERR_MEMORY;
+    memset(chunk->items, 0, chunk->count * sizeof(chunk->items[0]));
+    for (size_t i = 0; chunk->own_frames && i < chunk->count; i++) {
+        const uint64_t record = chunk->first + i;
+
+        chunk->items[i].own = heap_take(heap, index_frame_bytes(s, record)
+                                              + names_bytes(s, record, 1));
+        if (chunk->items[i].own == NULL)
+            return SHEAF_END;
+    }
+    return SHEAF_OK;
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
@@ -299,25 +303,13 @@ static int check_item(struct chunk *chunk, size_t i)
     return SHEAF_OK;
 }
 
-/* Gives an item memory of its own. */
-static int own_item(struct chunk *chunk, struct item *item)
+/* Moves a frame, and its name, into the piece that is there for it. */
+static void move_item(struct item *item)
 {
-    uint8_t *data;
-
-    item->own_bytes = own_bytes(chunk->shard->section, item->record);
-    if (item->bad != NULL)
-        return SHEAF_OK;
-    data = malloc(item->size + item->name_size + 1);
-    if (data == NULL)
-        return err_memory(&chunk->error, item->size);
-    memcpy(data, item->data, item->size);
-    if (item->name != NULL) {
-        memcpy(data + item->size, item->name, item->name_size);
-        item->name = (char *)data + item->size;
-    }
-    item->data = data;
-    item->owned = true;
-    return SHEAF_OK;
+    memcpy(item->own, item->data, item->size);
+    item->data = item->own;
+    if (item->name != NULL)
+        item->name = memcpy(item->own + item->size, item->name, item->name_size);
 }
 
 static int finish_items(struct chunk *chunk, const struct extent *e)
@@ -327,8 +319,8 @@ static int finish_items(struct chunk *chunk, const struct extent *e)
     for (size_t i = 0; code == SHEAF_OK && i < chunk->count; i++) {
         place_item(chunk, e, i);
         code = check_item(chunk, i);
-        if (code == SHEAF_OK && chunk->own_frames)
-            code = own_item(chunk, &chunk->items[i]);
+        if (chunk->own_frames && chunk->items[i].bad == NULL)
+            move_item(&chunk->items[i]);
     }
     return code;
 }
@@ -337,16 +329,9 @@ void chunk_run(struct job *job)
 {
     struct chunk *chunk = (struct chunk *)(void *)job;
     const struct extent e = extent_of(chunk->shard->section, chunk->first, chunk->count);
-    int code;
+    int code = chunk->shard->section->blocks == NULL ? read_plain(chunk, &e)
+                                                     : read_packed(chunk, &e);
 
-    chunk->items = room(&chunk->kept_items, chunk->count * sizeof(chunk->items[0]),
-                        &chunk->error);
-    if (chunk->items == NULL) {
-        chunk->code = SHEAF_ERR_MEMORY;
-        return;
-    }
-    memset(chunk->items, 0, chunk->count * sizeof(chunk->items[0]));
-    code = chunk->shard->section->blocks == NULL ? read_plain(chunk, &e) : read_packed(chunk, &e);
     if (code == SHEAF_OK)
         code = read_names(chunk);
     if (code == SHEAF_OK)

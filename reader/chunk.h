@@ -6,36 +6,32 @@
  *                                                        the error that says why it is not
  *
  * Frames either lie together in the chunk's buffer (sequential reading: no copy is made after
- * the kernel's) or, for a shuffle buffer, each in memory of its own, so that one sample does not
- * hold back its neighbours. */
+ * the kernel's) or, for a shuffle buffer, each in a piece of the reader's heap, so that one sample
+ * does not hold back its neighbours.  The planning thread takes the pieces before the job runs
+ * and gives them back; the job only fills them. */
 #ifndef READER_CHUNK_H
 #define READER_CHUNK_H
 
 #include <stdatomic.h>
 
+#include "base/heap.h"
 #include "base/workers.h"
 #include "reader/shard.h"
 
 /* One record on its way to the caller. */
 struct item {
-    uint8_t *data;              /* the frame */
+    const uint8_t *data;        /* the frame */
     size_t size;
     const char *name;           /* its .lst line, or NULL */
     uint32_t name_size;
     uint32_t shard;
     uint64_t record;
     struct sheaf_error *bad;    /* the record is bad, and there is no data */
-    bool owned;                 /* data (with the name behind it) is memory of its own */
-    uint64_t own_bytes;         /* taken from the budget for it */
+    uint8_t *own;               /* the piece that holds data, and the name behind it; or NULL */
+    bool lent;                  /* the piece is the program's now */
 };
 
-/* What an item takes of the budget besides its place in a table. */
-static inline uint64_t item_memory(const struct item *item)
-{
-    return item->own_bytes;
-}
-
-void item_free(struct item *item);
+void item_free(struct item *item, struct heap *heap);
 
 /* A read that is under way before the job has a worker (from afar only). */
 struct fetch {
@@ -50,9 +46,8 @@ struct chunk {
     struct shard *shard;        /* used by it; NULL for a stream's */
     uint64_t first;             /* record in the shard */
     size_t count;
-    bool own_frames;
-    uint64_t memory_bytes;      /* taken from the budget until the chunk is consumed; its items'
-                                   own memory is apart */
+    bool own_frames;            /* each item has a piece of its own */
+    uint64_t memory_bytes;      /* taken from the budget until the chunk is consumed */
     struct workers *workers;    /* that run its job */
     void *stream;               /* of a stream's chunk: the stream */
     bool is_fetched;            /* by chunk_fetch: */
@@ -74,12 +69,12 @@ struct chunk {
     size_t taken;               /* items that the lane has taken */
 };
 
-/* The budget that a chunk of these records will need: *own for items, the rest. */
-uint64_t chunk_memory(const struct shard *shard, uint64_t first, size_t count, bool own_frames,
-                      uint64_t *own);
+/* The budget that a chunk of these records will need, without the pieces of its items. */
+uint64_t chunk_memory(const struct shard *shard, uint64_t first, size_t count);
 
-/* What of *own belongs to item i, whether or not the item turned out well. */
-uint64_t chunk_item_memory(const struct chunk *chunk, size_t i);
+/* Makes the table of items, and takes a piece of the heap for each if the chunk has own frames.
+ * SHEAF_END, and nothing taken: the heap has no room now. */
+int chunk_take_pieces(struct chunk *chunk, struct heap *heap, struct sheaf_error *err);
 
 /* The job's function: chunk->job.run. */
 void chunk_run(struct job *job);
@@ -92,8 +87,9 @@ void chunk_cancel(struct chunk *chunk);
 
 /* Frees what the items from `taken` on own, and empties the chunk, but for the memory it keeps.
  * Its job must be done. */
-void chunk_reset(struct chunk *chunk);
-void chunk_free(struct chunk *chunk);       /* resets it, and frees all; NULL is fine */
+void chunk_reset(struct chunk *chunk, struct heap *heap);
+/* Resets it, and frees all; NULL is fine. */
+void chunk_free(struct chunk *chunk, struct heap *heap);
 
 /* The memory that a reset chunk keeps. */
 size_t chunk_kept_bytes(const struct chunk *chunk);

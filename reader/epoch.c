@@ -52,62 +52,100 @@ static struct needs needs_of(const struct sheaf_reader *r)
     return n;
 }
 
-/* What must fit at the least, with chunks of so many bytes, so many in flight. */
-static uint64_t least_memory(const struct sheaf_reader *r, const struct needs *n,
+/* What the samples of the shuffle buffers take, and a quarter more for those that are not
+ * average. */
+static uint64_t frames_memory(const struct sheaf_reader *r, const struct needs *n)
+{
+    return r->feed.own_frames ? n->slots * (n->mean + 32) * 5 / 4 : 0;
+}
+
+/* What else there must be, with chunks of so many bytes, so many in flight. */
+static uint64_t other_memory(const struct sheaf_reader *r, const struct needs *n,
                              uint64_t chunk_bytes, uint64_t chunks)
 {
     const uint64_t chunk = MAX(chunk_bytes, n->largest)
                          + (r->dataset->codec != NULL ? BLOCK_BYTES : 0);
-    uint64_t bytes = n->sections + n->slots * sizeof(struct item) + chunks * chunk * 5 / 4;
 
-    if (r->feed.own_frames)     /* a quarter more for samples that are not average */
-        bytes += n->slots * (n->mean + 32) * 5 / 4;
-    return bytes;
+    return n->sections + n->slots * sizeof(struct item) + chunks * chunk * 5 / 4;
 }
 
-/* Chooses chunk size and window for the budget, or refuses. */
-static int fit_memory(struct sheaf_reader *r)
+/* Leaves to the frames what the rest can do without, and to the program what the frames can do
+ * without.  What they had in the last epoch is theirs still, unless it is more than that. */
+static int fit_frames(struct sheaf_reader *r, const struct needs *n, uint64_t others_bytes)
 {
     struct feed *feed = &r->feed;
-    const struct needs n = needs_of(r);
-    const uint64_t limit = feed->budget.limit;
-    const uint64_t threads = r->options.threads;
-    uint64_t least;
+    const uint64_t most = feed->budget.limit - others_bytes;
+    int code = SHEAF_OK;
 
-    feed->outstanding_limit = feed->lane_count + 2 * threads + 2;
+    if (feed->frames->size > (feed->own_frames ? most : 0)) {
+        heap_close(feed->frames);
+        feed->frames = NULL;
+        code = heap_open(&feed->frames, &feed->budget, feed->budget.limit, &r->error);
+    }
+    if (code != SHEAF_OK)
+        return code;
+    feed->frames->most_bytes = most;
+    feed->lend_bytes = most - MIN(most, frames_memory(r, n));
+    return SHEAF_OK;
+}
+
+/* Chooses chunk size and window for the budget, or refuses.  *others: what is not for frames. */
+static int fit_chunks(struct sheaf_reader *r, const struct needs *n, uint64_t *others)
+{
+    struct feed *feed = &r->feed;
+    const uint64_t frames = frames_memory(r, n);
+    const uint64_t limit = feed->budget.limit;
+
+    feed->outstanding_limit = feed->lane_count + 2 * r->options.threads + 2;
     feed->chunk_bytes = CHUNK_LOCAL_BYTES;
     if (r->dataset->is_remote) {
         feed->outstanding_limit = feed->lane_count + REMOTE_READS;
         feed->chunk_bytes = CHUNK_REMOTE_BYTES;
     }
-    if (!r->dataset->is_stream) {
-        least = least_memory(r, &n, CHUNK_LEAST_BYTES, feed->lane_count + 2u);
-        if (least > limit)
-            return err_set(&r->error, SHEAF_ERR_LIMIT, "a shuffle buffer of %" PRIu64 " samples "
-                           "of %" PRIu64 " bytes (largest %" PRIu64 ") in %u lanes takes about %"
-                           PRIu64 " bytes of memory, but the budget is %" PRIu64 ": raise it, or "
-                           "lower the shuffle buffer", feed->own_frames ? n.slots : 0, n.mean,
-                           n.largest, feed->lane_count, least, limit);
-        while (feed->chunk_bytes > CHUNK_LEAST_BYTES
-               && least_memory(r, &n, feed->chunk_bytes, feed->outstanding_limit) > limit) {
-            /* A request of a MiB is worth its round trip; rather fewer than smaller. */
-            if (feed->chunk_bytes <= 1 << 20 && feed->outstanding_limit > feed->lane_count + 4)
-                feed->outstanding_limit -= 2;
-            else
-                feed->chunk_bytes /= 2;
-        }
-    }
-    r->table_bytes = n.slots * sizeof(struct item);
-    if (r->dataset->is_stream) {
-        for (uint32_t i = 0; i < feed->lane_count; i++)
-            r->table_bytes += stream_memory(feed->lanes[i].stream);
-    }
-    if (!budget_take(&feed->budget, r->table_bytes)) {
-        r->table_bytes = 0;
-        return err_set(&r->error, SHEAF_ERR_LIMIT, "a shuffle buffer of %" PRIu64 " samples does "
-                       "not fit into the memory budget of %" PRIu64 " bytes", n.slots, limit);
+    *others = other_memory(r, n, CHUNK_LEAST_BYTES, feed->lane_count + 2u);
+    if (*others + frames > limit)
+        return err_set(&r->error, SHEAF_ERR_LIMIT, "a shuffle buffer of %" PRIu64 " samples of %"
+                       PRIu64 " bytes (largest %" PRIu64 ") in %u lanes takes about %" PRIu64
+                       " bytes of memory, but the budget is %" PRIu64 ": raise it, or lower the "
+                       "shuffle buffer", feed->own_frames ? n->slots : 0, n->mean, n->largest,
+                       feed->lane_count, *others + frames, limit);
+    while (feed->chunk_bytes > CHUNK_LEAST_BYTES
+           && other_memory(r, n, feed->chunk_bytes, feed->outstanding_limit) + frames > limit) {
+        /* A request of a MiB is worth its round trip; rather fewer than smaller. */
+        if (feed->chunk_bytes <= 1 << 20 && feed->outstanding_limit > feed->lane_count + 4)
+            feed->outstanding_limit -= 2;
+        else
+            feed->chunk_bytes /= 2;
     }
     return SHEAF_OK;
+}
+
+/* Shares the budget out, or refuses. */
+static int fit_memory(struct sheaf_reader *r)
+{
+    struct feed *feed = &r->feed;
+    const struct needs n = needs_of(r);
+    const uint64_t limit = feed->budget.limit;
+    uint64_t others;
+    int code = SHEAF_OK;
+
+    r->table_bytes = n.slots * sizeof(struct item);
+    if (r->dataset->is_stream) {
+        feed->chunk_bytes = STREAM_CHUNK_BYTES;
+        for (uint32_t i = 0; i < feed->lane_count; i++)
+            r->table_bytes += stream_memory(feed->lanes[i].stream);
+        others = MIN(r->table_bytes, limit);
+    } else {
+        code = fit_chunks(r, &n, &others);
+    }
+    if (code == SHEAF_OK)
+        code = fit_frames(r, &n, others);
+    if (code == SHEAF_OK && !budget_take(&feed->budget, r->table_bytes))
+        code = err_set(&r->error, SHEAF_ERR_LIMIT, "a shuffle buffer of %" PRIu64 " samples does "
+                       "not fit into the memory budget of %" PRIu64 " bytes", n.slots, limit);
+    if (code != SHEAF_OK)
+        r->table_bytes = 0;
+    return code;
 }
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -121,10 +159,8 @@ void epoch_end(struct sheaf_reader *r)
     workers_cancel(feed->workers);
     for (uint32_t i = 0; i < feed->lane_count; i++)
         lane_wait(&feed->lanes[i]);
-    for (size_t i = 0; i < r->out_count; i++) {
-        budget_give(&feed->budget, item_memory(&r->out[i]));
-        item_free(&r->out[i]);
-    }
+    for (size_t i = 0; i < r->out_count; i++)
+        item_free(&r->out[i], feed->frames);
     r->out_count = 0;
     for (uint32_t i = 0; i < feed->lane_count; i++)
         lane_clear(feed, &feed->lanes[i]);
@@ -283,8 +319,7 @@ int epoch_next(struct sheaf_reader *r, struct item *item)
             return SHEAF_OK;
         if (item->bad != NULL)
             code = epoch_bad(r, item->shard, item->bad);
-        budget_give(&r->feed.budget, item_memory(item));
-        item_free(item);
+        item_free(item, r->feed.frames);
         if (code != SHEAF_OK)
             return code;
     }
@@ -301,8 +336,7 @@ static int read_forward(struct sheaf_reader *r, uint64_t steps)
         struct item item = { 0 };
 
         code = take_turn(r, &item);
-        budget_give(&r->feed.budget, item_memory(&item));
-        item_free(&item);
+        item_free(&item, r->feed.frames);
     }
     return code == SHEAF_END ? SHEAF_OK : code;
 }
@@ -315,7 +349,7 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     int code = order_line_make(&feed->order, d->samples, d->manifest.shard_count, &feed->line,
                                &r->error);
 
-    feed->own_frames = d->is_stream || order_buffer_slots(&feed->order) > 1;
+    feed->own_frames = order_buffer_slots(&feed->order) > 1;
     if (code == SHEAF_OK)
         code = begin_lanes(r, rounds, extra);
     if (code == SHEAF_OK)

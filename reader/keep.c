@@ -3,10 +3,10 @@
  * Samples that outlive the call that gave them.
  *
  *     kept | frames | samples | fields of all | labels of all | keys, names | bytes of fields |
- *          frames[i] --> a frame that was the reader's own memory, and is now this one's
+ *          frames[i] --> a piece of the reader's heap
  *
- * A frame out of a shuffle buffer has memory of its own, which changes hands: no byte is copied.
- * All else is: what lies in memory that the reader reads into again, and small frames, whose
+ * A frame out of a shuffle buffer is a piece of the reader's heap, which is lent to the program if
+ *          frames[i] --> a piece of the reader's heap
  * bytes are better together.  Their bytes go column by column, the first field of every sample,
  * then the second, so that fields of one size make an array. */
 #include <stdlib.h>
@@ -20,6 +20,7 @@
 #define ALIGNMENT  ((size_t)16)     /* the most that a field's bytes are given */
 
 struct sheaf_kept {
+    struct heap *heap;
     size_t frame_count;
     uint8_t *frames[];
 };
@@ -38,9 +39,18 @@ struct places {
     char *text;
 };
 
-static bool is_moved(const struct item *item)
+/* Chooses the frames that are lent. */
+static void choose_frames(struct sheaf_reader *r)
 {
-    return item->owned && item->size >= MOVE_LEAST;
+    uint64_t bytes = r->feed.frames->lent_bytes;
+
+    for (size_t i = 0; i < r->out_count; i++) {
+        struct item *item = &r->out[i];
+
+        item->lent = item->own != NULL && item->size >= MOVE_LEAST
+                     && bytes + item->size <= r->feed.lend_bytes;
+        bytes += item->lent ? item->size : 0;
+    }
 }
 
 /* The field's bytes come along with the frame. */
@@ -48,7 +58,7 @@ static bool moves_along(const struct item *item, const struct sheaf_field *field
 {
     const uintptr_t data = (uintptr_t)field->data, frame = (uintptr_t)item->data;
 
-    return is_moved(item) && data >= frame && data < frame + item->size;
+    return item->lent && data >= frame && data < frame + item->size;
 }
 
 /* The next place for something that wants this alignment, a power of two. */
@@ -85,7 +95,7 @@ static struct layout measure(const struct sheaf_reader *r)
     for (size_t i = 0; i < r->out_count; i++) {
         const struct sheaf_sample *s = &r->samples[i];
 
-        l.frames += is_moved(&r->out[i]);
+        l.frames += r->out[i].lent;
         l.fields += s->field_count;
         l.labels += s->label_count;
         l.text += strlen(s->key) + 1;
@@ -172,15 +182,15 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
     }
 }
 
-static void move_frames(struct sheaf_reader *r, struct sheaf_kept *kept)
+static void lend_frames(const struct sheaf_reader *r, struct sheaf_kept *kept)
 {
+    kept->heap = r->feed.frames;
+    kept->frame_count = 0;
     for (size_t i = 0; i < r->out_count; i++) {
-        struct item *item = &r->out[i];
-
-        if (!is_moved(item))
+        if (!r->out[i].lent)
             continue;
-        kept->frames[kept->frame_count++] = item->data;
-        item->owned = false;    /* the reader frees the rest of it */
+        heap_lend(kept->heap, r->out[i].own);
+        kept->frames[kept->frame_count++] = r->out[i].own;
     }
 }
 
@@ -194,6 +204,7 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
 
     if (r->out_count == 0)
         return err_set(&r->error, SHEAF_ERR_STATE, "there are no samples to keep");
+    choose_frames(r);
     l = measure(r);
     head = aligned(sizeof(*k) + l.frames * sizeof(k->frames[0]), ALIGNMENT);
     tables = r->out_count * sizeof(*to.sample) + l.fields * sizeof(*to.field)
@@ -201,9 +212,12 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
     text = aligned(head + tables + l.text, ALIGNMENT);
     total = text + l.data + 1;
     k = aligned_alloc(ALIGNMENT, aligned(total, ALIGNMENT));
-    if (k == NULL)
+    if (k == NULL) {
+        for (size_t i = 0; i < r->out_count; i++)
+            r->out[i].lent = false;
         return err_memory(&r->error, total);
-    k->frame_count = 0;
+    }
+    lend_frames(r, k);
     to.sample = (struct sheaf_sample *)(void *)((char *)k + head);
     to.field = (struct sheaf_field *)(void *)(to.sample + r->out_count);
     to.label = (double *)(void *)(to.field + l.fields);
@@ -212,7 +226,6 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
     *count = r->out_count;
     copy_samples(&to, r->samples, r->out_count);
     copy_data(r, *samples, (char *)k + text);
-    move_frames(r, k);
     reader_release(r);
     *kept = k;
     return SHEAF_OK;
@@ -223,6 +236,6 @@ void sheaf_kept_free(struct sheaf_kept *kept)
     if (kept == NULL)
         return;
     for (size_t i = 0; i < kept->frame_count; i++)
-        free(kept->frames[i]);
+        heap_return(kept->heap, kept->frames[i]);
     free(kept);
 }

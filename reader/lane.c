@@ -99,15 +99,6 @@ int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct shea
     return code;
 }
 
-/* Gives back what the plan took for the items of a chunk that nobody will take. */
-static void give_items(struct feed *feed, const struct chunk *chunk)
-{
-    if (chunk->shard == NULL || !chunk->own_frames)
-        return;     /* a stream's items are accounted for when they are taken */
-    for (size_t i = chunk->taken; i < chunk->count; i++)
-        budget_give(&feed->budget, chunk_item_memory(chunk, i));
-}
-
 void lane_cancel(struct lane *lane)
 {
     for (struct chunk *chunk = lane->first; chunk != NULL; chunk = chunk->next)
@@ -125,17 +116,14 @@ void lane_clear(struct feed *feed, struct lane *lane)
 {
     for (struct chunk *c = lane->first, *next; c != NULL; c = next) {
         next = c->next;
-        give_items(feed, c);
         budget_give(&feed->budget, c->memory_bytes);
         if (c->shard != NULL)
             shards_drop(&feed->shards, c->shard);
         feed->outstanding--;
-        chunk_free(c);
+        chunk_free(c, feed->frames);
     }
-    for (uint64_t i = 0; lane->slots != NULL && i < lane->slot_count; i++) {
-        budget_give(&feed->budget, item_memory(&lane->slots[i]));
-        item_free(&lane->slots[i]);
-    }
+    for (uint64_t i = 0; lane->slots != NULL && i < lane->slot_count; i++)
+        item_free(&lane->slots[i], feed->frames);
     stream_close(lane->stream);
     lane->stream = NULL;
     shards_drop(&feed->shards, lane->shard);
@@ -221,7 +209,7 @@ static void trim_spares(struct feed *feed)
 
         feed->spare = chunk->next;
         feed->spare_bytes -= chunk_kept_bytes(chunk);
-        chunk_free(chunk);
+        chunk_free(chunk, feed->frames);
     }
 }
 
@@ -237,13 +225,59 @@ static struct chunk *new_chunk(struct feed *feed)
     return chunk;
 }
 
+/* Gives the chunk's memory back, or keeps it for the next one. */
+static void recycle(struct feed *feed, struct chunk *chunk)
+{
+    budget_give(&feed->budget, chunk->memory_bytes);
+    chunk_reset(chunk, feed->frames);
+    if (chunk_kept_bytes(chunk) > 3 * feed->chunk_bytes) {
+        chunk_free(chunk, feed->frames);   /* it held an outsize sample */
+        return;
+    }
+    chunk->next = feed->spare;
+    feed->spare = chunk;
+    feed->spare_bytes += chunk_kept_bytes(chunk);
+    trim_spares(feed);
+}
+
+/* A chunk of these records with all the memory that it needs.  SHEAF_END: there is no room. */
+static int take_chunk(struct feed *feed, struct shard *shard, uint64_t first, size_t count,
+                      struct chunk **result, struct sheaf_error *err)
+{
+    const uint64_t memory = chunk_memory(shard, first, count);
+    struct chunk *chunk;
+    int code;
+
+    if (!budget_take(&feed->budget, memory))
+        return SHEAF_END;
+    chunk = new_chunk(feed);
+    if (chunk == NULL)
+        return err_memory(err, sizeof(*chunk));
+    chunk->job.run = chunk_run;
+    chunk->dataset = feed->dataset;
+    chunk->shard = shard;
+    chunk->first = first;
+    chunk->count = count;
+    chunk->own_frames = feed->own_frames;
+    chunk->workers = feed->workers;
+    chunk->memory_bytes = memory;
+    code = chunk_take_pieces(chunk, feed->frames, err);
+    trim_spares(feed);
+    if (code != SHEAF_OK) {
+        recycle(feed, chunk);
+        return code;
+    }
+    shard->users++;
+    *result = chunk;
+    return SHEAF_OK;
+}
+
 /* Plans the next chunk of an indexed lane.  SHEAF_END: the budget has no room for it now. */
 static int plan_chunk(struct feed *feed, struct lane *lane, struct sheaf_error *err)
 {
     const uint64_t place = intake_place(lane, lane->planned);
     const struct order_run run = order_line_locate(&feed->line, place);
-    struct chunk *chunk;
-    uint64_t own, memory;
+    struct chunk *chunk = NULL;
     size_t count;
     int code = enter_shard(feed, lane, &run, lane->planned, err);
 
@@ -255,27 +289,15 @@ static int plan_chunk(struct feed *feed, struct lane *lane, struct sheaf_error *
         return lane->shard->code;
     }
     count = chunk_count(feed, lane, &run, place);
-    memory = chunk_memory(lane->shard, run.record, count, feed->own_frames, &own);
-    if (!budget_take(&feed->budget, memory + own)) {
+    code = take_chunk(feed, lane->shard, run.record, count, &chunk, err);
+    if (code == SHEAF_END)
         err_set(err, SHEAF_ERR_LIMIT, "%s: the next %" PRIu64 " bytes do not fit into the memory "
                 "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or lower "
-                "the shuffle buffer", feed->dataset->urls[run.shard], memory + own,
-                feed->budget.limit, feed->budget.used);
-        return SHEAF_END;
-    }
-    chunk = new_chunk(feed);
-    trim_spares(feed);
-    if (chunk == NULL)
-        return err_memory(err, sizeof(*chunk));
-    chunk->job.run = chunk_run;
-    chunk->dataset = feed->dataset;
-    chunk->shard = lane->shard;
-    chunk->shard->users++;
-    chunk->first = run.record;
-    chunk->count = count;
-    chunk->own_frames = feed->own_frames;
-    chunk->workers = feed->workers;
-    chunk->memory_bytes = memory;
+                "the shuffle buffer", feed->dataset->urls[run.shard],
+                chunk_memory(lane->shard, run.record, count), feed->budget.limit,
+                feed->budget.used);
+    if (code != SHEAF_OK)
+        return code;
     append_chunk(feed, lane, chunk);
     lane->planned += count;
     if (chunk->shard->object->is_remote)
@@ -307,11 +329,11 @@ static int pump_streams(struct feed *feed, struct sheaf_error *err)
         struct lane *lane = &feed->lanes[i];
 
         while (lane->waiting < STREAM_CHUNKS) {
-            struct chunk *chunk;
-            const int code = stream_plan(lane->stream, &chunk, err);
+            struct chunk *chunk = new_chunk(feed);
 
-            if (code != SHEAF_OK)
-                return code;
+            if (chunk == NULL)
+                return err_memory(err, sizeof(*chunk));
+            stream_plan(lane->stream, chunk);
             append_chunk(feed, lane, chunk);
             lane->waiting++;
         }
@@ -340,21 +362,6 @@ int feed_pump(struct feed *feed, struct sheaf_error *err)
 }
 
 /* ---- Taking --------------------------------------------------------------------------------- */
-
-/* Gives the chunk's memory back, or keeps it for the next one. */
-static void recycle(struct feed *feed, struct chunk *chunk)
-{
-    budget_give(&feed->budget, chunk->memory_bytes);
-    chunk_reset(chunk);
-    if (feed->dataset->is_stream || chunk_kept_bytes(chunk) > 3 * feed->chunk_bytes) {
-        chunk_free(chunk);      /* it held an outsize sample, or as much as came along */
-        return;
-    }
-    chunk->next = feed->spare;
-    feed->spare = chunk;
-    feed->spare_bytes += chunk_kept_bytes(chunk);
-    trim_spares(feed);
-}
 
 /* Takes the lane's first chunk away: all its items are taken. */
 static void retire(struct feed *feed, struct lane *lane)
@@ -394,8 +401,9 @@ void feed_free(struct feed *feed)
         struct chunk *chunk = feed->spare;
 
         feed->spare = chunk->next;
-        chunk_free(chunk);
+        chunk_free(chunk, feed->frames);
     }
+    heap_close(feed->frames);
 }
 
 /* Waits for the lane's first chunk.  There is one unless the budget had no room. */
@@ -422,11 +430,25 @@ static int first_chunk(struct feed *feed, struct lane *lane, const volatile int 
     return lane->first->code;
 }
 
-/* A stream's items are only now known to need memory. */
-static int account_stream(struct feed *feed, const struct item *item, struct sheaf_error *err)
+/* A stream's items are only now known to need memory: the one that is to be taken gets a piece of
+ * its own for the shuffle buffer, or else its chunk, which may then be with the caller for longer
+ * than the stream counts on, is accounted for. */
+static int account_stream(struct feed *feed, struct chunk *chunk, struct sheaf_error *err)
 {
-    if (!feed->dataset->is_stream || budget_take(&feed->budget, item_memory(item)))
+    struct item *item = &chunk->items[chunk->taken];
+
+    if (feed->own_frames) {
+        item->own = heap_take(feed->frames, item->size);
+        if (item->own != NULL) {
+            if (item->bad == NULL)
+                item->data = memcpy(item->own, item->data, item->size);
+            return SHEAF_OK;
+        }
+    } else if (chunk->memory_bytes != 0
+               || budget_take(&feed->budget, chunk_kept_bytes(chunk))) {
+        chunk->memory_bytes = chunk_kept_bytes(chunk);
         return SHEAF_OK;
+    }
     return err_set(err, SHEAF_ERR_LIMIT, "a sample of %zu bytes does not fit into the memory "
                    "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or "
                    "lower the shuffle buffer", item->size, feed->budget.limit,
@@ -437,7 +459,7 @@ int feed_take(struct feed *feed, struct lane *lane, struct item *item,
               const volatile int *interrupt, struct sheaf_error *err)
 {
     struct chunk *chunk;
-    int code;
+    int code = SHEAF_OK;
 
     for (;;) {
         if (lane->stream == NULL && lane->taken == intake_count(lane))
@@ -454,7 +476,8 @@ int feed_take(struct feed *feed, struct lane *lane, struct item *item,
         }
         retire(feed, lane);
     }
-    code = account_stream(feed, &chunk->items[chunk->taken], err);
+    if (chunk->stream != NULL)
+        code = account_stream(feed, chunk, err);
     if (code != SHEAF_OK)
         return code;
     *item = chunk->items[chunk->taken];

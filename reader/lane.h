@@ -52,7 +52,9 @@ struct feed {
     size_t outstanding;         /* chunks planned and not yet consumed */
     size_t outstanding_limit;
     uint64_t chunk_bytes;       /* raw bytes of a chunk, about */
-    bool own_frames;            /* there is a shuffle buffer */
+    bool own_frames;            /* there is a shuffle buffer: each frame has a piece of */
+    struct heap *frames;        /* this heap, which is kept from epoch to epoch */
+    uint64_t lend_bytes;        /* what may be lent of it to the program */
     struct chunk *retired;      /* consumed, but items of it may be with the caller */
     struct chunk *spare;        /* empty, with memory to be used again: */
     uint64_t spare_bytes;       /* of them all; budget.used + spare_bytes <= budget.limit */
@@ -82,7 +84,7 @@ int feed_take(struct feed *feed, struct lane *lane, struct item *item,
 /* Frees the chunks that were used up: what they held is no longer with the caller. */
 void feed_release(struct feed *feed);
 
-/* Frees the spare chunks. */
+/* Frees the spare chunks and the heap. */
 void feed_free(struct feed *feed);
 
 #endif

@@ -129,6 +129,8 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
     if (code == SHEAF_OK)
         code = shards_init(&r->feed.shards, dataset, r->feed.workers, &r->feed.budget,
                            r->feed.cache, err);
+    if (code == SHEAF_OK)
+        code = heap_open(&r->feed.frames, &r->feed.budget, r->feed.budget.limit, err);
     r->feed.shards.keep_short = r->options.on_corrupt == SHEAF_SKIP;
     if (code == SHEAF_OK) {
         code = epoch_begin(r, 0, 0);
@@ -186,10 +188,8 @@ uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *r)
 
 void reader_release(struct sheaf_reader *r)
 {
-    for (size_t i = 0; i < r->out_count; i++) {
-        budget_give(&r->feed.budget, item_memory(&r->out[i]));
-        item_free(&r->out[i]);
-    }
+    for (size_t i = 0; i < r->out_count; i++)
+        item_free(&r->out[i], r->feed.frames);
     r->out_count = 0;
     feed_release(&r->feed);
 }
@@ -277,8 +277,7 @@ static int next_sample(struct sheaf_reader *r)
             bad = r->error;
             code = epoch_bad(r, item->shard, &bad);
         }
-        budget_give(&r->feed.budget, item_memory(item));
-        item_free(item);
+        item_free(item, r->feed.frames);
         if (code != SHEAF_OK)
             return code;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Streams; see stream.h.  One worker, so one job at a time and all in order; each job fills a
- * chunk with copies of the frames that come along. */
+ * chunk with copies of the frames that come along, one behind the other in its buffer. */
 #include "reader/stream.h"
 
 #include <inttypes.h>
@@ -13,7 +13,6 @@
 #include "reader/ahead.h"
 #include "reader/frames.h"
 
-#define CHUNK_BYTES   ((size_t)1 << 20)
 #define DETECT_BYTES  ((size_t)4096)
 
 struct stream {
@@ -66,7 +65,7 @@ int stream_open(const struct sheaf_dataset *dataset, const struct order_line *li
 uint64_t stream_memory(const struct stream *s)
 {
     /* The frames' window, too. */
-    return (STREAM_CHUNKS + 1) * (s->largest + CHUNK_BYTES) + s->ahead_bytes;
+    return (STREAM_CHUNKS + 1) * (s->largest + STREAM_CHUNK_BYTES) + s->ahead_bytes;
 }
 
 static void close_shard(struct stream *s)
@@ -189,18 +188,6 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
     return code;
 }
 
-static int own_frame(struct item *item, const struct frame *frame, struct sheaf_error *err)
-{
-    item->data = malloc(frame->size + 1);
-    if (item->data == NULL)
-        return err_memory(err, frame->size);
-    memcpy(item->data, frame->data, frame->size);
-    item->size = frame->size;
-    item->owned = true;
-    item->own_bytes = frame->size + 32;
-    return SHEAF_OK;
-}
-
 static int own_error(struct item *item, struct stream *s, const struct sheaf_error *error,
                      struct sheaf_error *err)
 {
@@ -212,9 +199,10 @@ static int own_error(struct item *item, struct stream *s, const struct sheaf_err
     return SHEAF_OK;
 }
 
-/* Adds the next frame, or bad record, of the stream; *size: bytes it takes.  SHEAF_END: all
+/* The next frame, whose bytes are appended to `data`, or bad record of the stream.  SHEAF_END: all
  * shards are read. */
-static int add_item(struct stream *s, struct item *item, size_t *size, struct sheaf_error *err)
+static int next_item(struct stream *s, struct item *item, struct buf *data,
+                     struct sheaf_error *err)
 {
     for (;;) {
         struct frame frame;
@@ -236,14 +224,26 @@ static int add_item(struct stream *s, struct item *item, size_t *size, struct sh
         memset(item, 0, sizeof(*item));
         item->shard = s->line->shards[s->place];
         item->record = s->record++;
-        if (code == SHEAF_OK)
-            code = own_frame(item, &frame, err);
-        else if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
+        if (code == SHEAF_OK) {
+            item->size = frame.size;
+            return buf_append(data, frame.data, frame.size, err);
+        }
+        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
             code = own_error(item, s, &error, err);
         else
             *err = error;
-        *size = item->size + sizeof(*item);
         return code;
+    }
+}
+
+/* The buffer has come to rest: shows the items where their frames are. */
+static void place_items(struct chunk *chunk)
+{
+    const uint8_t *at = chunk->kept_data.data;
+
+    for (size_t i = 0; i < chunk->count; i++) {
+        chunk->items[i].data = at;
+        at += chunk->items[i].size;
     }
 }
 
@@ -251,24 +251,22 @@ static void fill_chunk(struct job *job)
 {
     struct chunk *chunk = (struct chunk *)(void *)job;
     struct stream *s = chunk->stream;
-    struct buf *items = &chunk->kept_items;
-    size_t bytes = 0;
+    struct buf *items = &chunk->kept_items, *data = &chunk->kept_data;
     int code = s->failed ? SHEAF_END : SHEAF_OK;
 
-    items->limit = SIZE_MAX;
-    while (code == SHEAF_OK && bytes < CHUNK_BYTES) {
+    items->limit = data->limit = SIZE_MAX;
+    items->size = data->size = 0;
+    while (code == SHEAF_OK && items->size + data->size < STREAM_CHUNK_BYTES) {
         struct item item;
-        size_t size;
 
-        code = add_item(s, &item, &size, &chunk->error);
-        if (code != SHEAF_OK)
-            break;
-        bytes += size;
-        code = buf_append(items, &item, sizeof(item), &chunk->error);
+        code = next_item(s, &item, data, &chunk->error);
+        if (code == SHEAF_OK)
+            code = buf_append(items, &item, sizeof(item), &chunk->error);
     }
     chunk->items = (struct item *)(void *)items->data;
     chunk->count = items->size / sizeof(struct item);
-    chunk->read_bytes = bytes;
+    chunk->read_bytes = items->size + data->size;
+    place_items(chunk);
     chunk->is_last = code != SHEAF_OK;
     if (code != SHEAF_OK && code != SHEAF_END) {
         s->failed = true;
@@ -276,19 +274,11 @@ static void fill_chunk(struct job *job)
     }
 }
 
-int stream_plan(struct stream *s, struct chunk **result, struct sheaf_error *err)
+void stream_plan(struct stream *s, struct chunk *chunk)
 {
-    struct chunk *chunk;
-
-    chunk = calloc(1, sizeof(*chunk));
-    if (chunk == NULL)
-        return err_memory(err, sizeof(*chunk));
     chunk->job.run = fill_chunk;
     chunk->dataset = s->dataset;
-    chunk->own_frames = true;
     chunk->stream = s;
     chunk->workers = s->workers;
     workers_submit(s->workers, &chunk->job);
-    *result = chunk;
-    return SHEAF_OK;
 }

@@ -11,8 +11,9 @@
 
 struct stream;
 
-/* The most chunks of a stream in flight. */
-#define STREAM_CHUNKS 2u
+/* The most chunks of a stream in flight, and the bytes of one, about. */
+#define STREAM_CHUNKS      2u
+#define STREAM_CHUNK_BYTES ((size_t)1 << 20)
 
 /* A lane's stream: the shards at the places lane, lane + lanes, ... of the line, which is
  * borrowed, like the data set, and the cache, which may be NULL. */
@@ -28,8 +29,9 @@ uint64_t stream_memory(const struct stream *stream);
 void stream_cancel(struct stream *stream);
 void stream_close(struct stream *stream);
 
-/* Submits the next chunk.  Behind the stream's last one there are only empty ones. */
-int stream_plan(struct stream *stream, struct chunk **chunk, struct sheaf_error *err);
+/* Submits an empty chunk, to become the next one.  Behind the stream's last one there are only
+ * empty ones. */
+void stream_plan(struct stream *stream, struct chunk *chunk);
 
 /* The container, known once a chunk is done. */
 const struct format_ops *stream_format(const struct stream *stream);

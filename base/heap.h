@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory for pieces of any size that come and go in any order, such as the samples of a shuffle
+ * buffer, within a budget.
+ *
+ * Why not malloc: what a worker allocates and another thread frees stays behind in an arena for
+ * each thread, which no budget knows of; and every sample would be written to pages touched for
+ * the first time.  Here what the heap holds, holes and all, is what it took from the budget; and
+ * its memory is used again and again.  (It is not advised to be huge pages: virtual machines
+ * that give free ones back to their host take longer to get one than to fault in small ones.)
+ *
+ * Two-level segregated fit: taking and giving back are a constant number of steps, neighbours
+ * that are free become one.  Not thread-safe: it belongs to the thread that plans the work.  What
+ * a piece holds may be written by any thread; and a piece that is lent is given back by any
+ * thread, even when the heap's owner is gone. */
+#ifndef BASE_HEAP_H
+#define BASE_HEAP_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/budget.h"
+#include "sheaf.h"
+
+struct heap_block;
+
+#define HEAP_ROWS  44           /* one for each power of two */
+#define HEAP_SLOTS 16u          /* sizes of a row */
+
+struct heap {
+    struct budget *budget;
+    uint8_t *base;              /* `reserved` addresses, of which the first `size` are memory */
+    size_t size, reserved;
+    uint64_t most_bytes;        /* `size` does not grow past it; may be changed */
+    struct heap_block *end;     /* the mark behind the last block */
+    uint64_t rows;              /* which rows have a free block, */
+    uint32_t slots[HEAP_ROWS];  /* and which sizes of them */
+    struct heap_block *free[HEAP_ROWS][HEAP_SLOTS];
+    uint64_t lent_bytes;        /* of pieces that are lent, as far as the owner has looked */
+    _Atomic(struct heap_block *) returned;      /* pieces that were lent and not yet looked at */
+    atomic_size_t users;        /* the owner, and every piece that is lent */
+};
+
+/* Reserves addresses for `most_bytes`, and takes nothing from the budget yet, which must outlive
+ * it. */
+int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
+              struct sheaf_error *err);
+
+/* `size` bytes, aligned for anything; NULL if neither the heap nor the budget has room. */
+void *heap_take(struct heap *heap, size_t size);
+
+/* Gives a piece back, in any order.  NULL is fine. */
+void heap_give(struct heap *heap, void *piece);
+
+/* Lends a piece: it is no longer to be given back, but returned, by whatever thread. */
+void heap_lend(struct heap *heap, void *piece);
+void heap_return(struct heap *heap, void *piece);
+
+/* Gives the budget its bytes back, and frees everything, but for what is lent, which is freed when
+ * the last piece of it is returned.  NULL is fine. */
+void heap_close(struct heap *heap);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The heap of pieces: they do not overlap, memory is used again, and the budget has every byte. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/heap.h"
+#include "tests/common_random.h"
+
+#define PIECES 400
+
+struct piece {
+    uint8_t *data;
+    size_t size;
+    uint8_t mark;
+};
+
+static void take(struct heap *heap, struct piece *piece, size_t size, uint8_t mark)
+{
+    piece->data = heap_take(heap, size);
+    piece->size = size;
+    piece->mark = mark;
+    if (piece->data != NULL)
+        memset(piece->data, mark, size);
+}
+
+/* The piece still holds what was written to it. */
+static void give(struct heap *heap, struct piece *piece)
+{
+    for (size_t i = 0; piece->data != NULL && i < piece->size; i++)
+        assert_int_equal(piece->data[i], piece->mark);
+    heap_give(heap, piece->data);
+    piece->data = NULL;
+}
+
+static void test_pieces_come_and_go_in_any_order(void **state)
+{
+    struct budget budget = { .limit = 1 << 30 };
+    struct piece pieces[PIECES] = { 0 };
+    struct heap *heap;
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    assert_int_equal(heap_open(&heap, &budget, budget.limit, NULL), SHEAF_OK);
+    for (unsigned i = 0; i < 50000; i++) {
+        struct piece *piece = &pieces[rng_below(&rng, PIECES)];
+        const size_t most = (size_t)1 << rng_below(&rng, 17);
+
+        give(heap, piece);
+        take(heap, piece, (size_t)rng_below(&rng, most), (uint8_t)i);
+        assert_non_null(piece->data);
+        assert_int_equal((uintptr_t)piece->data % 16, 0);
+        assert_int_equal(budget.used, heap->size);
+    }
+    for (unsigned i = 0; i < PIECES; i++)
+        give(heap, &pieces[i]);
+    heap_close(heap);
+    assert_int_equal(budget.used, 0);
+}
+
+/* What was one block before the pieces is one block again after them. */
+static void test_neighbours_become_one(void **state)
+{
+    struct budget budget = { .limit = 1 << 20 };
+    struct piece pieces[64];
+    struct heap *heap;
+    void *whole;
+    size_t held;
+
+    (void)state;
+    assert_int_equal(heap_open(&heap, &budget, budget.limit, NULL), SHEAF_OK);
+    for (unsigned i = 0; i < 64; i++)
+        take(heap, &pieces[i], 10000, (uint8_t)i);
+    held = heap->size;
+    for (unsigned i = 0; i < 64; i++)       /* an order without neighbours, then the rest */
+        give(heap, &pieces[i * 5 % 64]);
+    whole = heap_take(heap, held * 15 / 16);
+    assert_non_null(whole);
+    assert_int_equal(heap->size, held);
+    heap_give(heap, whole);
+    heap_close(heap);
+}
+
+static void test_the_budget_is_the_limit(void **state)
+{
+    struct budget budget = { .limit = 1 << 20 };
+    struct heap *heap;
+    void *most;
+
+    (void)state;
+    assert_true(budget_take(&budget, 500000));
+    assert_int_equal(heap_open(&heap, &budget, 1 << 20, NULL), SHEAF_OK);
+    assert_null(heap_take(heap, 600000));
+    assert_null(heap_take(heap, SIZE_MAX));
+    assert_null(heap_take(heap, SIZE_MAX / 2));
+    assert_int_equal(budget.used, 500000);
+    budget_give(&budget, 500000);
+    most = heap_take(heap, 600000);
+    assert_non_null(most);
+    assert_null(heap_take(heap, 600000));
+    heap_give(heap, most);
+    assert_ptr_equal(heap_take(heap, 600000), most);
+    heap_close(heap);
+    assert_int_equal(budget.used, 0);
+}
+
+/* A shuffle buffer's pattern: one piece for another, of sizes that vary and drift.  What the
+ * pieces do not fill stays a small part. */
+static void test_little_is_lost_to_holes(void **state)
+{
+    struct budget budget = { .limit = 1 << 30 };
+    struct piece pieces[PIECES] = { 0 };
+    struct heap *heap;
+    struct rng rng;
+    size_t held = 0, most = 0;
+
+    (void)state;
+    random_start(&rng);
+    assert_int_equal(heap_open(&heap, &budget, budget.limit, NULL), SHEAF_OK);
+    for (unsigned i = 0; i < 20000; i++) {
+        struct piece *piece = &pieces[i < PIECES ? i : rng_below(&rng, PIECES)];
+        const size_t middle = 20000 + i;
+
+        held -= piece->data != NULL ? piece->size : 0;
+        heap_give(heap, piece->data);
+        piece->size = middle / 2 + (size_t)rng_below(&rng, middle);
+        piece->data = heap_take(heap, piece->size);
+        held += piece->size;
+        most = held > most ? held : most;
+    }
+    assert_true(heap->size <= most + most / 4);
+    heap_close(heap);
+}
+
+/* Pieces that are lent come back by another thread, and after the heap's owner is gone. */
+static void *return_piece(void *argument)
+{
+    void **heap_and_piece = argument;
+
+    heap_return(heap_and_piece[0], heap_and_piece[1]);
+    return NULL;
+}
+
+static void test_what_is_lent_comes_back(void **state)
+{
+    struct budget budget = { .limit = 1 << 20 };
+    struct piece lent, last;
+    struct heap *heap;
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(heap_open(&heap, &budget, budget.limit, NULL), SHEAF_OK);
+    take(heap, &lent, 600000, 1);
+    heap_lend(heap, lent.data);
+    assert_true(heap->lent_bytes >= 600000);
+    assert_null(heap_take(heap, 600000));
+    assert_int_equal(pthread_create(&thread, NULL, return_piece,
+                                    (void *[]){ heap, lent.data }), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    take(heap, &last, 600000, 2);
+    assert_ptr_equal(last.data, lent.data);
+    assert_int_equal(heap->lent_bytes, 0);
+    heap_lend(heap, last.data);
+    heap_close(heap);
+    assert_int_equal(budget.used, 0);
+    for (size_t i = 0; i < last.size; i++)
+        assert_int_equal(last.data[i], 2);
+    heap_return(heap, last.data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces_come_and_go_in_any_order),
+        cmocka_unit_test(test_neighbours_become_one),
+        cmocka_unit_test(test_the_budget_is_the_limit),
+        cmocka_unit_test(test_little_is_lost_to_holes),
+        cmocka_unit_test(test_what_is_lent_comes_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
