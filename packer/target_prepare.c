@@ -176,9 +176,8 @@ static int remove_replaced(char *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Removes a data set: notes what it consists of, then takes its manifest away, without which it is
- * no data set, then the rest. */
-static int remove_dataset(char *directory, struct sheaf_error *err)
+/* Notes what the data set that is to be removed consists of, if there is one. */
+static int note_replaced(const char *directory, struct sheaf_error *err)
 {
     char *from = store_join(directory, MANIFEST_NAME), *to = store_join(directory, REPLACED_NAME);
     char *text = NULL;
@@ -191,10 +190,11 @@ static int remove_dataset(char *directory, struct sheaf_error *err)
     free(text);
     free(from);
     free(to);
-    return code == SHEAF_OK ? remove_replaced(directory, err) : code;
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Ends the removal that an earlier run may have begun. */
+/* Ends the removal that this run, or an earlier one, has begun: takes the manifest away, without
+ * which there is no data set, then the rest. */
 static int finish_removal(struct target *o, struct sheaf_error *err)
 {
     char *dest = strdup(o->dest);
@@ -303,6 +303,13 @@ static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
                            "overwrite replaces it", dataset);
         return code;
     }
+    /* What is to be replaced is noted, and by now gone: so this manifest is the run's own, and it
+     * was killed when only its traces were left. */
+    if (code == SHEAF_OK && dataset != NULL) {
+        code = target_is_finished(o, true, finished, err);
+        if (code != SHEAF_OK || *finished)
+            return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
+    }
     if (code != SHEAF_OK && code != SHEAF_END)
         return code;
     for (uint32_t i = 0; i < o->split_count; i++) {
@@ -355,8 +362,8 @@ static int check_manifest(const char *directory, bool *any, struct sheaf_error *
     return code;
 }
 
-/* The journal is begun before anything is removed: from then on readers know that there is no data
- * set, and another run that this one is to be gone on with. */
+/* What is to be removed is noted, and the journal begun, before anything is removed: from then on
+ * readers know that there is no data set, and another run that this one is to be gone on with. */
 static int replace(struct target *o, struct sheaf_error *err)
 {
     char *dest = strdup(o->dest);
@@ -369,13 +376,14 @@ static int replace(struct target *o, struct sheaf_error *err)
         code = check_manifest(o->directories[i], &any, err);
     if (code == SHEAF_OK && journal_has_leftovers(&o->journal))
         code = remove_run(o, err);
+    if (code == SHEAF_OK)
+        code = note_replaced(dest, err);
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = note_replaced(o->directories[i], err);
     if (code == SHEAF_OK && any)
         code = journal_begin(&o->journal, err);
-    if (code == SHEAF_OK && has_manifest(dest))
-        code = remove_dataset(dest, err);
-    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
-        if (has_manifest(o->directories[i]))
-            code = remove_dataset(o->directories[i], err);
+    if (code == SHEAF_OK)
+        code = finish_removal(o, err);
     free(dest);
     return code == SHEAF_OK ? begin(o, err) : code;
 }

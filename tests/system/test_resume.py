@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-from support import (CODECS, CONTAINERS, QUICK, SHEAF, Case, image_tree, make_tree, pack, read,
+from support import (CODECS, CONTAINERS, QUICK, SHEAF, Case, image_tree, listing, make_tree, pack, read,
                      seed, sheaf, shards_of, tree_of, write)
 
 KILLS = 10 if QUICK else 50
@@ -266,6 +266,22 @@ class Resume(Case):
         whole = tree_of(self.path("a"))
         self.resume(self.path("a"), status=None)
         self.assertEqual(tree_of(self.path("a")), whole)
+
+    def test_killed_when_only_its_traces_were_left(self):
+        """The manifest is there, and so are some notes of the run: it is done."""
+        dest, whole = self.interrupted()
+        notes = os.path.join(dest, ".sheaf-partial")
+        shutil.copytree(notes, self.path("notes"))
+        self.resume(dest)
+        shutil.copytree(self.path("notes"), notes)
+        self.assertEqual(len(listing(dest)), 60)
+        times = {name: os.stat(os.path.join(dest, name)).st_ctime_ns for name in whole}
+        done = self.resume(dest)
+        self.assertEqual(tree_of(dest), whole)
+        self.assertFalse(os.path.exists(notes))
+        self.assertEqual({name: os.stat(os.path.join(dest, name)).st_ctime_ns for name in whole},
+                         times)
+        self.assertIn(b"%d of them kept" % len(shards_of(dest)), done.stdout)
 
     def test_a_damaged_finished_shard_is_not_kept(self):
         dest, whole = self.interrupted()

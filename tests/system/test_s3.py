@@ -225,6 +225,23 @@ class Interrupted(servers.S3Case):
         self.sheaf("pack", self.tree, self.url("set"), *self.options, "--resume")
         self.check_whole()
 
+    def test_killed_when_only_its_traces_were_left(self):
+        """The manifest is there, and so are some notes of the run: it is done."""
+        notes = {}
+        while not notes:
+            process = self.start()
+            self.wait_for_shards(process, 2)
+            process.kill()
+            process.wait()
+            process.stderr.close()
+            notes = self.client.get_tree(self.bucket, "set/.sheaf-partial/")
+            self.sheaf("pack", self.tree, self.url("set"), *self.options, "--resume")
+        self.client.put_tree(self.bucket, "set/.sheaf-partial/", notes)
+        self.sheaf("verify", self.url("set"))
+        done = self.sheaf("pack", self.tree, self.url("set"), *self.options, "--resume")
+        self.assertIn(b"%d of them kept" % len(support.shards_of(self.whole)), done.stdout)
+        self.check_whole()
+
     def test_killed_and_overwritten(self):
         process = self.start()
         self.wait_for_shards(process, 2)
