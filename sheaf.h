@@ -329,6 +329,90 @@ SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
 /* The last error of this reader; valid until the next call on it. */
 SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
 
+/* ---- Channels ------------------------------------------------------------------------------
+ * A channel is a data set that a platform gives to a training job under a name; SageMaker's
+ * containers have them below /opt/ml, and the same layout can be made anywhere.  The program names
+ * the channel, and what there is decides how it is read:
+ *   1) ROOT/input/data/NAME is a directory (File and FastFile mode, FSx for Lustre, EFS): a source
+ *      like any other;
+ *   2) ROOT/input/data/NAME_0 or a later number is a named pipe (Pipe mode): the epochs of a
+ *      reader come from the pipes NAME_0, NAME_1, ..., whose order is the platform's; only the
+ *      shuffle buffer is ours;
+ *   3) the variable SM_CHANNEL_NAME (in capitals) names a directory;
+ *   4) ROOT/input/config/inputdataconfig.json, or else the variable SM_INPUT_DATA_CONFIG, has for
+ *      NAME a "TrainingInputMode" of "Pipe": the pipe is waited for;
+ *   5) it has a "DataSource": {"S3DataSource": {"S3Uri": ...}}, which is SageMaker's own way to
+ *      write it in a training job, and may name any source: that is read directly.
+ * A name is 1 to 64 of A-Z a-z 0-9 . - _
+ *
+ * Pipes.  Epoch E is the pipe NAME_E; where the first epoch asked for has none, but another is
+ * being written to, that one is it, and the later epochs follow.  Whole objects come one after
+ * another, of any container, as they are or packed by gzip; without a manifest, so that a tar's
+ * `cls` members are fields, RecordIO's keys are made up, and only damage to the stream itself
+ * shows.  One process can read a pipe; in a world of hosts, each reads its own pipe to the end
+ * and takes its turn of the samples (lanes = world size, workers = 1).  A feeder that ends in the
+ * middle of a record is SHEAF_ERR_TRUNCATED.  A position is good where the platform does not
+ * shuffle (no "ShuffleConfig"): to resume is to read forward. */
+
+struct sheaf_channel;
+
+enum sheaf_channel_kind {
+    SHEAF_CHANNEL_DIRECTORY = 1,
+    SHEAF_CHANNEL_PIPE = 2,
+    SHEAF_CHANNEL_DIRECT = 3            /* from S3 or another store */
+};
+
+struct sheaf_channel_options {
+    size_t sizeof_options;          /* set by _init */
+    const char *root;               /* "/opt/ml" */
+    uint64_t wait_seconds;          /* 600: for a pipe, and then for its first byte */
+};
+
+/* Strings that are not said are "". */
+struct sheaf_channel_info {
+    const char *name;
+    enum sheaf_channel_kind kind;
+    const char *location;           /* directory; what the pipes' names begin with; or source */
+    const char *file_system;        /* of a directory: "local", "FUSE", "Lustre" or "NFS" */
+    const char *mode;               /* "File", "FastFile" or "Pipe", as the platform says: a hint */
+    const char *content_type;
+    const char *compression;        /* "None" or "Gzip" */
+    const char *record_wrapper;     /* "None" or "RecordIO" */
+    const char *distribution;       /* "FullyReplicated" or "ShardedByS3Key" */
+    int has_shuffle_seed;           /* the platform shuffles whole objects, by this seed: */
+    int64_t shuffle_seed;
+    const char *description;        /* one line: what was found, and how it will be read */
+};
+
+SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options,
+                                          size_t sizeof_options);
+/* Finds out what the channel is.  `options` may be NULL.  SHEAF_ERR_NOT_FOUND: there is none of
+ * that name, with the names there are; SHEAF_ERR_ARGUMENT: no name of a channel, or a
+ * configuration that makes no sense. */
+SHEAF_API SHEAF_CHECK int sheaf_channel_open(const char *name,
+                                             const struct sheaf_channel_options *options,
+                                             struct sheaf_channel **channel,
+                                             struct sheaf_error *error);
+SHEAF_API void sheaf_channel_free(struct sheaf_channel *channel);
+/* What these point to is the channel's, and lives as long as it. */
+SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
+                                      struct sheaf_channel_info *info, size_t sizeof_info);
+/* Opens it as a data set, which outlives the channel. */
+SHEAF_API SHEAF_CHECK int sheaf_channel_dataset(const struct sheaf_channel *channel,
+                                                struct sheaf_dataset **dataset,
+                                                struct sheaf_error *error);
+/* sheaf_world_from_environment for readers of this channel.  Where the platform has dealt out the
+ * objects among the hosts (ShardedByS3Key), it is the world of this host's processes alone:
+ * LOCAL_RANK and LOCAL_WORLD_SIZE (torchrun); OMPI_COMM_WORLD_LOCAL_RANK and _SIZE (Open MPI);
+ * SLURM_LOCALID and SLURM_NTASKS_PER_NODE. */
+SHEAF_API SHEAF_CHECK int sheaf_channel_world(const struct sheaf_channel *channel,
+                                              uint32_t *rank, uint32_t *world_size,
+                                              const char **source, struct sheaf_error *error);
+/* Tells the platform why the job fails: the first 1024 bytes of the message become the file
+ * ROOT/output/failure.  `root` NULL: /opt/ml.  SHEAF_ERR_NOT_FOUND if there is no ROOT. */
+SHEAF_API SHEAF_CHECK int sheaf_channel_report_failure(const char *root, const char *message,
+                                                       struct sheaf_error *error);
+
 /* ---- The plan of an epoch, without reading data --------------------------------------------- */
 
 /* A stretch of one shard that one worker of one rank reads, in one lane. */

@@ -3,6 +3,8 @@
  * Which process this is, of how many: what launchers put into the environment.  Ranks that read
  * and parts that are packed are told from the same variables, but a job array is a set of parts
  * only: each of its jobs may have ranks of its own. */
+#include "base/launcher.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -32,6 +34,13 @@ static const struct launcher part_launchers[] = {
     { "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", "JOB_COMPLETION_INDEX and JOB_COMPLETIONS" },
     { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE" },
     { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS" },
+};
+
+static const struct launcher host_launchers[] = {
+    { "LOCAL_RANK", "LOCAL_WORLD_SIZE", "LOCAL_RANK and LOCAL_WORLD_SIZE" },
+    { "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+      "OMPI_COMM_WORLD_LOCAL_RANK and _SIZE" },
+    { "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID and SLURM_NTASKS_PER_NODE" },
 };
 
 struct place {
@@ -205,7 +214,7 @@ static int from_sagemaker(const char *config, const char *const *directories, si
     return code;
 }
 
-/* ---- The two questions ----------------------------------------------------------------------- */
+/* ---- The questions --------------------------------------------------------------------------- */
 
 static int answer(int code, const struct place *place, const char *found, uint32_t *rank,
                   uint32_t *size, const char **source)
@@ -229,6 +238,17 @@ int sheaf_world_from_environment(const char *config, uint32_t *rank, uint32_t *w
     if (code == SHEAF_END)
         code = from_sagemaker(config, rank_directories, COUNT_OF(rank_directories), &place,
                               &found, err);
+    return answer(code, &place, found, rank, world_size, source);
+}
+
+int launcher_of_host(uint32_t *rank, uint32_t *world_size, const char **source,
+                     struct sheaf_error *err)
+{
+    struct place place;
+    const char *found;
+    const int code = from_launchers(host_launchers, COUNT_OF(host_launchers), &place, &found,
+                                    err);
+
     return answer(code, &place, found, rank, world_size, source);
 }
 

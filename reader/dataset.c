@@ -4,11 +4,15 @@
  * public questions about it. */
 #include "reader/dataset.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/error.h"
 #include "store/store.h"
+
+#define PIPE_SEED 0x70697065u   /* of a channel's fingerprint */
 
 static bool is_manifest_path(const char *source)
 {
@@ -183,6 +187,50 @@ int dataset_open_foreign(const char *const *sources, size_t source_count,
     return finish(d, open_foreign(d, sources, source_count, err), dataset, err);
 }
 
+/* What makes one channel's positions unfit for another: its name. */
+static void name_fingerprint(struct sheaf_dataset *d, const char *name)
+{
+    XXH128_canonical_t canonical;
+
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_withSeed(name, strlen(name), PIPE_SEED));
+    for (size_t i = 0; i < sizeof(canonical.digest); i++)
+        snprintf(d->manifest.fingerprint + 2 * i, 3, "%02x", canonical.digest[i]);
+}
+
+static int fill_pipes(struct sheaf_dataset *d, const struct pipe_source *source,
+                      bool has_positions, struct sheaf_error *err)
+{
+    const char *slash = strrchr(source->prefix, '/');
+    const char *name = slash == NULL ? source->prefix : slash + 1;
+
+    d->is_stream = true;
+    d->pipes = malloc(sizeof(*d->pipes));
+    d->urls = calloc(1, sizeof(d->urls[0]));
+    d->manifest.shards = calloc(1, sizeof(d->manifest.shards[0]));
+    if (d->pipes == NULL || d->urls == NULL || d->manifest.shards == NULL)
+        return err_memory(err, sizeof(*d->pipes));
+    *d->pipes = *source;
+    d->pipes->prefix = strdup(source->prefix);
+    d->manifest.shard_count = 1;
+    d->manifest.shards[0].name = strdup(name);
+    d->urls[0] = strdup(source->prefix);
+    if (d->pipes->prefix == NULL || d->manifest.shards[0].name == NULL || d->urls[0] == NULL)
+        return err_memory(err, strlen(source->prefix));
+    if (has_positions)
+        name_fingerprint(d, name);
+    return SHEAF_OK;
+}
+
+int dataset_open_pipes(const struct pipe_source *source, bool has_positions,
+                       struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    struct sheaf_dataset *d = make(source->prefix, err);
+
+    if (d == NULL)
+        return SHEAF_ERR_MEMORY;
+    return finish(d, fill_pipes(d, source, has_positions, err), dataset, err);
+}
+
 int sheaf_dataset_open(const char *const *sources, size_t source_count,
                        struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
@@ -215,6 +263,9 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
         if (d->sections != NULL)
             index_section_free(d->sections[i]);
     }
+    if (d->pipes != NULL)
+        free(d->pipes->prefix);
+    free(d->pipes);
     free(d->urls);
     free(d->sections);
     free(d->damages);

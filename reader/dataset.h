@@ -11,6 +11,7 @@
 #include "formats/format.h"
 #include "formats/index.h"
 #include "formats/manifest.h"
+#include "reader/pipe.h"
 
 /* A place in a foreign shard where the header scan found damage.  What it lost is in no count. */
 struct damage {
@@ -34,6 +35,7 @@ struct sheaf_dataset {
     struct index_section **sections;    /* foreign shards that were scanned; else NULL */
     struct damage *damages;
     size_t damage_count;
+    struct pipe_source *pipes;          /* it is a channel of pipes, one an epoch; else NULL */
     uint64_t total_bytes, total_payload;
 };
 
@@ -45,6 +47,10 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
 /* Opens foreign shards, also where a manifest lies beside them. */
 int dataset_open_foreign(const char *const *sources, size_t source_count,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);
+
+/* A channel of pipes; has_positions: each epoch brings the same samples in the same order. */
+int dataset_open_pipes(const struct pipe_source *source, bool has_positions,
+                       struct sheaf_dataset **dataset, struct sheaf_error *err);
 
 /* SHEAF_ERR_NOT_FOUND for a directory in which the packer is at work, or was killed: it is no data
  * set yet, and its shards are not foreign ones.  The journal of a split lies one above it. */

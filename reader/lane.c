@@ -81,8 +81,9 @@ int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct shea
     memset(lane, 0, sizeof(*lane));
     lane->number = number;
     if (is_stream)
-        code = stream_open(feed->dataset, &feed->line, number, feed->order.lanes,
-                           feed->cache, feed->budget.limit / feed->lane_count, &lane->stream, err);
+        code = stream_open(&(struct stream_context){ feed->dataset, &feed->order, &feed->line,
+                                                     feed->cache, &feed->pipe_shift },
+                           number, feed->budget.limit / feed->lane_count, &lane->stream, err);
     if (code != SHEAF_OK)
         return code;
     lane->range = order_lane_of(&feed->order, samples, number);

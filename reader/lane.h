@@ -47,6 +47,7 @@ struct feed {
     struct budget budget;
     struct shards shards;
     struct cache *cache;        /* NULL: none */
+    struct pipe_shift pipe_shift;
     struct lane *lanes;         /* of this reader, in their turn */
     uint32_t lane_count;
     size_t outstanding;         /* chunks planned and not yet consumed */

@@ -195,6 +195,21 @@ static bool same_member(const struct order_member *a, const struct order_member 
            && a->workers == b->workers;
 }
 
+static int check_stream(const struct sheaf_reader *r, const struct position *p,
+                        struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = r->dataset;
+
+    if (d->pipes != NULL && p->order.lanes != r->member.world_size)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the position is of a world of %u, each with a "
+                       "pipe of its own, but this one is of %u", p->order.lanes,
+                       r->member.world_size);
+    if (d->pipes == NULL && p->order.lanes > d->manifest.shard_count)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: %u lanes of %zu shards",
+                       p->order.lanes, d->manifest.shard_count);
+    return SHEAF_OK;
+}
+
 /* Whether this reader may go on from there. */
 static int check_fit(const struct sheaf_reader *r, const struct position *p,
                      struct sheaf_error *err)
@@ -216,10 +231,7 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
     if (p->extra >= p->order.lanes / members)
         return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: %" PRIu64 " lanes of %u",
                        p->extra, p->order.lanes / members);
-    if (r->dataset->is_stream && p->order.lanes > r->dataset->manifest.shard_count)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: %u lanes of %zu shards",
-                       p->order.lanes, r->dataset->manifest.shard_count);
-    return SHEAF_OK;
+    return r->dataset->is_stream ? check_stream(r, p, err) : SHEAF_OK;
 }
 
 int sheaf_reader_resume(struct sheaf_reader *r, const char *text)

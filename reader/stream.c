@@ -16,10 +16,9 @@
 #define DETECT_BYTES  ((size_t)4096)
 
 struct stream {
-    const struct sheaf_dataset *dataset;
-    const struct order_line *line;
+    struct stream_context context;
+    uint32_t lane;
     struct workers *workers;
-    struct cache *cache;
     size_t largest;                 /* bytes of a frame that is let in */
     uint64_t ahead_bytes;           /* memory for reading ahead, from afar */
     size_t place;                   /* on the line: the shard that is read, or will be */
@@ -37,20 +36,19 @@ struct stream {
     size_t peeked_size, peeked_used;
 };
 
-int stream_open(const struct sheaf_dataset *dataset, const struct order_line *line,
-                uint32_t lane, uint32_t lanes, struct cache *cache,
-                uint64_t memory_limit, struct stream **stream, struct sheaf_error *err)
+int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
+                struct stream **stream, struct sheaf_error *err)
 {
+    const struct sheaf_dataset *dataset = context->dataset;
     struct stream *s = calloc(1, sizeof(*s));
     int code;
 
     if (s == NULL)
         return err_memory(err, sizeof(*s));
-    s->dataset = dataset;
-    s->line = line;
-    s->cache = cache;
-    s->place = lane;
-    s->stride = lanes;
+    s->context = *context;
+    s->lane = lane;
+    s->place = dataset->pipes != NULL ? 0 : lane;
+    s->stride = context->order->lanes;
     s->format = dataset->format;
     s->largest = (size_t)(memory_limit / 8);
     s->ahead_bytes = dataset->is_remote ? ahead_memory(memory_limit) : 0;
@@ -137,7 +135,16 @@ static int peek(struct stream *s, struct sheaf_error *err)
     return code;
 }
 
-/* Finds container and codec of a pipe. */
+/* A pipe that ended before it began. */
+static int no_bytes(const struct stream *s, struct sheaf_error *err)
+{
+    if (s->context.dataset->pipes->may_be_empty)
+        return SHEAF_END;
+    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: the pipe ended without a byte: its feeder "
+                   "failed, or the channel has no objects", s->object->url);
+}
+
+/* Finds container and codec of a pipe.  SHEAF_END: nothing came, and that may be. */
 static int detect(struct stream *s, enum sheaf_codec *codec, struct sheaf_error *err)
 {
     uint8_t raw[DETECT_BYTES];
@@ -149,6 +156,8 @@ static int detect(struct stream *s, enum sheaf_codec *codec, struct sheaf_error 
     if (code != SHEAF_OK)
         return code;
     size = s->peeked_size;
+    if (size == 0 && s->context.dataset->pipes != NULL)
+        return no_bytes(s, err);
     *codec = codec_detect(s->peeked, size);
     if (*codec != SHEAF_CODEC_NONE) {
         code = codec_stream_open(*codec, &unpack, err);
@@ -168,11 +177,22 @@ static int detect(struct stream *s, enum sheaf_codec *codec, struct sheaf_error 
                    s->object->url, s->peeked_size);
 }
 
+/* The object of the shard whose turn it is. */
+static int open_object(struct stream *s, struct sheaf_error *err)
+{
+    const struct stream_context *c = &s->context;
+
+    if (c->dataset->pipes != NULL)
+        return pipe_open(c->dataset->pipes, c->order->epoch, c->pipe_shift, &s->cancelled,
+                         &s->object, err);
+    return shards_open_object(c->cache, c->dataset->urls[c->line->shards[s->place]], &s->object,
+                              err);
+}
+
 static int open_shard(struct stream *s, struct sheaf_error *err)
 {
-    enum sheaf_codec codec = s->dataset->manifest.codec;
-    int code = shards_open_object(s->cache, s->dataset->urls[s->line->shards[s->place]],
-                                  &s->object, err);
+    enum sheaf_codec codec = s->context.dataset->manifest.codec;
+    int code = open_object(s, err);
 
     if (code == SHEAF_OK && s->object->is_remote && s->ahead_bytes != 0)
         code = ahead_wrap(&s->object, s->ahead_bytes, err);
@@ -199,6 +219,12 @@ static int own_error(struct item *item, struct stream *s, const struct sheaf_err
     return SHEAF_OK;
 }
 
+/* The ranks of a world each read their own pipe to its end, and take turns at its records. */
+static bool is_others_turn(const struct stream *s, uint64_t record)
+{
+    return s->context.dataset->pipes != NULL && record % s->stride != s->lane;
+}
+
 /* The next frame, whose bytes are appended to `data`, or bad record of the stream.  SHEAF_END: all
  * shards are read. */
 static int next_item(struct stream *s, struct item *item, struct buf *data,
@@ -209,20 +235,25 @@ static int next_item(struct stream *s, struct item *item, struct buf *data,
         struct sheaf_error error;
         int code = SHEAF_OK;
 
-        if (s->place >= s->line->shard_count)
+        if (s->place >= s->context.line->shard_count)
             return SHEAF_END;
         if (!s->frames_are_open)
             code = open_shard(s, err);
-        if (code != SHEAF_OK)
+        if (code < 0)
             return code;
-        code = frames_next(&s->frames, &frame, &error);
+        if (code == SHEAF_OK)
+            code = frames_next(&s->frames, &frame, &error);
         if (code == SHEAF_END) {
             close_shard(s);
             s->place += s->stride;
             continue;
         }
+        if (is_others_turn(s, s->record) && code == SHEAF_OK) {
+            s->record++;
+            continue;
+        }
         memset(item, 0, sizeof(*item));
-        item->shard = s->line->shards[s->place];
+        item->shard = s->context.line->shards[s->place];
         item->record = s->record++;
         if (code == SHEAF_OK) {
             item->size = frame.size;
@@ -277,7 +308,7 @@ static void fill_chunk(struct job *job)
 void stream_plan(struct stream *s, struct chunk *chunk)
 {
     chunk->job.run = fill_chunk;
-    chunk->dataset = s->dataset;
+    chunk->dataset = s->context.dataset;
     chunk->stream = s;
     chunk->workers = s->workers;
     workers_submit(s->workers, &chunk->job);

@@ -15,11 +15,19 @@ struct stream;
 #define STREAM_CHUNKS      2u
 #define STREAM_CHUNK_BYTES ((size_t)1 << 20)
 
-/* A lane's stream: the shards at the places lane, lane + lanes, ... of the line, which is
- * borrowed, like the data set, and the cache, which may be NULL. */
-int stream_open(const struct sheaf_dataset *dataset, const struct order_line *line,
-                uint32_t lane, uint32_t lanes, struct cache *cache,
-                uint64_t memory_limit, struct stream **stream, struct sheaf_error *err);
+/* What a reader's streams share; all borrowed. */
+struct stream_context {
+    const struct sheaf_dataset *dataset;
+    const struct order *order;          /* the epoch's */
+    const struct order_line *line;
+    struct cache *cache;                /* NULL: none */
+    struct pipe_shift *pipe_shift;      /* of a channel of pipes */
+};
+
+/* A lane's stream: the shards at the places lane, lane + lanes, ... of the line; of a channel of
+ * pipes, the records lane, lane + lanes, ... of the epoch's pipe. */
+int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
+                struct stream **stream, struct sheaf_error *err);
 
 /* What the stream itself may hold at once, all chunks in flight included: bytes to be taken from
  * the budget. */

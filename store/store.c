@@ -85,6 +85,11 @@ int store_read_next(struct store_object *object, void *data, size_t size, size_t
     return object->ops->read_next(object, data, size, got, err);
 }
 
+int store_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error *err)
+{
+    return object->ops->wait == NULL ? SHEAF_OK : object->ops->wait(object, wait_ms, err);
+}
+
 void store_close(struct store_object *object)
 {
     if (object != NULL)

@@ -95,6 +95,8 @@ struct store_ops {
     /* The next bytes of a stream: up to `size`; *got == 0 at its end. */
     int (*read_next)(struct store_object *object, void *data, size_t size, size_t *got,
                      struct sheaf_error *err);
+    /* store_wait; NULL where there are no streams. */
+    int (*wait)(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);
     void (*close)(struct store_object *object);
 
     /* The plain entries (no directories, no hidden names) right below `url`, in byte order of
@@ -155,6 +157,9 @@ void store_read_start(struct store_read *read);
 void store_read_cancel(struct store_read *read);
 int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                     struct sheaf_error *err);
+/* Waits up to some `wait_ms` for a stream's next bytes, its end, or, of a pipe, its writer:
+ * SHEAF_OK; SHEAF_END: none of them yet. */
+int store_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);
 void store_close(struct store_object *object);              /* NULL is fine */
 int store_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
 /* SHEAF_ERR_UNSUPPORTED where a store has no such call. */

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The local store: files, named pipes and standard input ("-").
+ * The local store: listing, and writing; local_read.c reads.
  *
  * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp and renamed to DIR/NAME when it is
  * whole and on the disk, so no half file is ever seen under its name, and two processes that
  * write the same name do not meet.  That directory is made on demand and goes when its last file
  * goes; what a killed process leaves there is its owner's to remove. */
-#include "store/store.h"
+#include "store/local_read.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,18 +27,6 @@
 
 #define PARTIAL "/" STORE_PARTIAL
 
-/* The kernel takes 2 GiB - 4 KiB a call at most. */
-#define IO_MOST ((size_t)1 << 30)
-
-/* How long a read of a pipe takes to notice that it is not wanted any more. */
-#define INTERRUPT_MS 100
-
-struct file_object {
-    struct store_object base;
-    int fd;
-    struct stat opened;
-};
-
 struct file_writer {
     struct store_writer base;
     int fd;
@@ -47,148 +34,6 @@ struct file_writer {
     char *temporary;            /* path */
     uint64_t written, flushed;  /* bytes handed to the kernel; of those, sent on to the disk */
 };
-
-static const char *path_of(const char *url)
-{
-    return strncmp(url, "file://", 7) == 0 ? url + 7 : url;
-}
-
-/* ---- Reading --------------------------------------------------------------------------------- */
-
-static int open_path(const char *url)
-{
-    if (strcmp(url, "-") == 0)
-        return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-    /* Not to wait for a pipe's other end here: file_read_next does so, and can be interrupted.
-     * A regular file does not care. */
-    return TEMP_FAILURE_RETRY(open(path_of(url), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-}
-
-static int file_open(const char *url, struct store_object **object, struct sheaf_error *err)
-{
-    struct file_object *o = calloc(1, sizeof(*o));
-    int code;
-
-    if (o == NULL)
-        return err_memory(err, sizeof(*o));
-    o->base.ops = &store_file_ops;
-    o->base.url = strdup(url);
-    o->fd = -1;
-    if (o->base.url == NULL) {
-        code = err_memory(err, strlen(url));
-        goto fail;
-    }
-    o->fd = open_path(url);
-    if (o->fd < 0) {
-        code = err_errno(err, errno, "%s: cannot open", url);
-        goto fail;
-    }
-    if (fstat(o->fd, &o->opened) != 0) {
-        code = err_errno(err, errno, "%s: cannot stat", url);
-        goto fail;
-    }
-    if (S_ISDIR(o->opened.st_mode)) {
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a directory, not a file", url);
-        goto fail;
-    }
-    o->base.is_stream = !S_ISREG(o->opened.st_mode) || strcmp(url, "-") == 0;
-    o->base.bytes = o->base.is_stream ? UINT64_MAX : (uint64_t)o->opened.st_size;
-    o->base.block_bytes = o->base.is_stream ? 0 : (size_t)o->opened.st_blksize;
-    *object = &o->base;
-    return SHEAF_OK;
-
-fail:
-    store_close(&o->base);
-    return code;
-}
-
-/* A read came to the end of the file too early: either it has never been that long, or it was
- * changed since it was opened. */
-static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
-                       struct sheaf_error *err)
-{
-    struct stat now;
-
-    if (fstat(o->fd, &now) == 0 && (now.st_size != o->opened.st_size ||
-                                    now.st_mtim.tv_sec != o->opened.st_mtim.tv_sec ||
-                                    now.st_mtim.tv_nsec != o->opened.st_mtim.tv_nsec))
-        return err_set(err, SHEAF_ERR_CHANGED,
-                       "%s: was %lld bytes when it was opened, is %lld bytes now", o->base.url,
-                       (long long)o->opened.st_size, (long long)now.st_size);
-    return err_set(err, SHEAF_ERR_TRUNCATED,
-                   "%s: ends at offset %llu, %llu more bytes were expected there", o->base.url,
-                   (unsigned long long)offset, (unsigned long long)wanted);
-}
-
-static int file_read(struct store_object *object, uint64_t offset, void *data, size_t size,
-                     struct sheaf_error *err)
-{
-    struct file_object *o = (struct file_object *)object;
-    uint8_t *at = data;
-
-    while (size != 0) {
-        const ssize_t got = pread(o->fd, at, MIN(size, IO_MOST), (off_t)offset);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_errno(err, errno, "%s: cannot read %zu bytes at offset %llu", object->url,
-                             size, (unsigned long long)offset);
-        if (got == 0)
-            return ended_early(o, offset, size, err);
-        at += got;
-        offset += (uint64_t)got;
-        size -= (size_t)got;
-    }
-    return SHEAF_OK;
-}
-
-/* Waits until there is something to read, or the end. */
-static int wait_readable(const struct file_object *o, struct sheaf_error *err)
-{
-    struct pollfd poll_fd = { .fd = o->fd, .events = POLLIN };
-
-    for (;;) {
-        const int ready = poll(&poll_fd, 1, INTERRUPT_MS);
-
-        if (ready > 0)
-            return SHEAF_OK;
-        if (ready < 0 && errno != EINTR)
-            return err_errno(err, errno, "%s: cannot wait for it", o->base.url);
-        if (o->base.interrupt != NULL && *o->base.interrupt != 0)
-            return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", o->base.url);
-    }
-}
-
-static int file_read_next(struct store_object *object, void *data, size_t size, size_t *got,
-                          struct sheaf_error *err)
-{
-    struct file_object *o = (struct file_object *)object;
-    ssize_t n;
-
-    *got = 0;
-    do {
-        const int code = wait_readable(o, err);
-
-        if (code != SHEAF_OK)
-            return code;
-        n = read(o->fd, data, MIN(size, IO_MOST));
-    } while (n < 0 && (errno == EINTR || errno == EAGAIN));
-    if (n < 0)
-        return err_errno(err, errno, "%s: cannot read", object->url);
-    *got = (size_t)n;
-    return SHEAF_OK;
-}
-
-static void file_close(struct store_object *object)
-{
-    struct file_object *o = (struct file_object *)object;
-
-    if (o->fd >= 0)
-        close(o->fd);
-    free(o->base.url);
-    free(o);
-}
 
 /* ---- Listing --------------------------------------------------------------------------------- */
 
@@ -260,7 +105,7 @@ static int file_list(const char *url, store_list_fn *each, void *context,
                      struct sheaf_error *err)
 {
     struct entries all = { NULL, 0, 0 };
-    DIR *directory = opendir(path_of(url));
+    DIR *directory = opendir(local_path(url));
     int code;
 
     if (directory == NULL)
@@ -358,7 +203,7 @@ static void writer_free(struct file_writer *w)
 static int file_create(const char *url, struct store_writer **writer, struct sheaf_error *err)
 {
     struct file_writer *w = calloc(1, sizeof(*w));
-    const char *path = path_of(url), *slash = strrchr(path, '/');
+    const char *path = local_path(url), *slash = strrchr(path, '/');
     const char *name = slash == NULL ? path : slash + 1;
     int code = SHEAF_OK;
 
@@ -426,7 +271,7 @@ static int sync_directory(const char *path, struct sheaf_error *err)
 
 static int publish(struct file_writer *w, struct sheaf_error *err)
 {
-    const char *path = path_of(w->base.url);
+    const char *path = local_path(w->base.url);
     int failed;
 
     if (fsync(w->fd) != 0)
@@ -470,7 +315,7 @@ static int file_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     *bytes = UINT64_MAX;
     if (strcmp(url, "-") == 0)
         return SHEAF_OK;
-    if (stat(path_of(url), &st) != 0)
+    if (stat(local_path(url), &st) != 0)
         return err_errno(err, errno, "%s: cannot stat", url);
     if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
         return SHEAF_OK;
@@ -484,9 +329,9 @@ static int file_remove(const char *url, struct sheaf_error *err)
 {
     char *directory;
 
-    if (unlink(path_of(url)) != 0 && errno != ENOENT && errno != ENOTDIR)
+    if (unlink(local_path(url)) != 0 && errno != ENOENT && errno != ENOTDIR)
         return err_errno(err, errno, "%s: cannot remove", url);
-    directory = directory_of(path_of(url));
+    directory = directory_of(local_path(url));
     if (directory != NULL && is_partial(directory))
         rmdir(directory);
     free(directory);
@@ -496,7 +341,7 @@ static int file_remove(const char *url, struct sheaf_error *err)
 /* Asks the nearest directory above that is there. */
 static int file_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
 {
-    char *path = strdup(path_of(url));
+    char *path = strdup(local_path(url));
     struct statvfs fs;
     int failed = 0;
 
@@ -544,7 +389,7 @@ static int make_one(const char *url, const char *path, struct sheaf_error *err)
 /* A lock on the open directory: it needs no file, and goes with the process. */
 static int file_lock(const char *url, int *lock, struct sheaf_error *err)
 {
-    const int fd = TEMP_FAILURE_RETRY(open(path_of(url), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const int fd = TEMP_FAILURE_RETRY(open(local_path(url), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     int failed;
 
     if (fd < 0)
@@ -560,7 +405,7 @@ static int file_lock(const char *url, int *lock, struct sheaf_error *err)
 
 static int file_make_directory(const char *url, struct sheaf_error *err)
 {
-    char *path = strdup(path_of(url));
+    char *path = strdup(local_path(url));
     int code = SHEAF_OK;
 
     if (path == NULL)
@@ -581,10 +426,11 @@ static int file_make_directory(const char *url, struct sheaf_error *err)
 
 const struct store_ops store_file_ops = {
     .scheme = "file",
-    .open = file_open,
-    .read = file_read,
-    .read_next = file_read_next,
-    .close = file_close,
+    .open = local_open,
+    .read = local_read,
+    .read_next = local_read_next,
+    .wait = local_wait,
+    .close = local_close,
     .list = file_list,
     .create = file_create,
     .write = file_write,

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tools/channel.h"
 #include "tools/list.h"
 #include "tools/order.h"
 #include "tools/output.h"
@@ -24,6 +25,7 @@ struct cat {
     uint64_t limit;                 /* samples */
     struct sheaf_reader_options options;
     const char *save_position, *resume_from;    /* files; NULL: no */
+    struct channel_options channel;
     struct sheaf_reader *reader;
     struct sheaf_encoder *encoder;
     struct output out;
@@ -192,7 +194,7 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
 
     if (output_open(&cat->out, STDOUT_FILENO) != 0)
         return fail_write(ENOMEM);
-    if (sheaf_dataset_open((const char *const *)sources, count, &dataset, &error) != SHEAF_OK ||
+    if (channel_dataset(&cat->channel, sources, count, &dataset, &error) != SHEAF_OK ||
         (!cat->list && !cat->null &&
          sheaf_encoder_open(cat->container, &cat->encoder, &error) != SHEAF_OK))
         status = refuse(&error);
@@ -215,10 +217,12 @@ static int run(const struct command *command, int argc, char **argv)
 
     sheaf_reader_options_init(o, sizeof(*o));
     order_options_init(&order);
+    channel_options_init(&cat.channel);
     on_corrupt = (int)o->on_corrupt;
     threads = o->threads;
     {
         const struct option table[] = {
+            CHANNEL_ROWS(&cat.channel),
             { "to", OPTION_CHOICE, "NAME", .choice = &container, .choices = container_choices,
               .meaning = "container of the stream: tfrecord, recordio or webdataset",
               .standard = "webdataset" },
@@ -261,20 +265,22 @@ static int run(const struct command *command, int argc, char **argv)
         return misuse("cat: only one of --to, --list and --null can be given");
     if (!cat.list && !cat.null && isatty(STDOUT_FILENO))
         return misuse("cat: standard output is a terminal; redirect it, or give --list or --null");
-    status = order_options_take(&order, o);
+    status = channel_open(&cat.channel, command, count);
+    if (status < 0)
+        status = order_options_take(&order, cat.channel.channel, o);
     if (status >= 0)
-        return status;
+        return channel_close(&cat.channel, status);
     cat.container = container ? (enum sheaf_container)container : SHEAF_WEBDATASET;
     o->on_corrupt = (enum sheaf_on_error)on_corrupt;
     o->threads = (unsigned)threads;
     o->report = report_skipped;
-    return cat_dataset(&cat, argv, count);
+    return channel_close(&cat.channel, cat_dataset(&cat, argv, count));
 }
 
 const struct command cat_command = {
     .name = "cat",
-    .arguments = "DATASET... [OPTION]...",
-    .least = 1,
+    .arguments = "DATASET...|--channel NAME [OPTION]...",
+    .least = 0,
     .most = SIZE_MAX,
     .summary = "write an epoch of samples to standard output",
     .text = "Writes the samples of one shuffled epoch of DATASET to standard output, as a "
@@ -282,6 +288,7 @@ const struct command cat_command = {
             "buffer give the same order on every machine; ranks and workers share its lanes.\n\n"
             "DATASET is a directory that sheaf pack made, or foreign shards: a directory of "
             "them, a brace pattern such as train-{000000..000007}.tar, files, @FILE for a list "
-            "of them, or - for standard input.",
+            "of them, or - for standard input. In place of it, --channel names what the platform "
+            "provides: a directory, named pipes, or a place in S3.",
     .run = run,
 };

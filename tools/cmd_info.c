@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "tools/channel.h"
 #include "tools/json.h"
+#include "tools/lineage.h"
 #include "tools/mixing.h"
 #include "tools/order.h"
 #include "tools/plan.h"
@@ -113,7 +115,8 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
 }
 
 struct info {
-    int json, quality;
+    int json, quality, lineage;
+    struct channel_options channel;
     const char *plot;               /* file; NULL: none */
     struct sheaf_reader_options options;
 };
@@ -155,19 +158,39 @@ static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
     return status;
 }
 
+/* Opens the data set, and prints what was asked for. */
+static int print_info(const struct info *o, char **sources, size_t count)
+{
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+    int status = STATUS_OK;
+
+    if (channel_dataset(&o->channel, sources, count, &dataset, &error) != SHEAF_OK)
+        return refuse(&error);
+    if (o->lineage)
+        lineage_print(dataset, o->channel.channel, &o->options);
+    else
+        status = print_all(o, dataset);
+    sheaf_dataset_free(dataset);
+    return status;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct info o = { 0 };
     struct order_options order;
-    struct sheaf_dataset *dataset;
-    struct sheaf_error error;
     size_t count;
     int status;
 
     sheaf_reader_options_init(&o.options, sizeof(o.options));
     order_options_init(&order);
+    channel_options_init(&o.channel);
     {
         const struct option table[] = {
+            CHANNEL_ROWS(&o.channel),
+            { "lineage", OPTION_FLAG, .flag = &o.lineage,
+              .meaning = "print only what a run must note of its data, as one JSON object: "
+                         "fingerprint, source, counts, and the settings of the order" },
             { "json", OPTION_FLAG, .flag = &o.json, .meaning = "print one JSON object" },
             { "shuffle-quality", OPTION_FLAG, .flag = &o.quality,
               .meaning = "say how well an epoch of these settings is mixed, beside an ideal "
@@ -186,27 +209,28 @@ static int run(const struct command *command, int argc, char **argv)
         return plan_status_print(argv[0], o.json);
     if (o.plot != NULL && !o.quality)
         return misuse("info: --plot goes with --shuffle-quality");
-    status = order_options_take(&order, &o.options);
-    if (status >= 0)
-        return status;
-    if (sheaf_dataset_open((const char *const *)argv, count, &dataset, &error) != SHEAF_OK)
-        return refuse(&error);
-    status = print_all(&o, dataset);
-    sheaf_dataset_free(dataset);
-    return status;
+    if (o.lineage && (o.json || o.quality))
+        return misuse("info: --lineage goes with neither --json nor --shuffle-quality");
+    status = channel_open(&o.channel, command, count);
+    if (status < 0)
+        status = order_options_take(&order, o.channel.channel, &o.options);
+    if (status < 0)
+        status = print_info(&o, argv, count);
+    return channel_close(&o.channel, status);
 }
 
 const struct command info_command = {
     .name = "info",
-    .arguments = "DATASET... | PLAN [OPTION]...",
-    .least = 1,
+    .arguments = "DATASET...|PLAN|--channel NAME [OPTION]...",
+    .least = 0,
     .most = SIZE_MAX,
     .summary = "say what a data set consists of",
     .text = "Prints the container, codec, counts, classes, fingerprint and shards of DATASET, and "
             "the plan of an epoch: which records of which shards each worker of each rank reads. "
             "DATASET is a "
             "directory that sheaf pack made, or foreign shards (a directory of them, a brace "
-            "pattern, files, @FILE for a list, - for standard input).\n\n"
+            "pattern, files, @FILE for a list, - for standard input), or --channel names what the "
+            "platform provides.\n\n"
             "Of a PLAN that sheaf plan has stored, prints what it is, how far its packing is, and "
             "which shards and parts are missing.",
     .run = run,

@@ -21,12 +21,15 @@ void order_options_init(struct order_options *order)
 }
 
 /* The launcher's rank and world size, where there is one. */
-static int take_environment(struct sheaf_reader_options *reader)
+static int take_environment(const struct sheaf_channel *channel,
+                            struct sheaf_reader_options *reader)
 {
     struct sheaf_error error;
     const char *source;
     uint32_t rank, world_size;
-    const int code = sheaf_world_from_environment(NULL, &rank, &world_size, &source, &error);
+    const int code = channel != NULL
+        ? sheaf_channel_world(channel, &rank, &world_size, &source, &error)
+        : sheaf_world_from_environment(NULL, &rank, &world_size, &source, &error);
 
     if (code == SHEAF_END)
         return -1;
@@ -39,7 +42,8 @@ static int take_environment(struct sheaf_reader_options *reader)
     return -1;
 }
 
-int order_options_take(const struct order_options *order, struct sheaf_reader_options *reader)
+int order_options_take(const struct order_options *order, const struct sheaf_channel *channel,
+                       struct sheaf_reader_options *reader)
 {
     if (order->workers > UINT32_MAX || order->worker >= order->workers)
         return misuse("--worker %llu is not below --workers %llu",
@@ -49,7 +53,7 @@ int order_options_take(const struct order_options *order, struct sheaf_reader_op
     reader->lanes = (uint32_t)order->lanes;
     reader->remainder = (enum sheaf_remainder)order->remainder;
     if (order->rank == NOT_GIVEN && order->world_size == NOT_GIVEN)
-        return take_environment(reader);
+        return take_environment(channel, reader);
     if (order->rank == NOT_GIVEN || order->world_size == NOT_GIVEN)
         return misuse("--rank and --world-size go together");
     if (order->rank >= order->world_size)

@@ -48,8 +48,10 @@ void order_options_init(struct order_options *order);
       .meaning = "where the lanes do not divide the samples: keep (lanes differ by one), drop, " \
                  "or pad (shorter lanes repeat a sample)" }
 
-/* Puts what was given, or else the environment, into `reader`; says which environment it was, on
- * standard error, if it makes a world of more than one.  -1, or the exit status. */
-int order_options_take(const struct order_options *order, struct sheaf_reader_options *reader);
+/* Puts what was given, or else the environment (of the channel, if it is not NULL), into `reader`;
+ * says which environment it was, on standard error, if it makes a world of more than one.  -1, or
+ * the exit status. */
+int order_options_take(const struct order_options *order, const struct sheaf_channel *channel,
+                       struct sheaf_reader_options *reader);
 
 #endif

@@ -38,7 +38,8 @@ int position_save(struct sheaf_reader *reader, const char *path)
     int status;
 
     if (sheaf_reader_position(reader, text) != SHEAF_OK) {
-        complain("%s: standard input has no positions", path);
+        complain("%s: what is read has no positions: standard input, or a pipe whose "
+                 "platform shuffles", path);
         return STATUS_FAILURE;
     }
     if (asprintf(&temporary, "%s.tmp", path) < 0)

@@ -11,8 +11,20 @@
 
 #define NAME_LIMIT 32   /* longer names are not compared */
 
+static char last[2048];
+
+const char *last_complaint(void)
+{
+    return last;
+}
+
 static void complain_v(const char *format, va_list arguments)
 {
+    va_list again;
+
+    va_copy(again, arguments);
+    vsnprintf(last, sizeof(last), format, again);
+    va_end(again);
     progress_clear();
     fflush(stdout);     /* so that the two keep their order where both go to one file */
     fputs("sheaf: ", stderr);

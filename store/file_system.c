@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kinds of file systems by their magic numbers.  They are written down here because the kernel's
+ * headers do not have all of them. */
+#include "store/file_system.h"
+
+#include <stddef.h>
+#include <sys/vfs.h>
+
+#include "base/bytes.h"
+
+static const struct {
+    unsigned long type;
+    enum file_system kind;
+} types[] = {
+    { 0x65735546, FILE_SYSTEM_FUSE },
+    { 0x0bd00bd0, FILE_SYSTEM_LUSTRE },
+    { 0x6969, FILE_SYSTEM_NFS },            /* EFS, too */
+};
+
+enum file_system file_system_of_type(unsigned long type)
+{
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (types[i].type == type)
+            return types[i].kind;
+    return FILE_SYSTEM_LOCAL;
+}
+
+enum file_system file_system_of_path(const char *path)
+{
+    struct statfs fs;
+
+    return statfs(path, &fs) == 0 ? file_system_of_type((unsigned long)fs.f_type)
+                                  : FILE_SYSTEM_LOCAL;
+}
+
+enum file_system file_system_of_fd(int fd)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 ? file_system_of_type((unsigned long)fs.f_type)
+                                 : FILE_SYSTEM_LOCAL;
+}
+
+const char *file_system_name(enum file_system kind)
+{
+    static const char *const names[] = { "local", "FUSE", "Lustre", "NFS" };
+
+    return names[kind];
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which kind of file system a path is on, as far as it matters to how it is read. */
+#ifndef STORE_FILE_SYSTEM_H
+#define STORE_FILE_SYSTEM_H
+
+#include <stdbool.h>
+
+/* Those behind a network: each read costs a round trip, and may fail in ways that pass. */
+enum file_system { FILE_SYSTEM_LOCAL, FILE_SYSTEM_FUSE, FILE_SYSTEM_LUSTRE, FILE_SYSTEM_NFS };
+
+/* By statfs's f_type. */
+enum file_system file_system_of_type(unsigned long type);
+
+/* By path, or open file; LOCAL if that cannot be told. */
+enum file_system file_system_of_path(const char *path);
+enum file_system file_system_of_fd(int fd);
+
+/* "local", "FUSE", "Lustre", "NFS". */
+const char *file_system_name(enum file_system kind);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading files and pipes; see local_read.h.
+ *
+ * A file on a network may fail to be opened or read for a moment (EIO), or the server may have
+ * forgotten it (ESTALE).  Both are tried again a few times; a forgotten file is opened again by its
+ * name, and must then be the one that it was. */
+#include "store/local_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/file_system.h"
+
+/* How long a read of a pipe takes to notice that it is not wanted any more. */
+#define INTERRUPT_MS 100
+
+/* The fewer and larger the pieces in which a pipe hands over its bytes, the fewer system calls.
+ * What an unprivileged process may have. */
+#define PIPE_BYTES (1 << 20)
+
+/* A failure that may pass is waited for this long in all: 50, 100, ... ms. */
+#define TRIES         7u
+#define FIRST_WAIT_MS 50u
+
+struct file_object {
+    struct store_object base;
+    int fd;
+    bool can_block;             /* standard input: a read waits, whatever poll said */
+    bool is_ready;              /* a pipe: its writer has been seen */
+    struct stat opened;
+};
+
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+/* Waits before try number `tries`; false: it was the last one. */
+static bool wait_to_retry(unsigned *tries)
+{
+    const unsigned wait_ms = FIRST_WAIT_MS << *tries;
+    struct timespec wait = { .tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000L };
+
+    if (++*tries >= TRIES)
+        return false;
+    while (nanosleep(&wait, &wait) != 0 && errno == EINTR)
+        ;
+    return true;
+}
+
+static int open_path(const char *url)
+{
+    unsigned tries = 0;
+
+    if (strcmp(url, "-") == 0)
+        return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    for (;;) {
+        /* Not to wait for a pipe's other end here: local_read_next does so, and can be
+         * interrupted.  A regular file does not care. */
+        const int fd = open(local_path(url), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        const int failed = errno;
+
+        if (fd >= 0 || (failed != EINTR && failed != EIO && failed != ESTALE))
+            return fd;
+        if (failed != EINTR && !wait_to_retry(&tries)) {
+            errno = failed;
+            return -1;
+        }
+    }
+}
+
+/* Of two processes that read one pipe each would get pieces. */
+static int prepare_pipe(struct file_object *o, struct sheaf_error *err)
+{
+    if (flock(o->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: another process reads this pipe, and only one "
+                       "can", o->base.url);
+    (void)fcntl(o->fd, F_SETPIPE_SZ, PIPE_BYTES);   /* else it stays as large as it is */
+    return SHEAF_OK;
+}
+
+static int examine(struct file_object *o, struct sheaf_error *err)
+{
+    const char *url = o->base.url;
+
+    if (fstat(o->fd, &o->opened) != 0)
+        return err_errno(err, errno, "%s: cannot stat", url);
+    if (S_ISDIR(o->opened.st_mode))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a directory, not a file", url);
+    o->can_block = strcmp(url, "-") == 0;
+    o->base.is_stream = !S_ISREG(o->opened.st_mode) || o->can_block;
+    o->base.bytes = o->base.is_stream ? UINT64_MAX : (uint64_t)o->opened.st_size;
+    o->base.block_bytes = o->base.is_stream ? 0 : (size_t)o->opened.st_blksize;
+    if (S_ISFIFO(o->opened.st_mode) && !o->can_block)
+        return prepare_pipe(o, err);
+    return SHEAF_OK;
+}
+
+int local_open(const char *url, struct store_object **object, struct sheaf_error *err)
+{
+    struct file_object *o = calloc(1, sizeof(*o));
+    int code;
+
+    if (o == NULL)
+        return err_memory(err, sizeof(*o));
+    o->base.ops = &store_file_ops;
+    o->base.url = strdup(url);
+    o->fd = -1;
+    if (o->base.url == NULL)
+        code = err_memory(err, strlen(url));
+    else if ((o->fd = open_path(url)) < 0)
+        code = err_errno(err, errno, "%s: cannot open", url);
+    else
+        code = examine(o, err);
+    if (code == SHEAF_OK)
+        *object = &o->base;
+    else
+        local_close(&o->base);
+    return code;
+}
+
+void local_close(struct store_object *object)
+{
+    struct file_object *o = (struct file_object *)object;
+
+    if (o->fd >= 0)
+        close(o->fd);
+    free(o->base.url);
+    free(o);
+}
+
+/* ---- Files ---------------------------------------------------------------------------------- */
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec
+           && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* A read came to the end of the file too early: either it has never been that long, or it was
+ * changed since it was opened. */
+static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
+                       struct sheaf_error *err)
+{
+    struct stat now;
+
+    if (fstat(o->fd, &now) == 0 && !is_same(&now, &o->opened))
+        return err_set(err, SHEAF_ERR_CHANGED,
+                       "%s: was %lld bytes when it was opened, is %lld bytes now", o->base.url,
+                       (long long)o->opened.st_size, (long long)now.st_size);
+    return err_set(err, SHEAF_ERR_TRUNCATED,
+                   "%s: ends at offset %llu, %llu more bytes were expected there", o->base.url,
+                   (unsigned long long)offset, (unsigned long long)wanted);
+}
+
+/* Opens the file again under the number it has, so that other threads' reads go on with it.
+ * Size and time say whether it is the same: a server that was replaced gives it another inode. */
+static int reopen(struct file_object *o, struct sheaf_error *err)
+{
+    const int fd = open_path(o->base.url);
+    struct stat now;
+    int code = SHEAF_OK;
+
+    if (fd < 0)
+        return err_errno(err, errno, "%s: the file went stale, and cannot be opened again",
+                         o->base.url);
+    if (fstat(fd, &now) != 0)
+        code = err_errno(err, errno, "%s: cannot stat", o->base.url);
+    else if (!is_same(&now, &o->opened))
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: the file went stale and is another one now: "
+                       "%lld bytes of time %lld, not %lld of %lld", o->base.url,
+                       (long long)now.st_size, (long long)now.st_mtim.tv_sec,
+                       (long long)o->opened.st_size, (long long)o->opened.st_mtim.tv_sec);
+    else if (dup3(fd, o->fd, O_CLOEXEC) < 0)
+        code = err_errno(err, errno, "%s: cannot be opened again", o->base.url);
+    close(fd);
+    return code;
+}
+
+/* After a failed read: SHEAF_OK if it is worth another try. */
+static int recover(struct file_object *o, int failed, uint64_t offset, size_t size,
+                   unsigned *tries, struct sheaf_error *err)
+{
+    const bool may_pass = failed == ESTALE
+                       || (failed == EIO && file_system_of_fd(o->fd) != FILE_SYSTEM_LOCAL);
+
+    if (failed == EINTR)
+        return SHEAF_OK;
+    if (!may_pass || !wait_to_retry(tries))
+        return err_errno(err, failed, "%s: cannot read %zu bytes at offset %llu", o->base.url,
+                         size, (unsigned long long)offset);
+    return failed == ESTALE ? reopen(o, err) : SHEAF_OK;
+}
+
+int local_read(struct store_object *object, uint64_t offset, void *data, size_t size,
+              struct sheaf_error *err)
+{
+    struct file_object *o = (struct file_object *)object;
+    uint8_t *at = data;
+    unsigned tries = 0;
+
+    while (size != 0) {
+        const ssize_t got = pread(o->fd, at, MIN(size, IO_MOST), (off_t)offset);
+
+        if (got < 0) {
+            const int code = recover(o, errno, offset, size, &tries, err);
+
+            if (code != SHEAF_OK)
+                return code;
+            continue;
+        }
+        if (got == 0)
+            return ended_early(o, offset, size, err);
+        at += got;
+        offset += (uint64_t)got;
+        size -= (size_t)got;
+    }
+    return SHEAF_OK;
+}
+
+/* ---- Pipes ---------------------------------------------------------------------------------- */
+
+int local_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error *err)
+{
+    struct file_object *o = (struct file_object *)object;
+    struct pollfd poll_fd = { .fd = o->fd, .events = POLLIN };
+    const int ready = poll(&poll_fd, 1, (int)MIN(wait_ms, (unsigned)INTERRUPT_MS));
+
+    if (ready < 0 && errno != EINTR)
+        return err_errno(err, errno, "%s: cannot wait for it", object->url);
+    if (ready > 0) {
+        o->is_ready = true;
+        return SHEAF_OK;
+    }
+    if (object->interrupt != NULL && *object->interrupt != 0)
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", object->url);
+    return SHEAF_END;
+}
+
+/* Waits until there is something to read, or the end. */
+static int wait_readable(struct file_object *o, struct sheaf_error *err)
+{
+    int code;
+
+    do {
+        code = local_wait(&o->base, INTERRUPT_MS, err);
+    } while (code == SHEAF_END);
+    return code;
+}
+
+/* A pipe that nobody writes to yet reads as one at its end, so that its writer is waited for;
+ * from then on it says itself when there is nothing to read now. */
+int local_read_next(struct store_object *object, void *data, size_t size, size_t *got,
+                   struct sheaf_error *err)
+{
+    struct file_object *o = (struct file_object *)object;
+    bool wait = !o->is_ready || o->can_block;
+
+    *got = 0;
+    for (;;) {
+        int code = wait ? wait_readable(o, err) : SHEAF_OK;
+        ssize_t n;
+
+        if (code != SHEAF_OK)
+            return code;
+        n = read(o->fd, data, MIN(size, IO_MOST));
+        if (n >= 0) {
+            *got = (size_t)n;
+            return SHEAF_OK;
+        }
+        if (errno != EINTR && errno != EAGAIN)
+            return err_errno(err, errno, "%s: cannot read", object->url);
+        wait = true;
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading local files, named pipes and standard input ("-"): one half of the local store, whose
+ * other half is store_file.c.  The functions are those of struct store_ops. */
+#ifndef STORE_LOCAL_READ_H
+#define STORE_LOCAL_READ_H
+
+#include <string.h>
+
+#include "store/store.h"
+
+/* The kernel takes 2 GiB - 4 KiB a call at most. */
+#define IO_MOST ((size_t)1 << 30)
+
+static inline const char *local_path(const char *url)
+{
+    return strncmp(url, "file://", 7) == 0 ? url + 7 : url;
+}
+
+int local_open(const char *url, struct store_object **object, struct sheaf_error *err);
+int local_read(struct store_object *object, uint64_t offset, void *data, size_t size,
+              struct sheaf_error *err);
+int local_read_next(struct store_object *object, void *data, size_t size, size_t *got,
+                   struct sheaf_error *err);
+int local_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);
+void local_close(struct store_object *object);
+
+#endif

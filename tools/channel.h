@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The options that name a channel in place of a data set, which `cat` and `info` share. */
+#ifndef TOOLS_CHANNEL_H
+#define TOOLS_CHANNEL_H
+
+#include "tools/options.h"
+
+struct channel_options {
+    const char *name;               /* NULL: none */
+    struct sheaf_channel_options options;
+    struct sheaf_channel *channel;  /* once opened */
+};
+
+void channel_options_init(struct channel_options *c);
+
+/* The table's rows for `c`, a pointer to a struct channel_options; to be put into a table. */
+#define CHANNEL_ROWS(c)                                                                         \
+    { "channel", OPTION_TEXT, "NAME", .text = &(c)->name, .standard = "none",                   \
+      .meaning = "read the platform's channel NAME, whatever its input mode, in place of "      \
+                 "DATASET" },                                                                   \
+    { "channel-root", OPTION_TEXT, "DIR", .text = &(c)->options.root, .standard = "/opt/ml",    \
+      .meaning = "where the platform has its input and output directories" },                   \
+    { "channel-wait", OPTION_NUMBER, "N", .number = &(c)->options.wait_seconds,                 \
+      .unit = "seconds",                                                                        \
+      .meaning = "how long to wait for a pipe, and then for its first byte" }
+
+/* Whether there is just one of sources and a channel; opens the channel, and says in one line what
+ * was found.  -1, or the exit status. */
+int channel_open(struct channel_options *c, const struct command *command, size_t count);
+
+/* Opens the data set that `sources` or the channel are. */
+int channel_dataset(const struct channel_options *c, char **sources, size_t count,
+                    struct sheaf_dataset **dataset, struct sheaf_error *error);
+
+/* Closes it; a failure is told to the platform.  Returns `status`. */
+int channel_close(struct channel_options *c, int status);
+
+#endif

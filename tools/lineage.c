@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lineage; see lineage.h. */
+#include "tools/lineage.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/json.h"
+#include "tools/order.h"
+
+static void print_text(const char *name, const char *text)
+{
+    printf(", \"%s\": ", name);
+    print_json_string(stdout, text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+static void print_count(const char *name, int known, uint64_t count)
+{
+    if (known)
+        printf(", \"%s\": %" PRIu64, name, count);
+    else
+        printf(", \"%s\": null", name);
+}
+
+static void print_channel(const struct sheaf_channel *channel)
+{
+    static const char *const kinds[] = { "", "directory", "pipe", "direct" };
+    struct sheaf_channel_info info;
+
+    sheaf_channel_get_info(channel, &info, sizeof(info));
+    printf(", \"channel\": {\"name\": ");
+    print_json_string(stdout, info.name);
+    print_text("kind", kinds[info.kind]);
+    print_text("file_system", info.file_system);
+    print_text("mode", info.mode);
+    print_text("distribution", info.distribution);
+    if (info.has_shuffle_seed)
+        printf(", \"shuffle_seed\": %" PRId64, info.shuffle_seed);
+    printf("}");
+}
+
+/* What the options mean, defaults put in. */
+static void print_order(const struct sheaf_reader_options *o)
+{
+    const int remainder = o->remainder != SHEAF_REMAINDER_AUTO ? (int)o->remainder
+                        : o->world_size > 1 ? SHEAF_PAD : SHEAF_KEEP;
+    const char *name = NULL;
+
+    for (const struct choice *c = remainder_choices; c->name != NULL; c++)
+        if (c->value == remainder)
+            name = c->name;
+    printf(", \"order\": {\"seed\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"shuffle\": %s, "
+           "\"shuffle_buffer\": %" PRIu64 ", \"lanes\": %u, \"rank\": %u, \"world_size\": %u, "
+           "\"worker\": %u, \"workers\": %u", o->seed, o->epoch,
+           o->no_shuffle ? "false" : "true", o->shuffle_buffer,
+           o->lanes != 0 ? o->lanes : o->world_size * o->workers, o->rank, o->world_size,
+           o->worker, o->workers);
+    print_text("remainder", name);
+    printf("}");
+}
+
+void lineage_print(const struct sheaf_dataset *dataset, const struct sheaf_channel *channel,
+                   const struct sheaf_reader_options *options)
+{
+    struct sheaf_dataset_info info;
+
+    sheaf_dataset_get_info(dataset, &info, sizeof(info));
+    printf("{\"sheaf\": ");
+    print_json_string(stdout, sheaf_version());
+    print_text("fingerprint", info.fingerprint);
+    print_text("source", info.url);
+    print_text("container", sheaf_container_name(info.container));
+    print_text("codec", sheaf_codec_name(info.codec));
+    print_count("samples", !info.is_stream, info.samples);
+    print_count("bytes", info.bytes != 0, info.bytes);
+    print_count("shards", 1, info.shard_count);
+    if (channel != NULL)
+        print_channel(channel);
+    print_order(options);
+    printf("}\n");
+}
