@@ -169,7 +169,7 @@ struct sheaf_dataset_info {
     size_t shard_count;
     size_t class_count;         /* 0: labels have no names */
     int label_base;             /* the number of the first class, 0 or 1 */
-    const char *fingerprint;    /* 32 hex digits; "" for a stream */
+    const char *fingerprint;    /* 32 hex digits; "": it has no positions (standard input) */
     const char *manifest_json;  /* the manifest's text; NULL for foreign shards */
 };
 
@@ -287,7 +287,7 @@ SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);
 #define SHEAF_POSITION_SIZE 257     /* with its NUL */
 
 /* Writes where the reader is: printable text of at most 256 bytes, good on any machine.
- * SHEAF_ERR_UNSUPPORTED for standard input. */
+ * SHEAF_ERR_UNSUPPORTED for standard input, and pipes whose platform shuffles. */
 SHEAF_API SHEAF_CHECK int sheaf_reader_position(const struct sheaf_reader *reader,
                                                 char text[SHEAF_POSITION_SIZE]);
 

@@ -364,8 +364,9 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
         code = read_forward(r, rounds * feed->lane_count + extra);
     r->start_turns = r->turns;
     r->handed = r->gap_count = 0;
-    /* What cannot be read ahead now is an error when it is needed. */
-    if (code == SHEAF_OK)
+    /* What cannot be read ahead now is an error when it is needed.  To open a pipe uses it up, so
+     * that waits until it is wanted: a reader may be taken elsewhere first. */
+    if (code == SHEAF_OK && d->pipes == NULL)
         (void)feed_pump(feed, &ahead);
     return code;
 }

@@ -84,8 +84,9 @@ static void everything_that_the_platform_says_is_taken(void **state)
     assert_string_equal(c.source, "");
     channel_config_free(&c);
 
-    assert_int_equal(parse("{\"train\": {\"DataSource\": {\"S3DataSource\": {\"S3Uri\": \"s3://b/p/\","
-                           " \"S3DataType\": \"S3Prefix\", \"S3DataDistributionType\": "
+    assert_int_equal(parse("{\"train\": {\"DataSource\": {\"S3DataSource\": {"
+                           "\"S3Uri\": \"s3://b/p/\", \"S3DataType\": \"S3Prefix\", "
+                           "\"S3DataDistributionType\": "
                            "\"FullyReplicated\"}}}}", &c, &error), SHEAF_OK);
     assert_string_equal(c.source, "s3://b/p/");
     assert_string_equal(c.data_type, "S3Prefix");

@@ -185,6 +185,19 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     return status;
 }
 
+/* Whether a position can be saved: found out before a byte of a pipe is read. */
+static int check_positions(const struct cat *cat, const struct sheaf_dataset *dataset)
+{
+    struct sheaf_dataset_info info;
+
+    sheaf_dataset_get_info(dataset, &info, sizeof(info));
+    if (cat->save_position == NULL || info.fingerprint[0] != '\0')
+        return STATUS_OK;
+    complain("--save-position: there are no positions in standard input, nor in pipes whose "
+             "platform shuffles");
+    return STATUS_FAILURE;
+}
+
 /* Opens what the mode needs, and reads. */
 static int cat_dataset(struct cat *cat, char **sources, size_t count)
 {
@@ -198,7 +211,7 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
         (!cat->list && !cat->null &&
          sheaf_encoder_open(cat->container, &cat->encoder, &error) != SHEAF_OK))
         status = refuse(&error);
-    else
+    else if ((status = check_positions(cat, dataset)) == STATUS_OK)
         status = read_epoch(cat, dataset);
     sheaf_encoder_free(cat->encoder);
     sheaf_dataset_free(dataset);

@@ -38,8 +38,7 @@ int position_save(struct sheaf_reader *reader, const char *path)
     int status;
 
     if (sheaf_reader_position(reader, text) != SHEAF_OK) {
-        complain("%s: what is read has no positions: standard input, or a pipe whose "
-                 "platform shuffles", path);
+        complain("%s: there is no position to save", path);
         return STATUS_FAILURE;
     }
     if (asprintf(&temporary, "%s.tmp", path) < 0)
