@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/error.h"
+#include "store/file_system.h"
 #include "store/store.h"
 
 #define PIPE_SEED 0x70697065u   /* of a channel's fingerprint */
@@ -42,6 +43,8 @@ static int allocate_tables(struct sheaf_dataset *d, struct sheaf_error *err)
     const struct store_ops *store = count == 0 ? NULL : store_of(d->urls[0], err);
 
     d->is_remote = store != NULL && store->read_start != NULL;
+    if (store == &store_file_ops)
+        d->read_bytes = file_system_read_bytes(d->urls[0]);
     d->samples = calloc(count + 1, sizeof(d->samples[0]));
     d->first_numbers = calloc(count + 1, sizeof(d->first_numbers[0]));
     if (d->samples == NULL || d->first_numbers == NULL)

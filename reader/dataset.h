@@ -23,6 +23,8 @@ struct sheaf_dataset {
     char *url;                          /* the first source, as given */
     bool has_manifest;
     bool is_remote;                     /* its shards are worth reading many pieces at once */
+    size_t read_bytes;                  /* what a read should have, on a network file system;
+                                           0: local, or from afar */
     bool is_stream;                     /* counts are not known: shards are read through */
     const struct format_ops *format;
     const struct codec_ops *codec;      /* NULL: none */

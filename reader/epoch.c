@@ -97,7 +97,7 @@ static int fit_chunks(struct sheaf_reader *r, const struct needs *n, uint64_t *o
     const uint64_t limit = feed->budget.limit;
 
     feed->outstanding_limit = feed->lane_count + 2 * r->options.threads + 2;
-    feed->chunk_bytes = CHUNK_LOCAL_BYTES;
+    feed->chunk_bytes = MAX(CHUNK_LOCAL_BYTES, r->dataset->read_bytes);
     if (r->dataset->is_remote) {
         feed->outstanding_limit = feed->lane_count + REMOTE_READS;
         feed->chunk_bytes = CHUNK_REMOTE_BYTES;

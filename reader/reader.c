@@ -119,6 +119,8 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
     r->opened_ns = clock_ns();
     r->dataset = r->feed.dataset = dataset;
     reader_options_take(&r->options, options);
+    if (dataset->read_bytes != 0 && (options == NULL || options->threads == 0))
+        r->options.threads = THREADS_MOST;      /* they wait for the network, not for each other */
     r->feed.budget.limit = r->options.memory_bytes;
     code = order_of_options(dataset, &r->options, &r->feed.order, &r->member, err);
     if (code == SHEAF_OK) {

@@ -4,10 +4,13 @@
  * headers do not have all of them. */
 #include "store/file_system.h"
 
-#include <stddef.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "base/bytes.h"
+#include "store/local_read.h"
+
+#define READ_BYTES ((size_t)8 << 20)    /* what a round trip is worth; read-ahead aside */
 
 static const struct {
     unsigned long type;
@@ -40,6 +43,17 @@ enum file_system file_system_of_fd(int fd)
 
     return fstatfs(fd, &fs) == 0 ? file_system_of_type((unsigned long)fs.f_type)
                                  : FILE_SYSTEM_LOCAL;
+}
+
+size_t file_system_read_bytes(const char *url)
+{
+    const char *path = local_path(url);
+    struct stat st;
+
+    if (file_system_of_path(path) == FILE_SYSTEM_LOCAL || stat(path, &st) != 0)
+        return 0;
+    /* A block is the file system's word for its stripe or request; all common ones divide 8 MiB. */
+    return MAX(READ_BYTES, (size_t)st.st_blksize);
 }
 
 const char *file_system_name(enum file_system kind)

@@ -4,7 +4,7 @@
 #ifndef STORE_FILE_SYSTEM_H
 #define STORE_FILE_SYSTEM_H
 
-#include <stdbool.h>
+#include <stddef.h>
 
 /* Those behind a network: each read costs a round trip, and may fail in ways that pass. */
 enum file_system { FILE_SYSTEM_LOCAL, FILE_SYSTEM_FUSE, FILE_SYSTEM_LUSTRE, FILE_SYSTEM_NFS };
@@ -15,6 +15,10 @@ enum file_system file_system_of_type(unsigned long type);
 /* By path, or open file; LOCAL if that cannot be told. */
 enum file_system file_system_of_path(const char *path);
 enum file_system file_system_of_fd(int fd);
+
+/* How many bytes a read of a file of the local store should have, so that it is worth its round trip, and fits
+ * block and stripe; 0: it is local, and any size will do. */
+size_t file_system_read_bytes(const char *url);
 
 /* "local", "FUSE", "Lustre", "NFS". */
 const char *file_system_name(enum file_system kind);

@@ -99,6 +99,9 @@ static int examine(struct file_object *o, struct sheaf_error *err)
     o->base.block_bytes = o->base.is_stream ? 0 : (size_t)o->opened.st_blksize;
     if (S_ISFIFO(o->opened.st_mode) && !o->can_block)
         return prepare_pipe(o, err);
+    /* A shard is read from its start to its end: the more is read ahead, the better. */
+    if (S_ISREG(o->opened.st_mode) && file_system_of_fd(o->fd) != FILE_SYSTEM_LOCAL)
+        (void)posix_fadvise(o->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return SHEAF_OK;
 }
 
