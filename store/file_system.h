@@ -16,8 +16,8 @@ enum file_system file_system_of_type(unsigned long type);
 enum file_system file_system_of_path(const char *path);
 enum file_system file_system_of_fd(int fd);
 
-/* How many bytes a read of a file of the local store should have, so that it is worth its round trip, and fits
- * block and stripe; 0: it is local, and any size will do. */
+/* How many bytes a read of a file of the local store should have, so that it is worth its round
+ * trip, and fits block and stripe; 0: it is not behind a network, and any size will do. */
 size_t file_system_read_bytes(const char *url);
 
 /* "local", "FUSE", "Lustre", "NFS". */

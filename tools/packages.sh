@@ -18,7 +18,8 @@ test="
     python3-dev python3-setuptools python3-numpy python3-pil python3-torch
     libarchive-tools lz4 tar gzip diffutils
     shellcheck mandoc
-    radosgw ceph-mon ceph-osd curl openssl nginx-light awscli
+    radosgw ceph-mon ceph-osd curl openssl
+    fuse s3fs python3-fusepy nginx-light awscli
 "
 bench="
     curl nginx-light awscli s3fs radosgw ceph-mon ceph-osd openssl
