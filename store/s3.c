@@ -387,6 +387,15 @@ static int keep(char **place, const char *text, struct sheaf_error *err)
     return text != NULL && *place == NULL ? err_memory(err, strlen(text)) : SHEAF_OK;
 }
 
+bool s3_etag_may_be_md5(const struct request *r)
+{
+    const char *how = http_answer_header(&r->http, "x-amz-server-side-encryption");
+
+    return (how == NULL || strcmp(how, "AES256") == 0) &&
+           http_answer_header(&r->http,
+                              "x-amz-server-side-encryption-customer-algorithm") == NULL;
+}
+
 static int head_judge(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct s3_head *head = ((struct head_request *)r)->head;
@@ -397,6 +406,7 @@ static int head_judge(struct request *r, bool *again, struct sheaf_error *err)
         return code;
     if (length == NULL || !s3_parse_number(length, &head->bytes))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer has no size", r->what);
+    head->etag_may_be_md5 = s3_etag_may_be_md5(r);
     code = keep(&head->etag, http_answer_header(&r->http, "etag"), err);
     if (code == SHEAF_OK)
         code = keep(&head->crc32c, http_answer_header(&r->http, "x-amz-checksum-crc32c"), err);

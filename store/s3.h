@@ -52,11 +52,16 @@ struct s3_head {
     uint64_t bytes;
     char *etag;
     char *crc32c;               /* asked for where the bucket has checksums */
+    bool etag_may_be_md5;
     char *mark;                 /* of the upload that it came from; see s3_upload.h */
 };
 void s3_head_free(struct s3_head *head);
 int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *head,
             struct sheaf_error *err);
+
+/* Whether an answer is of an object whose ETag, where it looks like an MD5, is one: not if it is
+ * encrypted with a key of somebody's. */
+bool s3_etag_may_be_md5(const struct request *request);
 
 /* What store_entry.stamp is: of an ETag, with or without its quotes; 0 for NULL. */
 uint64_t s3_stamp(const char *etag);

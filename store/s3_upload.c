@@ -59,16 +59,6 @@ static bool etag_has(const char *etag, const char *digits)
     return strncmp(etag + (*etag == '"'), digits, strlen(digits)) == 0;
 }
 
-/* An object encrypted with a key of somebody's has an ETag that is no MD5 but looks like one. */
-static bool etag_may_be_md5(const struct request *r)
-{
-    const char *how = http_answer_header(&r->http, "x-amz-server-side-encryption");
-
-    return (how == NULL || strcmp(how, "AES256") == 0) &&
-           http_answer_header(&r->http,
-                              "x-amz-server-side-encryption-customer-algorithm") == NULL;
-}
-
 /* ---- PUT ------------------------------------------------------------------------------------- */
 
 static int put_judge(struct request *r, bool *again, struct sheaf_error *err)
@@ -88,7 +78,7 @@ static int put_judge(struct request *r, bool *again, struct sheaf_error *err)
     if (crc != NULL && p->crc_text[0] != '\0' && strcmp(crc, p->crc_text) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has CRC-32C %.40s, sent was %s",
                        r->what, crc, p->crc_text);
-    p->is_md5 = p->md5_text[0] != '\0' && is_md5_etag(etag, "") && etag_may_be_md5(r);
+    p->is_md5 = p->md5_text[0] != '\0' && is_md5_etag(etag, "") && s3_etag_may_be_md5(r);
     if (p->is_md5 && !etag_has(etag, p->md5_text))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has MD5 %s, sent was %s", r->what,
                        etag, p->md5_text);

@@ -161,6 +161,16 @@ void store_stat_start(struct store_stat *stat)
     stat->done(stat);
 }
 
+int store_etag_is_md5(const char *url, bool *is, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    *is = false;
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    return ops->etag_is_md5 == NULL ? SHEAF_OK : ops->etag_is_md5(url, is, err);
+}
+
 int store_remove(const char *url, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);

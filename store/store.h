@@ -112,6 +112,9 @@ struct store_ops {
     int (*open_known)(const char *url, uint64_t bytes, uint64_t stamp,
                       struct store_object **object, struct sheaf_error *err);
 
+    /* store_etag_is_md5; NULL: no. */
+    int (*etag_is_md5)(const char *url, bool *is, struct sheaf_error *err);
+
     int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);
     int (*write)(struct store_writer *writer, const void *data, size_t size,
                  struct sheaf_error *err);
@@ -172,6 +175,9 @@ void store_abort(struct store_writer *writer);              /* NULL is fine */
 int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err);
 /* Begins to ask for an object's size and stamp, as store_read_start begins a read. */
 void store_stat_start(struct store_stat *stat);
+/* Whether an object's ETag, which is 32 hexadecimal digits, is the MD5 of its content: some stores
+ * make others, and so does encryption with a key of somebody's. */
+int store_etag_is_md5(const char *url, bool *is, struct sheaf_error *err);
 int store_remove(const char *url, struct sheaf_error *err);
 int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err);
 int store_make_directory(const char *url, struct sheaf_error *err);

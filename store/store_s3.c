@@ -110,6 +110,23 @@ static int s3_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     return code;
 }
 
+/* Directory buckets' ETags are no MD5s. */
+static int s3_etag_is_md5(const char *url, bool *is, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    struct s3_head head = { 0 };
+    char *key = NULL;
+    int code = s3_locate(url, &bucket, &key, err);
+
+    if (code == SHEAF_OK)
+        code = s3_head(bucket, key, &head, err);
+    if (code == SHEAF_OK)
+        *is = head.etag_may_be_md5 && !bucket->is_express;
+    s3_head_free(&head);
+    free(key);
+    return code;
+}
+
 static int s3_remove(const char *url, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -158,6 +175,7 @@ const struct store_ops store_s3_ops = {
     .walk = s3_walk,
     .stat_start = s3_stat_start,
     .open_known = s3_open_known,
+    .etag_is_md5 = s3_etag_is_md5,
     .create = s3_create,
     .write = s3_write,
     .commit = s3_commit,
