@@ -714,6 +714,59 @@ SHEAF_API SHEAF_CHECK int sheaf_index(const char *directory, const char *peers, 
                                       struct sheaf_verify_result *result,
                                       struct sheaf_error *error);
 
+/* ---- SageMaker's File mode, outside SageMaker ------------------------------------------------
+ * Copies the objects of a source into a directory, as they are. */
+
+struct sheaf_fetch_options {
+    size_t sizeof_options;          /* set by _init */
+    uint32_t host, hosts;           /* 0 of 1: every object; else each n-th (ShardedByS3Key) */
+    uint64_t memory_bytes;          /* hard ceiling for what is under way; the list of objects is
+                                       apart; 256 MiB */
+    unsigned threads;               /* that write and check; 0: the processors, 8 at most */
+    sheaf_progress_fn *progress;    /* NULL */
+    void *context;
+    const volatile int *interrupt;  /* NULL; a nonzero value ends the work with INTERRUPTED */
+};
+
+SHEAF_API void sheaf_fetch_options_init(struct sheaf_fetch_options *options,
+                                        size_t sizeof_options);
+
+struct sheaf_fetch_result {
+    uint64_t objects, bytes;            /* that the directory is to have */
+    uint64_t kept, kept_bytes;          /* of those: there already */
+    uint64_t fetched, fetched_bytes;
+    uint64_t verified;                  /* of those fetched: by hash or MD5, not by size alone */
+    uint64_t memory_peak_bytes;         /* <= memory_bytes */
+};
+
+/* Fetches a prefix, the objects of a manifest file or of an augmented manifest, or one object,
+ * into `directory`, which is made if need be; names are relative to the prefix.  Of an augmented
+ * manifest, each object is named by its key, and the manifest comes too, with the host's lines.
+ *
+ * Before anything is fetched, names that cannot be files' below the directory or that collide are
+ * refused (SHEAF_ERR_UNSUPPORTED, _EXISTS), and so is a lack of room (SHEAF_ERR_LIMIT).  A file
+ * gets its name when it is whole and checked: against the hash in the data set's manifest, if it
+ * is a shard of one, or else the ETag, where that is an MD5.  It gets its object's time, so a file
+ * that has that and the size is kept by the next call, and one that differs is replaced; other
+ * files are left alone.  A failed call leaves what was finished; `result` is written whatever
+ * comes of it. */
+SHEAF_API SHEAF_CHECK int sheaf_fetch(const char *source, const char *directory,
+                                      const struct sheaf_fetch_options *options,
+                                      struct sheaf_fetch_result *result,
+                                      struct sheaf_error *error);
+
+struct sheaf_warm_result {
+    uint64_t files, bytes;
+};
+
+/* Reads every file below `path`, or the file that it is, once and to its end, several at a time:
+ * so that a file system that fetches what it has only when it is read (Lustre, NFS, FUSE) has it.
+ * Writes nothing.  Of the options, hosts and memory have no meaning here. */
+SHEAF_API SHEAF_CHECK int sheaf_warm(const char *path,
+                                     const struct sheaf_fetch_options *options,
+                                     struct sheaf_warm_result *result,
+                                     struct sheaf_error *error);
+
 /* ---- SageMaker's Pipe mode, the feeding end -------------------------------------------------
  * Gives a reader of named pipes what SageMaker gives it: the objects of a source one after the
  * other, with nothing between them. */

@@ -11,6 +11,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/manifest.h"
+#include "packer/place.h"
 #include "packer/source.h"
 #include "store/store.h"
 
@@ -205,7 +207,7 @@ static int take_file(const FTSENT *f, struct objects *o, struct watch *watch,
 }
 
 /* Symbolic links are followed. */
-static int list_tree(const struct source *s, struct objects *o, struct watch *watch,
+static int list_tree(const char *root, struct objects *o, struct watch *watch,
                      struct sheaf_error *err)
 {
     char *paths[2] = { NULL, NULL };
@@ -213,29 +215,47 @@ static int list_tree(const struct source *s, struct objects *o, struct watch *wa
     FTS *fts;
     int code = SHEAF_OK;
 
-    o->root = store_join(s->root, "");
+    o->root = store_join(root, "");
     paths[0] = o->root;
     fts = o->root == NULL ? NULL : fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, NULL);
     if (fts == NULL)
-        return err_errno(err, errno, "%s: cannot list", s->root);
+        return err_errno(err, errno, "%s: cannot list", root);
     while (code == SHEAF_OK && (errno = 0, f = fts_read(fts)) != NULL)
         if (f->fts_level != 0 || f->fts_errno != 0)
             code = take_file(f, o, watch, err);
     if (code == SHEAF_OK && errno != 0)
-        code = err_errno(err, errno, "%s: cannot list", s->root);
+        code = err_errno(err, errno, "%s: cannot list", root);
     fts_close(fts);
     return code;
 }
 
 /* ---- What it is ------------------------------------------------------------------------------ */
 
-static int list_one(const struct source *s, struct objects *o, struct sheaf_error *err)
+static int list_one(const char *url, struct objects *o, struct sheaf_error *err)
 {
-    const char *slash = strrchr(s->url, '/');
-    const struct object found = { .name = slash == NULL ? s->url : slash + 1, .url = s->url,
+    const char *slash = strrchr(url, '/');
+    const struct object found = { .name = slash == NULL ? url : slash + 1, .url = url,
                                   .bytes = OBJECT_UNKNOWN };
 
     return objects_add(o, &found, NULL, err);
+}
+
+int objects_list_files(const char *path, struct watch *watch, struct objects *o,
+                       struct sheaf_error *err)
+{
+    struct stat st;
+    int code;
+
+    *o = (struct objects){ 0 };
+    if (stat(path, &st) != 0)
+        return err_errno(err, errno, "%s: cannot read", path);
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is neither directory nor file", path);
+    code = S_ISDIR(st.st_mode) ? list_tree(path, o, watch, err) : list_one(path, o, err);
+    if (code == SHEAF_OK && o->count == 0)
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no files", path);
+    o->unit_count = o->count;
+    return code;
 }
 
 int objects_list(const char *url, const char *attributes, struct watch *watch,
@@ -250,11 +270,12 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
     code = source_open(url, NULL, &s, err);
     if (code != SHEAF_OK)
         return code;
-    o->is_augmented = s.kind == SOURCE_AUGMENTED;
+    /* a data set's manifest is an object like any other */
+    o->is_augmented = s.kind == SOURCE_AUGMENTED && strcmp(place_base(url), MANIFEST_NAME) != 0;
     if (attributes != NULL && !o->is_augmented)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: attributes are for augmented manifests", url);
     else if (s.kind == SOURCE_TREE)
-        code = list_tree(&s, o, watch, err);
+        code = list_tree(s.root, o, watch, err);
     else if (s.kind == SOURCE_PREFIX)
         code = list_prefix(&s, o, watch, err);
     else if (s.kind == SOURCE_MANIFEST)
@@ -262,7 +283,7 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
     else if (o->is_augmented)
         code = objects_list_augmented(s.url, attributes, o, err);
     else
-        code = list_one(&s, o, err);
+        code = list_one(s.url, o, err);
     if (code == SHEAF_OK && o->count == 0)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no objects", url);
     if (code == SHEAF_OK && (s.kind == SOURCE_TREE || s.kind == SOURCE_PREFIX))

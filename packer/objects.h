@@ -43,6 +43,9 @@ struct objects {
  * order; NULL: every object, and nothing else.  objects_free is due whatever the result. */
 int objects_list(const char *source, const char *attributes, struct watch *watch,
                  struct objects *objects, struct sheaf_error *err);
+/* The same of a directory or file here, whatever its name says it is. */
+int objects_list_files(const char *path, struct watch *watch, struct objects *objects,
+                       struct sheaf_error *err);
 void objects_free(struct objects *objects);
 
 static inline size_t objects_unit(const struct objects *o, size_t unit)

@@ -18,6 +18,7 @@ static const struct { const char *name; const struct command *command; } command
     { "convert", &convert_command },
     { "plan", &plan_command },
     { "commit", &commit_command },
+    { "fetch", &fetch_command },
     { "pipe", &pipe_command },
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf fetch: copies what a training job needs, as SageMaker's File mode does. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/hosts.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+static int fetch(const char *source, const char *directory,
+                 const struct sheaf_fetch_options *options)
+{
+    struct sheaf_fetch_result result;
+    struct sheaf_error error;
+    const int code = sheaf_fetch(source, directory, options, &result, &error);
+
+    progress_clear();
+    if (code != SHEAF_OK && result.fetched > 0)
+        complain("%" PRIu64 " of %" PRIu64 " files are there; another run fetches the rest",
+                 result.kept + result.fetched, result.objects);
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    printf("fetched %" PRIu64 " file%s (%" PRIu64 " bytes), %" PRIu64 " of them verified by hash; %"
+           PRIu64 " (%" PRIu64 " bytes) were there\n", result.fetched, plural(result.fetched),
+           result.fetched_bytes, result.verified, result.kept, result.kept_bytes);
+    return STATUS_OK;
+}
+
+static int warm(const char *path, const struct sheaf_fetch_options *options)
+{
+    struct sheaf_warm_result result;
+    struct sheaf_error error;
+    const int code = sheaf_warm(path, options, &result, &error);
+
+    progress_clear();
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    printf("read %" PRIu64 " file%s, %" PRIu64 " bytes\n", result.files, plural(result.files),
+           result.bytes);
+    return STATUS_OK;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct hosts_options hosts = HOSTS_INIT;
+    struct sheaf_fetch_options o;
+    uint64_t threads = 0;
+    int is_warm = 0, status;
+    size_t count;
+
+    sheaf_fetch_options_init(&o, sizeof(o));
+    {
+        const struct option table[] = {
+            { "warm", OPTION_FLAG, .flag = &is_warm,
+              .meaning = "read what is at PATH, and write nothing" },
+            HOSTS_ROWS(&hosts),
+            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
+              .meaning = "ceiling of the memory for what is under way" },
+            { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 64,
+              .standard = "the processors, 8 at most; to warm: 16",
+              .meaning = "threads that write and check, or read" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    if (count != (is_warm ? 1 : 2))
+        return misuse("fetch: %s; usage: sheaf fetch %s", count > 1 ? "too many arguments"
+                      : "an argument is missing", command->arguments);
+    status = hosts_options_take(&hosts, &o.host, &o.hosts);
+    if (status >= 0)
+        return status;
+    o.threads = (unsigned)threads;
+    o.progress = progress_show;
+    o.interrupt = &signals_caught;
+    signals_catch();
+    return is_warm ? warm(argv[0], &o) : fetch(argv[0], argv[1], &o);
+}
+
+const struct command fetch_command = {
+    .name = "fetch",
+    .arguments = "SRC DIR [OPTION]... | --warm PATH",
+    .least = 1,
+    .most = 2,
+    .summary = "copy objects into a directory as SageMaker's File mode does",
+    .text = "Copies SRC, which is an S3 prefix, a manifest file, an augmented manifest or one "
+            "object, into the directory DIR, many requests at once. Names and free space are "
+            "checked first; a file gets its name when it is whole and verified; a later run "
+            "fetches only what is missing.\n\n"
+            "With --warm, reads every file below PATH once, so that a file system that fetches "
+            "lazily (FSx for Lustre, NFS, FUSE) has it.",
+    .run = run,
+};
