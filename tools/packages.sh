@@ -20,6 +20,7 @@ test="
     shellcheck mandoc
     radosgw ceph-mon ceph-osd curl openssl
     fuse s3fs python3-fusepy nginx-light awscli
+    slurmctld slurmd slurm-client openmpi-bin python3-yaml python3-boto3
 "
 bench="
     curl nginx-light awscli s3fs radosgw ceph-mon ceph-osd openssl

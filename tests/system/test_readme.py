@@ -48,7 +48,7 @@ class Readme(Case):
         self.assertNotEqual(lines, [])
         work = self.path("work")
         os.makedirs(work)
-        trees = {m for line in lines for m in re.findall(r"sheaf pack (\S+)", line)}
+        trees = {m for line in lines for m in re.findall(r"sheaf (?:pack|plan) ([^-\s]\S*)", line)}
         for tree in trees:
             if not os.path.splitext(tree)[1]:
                 subprocess.run([MAKE_JPEGS, os.path.join(work, tree), "--images", "300"],

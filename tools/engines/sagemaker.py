@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""sagemaker.py PLAN INSTANCES IMAGE ROLE-ARN
+
+Packs PLAN by a SageMaker Processing job, an instance a part, and commits it by a second one.  If
+an instance fails, so does its job; run again, it has only the rest to do."""
+
+import sys
+import time
+
+import boto3
+
+
+def run(sagemaker, step, command, instances, image, role):
+    name = "sheaf-%s-%s" % (step, time.strftime("%Y-%m-%d-%H-%M-%S"))
+    sagemaker.create_processing_job(
+        ProcessingJobName=name, RoleArn=role,
+        AppSpecification={"ImageUri": image, "ContainerEntrypoint": command},
+        ProcessingResources={"ClusterConfig": {
+            "InstanceCount": instances, "InstanceType": "ml.c5.4xlarge", "VolumeSizeInGB": 30}})
+    while True:
+        job = sagemaker.describe_processing_job(ProcessingJobName=name)
+        if job["ProcessingJobStatus"] not in ("InProgress", "Stopping"):
+            break
+        time.sleep(30)
+    print(name, job["ProcessingJobStatus"])
+    if job["ProcessingJobStatus"] != "Completed":
+        sys.exit(job.get("FailureReason") or job.get("ExitMessage") or 1)
+
+
+def main(plan, instances, image, role):
+    sagemaker = boto3.client("sagemaker")
+    run(sagemaker, "pack", ["sheaf", "pack", "--plan", plan], instances, image, role)
+    run(sagemaker, "commit", ["sheaf", "commit", plan], 1, image, role)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        sys.exit(__doc__)
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])
