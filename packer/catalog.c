@@ -169,10 +169,13 @@ static int add(struct catalog *c, const char *path, size_t key_size,
                const struct catalog_stat *stat, uint32_t label, bool bad,
                struct sheaf_error *err)
 {
+    const struct catalog_found found = { path, key_size, stat, label, bad };
     void *files = c->files;
     struct catalog_file *f;
     int code = SHEAF_OK;
 
+    if (c->sink != NULL)
+        return c->sink(c->sink_context, &found, err);
     if (c->file_count == c->file_capacity) {
         const size_t capacity = MAX(c->file_capacity + c->file_capacity / 2, (size_t)1024);
 

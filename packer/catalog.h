@@ -52,8 +52,29 @@ struct catalog_label {
     size_t value_count;
 };
 
+struct catalog_stat {
+    uint64_t bytes;
+    int64_t mtime_ns;
+    uint64_t stamp;             /* instead, in a store */
+    const char *url;            /* CATALOG_OBJECT's; else NULL */
+    const char *text;           /* CATALOG_TEXT's; else NULL */
+};
+
+/* Takes a file in the catalog's stead; all texts are the caller's. */
+struct catalog_found {
+    const char *path;
+    size_t key_size;
+    const struct catalog_stat *stat;
+    uint32_t label;
+    bool bad;
+};
+typedef int catalog_sink_fn(void *context, const struct catalog_found *found,
+                            struct sheaf_error *err);
+
 /* Zero-initialised. */
 struct catalog {
+    catalog_sink_fn *sink;      /* NULL; else where files go: the catalog has labels only */
+    void *sink_context;
     struct catalog_file *files;
     size_t file_count, file_capacity;
     struct catalog_label *labels;
@@ -68,14 +89,6 @@ int catalog_class(struct catalog *c, const char *name, size_t size, uint32_t *la
                   struct sheaf_error *err);
 int catalog_numbers(struct catalog *c, const double *values, size_t count, uint32_t *label,
                     struct sheaf_error *err);
-
-struct catalog_stat {
-    uint64_t bytes;
-    int64_t mtime_ns;
-    uint64_t stamp;             /* instead, in a store */
-    const char *url;            /* CATALOG_OBJECT's; else NULL */
-    const char *text;           /* CATALOG_TEXT's; else NULL */
-};
 
 /* Adds a file.  A path that cannot be packed is noted as a problem instead. */
 int catalog_add(struct catalog *c, struct problems *problems, const char *path,

@@ -100,16 +100,21 @@ void plan_cut(plan_size_fn *size_of, void *context, uint64_t count, uint64_t pay
 /* plan_hash.c: the hash of all that determines the bytes, of a whole plan; */
 int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
-/* and piece by piece, for plans that are in no memory: begin, then for each shard _shard and its
- * samples, then end, which frees it.  NULL: out of memory. */
+/* and piece by piece, for plans that are in no memory: begin, then for each shard _shard, for each
+ * of its samples _sample, for each of its files _file, then end, which frees it.  NULL: out of
+ * memory. */
 struct XXH3_state_s *plan_hash_begin(const struct plan *plan,
                                      const struct sheaf_pack_options *options,
                                      uint64_t shard_count);
 void plan_hash_shard(struct XXH3_state_s *state, const char *split, uint64_t number,
                      uint64_t sample_count);
-void plan_hash_sample(struct XXH3_state_s *state, const struct plan_sample *sample,
-                      const struct catalog_file *files);
+void plan_hash_sample(struct XXH3_state_s *state, uint32_t label, uint32_t file_count);
+void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes,
+                    const char *text);
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
+
+/* What sizes may add up to, so that no sum of them passes 63 bits. */
+#define PAYLOAD_LIMIT ((uint64_t)1 << 62)
 
 /* plan_group.c: files to samples. */
 int plan_group(struct plan *plan, struct problems *problems, struct sheaf_error *err);

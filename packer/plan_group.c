@@ -138,9 +138,6 @@ static size_t count_groups(const struct plan *plan)
     return count;
 }
 
-/* What sizes may add up to, so that no sum of them passes 63 bits. */
-#define PAYLOAD_LIMIT ((uint64_t)1 << 62)
-
 int plan_group(struct plan *plan, struct problems *problems, struct sheaf_error *err)
 {
     size_t count;

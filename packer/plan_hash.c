@@ -50,18 +50,17 @@ static void add_labels(XXH3_state_t *state, const struct plan *plan)
     }
 }
 
-void plan_hash_sample(XXH3_state_t *state, const struct plan_sample *s,
-                      const struct catalog_file *files)
+void plan_hash_file(XXH3_state_t *state, const char *path, uint64_t bytes, const char *text)
 {
-    add_number(state, (uint64_t)s->label << 32 | s->file_count);
-    for (uint32_t i = 0; i < s->file_count; i++) {
-        const struct catalog_file *f = &files[i];
+    add_text(state, path);
+    add_number(state, bytes);
+    if (text != NULL)
+        XXH3_128bits_update(state, text, bytes);
+}
 
-        add_text(state, f->path);
-        add_number(state, f->bytes);
-        if (f->place == CATALOG_TEXT)
-            XXH3_128bits_update(state, f->text, f->bytes);
-    }
+void plan_hash_sample(XXH3_state_t *state, uint32_t label, uint32_t file_count)
+{
+    add_number(state, (uint64_t)label << 32 | file_count);
 }
 
 void plan_hash_shard(XXH3_state_t *state, const char *split, uint64_t number,
@@ -110,7 +109,13 @@ int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
         for (uint64_t k = 0; k < shard->sample_count; k++) {
             const struct plan_sample *s = &plan->samples[shard->sample + k];
 
-            plan_hash_sample(state, s, &plan->files[s->file]);
+            plan_hash_sample(state, s->label, s->file_count);
+            for (uint32_t f = 0; f < s->file_count; f++) {
+                const struct catalog_file *file = &plan->files[s->file + f];
+
+                plan_hash_file(state, file->path, file->bytes,
+                               file->place == CATALOG_TEXT ? file->text : NULL);
+            }
         }
     }
     plan_hash_end(state, plan->hash);

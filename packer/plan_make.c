@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_plan_make: scan, plan, store the plan. */
+ * sheaf_plan_make: scan, plan, store the plan.  The plan is what plan_make() would have made, but
+ * it is never in memory: gather.h makes streams of samples, which are cut into shards and written
+ * as they come. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/manifest.h"
+#include "packer/gather.h"
 #include "packer/pack_options.h"
 #include "packer/plan_file.h"
 #include "packer/source.h"
@@ -16,7 +21,7 @@
 struct making {
     struct sheaf_pack_options options;
     struct source source;
-    struct catalog catalog;
+    struct gather gather;
     struct problems problems;
     struct watch watch;
     struct plan_facts facts;
@@ -44,7 +49,7 @@ static char *absolute(const char *url)
 
 static int scan(struct making *m, const char *source, struct sheaf_error *err)
 {
-    struct scan scan = { .catalog = &m->catalog, .problems = &m->problems, .watch = &m->watch };
+    struct scan scan = { .catalog = &m->gather.catalog, .problems = &m->problems, .watch = &m->watch };
     int code = source_open(source, m->options.root, &m->source, err);
 
     if (code != SHEAF_OK)
@@ -90,85 +95,218 @@ static int set_facts(struct making *m, struct buf *skipped, struct sheaf_error *
     return code;
 }
 
-static int write_shard(struct plan_writer *w, const struct plan *plan,
-                       const struct plan_shard *shard, struct buf *record,
-                       struct sheaf_error *err)
+/* ---- Shards ---------------------------------------------------------------------------------- */
+
+struct cutting {
+    struct sample_stream *stream;
+    int code;
+    struct sheaf_error *err;
+};
+
+/* Asked for one sample after the other. */
+static uint64_t next_size(void *context, uint64_t sample)
 {
+    struct cutting *c = context;
+    uint64_t bytes = 0;
+
+    (void)sample;
+    if (c->code == SHEAF_OK)
+        c->code = spool_get_varint(&c->stream->sizes, &bytes, c->err);
+    return bytes;
+}
+
+/* Cuts the samples of one split; its shards' payload is counted when they are written. */
+static int cut_split(struct making *m, uint32_t s, struct sheaf_error *err)
+{
+    struct plan *plan = &m->facts.plan;
+    struct plan_split *split = &plan->splits[s];
+    struct cutting cutting = { &m->gather.streams[s], SHEAF_OK, err };
+    uint64_t *starts = calloc(split->shard_count + (size_t)1, sizeof(*starts));
+    int code = starts == NULL ? err_memory(err, split->shard_count * sizeof(*starts))
+                              : samples_rewind(cutting.stream, err);
+
+    if (code == SHEAF_OK) {
+        plan_cut(next_size, &cutting, split->sample_count, split->payload_bytes,
+                 split->shard_count, starts);
+        code = cutting.code;
+    }
+    for (uint32_t k = 0; k < split->shard_count && code == SHEAF_OK; k++)
+        plan->shards[split->shard + k] = (struct plan_shard){
+            .split = s, .number = k, .sample = split->sample + starts[k], .first = starts[k],
+            .sample_count = starts[k + 1] - starts[k],
+        };
+    free(starts);
+    return code;
+}
+
+static int make_shards(struct making *m, struct sheaf_error *err)
+{
+    struct plan *plan = &m->facts.plan;
     int code = SHEAF_OK;
 
-    for (uint64_t i = 0; i < shard->sample_count && code == SHEAF_OK; i++) {
-        const struct plan_sample *s = &plan->samples[shard->sample + i];
+    for (uint32_t s = 0; s < plan->split_count; s++) {
+        const struct sample_stream *stream = &m->gather.streams[s];
+        struct plan_split *split = &plan->splits[s];
+        const uint64_t count = plan_shard_count(stream->payload_bytes, stream->count,
+                                                m->options.shard_bytes, m->options.shard_count);
 
-        record->size = 0;
-        code = plan_record_write(s, &plan->files[s->file], record, err);
-        if (code == SHEAF_OK)
-            code = plan_writer_add(w, record->data, record->size, s->file_count, err);
+        if (count > SHARD_LIMIT)
+            return err_set(err, SHEAF_ERR_LIMIT, "%llu shards, the limit is %u",
+                           (unsigned long long)count, SHARD_LIMIT);
+        split->sample = plan->sample_count;
+        split->sample_count = stream->count;
+        split->payload_bytes = stream->payload_bytes;
+        split->cls_is_label = stream->cls_is_label;
+        split->shard = (uint32_t)plan->shard_count;
+        split->shard_count = (uint32_t)count;
+        plan->shard_count += count;
+        plan->sample_count += stream->count;
+        plan->payload_bytes += stream->payload_bytes;
     }
-    return code == SHEAF_OK ? plan_writer_end_shard(w, err) : code;
+    plan->shards = calloc(MAX(plan->shard_count, (size_t)1), sizeof(plan->shards[0]));
+    if (plan->shards == NULL)
+        return err_memory(err, plan->shard_count * sizeof(plan->shards[0]));
+    for (uint32_t s = 0; s < plan->split_count && code == SHEAF_OK; s++)
+        code = cut_split(m, s, err);
+    return code;
+}
+
+/* ---- The plan file --------------------------------------------------------------------------- */
+
+struct writing {
+    struct plan_writer *out;
+    XXH3_state_t *hash;
+    struct buf found, record;
+    struct sheaf_progress progress;
+};
+
+static int write_sample(struct making *m, struct writing *w, struct plan_shard *shard,
+                        struct sheaf_error *err)
+{
+    struct sample_stream *stream = &m->gather.streams[shard->split];
+    struct plan_record_head head;
+    uint64_t payload;
+    int code = samples_get(stream, &w->found, &payload, err);
+
+    if (code == SHEAF_OK)
+        code = plan_record_head(w->found.data, w->found.size, &head, err);
+    if (code != SHEAF_OK)
+        return code;
+    w->record.size = 0;
+    code = plan_record_relabel(w->found.data, w->found.size, m->gather.renamed[head.label],
+                               &w->record, err);
+    if (code == SHEAF_OK)
+        code = plan_record_hash(w->record.data, w->record.size, w->hash, err);
+    if (code == SHEAF_OK)
+        code = plan_writer_add(w->out, w->record.data, w->record.size, head.file_count, err);
+    shard->payload_bytes += payload;
+    return code;
+}
+
+static int write_shard(struct making *m, struct writing *w, struct plan_shard *shard,
+                       struct sheaf_error *err)
+{
+    int code = watch_check(&m->watch, err);
+
+    plan_hash_shard(w->hash, m->facts.plan.splits[shard->split].name, shard->number,
+                    shard->sample_count);
+    for (uint64_t i = 0; i < shard->sample_count && code == SHEAF_OK; i++)
+        code = write_sample(m, w, shard, err);
+    w->progress.done_count += shard->sample_count;
+    watch_show(&m->watch, &w->progress);
+    return code == SHEAF_OK ? plan_writer_end_shard(w->out, err) : code;
+}
+
+static int write_sections(struct making *m, struct writing *w, struct sheaf_error *err)
+{
+    struct plan *plan = &m->facts.plan;
+    int code = SHEAF_OK;
+
+    w->hash = plan_hash_begin(plan, &m->options, plan->shard_count);
+    if (w->hash == NULL)
+        return err_memory(err, 1024);
+    w->progress.total_count = plan->sample_count;
+    for (uint32_t s = 0; s < plan->split_count && code == SHEAF_OK; s++)
+        code = samples_rewind(&m->gather.streams[s], err);
+    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++)
+        code = write_shard(m, w, &plan->shards[i], err);
+    plan_hash_end(w->hash, plan->hash);
+    return code;
+}
+
+/* DEST is made ready for the plan before the plan can be seen. */
+static int prepare(struct making *m, struct sheaf_error *err)
+{
+    bool finished;
+    int code = target_open(&m->target, m->dest, &m->setup, m->options.prefix, &m->facts.plan,
+                           err);
+
+    return code == SHEAF_OK ? target_prepare(&m->target, m->options.resume, m->options.overwrite,
+                                             &finished, err) : code;
 }
 
 static int write_plan(struct making *m, const char *url, struct sheaf_error *err)
 {
-    const struct plan *plan = &m->facts.plan;
-    struct buf record = BUF_INIT(PLAN_BLOCK_LIMIT);
-    struct plan_writer *w = NULL;
-    int code = plan_writer_open(url, &w, err);
+    struct writing w = { .found = BUF_INIT(SIZE_MAX / 4), .record = BUF_INIT(SIZE_MAX / 4),
+                         .progress.stage = "write" };
+    struct buf skipped = BUF_INIT(SIZE_MAX / 4);
+    int code = plan_writer_open(url, &w.out, err);
 
-    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++)
-        code = write_shard(w, plan, &plan->shards[i], &record, err);
     if (code == SHEAF_OK)
-        code = plan_writer_commit(w, &m->facts, err);
+        code = write_sections(m, &w, err);
+    if (code == SHEAF_OK)
+        code = set_facts(m, &skipped, err);
+    if (code == SHEAF_OK)
+        code = prepare(m, err);
+    if (code == SHEAF_OK)
+        code = plan_writer_commit(w.out, &m->facts, err);
     else
-        plan_writer_abort(w);
-    buf_free(&record);
+        plan_writer_abort(w.out);
+    buf_free(&skipped);
+    buf_free(&w.found);
+    buf_free(&w.record);
     return code;
 }
+
+/* ---- The whole ------------------------------------------------------------------------------- */
 
 static int make_plan(struct making *m, const char *source, struct sheaf_error *err)
 {
     struct plan *plan = &m->facts.plan;
-    int code = plan_make(&m->catalog, &m->options, &m->problems, plan, err);
+    int code = gather_samples(&m->gather, plan, err);
 
     if (code == SHEAF_OK)
         code = problems_verdict(&m->problems, err);
+    if (code == SHEAF_OK)
+        code = make_shards(m, err);
     if (code == SHEAF_OK && plan->sample_count == 0)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file that could be packed (%llu found)",
                        source, (unsigned long long)m->result.files);
     m->result.samples = plan->sample_count;
     m->result.payload_bytes = plan->payload_bytes;
     m->result.shards = plan->shard_count;
-    m->result.plan_bytes = plan->memory_bytes;
     m->result.skipped = m->problems.count;
     return code;
 }
 
 static int run(struct making *m, const char *source, const char *url, struct sheaf_error *err)
 {
-    struct buf skipped = BUF_INIT(SIZE_MAX / 4);
-    bool finished;
-    int code = scan(m, source, err);
+    const bool is_local = store_of(url, NULL) == &store_file_ops;
+    int code = gather_open(&m->gather, &m->options, &m->problems, &m->watch,
+                           is_local ? url : NULL, err);
 
     if (code == SHEAF_OK)
+        code = scan(m, source, err);
+    if (code == SHEAF_OK)
         code = make_plan(m, source, err);
-    if (code == SHEAF_OK)
-        code = set_facts(m, &skipped, err);
-    if (code == SHEAF_OK)
-        code = target_open(&m->target, m->dest, &m->setup, m->options.prefix, &m->facts.plan,
-                           err);
-    if (code == SHEAF_OK)
-        code = target_prepare(&m->target, m->options.resume, m->options.overwrite, &finished,
-                              err);
-    if (code == SHEAF_OK)
-        code = write_plan(m, url, err);
-    buf_free(&skipped);
-    return code;
+    return code == SHEAF_OK ? write_plan(m, url, err) : code;
 }
 
 static void close_all(struct making *m)
 {
     target_close(&m->target);
     plan_facts_free(&m->facts);
-    catalog_free(&m->catalog);
+    gather_close(&m->gather);
     problems_free(&m->problems);
     source_close(&m->source);
     for (uint32_t s = 0; s < SPLIT_LIMIT; s++)

@@ -15,7 +15,6 @@
 #define STAMP_BYTES 8
 #define URL_LIMIT   65536
 #define TEXT_LIMIT  LIST_LINE_LIMIT
-#define SIZE_LIMIT  ((uint64_t)1 << 62)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -71,22 +70,6 @@ int plan_record_write(const struct plan_sample *s, const struct catalog_file *fi
     return code;
 }
 
-int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
-                        struct sheaf_error *err)
-{
-    const uint8_t *at = record, *end = record + size;
-    uint64_t head;
-    int code = buf_reserve(out, size + VARINT_MOST, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    if (!varint_take(&at, end, &head))
-        return err_set(err, SHEAF_ERR_CORRUPT, "a sample of %zu bytes that is none", size);
-    put_varint(out, (uint64_t)label << 1 | (head & 1));
-    buf_put(out, at, (size_t)(end - at));
-    return SHEAF_OK;
-}
-
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 struct cursor {
@@ -140,31 +123,102 @@ static int read_place(struct cursor *c, unsigned place, struct catalog_stat *sta
     return SHEAF_OK;
 }
 
+/* A file: what follows the key in `path`, where its key stands already, and the rest. */
+static int take_file(struct cursor *c, char path[KEY_LIMIT + 1], size_t key_size,
+                     struct catalog_stat *stat, char *url, struct sheaf_error *err)
+{
+    const uint8_t *suffix;
+    uint64_t head;
+
+    *stat = (struct catalog_stat){ .bytes = 0 };
+    if (!take_number(c, (uint64_t)KEY_LIMIT << 2, &head) ||
+        key_size + 1 + (head >> 2) > KEY_LIMIT || !take_bytes(c, head >> 2, &suffix) ||
+        memchr(suffix, '\0', head >> 2) != NULL)
+        return malformed("a suffix that is none", err);
+    path[key_size] = '.';
+    memcpy(path + key_size + 1, suffix, head >> 2);
+    path[key_size + 1 + (head >> 2)] = '\0';
+    if (!take_number(c, PAYLOAD_LIMIT, &stat->bytes))
+        return malformed("a size past 2^62 bytes", err);
+    return read_place(c, head & 3, stat, url, err);
+}
+
+/* ---- Records that were just written ---------------------------------------------------------- */
+
+int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head *head,
+                     struct sheaf_error *err)
+{
+    struct cursor c = { record, record + size };
+    uint64_t label, count, key_size;
+
+    if (!take_number(&c, (uint64_t)UINT32_MAX << 1 | 1, &label) ||
+        !take_number(&c, FIELD_LIMIT, &count) || !take_number(&c, KEY_LIMIT - 2, &key_size) ||
+        !take_bytes(&c, key_size, &head->key))
+        return malformed("no label, no files or no key", err);
+    head->label = (uint32_t)(label >> 1);
+    head->has_cls = (label & 1) != 0;
+    head->file_count = (uint32_t)count;
+    head->key_size = (size_t)key_size;
+    return SHEAF_OK;
+}
+
+int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
+                        struct sheaf_error *err)
+{
+    const uint8_t *at = record, *end = record + size;
+    uint64_t head;
+    int code = buf_reserve(out, size + VARINT_MOST, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (!varint_take(&at, end, &head))
+        return err_set(err, SHEAF_ERR_CORRUPT, "a sample of %zu bytes that is none", size);
+    put_varint(out, (uint64_t)label << 1 | (head & 1));
+    buf_put(out, at, (size_t)(end - at));
+    return SHEAF_OK;
+}
+
+int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
+                     struct sheaf_error *err)
+{
+    struct plan_record_head head;
+    struct cursor c = { .end = record + size };
+    char path[KEY_LIMIT + 1], url[URL_LIMIT];
+    int code = plan_record_head(record, size, &head, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    plan_hash_sample(state, head.label, head.file_count);
+    memcpy(path, head.key, head.key_size);
+    c.at = head.key + head.key_size;
+    for (uint32_t i = 0; i < head.file_count && code == SHEAF_OK; i++) {
+        struct catalog_stat stat;
+
+        code = take_file(&c, path, head.key_size, &stat, url, err);
+        if (code == SHEAF_OK)
+            plan_hash_file(state, path, stat.bytes, stat.text);
+    }
+    return code;
+}
+
+/* ---- Records from elsewhere ------------------------------------------------------------------ */
+
 /* One file, whose key stands in `path` already. */
 static int read_file(struct cursor *c, struct catalog *catalog, char path[KEY_LIMIT + 1],
                      size_t key_size, uint64_t *bytes, struct sheaf_error *err)
 {
     struct problems none = { .on_error = SHEAF_FAIL };
-    struct catalog_stat stat = { .bytes = 0 };
-    const uint8_t *suffix;
+    struct catalog_stat stat;
     char url[URL_LIMIT];
-    uint64_t head;
-    int code;
+    int code = take_file(c, path, key_size, &stat, url, err);
 
-    if (!take_number(c, (uint64_t)KEY_LIMIT << 2, &head) ||
-        key_size + 1 + (head >> 2) > KEY_LIMIT || !take_bytes(c, head >> 2, &suffix))
-        return malformed("a suffix that is too long", err);
-    path[key_size] = '.';
-    memcpy(path + key_size + 1, suffix, head >> 2);
-    path[key_size + 1 + (head >> 2)] = '\0';
-    if (strlen(path) != key_size + 1 + (head >> 2) || name_problem(path) != NULL)
+    if (code != SHEAF_OK)
+        return code;
+    if (name_problem(path) != NULL)
         return malformed("a name that cannot be packed", err);
-    if (!take_number(c, SIZE_LIMIT, &stat.bytes) ||
-        __builtin_add_overflow(*bytes, stat.bytes, bytes) || *bytes > SIZE_LIMIT)
-        return malformed("a size past 2^62 bytes", err);
-    code = read_place(c, head & 3, &stat, url, err);
-    if (code == SHEAF_OK)
-        code = catalog_add(catalog, &none, path, &stat, LABEL_NONE, err);
+    if (__builtin_add_overflow(*bytes, stat.bytes, bytes) || *bytes > PAYLOAD_LIMIT)
+        return malformed("files of more than 2^62 bytes", err);
+    code = catalog_add(catalog, &none, path, &stat, LABEL_NONE, err);
     if (code == SHEAF_OK && catalog->files[catalog->file_count - 1].key_size != key_size)
         code = malformed("a key that is not its name's", err);
     return code;
@@ -173,23 +227,22 @@ static int read_file(struct cursor *c, struct catalog *catalog, char path[KEY_LI
 int plan_record_read(const uint8_t **at, const uint8_t *end, struct catalog *catalog,
                      struct plan_sample *s, struct sheaf_error *err)
 {
-    struct cursor c = { *at, end };
+    struct plan_record_head head;
+    struct cursor c = { .end = end };
     char path[KEY_LIMIT + 1];
-    uint64_t head, count, key_size;
-    const uint8_t *key;
-    int code = SHEAF_OK;
+    int code = plan_record_head(*at, (size_t)(end - *at), &head, err);
 
-    if (!take_number(&c, (uint64_t)UINT32_MAX << 1 | 1, &head) ||
-        !take_number(&c, FIELD_LIMIT, &count) || count == 0)
-        return malformed("no label or no files", err);
-    if (!take_number(&c, KEY_LIMIT - 2, &key_size) || !take_bytes(&c, key_size, &key))
-        return malformed("a key that is too long", err);
-    memcpy(path, key, key_size);
+    if (code != SHEAF_OK)
+        return code;
+    if (head.file_count == 0)
+        return malformed("no files", err);
+    memcpy(path, head.key, head.key_size);
+    c.at = head.key + head.key_size;
     *s = (struct plan_sample){ .file = (uint32_t)catalog->file_count,
-                               .file_count = (uint32_t)count, .label = (uint32_t)(head >> 1),
-                               .has_cls = (head & 1) != 0 };
-    for (uint64_t i = 0; i < count && code == SHEAF_OK; i++)
-        code = read_file(&c, catalog, path, key_size, &s->payload_bytes, err);
+                               .file_count = head.file_count, .label = head.label,
+                               .has_cls = head.has_cls };
+    for (uint32_t i = 0; i < head.file_count && code == SHEAF_OK; i++)
+        code = read_file(&c, catalog, path, head.key_size, &s->payload_bytes, err);
     *at = c.at;
     return code;
 }

@@ -13,9 +13,21 @@
 int plan_record_write(const struct plan_sample *sample, const struct catalog_file *files,
                       struct buf *out, struct sheaf_error *err);
 
-/* Appends a record with another label. */
+/* What a record that plan_record_write has made says first. */
+struct plan_record_head {
+    uint32_t label, file_count;
+    bool has_cls;
+    const uint8_t *key;
+    size_t key_size;
+};
+int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head *head,
+                     struct sheaf_error *err);
+/* Appends such a record with another label. */
 int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
                         struct sheaf_error *err);
+/* Adds it to the hash of its plan. */
+int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
+                     struct sheaf_error *err);
 
 /* Takes a record off the bytes from *at to `end`: its sample, and its files, which go to the end
  * of catalog->files.  sample->file is the first of them.  SHEAF_ERR_CORRUPT: it is none that a
