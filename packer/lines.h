@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines of a list, wherever it is, with a window of it in memory. */
+ * The lines of a list, wherever it is, with a window of it in memory.  A list that is compressed
+ * (gzip or LZ4) is read as if it were not. */
 #ifndef PACKER_LINES_H
 #define PACKER_LINES_H
 
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "formats/codec.h"
 #include "packer/list.h"
 #include "store/store.h"
 
@@ -14,6 +16,8 @@ struct lines {
     const struct list_parser *parser;   /* whose quotes may hold line ends; NULL: none may */
     struct store_object *object;
     uint64_t offset;            /* of the object; what was read */
+    struct codec_stream *decoder;   /* NULL: it is not compressed, or not begun */
+    struct buf stored;          /* what the decoder has not taken yet */
     struct buf text;            /* what was read and not yet taken */
     size_t taken;               /* of text */
     size_t given;               /* the bytes that lines_next gave out last, with their end */

@@ -63,6 +63,14 @@ bool list_add_numbers(struct list_parser *parser, const char *text, size_t size)
 int list_set_label(struct list_parser *parser, struct list_entry *entry, const char *text,
                    size_t size, struct sheaf_error *err);
 
+/* A column of a CSV record. */
+struct list_cell {
+    char *text;                 /* NUL-terminated */
+    size_t size;
+};
+/* Splits a record into parser->cells, struct list_cell[], unquoting in place; a NUL is put behind
+ * the line. */
+int list_csv_split(struct list_parser *parser, char *line, size_t size, struct sheaf_error *err);
 /* Unquotes in place. */
 int list_parse_csv(struct list_parser *parser, char *line, size_t size,
                    struct list_entry *entry, struct sheaf_error *err);

@@ -10,11 +10,6 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-struct list_cell {
-    char *text;
-    size_t size;
-};
-
 static size_t cell_count(const struct list_parser *p)
 {
     return p->cells.size / sizeof(struct list_cell);
@@ -44,10 +39,12 @@ static char *unquote(char *from, char *end, struct list_cell *cell)
     return NULL;
 }
 
-static int split(struct list_parser *p, char *line, size_t size, struct sheaf_error *err)
+int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_error *err)
 {
     char *at = line, *end = line + size;
 
+
+    p->cells.size = 0;
     for (;;) {
         struct list_cell cell;
         const size_t column = cell_count(p) + 1;
@@ -131,7 +128,7 @@ static int take_labels(struct list_parser *p, struct list_entry *entry, struct s
 int list_parse_csv(struct list_parser *p, char *line, size_t size, struct list_entry *entry,
                    struct sheaf_error *err)
 {
-    int code = split(p, line, size, err);
+    int code = list_csv_split(p, line, size, err);
 
     if (code != SHEAF_OK)
         return code;

@@ -20,7 +20,8 @@
 
 struct making {
     struct sheaf_pack_options options;
-    struct source source;
+    struct source *sources;     /* with one root */
+    size_t source_count;
     struct gather gather;
     struct problems problems;
     struct watch watch;
@@ -47,34 +48,54 @@ static char *absolute(const char *url)
     return path;
 }
 
-static int scan(struct making *m, const char *source, struct sheaf_error *err)
-{
-    struct scan scan = { .catalog = &m->gather.catalog, .problems = &m->problems, .watch = &m->watch };
-    int code = source_open(source, m->options.root, &m->source, err);
+/* ---- Sources --------------------------------------------------------------------------------- */
 
-    if (code != SHEAF_OK)
-        return code;
-    if (source_contains(&m->source, m->dest))
-        return err_set(err, SHEAF_ERR_ARGUMENT,
-                       "%s: lies in the source %s, which would then be packed into itself",
-                       m->dest, source);
-    code = source_scan(&m->source, &scan, err);
+static int open_sources(struct making *m, const char *const *urls, size_t count,
+                        struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    m->sources = calloc(count, sizeof(m->sources[0]));
+    if (m->sources == NULL)
+        return err_memory(err, count * sizeof(m->sources[0]));
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        code = source_open(urls[i], m->options.root, &m->sources[i], err);
+        m->source_count = i + 1;
+    }
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        if (source_contains(&m->sources[i], m->dest))
+            code = err_set(err, SHEAF_ERR_ARGUMENT,
+                           "%s: lies in the source %s, which would then be packed into itself",
+                           m->dest, urls[i]);
+    return code == SHEAF_OK && count > 1 ? source_join(m->sources, count, err) : code;
+}
+
+static int scan(struct making *m, const char *const *urls, size_t count, struct sheaf_error *err)
+{
+    struct scan scan = { .catalog = &m->gather.catalog, .problems = &m->problems,
+                         .watch = &m->watch };
+    int code = open_sources(m, urls, count, err);
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = source_scan(&m->sources[i], &scan, err);
     m->result.files = scan.found;
     return code;
 }
+
+/* ---- What the plan says as a whole ----------------------------------------------------------- */
 
 static int set_facts(struct making *m, struct buf *skipped, struct sheaf_error *err)
 {
     struct plan_facts *f = &m->facts;
     int code = problems_write(&m->problems, 0, skipped, err);
 
-    m->root = absolute(m->source.root);
+    m->root = absolute(m->sources[0].root);
     if (code == SHEAF_OK && m->root == NULL)
-        code = err_memory(err, strlen(m->source.root));
+        code = err_memory(err, strlen(m->sources[0].root));
     f->dest = m->dest;
-    f->root = m->source.root[0] == '\0' ? "" : m->root;
-    f->source = source_kind_name(&m->source);
-    f->is_remote = source_is_remote(&m->source);
+    f->root = m->sources[0].root[0] == '\0' ? "" : m->root;
+    f->source = source_kind_name(m->sources);
+    f->is_remote = source_is_remote(m->sources);
     f->container = m->options.container;
     f->codec = m->options.codec;
     f->single_member = m->options.single_member != 0;
@@ -289,16 +310,17 @@ static int make_plan(struct making *m, const char *source, struct sheaf_error *e
     return code;
 }
 
-static int run(struct making *m, const char *source, const char *url, struct sheaf_error *err)
+static int run(struct making *m, const char *const *sources, size_t count, const char *url,
+               struct sheaf_error *err)
 {
     const bool is_local = store_of(url, NULL) == &store_file_ops;
     int code = gather_open(&m->gather, &m->options, &m->problems, &m->watch,
                            is_local ? url : NULL, err);
 
     if (code == SHEAF_OK)
-        code = scan(m, source, err);
+        code = scan(m, sources, count, err);
     if (code == SHEAF_OK)
-        code = make_plan(m, source, err);
+        code = make_plan(m, sources[0], err);
     return code == SHEAF_OK ? write_plan(m, url, err) : code;
 }
 
@@ -308,7 +330,7 @@ static void close_all(struct making *m)
     plan_facts_free(&m->facts);
     gather_close(&m->gather);
     problems_free(&m->problems);
-    source_close(&m->source);
+    source_close(m->sources);
     for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
         free(m->json[s]);
     free(m->root);
@@ -319,17 +341,17 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
                     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                     struct sheaf_error *error)
 {
-    struct making m = { .source.root_fd = -1, .dest = absolute(dest), .target.lock = -1 };
+    struct making m = { .dest = absolute(dest), .target.lock = -1 };
     struct sheaf_error found;
     int code = m.dest == NULL ? err_memory(&found, strlen(dest))
                               : pack_options_take(options, &m.options, &found);
 
-    if (code == SHEAF_OK && count != 1)
-        code = err_set(&found, SHEAF_ERR_ARGUMENT, "%zu sources, expected 1", count);
+    if (code == SHEAF_OK && count == 0)
+        code = err_set(&found, SHEAF_ERR_ARGUMENT, "no sources");
     if (code == SHEAF_OK) {
         pack_options_setup(&m.options, &m.setup);
         pack_options_watch(&m.options, &m.watch, &m.problems);
-        code = run(&m, sources[0], plan, &found);
+        code = run(&m, sources, count, plan, &found);
     }
     close_all(&m);
     if (result != NULL)

@@ -24,18 +24,18 @@ static bool ends_with(const char *text, const char *end)
 
 static enum list_kind kind_of_list(const char *url)
 {
-    if (ends_with(url, ".lst"))
+    if (ends_with(url, ".lst") || ends_with(url, ".lst.gz"))
         return LIST_LST;
-    if (ends_with(url, ".csv"))
+    if (ends_with(url, ".csv") || ends_with(url, ".csv.gz"))
         return LIST_CSV;
-    return ends_with(url, ".jsonl") ? LIST_JSONL : LIST_PLAIN;
+    return ends_with(url, ".jsonl") || ends_with(url, ".jsonl.gz") ? LIST_JSONL : LIST_PLAIN;
 }
 
 const char *source_kind_name(const struct source *s)
 {
     static const char *const kinds[] = {
         [SOURCE_TREE] = "tree", [SOURCE_PREFIX] = "tree", [SOURCE_MANIFEST] = "manifest",
-        [SOURCE_AUGMENTED] = "augmented",
+        [SOURCE_AUGMENTED] = "augmented", [SOURCE_INVENTORY] = "inventory",
     };
     static const char *const lists[] = {
         [LIST_PLAIN] = "list", [LIST_LST] = "lst", [LIST_CSV] = "csv", [LIST_JSONL] = "jsonl",
@@ -76,6 +76,13 @@ static bool is_augmented(const char *text, size_t size)
     return memmem(text, line, "\"path\"", 6) == NULL && memmem(text, line, "-ref\"", 5) != NULL;
 }
 
+/* The manifest of a report of S3 Inventory. */
+static bool is_inventory(const char *text, size_t size)
+{
+    return memmem(text, size, "\"fileSchema\"", 12) != NULL &&
+           memmem(text, size, "\"sourceBucket\"", 14) != NULL;
+}
+
 /* SageMaker's manifests are known by their first character, but only among names that may be
  * one. */
 static int find_kind(struct source *s, struct sheaf_error *err)
@@ -103,6 +110,8 @@ static int find_kind(struct source *s, struct sheaf_error *err)
         at++;
     if (at < size && text[at] == '[' && !is_jsonl)
         s->kind = SOURCE_MANIFEST;
+    else if (at < size && text[at] == '{' && is_inventory(text + at, size - at))
+        s->kind = SOURCE_INVENTORY;
     else if (at < size && text[at] == '{' && (!is_jsonl || is_augmented(text + at, size - at)))
         s->kind = SOURCE_AUGMENTED;
     return SHEAF_OK;
@@ -145,7 +154,8 @@ static int find_local_kind(struct source *s, struct sheaf_error *err)
 /* A root in a store ends with a slash, so that a path may follow. */
 static int set_root(struct source *s, const char *root, struct sheaf_error *err)
 {
-    if (s->kind == SOURCE_MANIFEST || s->kind == SOURCE_AUGMENTED)
+    if (s->kind == SOURCE_MANIFEST || s->kind == SOURCE_AUGMENTED ||
+        (s->kind == SOURCE_INVENTORY && root == NULL))
         s->root = strdup("");       /* the manifest will say where its objects are */
     else if (root != NULL)
         s->root = strdup(root);
@@ -167,12 +177,16 @@ int source_open(const char *url, const char *root, struct source *s, struct shea
 
     *s = (struct source){ .url = path, .root_fd = -1, .list_kind = kind_of_list(path) };
     code = is_local(path) ? find_local_kind(s, err) : find_remote_kind(s, err);
-    if (code == SHEAF_OK && s->kind != SOURCE_LIST && root != NULL)
+    if (code == SHEAF_OK && root != NULL && s->kind != SOURCE_LIST && s->kind != SOURCE_INVENTORY)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: a root is for lists, this is a %s", url,
                        s->kind == SOURCE_TREE ? "directory"
                        : s->kind == SOURCE_PREFIX ? "prefix" : "manifest");
     if (code == SHEAF_OK)
         code = set_root(s, root, err);
+    if (code == SHEAF_OK && s->kind == SOURCE_INVENTORY && s->root[0] != '\0' &&
+        strncmp(s->root, "s3://", 5) != 0)
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: the root of an inventory is an s3:// URL",
+                       root);
     if (code != SHEAF_OK || s->root[0] == '\0' || !is_local(s->root))
         return code;
     s->root_fd = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -190,7 +204,8 @@ void source_close(struct source *s)
         close(s->root_fd);
     s->root_fd = -1;
     free(s->root);
-    s->root = NULL;
+    free(s->below);
+    s->root = s->below = NULL;
 }
 
 int source_scan(struct source *s, struct scan *scan, struct sheaf_error *err)
@@ -199,6 +214,7 @@ int source_scan(struct source *s, struct scan *scan, struct sheaf_error *err)
     case SOURCE_TREE: return source_scan_tree(s, scan, err);
     case SOURCE_PREFIX: return source_scan_prefix(s, scan, err);
     case SOURCE_MANIFEST: return source_scan_manifest(s, scan, err);
+    case SOURCE_INVENTORY: return source_scan_inventory(s, scan, err);
     case SOURCE_AUGMENTED: return source_scan_augmented(s, scan, err);
     default: return source_scan_list(s, scan, err);
     }

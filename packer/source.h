@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Where the samples come from: a directory tree, a prefix of objects in a store, a list of files,
- * or one of SageMaker's two kinds of manifest. */
+ * one of SageMaker's two kinds of manifest, or a report of S3 Inventory. */
 #ifndef PACKER_SOURCE_H
 #define PACKER_SOURCE_H
 
@@ -18,7 +18,8 @@ enum source_kind {
     SOURCE_PREFIX,              /* a tree, but in a store */
     SOURCE_LIST,
     SOURCE_MANIFEST,            /* a JSON array: {"prefix": ...}, then paths */
-    SOURCE_AUGMENTED            /* JSON Lines: a sample a line */
+    SOURCE_AUGMENTED,           /* JSON Lines: a sample a line */
+    SOURCE_INVENTORY            /* a report of S3 Inventory */
 };
 
 struct source {
@@ -27,6 +28,7 @@ struct source {
     enum list_kind list_kind;   /* of a SOURCE_LIST */
     char *root;                 /* what comes before paths: a directory, or the beginning of URLs */
     int root_fd;                /* -1: the root is in a store */
+    char *below;                /* NULL; or the part of the root that is scanned: "a/b" */
 };
 
 /* What a scan fills and asks. */
@@ -47,7 +49,12 @@ int source_open(const char *url, const char *root, struct source *source,
 bool source_is_remote(const struct source *source);
 void source_close(struct source *source);
 
-/* "tree" (a prefix, too), "list", "lst", "csv", "jsonl", "manifest", "augmented". */
+/* Several sources as one: directories, or prefixes in one store, become parts of the directory
+ * or prefix that they have in common, whose paths they then have.  No two may overlap. */
+int source_join(struct source *sources, size_t count, struct sheaf_error *err);
+
+/* "tree" (a prefix, too), "list", "lst", "csv", "jsonl", "manifest", "augmented",
+ * "inventory". */
 const char *source_kind_name(const struct source *source);
 
 /* Fills the catalog.  Bad files and lines are noted; an error means that the source as a whole
@@ -64,6 +71,8 @@ int source_scan_prefix(const struct source *source, struct scan *scan, struct sh
 int source_scan_list(const struct source *source, struct scan *scan, struct sheaf_error *err);
 /* Sets the source's root, which only the manifest knows. */
 int source_scan_manifest(struct source *source, struct scan *scan, struct sheaf_error *err);
+/* Sets the root, too. */
+int source_scan_inventory(struct source *source, struct scan *scan, struct sheaf_error *err);
 int source_scan_augmented(const struct source *source, struct scan *scan,
                           struct sheaf_error *err);
 

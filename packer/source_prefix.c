@@ -4,6 +4,7 @@
  * is the part of its name up to the last slash. */
 #include "packer/source.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -11,22 +12,37 @@
 
 struct walking {
     struct scan *scan;
+    const char *below;          /* what comes before names; NULL: nothing */
     struct sheaf_error *err;
 };
+
+static int take_object(const struct walking *w, const char *path,
+                       const struct store_entry *entry)
+{
+    const struct catalog_stat found = { .bytes = entry->bytes, .stamp = entry->stamp };
+    uint32_t label;
+    int code = scan_class_of(w->scan, path, &label, w->err);
+
+    return code == SHEAF_OK ? scan_add_object(w->scan, path, &found, label, w->err) : code;
+}
 
 static int take(void *context, const struct store_entry *entry)
 {
     const struct walking *w = context;
-    const struct catalog_stat found = { .bytes = entry->bytes, .stamp = entry->stamp };
-    uint32_t label;
-    int code = scan_class_of(w->scan, entry->name, &label, w->err);
+    char *path;
+    int code;
 
-    return code == SHEAF_OK ? scan_add_object(w->scan, entry->name, &found, label, w->err) : code;
+    if (w->below == NULL)
+        return take_object(w, entry->name, entry);
+    path = store_join(w->below, entry->name);
+    code = path == NULL ? err_memory(w->err, strlen(entry->name)) : take_object(w, path, entry);
+    free(path);
+    return code;
 }
 
 int source_scan_prefix(const struct source *s, struct scan *scan, struct sheaf_error *err)
 {
-    struct walking walking = { scan, err };
+    struct walking walking = { scan, s->below, err };
 
     return store_walk(s->url, take, &walking, err);
 }

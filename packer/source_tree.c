@@ -184,5 +184,7 @@ int source_scan_tree(const struct source *source, struct scan *scan, struct shea
 {
     struct tree tree = { .source = source, .scan = scan };
 
+    if (source->below != NULL && !push(&tree, source->below))
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: its path is too long", source->below);
     return scan_directory(&tree, NULL, err);
 }
