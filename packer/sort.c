@@ -8,6 +8,7 @@
  */
 #include "packer/sort.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,19 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 
 /* ---- Merging --------------------------------------------------------------------------------- */
 
+/* What has been read gives its space back, so that the disk need not hold everything twice; a file
+ * system that cannot do that does without. */
+static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
+                     struct sheaf_error *err)
+{
+    const int code = spool_read_at(s->fd, offset, data, size, err);
+
+    if (code == SHEAF_OK && size != 0)
+        (void)!fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                         (off_t)size);
+    return code;
+}
+
 /* Makes the window hold `size` bytes from its place on. */
 static int fill(struct sort *s, struct run *r, size_t size, struct sheaf_error *err)
 {
@@ -244,7 +258,7 @@ static int fill(struct sort *s, struct run *r, size_t size, struct sheaf_error *
         return err_set(err, SHEAF_ERR_TRUNCATED, "a temporary file ends within an entry");
     r->used = left + more;
     r->offset += more;
-    return spool_read_at(s->fd, r->offset - more, r->window + left, more, err);
+    return read_once(s, r->offset - more, r->window + left, more, err);
 }
 
 /* Reads the run's next entry into its head; SHEAF_END after its last. */
