@@ -14,7 +14,7 @@
 
 /* A sort's buffer is this part of the memory that packing may use. */
 #define SORT_PART  8
-#define SORT_LEAST ((size_t)16 << 20)
+#define SORT_LEAST ((size_t)8 << 20)
 
 /* ---- Files into the sort --------------------------------------------------------------------- */
 
