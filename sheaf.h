@@ -682,6 +682,9 @@ struct sheaf_verify_options {
     sheaf_report_fn *report;        /* NULL; called for each problem */
     void *context;                  /* of both */
     const volatile int *interrupt;  /* NULL; a nonzero value ends the work with INTERRUPTED */
+    uint32_t part, parts;           /* 0 of 0: all; else only the shards of part `part` of `parts`,
+                                       a stretch of them, so that many machines can share the
+                                       work */
 };
 
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options,

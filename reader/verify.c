@@ -43,6 +43,8 @@ struct checks {
     struct shards shards;
     size_t frame_limit;
     atomic_uint_fast64_t read_bytes;
+    uint32_t first, end;            /* the shards that are checked */
+    uint64_t total_bytes, total_samples;
     struct check *list;
 };
 
@@ -248,9 +250,9 @@ static void show_progress(struct checks *all, const struct sheaf_verify_result *
     const struct sheaf_progress progress = {
         .stage = "verify",
         .done_bytes = atomic_load(&all->read_bytes),
-        .total_bytes = all->dataset->total_bytes,
+        .total_bytes = all->total_bytes,
         .done_count = result->samples,
-        .total_count = dataset_samples(all->dataset),
+        .total_count = all->total_samples,
     };
 
     if (all->options->progress != NULL)
@@ -302,12 +304,11 @@ static int finish_check(struct checks *all, struct check *c, struct sheaf_verify
 static int run_checks(struct checks *all, unsigned window, struct sheaf_verify_result *result,
                       struct sheaf_error *err)
 {
-    const uint32_t count = (uint32_t)all->dataset->manifest.shard_count;
-    uint32_t begun = 0;
+    uint32_t begun = all->first;
     int code = SHEAF_OK;
 
-    for (uint32_t i = 0; code == SHEAF_OK && i < count; i++) {
-        for (; code == SHEAF_OK && begun < count && begun < i + window; begun++) {
+    for (uint32_t i = all->first; code == SHEAF_OK && i < all->end; i++) {
+        for (; code == SHEAF_OK && begun < all->end && begun < i + window; begun++) {
             code = begin_check(all, begun);
             if (code != SHEAF_OK && err != NULL)
                 *err = all->list[begun].error;
@@ -316,11 +317,31 @@ static int run_checks(struct checks *all, unsigned window, struct sheaf_verify_r
             code = finish_check(all, &all->list[i], result, err);
     }
     workers_cancel(all->workers);
-    for (uint32_t i = 0; i < begun; i++) {
+    for (uint32_t i = all->first; i < begun; i++) {
         shards_drop(&all->shards, all->list[i].open);
         free(all->list[i].problems);
     }
     return code;
+}
+
+/* The shards of the part that is asked for.  Shards are of about one size, so their number will
+ * do. */
+static void choose_part(struct checks *all)
+{
+    const struct manifest *m = &all->dataset->manifest;
+    const uint64_t count = m->shard_count, parts = MAX(all->options->parts, 1u);
+
+    all->first = (uint32_t)(count * all->options->part / parts);
+    all->end = (uint32_t)(count * (all->options->part + (uint64_t)1) / parts);
+    all->total_bytes = all->dataset->total_bytes;
+    all->total_samples = dataset_samples(all->dataset);
+    if (parts == 1)
+        return;
+    all->total_bytes = all->total_samples = 0;
+    for (uint32_t i = all->first; i < all->end; i++) {
+        all->total_bytes += m->shards[i].bytes;
+        all->total_samples += m->shards[i].samples;
+    }
 }
 
 int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_options *options,
@@ -336,8 +357,12 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         memcpy(&own, options, MIN(options->sizeof_options, sizeof(own)));
     threads = own.threads != 0 ? own.threads : MIN(workers_processors(), 8u);
     memset(result, 0, sizeof(*result));
+    if (own.part >= MAX(own.parts, 1u))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "part %u of %u: parts are counted from 0 to one "
+                       "less than their number", own.part, own.parts);
     if (dataset->format == NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe cannot be verified", dataset->url);
+    choose_part(&all);
     all.budget.limit = own.memory_bytes;
     all.frame_limit = (size_t)(own.memory_bytes / (2 * threads));
     all.list = calloc(dataset->manifest.shard_count + 1, sizeof(all.list[0]));

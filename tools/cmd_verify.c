@@ -8,6 +8,7 @@
 
 #include "tools/json.h"
 #include "tools/options.h"
+#include "tools/part.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
@@ -83,6 +84,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct report report = { .json = false };
     struct sheaf_verify_options o;
     struct sheaf_error error;
+    const char *part = NULL;
     int json = 0, code, status;
     uint64_t threads;
     size_t count;
@@ -95,6 +97,8 @@ static int run(const struct command *command, int argc, char **argv)
               .meaning = "print one JSON object, with the problems in it" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "ceiling of the memory for buffers" },
+            { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
+              .meaning = "only the shards of part I of N, counted from 0" },
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
               .standard = "the processors, 8 at most", .meaning = "threads" },
             { .name = NULL },
@@ -104,6 +108,11 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
+    if (part != NULL) {
+        status = part_take(part, &o.part, &o.parts);
+        if (status >= 0)
+            return status;
+    }
     report.json = json;
     o.threads = (unsigned)threads;
     o.progress = progress_show;
@@ -130,6 +139,8 @@ const struct command verify_command = {
     .summary = "check every shard, hash, checksum, count and index",
     .text = "Reads all of DATASET and checks each shard's size and hash, each record's framing "
             "and checksums, the counts, and the index against the shards. Each problem is a line "
-            "on standard error; the exit status is 1 if there is any.",
+            "on standard error; the exit status is 1 if there is any.\n\n"
+            "With --part, many machines can share the work: each checks its stretch of the shards, "
+            "with the index of these.",
     .run = run,
 };

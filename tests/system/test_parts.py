@@ -335,6 +335,22 @@ class Local(Parts, Case):
             write(self.path("bad"), support.flip(data, at, 1 << chance.randrange(8)))
             self.assert_error(sheaf("pack", "--plan", self.path("bad"), status=None))
 
+    def test_verify(self):
+        """Each shard is checked by one part."""
+        source, dest = make_tree(self.path("source"), image_tree(3, 20)), self.path("out")
+        pack(source, dest, "webdataset", "none", "--shard-count", "7")
+        total = 0
+        for part in range(4):
+            done = sheaf("verify", dest, "--part", "%d/4" % part)
+            total += int(done.stdout.split(b" samples in ")[1].split()[0])
+        self.assertEqual(total, 7)
+        damaged = os.path.join(dest, "shard-000005.tar")
+        write(damaged, support.flip(read(damaged), 700))
+        bad = [p for p in range(4)
+               if sheaf("verify", dest, "--part", "%d/4" % p, status=None).returncode != 0]
+        self.assertEqual(bad, [3])
+        self.assertEqual(sheaf("verify", dest, "--part", "4/4", status=None).returncode, 2)
+
     def test_environment(self):
         source = make_tree(self.path("source"), image_tree(3, 10))
         plan = self.path("plan")
