@@ -36,6 +36,7 @@ TAILQ_HEAD(exchanges, http_exchange);
 struct http_engine {
     CURLM *multi;
     pid_t process;                  /* that the thread is in */
+    bool answered;                  /* atomic: some server has, once */
     pthread_t thread;
     pthread_mutex_t lock;
     struct {
@@ -254,6 +255,8 @@ static void finish(struct http_engine *e, struct http_exchange *x, CURLcode resu
         e->active_count--;
     }
     x->status = (int)status;
+    if (status != 0)
+        __atomic_store_n(&e->answered, true, __ATOMIC_RELAXED);
     x->retry_after_ns = (uint64_t)MIN(MAX(retry_after, 0), 86400) * 1000 * MS;
     if (x->failure == HTTP_ANSWERED)
         x->failure = http_failure_of_curl(result);
@@ -489,6 +492,11 @@ void http_cancel(struct http_engine *e, struct http_exchange *x)
     e->locked.cancels = true;
     pthread_mutex_unlock(&e->lock);
     curl_multi_wakeup(e->multi);
+}
+
+bool http_has_answered(const struct http_engine *e)
+{
+    return __atomic_load_n(&e->answered, __ATOMIC_RELAXED);
 }
 
 int http_engine_open(struct http_engine **engine, struct sheaf_error *err)

@@ -107,6 +107,9 @@ void http_submit(struct http_engine *engine, struct http_exchange *exchange, uin
  * it ends at once. */
 void http_cancel(struct http_engine *engine, struct http_exchange *exchange);
 
+/* Whether any server has ever answered. */
+bool http_has_answered(const struct http_engine *engine);
+
 /* ---- http_exchange.c ---- */
 
 int http_add_header(struct http_exchange *exchange, const char *name, const char *value,

@@ -15,7 +15,8 @@
 #define SECOND 1000000000ull
 
 /* Ten attempts wait 22 s on average: long enough for a throttled bucket to make room and for a
- * connection that moves elsewhere, short enough for someone who mistyped an endpoint.  The time
+ * connection that moves elsewhere.  (Someone who mistyped an endpoint waits a second: see
+ * request.c.)  The time
  * limit is for reads that do make progress, but hardly. */
 static const struct request_patience usual = {
     .retry = { .attempts = 10, .time_ns = 900 * SECOND, .base_ns = SECOND / 10,

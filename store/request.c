@@ -16,6 +16,7 @@
 #define MS 1000000ull
 #define CREDENTIALS_WAIT_NS (10 * MS)       /* between looks for credentials on their way */
 #define AUTHORIZATION_MOST 4096
+#define FIRST_ATTEMPTS 5u           /* to reach anybody at all: a second, with the usual waits */
 
 /* ---- Targets --------------------------------------------------------------------------------- */
 
@@ -195,11 +196,25 @@ static void finish(struct request *r, int code)
     r->done(r);
 }
 
+/* Where nobody has answered yet and nobody can be reached, somebody has mistyped an address, or the
+ * network is not there: that is to be said soon.  Later it is a server that starts anew. */
+static struct retry_policy policy_of(const struct request *r)
+{
+    struct retry_policy policy = r->target->patience->retry;
+    const enum http_failure failure = r->http.failure;
+
+    if ((failure == HTTP_NO_HOST || failure == HTTP_NO_CONNECTION) &&
+        !http_has_answered(r->target->engine))
+        policy.attempts = MIN(policy.attempts, FIRST_ATTEMPTS);
+    return policy;
+}
+
 /* http_exchange.done */
 static void attempt_done(struct http_exchange *http)
 {
     struct request *r = (struct request *)http;
     uint64_t wait_ns = 0, now_ns;
+    struct retry_policy policy;
     bool again = false;
 
     if (http->failure == HTTP_NOT_BEGUN) {
@@ -217,7 +232,8 @@ static void attempt_done(struct http_exchange *http)
         return;
     }
     now_ns = clock_ns();
-    if (retry_again(&r->target->patience->retry, &r->retry, now_ns, http->retry_after_ns, dice(),
+    policy = policy_of(r);
+    if (retry_again(&policy, &r->retry, now_ns, http->retry_after_ns, dice(),
                     &wait_ns)) {
         http_submit(r->target->engine, http, wait_ns);
         return;

@@ -235,12 +235,21 @@ static void test_refused(void **state)
     fake_s3_use(&s3, STALL_MS);
 }
 
+/* Before anybody has answered it gives up early: the address is wrong.  Later it is patient. */
 static void test_nobody_there(void **state)
 {
+    struct store_object *object;
+
     (void)state;
     fake_s3_use(&s3, STALL_MS);
     setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1", 1);
     must_not_open("s3://bucket/dir/object", SHEAF_ERR_NETWORK, "no connection");
+    assert_non_null(strstr(error.message, "gave up after 5 attempts"));
+    fake_s3_use(&s3, STALL_MS);
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    store_close(object);
+    must_not_open("http://127.0.0.1:1/object", SHEAF_ERR_NETWORK, "no connection");
+    assert_non_null(strstr(error.message, "gave up after 6 attempts"));
     fake_s3_use(&s3, STALL_MS);
     setenv("AWS_ENDPOINT_URL_S3", "http://no-such-host.invalid", 1);
     must_not_open("s3://bucket/dir/object", SHEAF_ERR_NETWORK, "address is not known");
