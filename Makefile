@@ -159,7 +159,7 @@ coverage:
 
 PYTHON ?= /usr/bin/python3
 
-.PHONY: libs python python-test wheel interop
+.PHONY: libs python python-test wheel interop bench-python
 libs:
 	@echo $(LIBS)
 
@@ -174,6 +174,9 @@ wheel:
 
 interop: all
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_interop.sh
+
+bench-python: all
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_interop.sh --bench
 
 # ---- Measuring -----------------------------------------------------------------------------
 # bench measures on this machine, beside what is found here of others; bench-peers gets those of

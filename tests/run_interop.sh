@@ -4,7 +4,7 @@
 # we of theirs.  They come from the Python registry into BUILD/interop (some 8 GB, mostly for
 # PyTorch's GPUs) and stay there; MXNet, which needs an old NumPy, into BUILD/interop-mxnet.  What
 # cannot be installed is named, and its tests are skipped.  Arguments, if any, are names of
-# modules; or --bench [SAMPLES], which measures instead.
+# modules; or --bench, which measures instead (tools/bench/python_read.py).
 set -u
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -41,8 +41,7 @@ export MXNET_PYTHON="$mxnet/bin/python" WIDS="$venv/wids"
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
 cd "$here/interop" || exit 1
 if [ "${1:-}" = --bench ]; then
-    shift
-    exec "$venv/bin/python" -W ignore bench.py "$@"
+    exec "$venv/bin/python" -W ignore ../../tools/bench/python_read.py
 fi
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
