@@ -5,10 +5,11 @@
  *     kept | frames | samples | fields of all | labels of all | keys, names | bytes of fields |
  *          frames[i] --> a piece of the reader's heap
  *
- * A frame out of a shuffle buffer is a piece of the reader's heap, which is lent to the program if
- *          frames[i] --> a piece of the reader's heap
- * bytes are better together.  Their bytes go column by column, the first field of every sample,
- * then the second, so that fields of one size make an array. */
+ * A frame out of a shuffle buffer is a piece of the reader's heap, which is lent to the program, so
+ * that no byte is copied, if the budget can spare it.  All else is copied: what lies in memory
+ * that the reader reads into again, and small frames, whose bytes are better together.  Their
+ * bytes go column by column, the first field of every sample, then the second, so that fields of
+ * one size make an array. */
 #include <stdlib.h>
 #include <string.h>
 
