@@ -17,6 +17,8 @@
 /* Reads from afar that are under way at once. */
 #define REMOTE_READS       32u
 #define CHUNK_LEAST_BYTES  ((uint64_t)64 << 10)
+/* How long the beginning of an epoch waits for shards to be opened. */
+#define BEGIN_WAIT_NS      UINT64_C(200000000)
 /* What a codec block may add to a chunk: its raw bytes, and itself. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
 
@@ -327,12 +329,11 @@ int epoch_next(struct sheaf_reader *r, struct item *item)
 
 /* ---- Begin ---------------------------------------------------------------------------------- */
 
-/* A stream is resumed by reading forward. */
-static int read_forward(struct sheaf_reader *r, uint64_t steps)
+int epoch_read_forward(struct sheaf_reader *r)
 {
     int code = SHEAF_OK;
 
-    while (code == SHEAF_OK && r->turns < steps) {
+    while (code == SHEAF_OK && r->turns < r->start_turns) {
         struct item item = { 0 };
 
         code = take_turn(r, &item);
@@ -345,6 +346,7 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
 {
     struct feed *feed = &r->feed;
     const struct sheaf_dataset *d = r->dataset;
+    const uint64_t start = rounds * feed->lane_count + extra;
     struct sheaf_error ahead;
     int code = order_line_make(&feed->order, d->samples, d->manifest.shard_count, &feed->line,
                                &r->error);
@@ -358,15 +360,16 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
         return code;
     r->epoch_samples = d->is_stream ? UINT64_MAX
                      : order_member_samples(&feed->order, &r->member, dataset_samples(d));
-    r->turns = d->is_stream ? 0 : rounds * feed->lane_count + extra;
-    code = report_damages(r);
-    if (code == SHEAF_OK && d->is_stream)
-        code = read_forward(r, rounds * feed->lane_count + extra);
-    r->start_turns = r->turns;
+    r->turns = d->is_stream ? 0 : start;
+    r->start_turns = start;
     r->handed = r->gap_count = 0;
-    /* What cannot be read ahead now is an error when it is needed.  To open a pipe uses it up, so
-     * that waits until it is wanted: a reader may be taken elsewhere first. */
+    code = report_damages(r);
+    /* What cannot be read ahead now is an error, or waited for, when it is needed: next() can be
+     * interrupted.  To open a pipe uses it up, so that waits until it is wanted: a reader may be
+     * taken elsewhere first. */
+    feed->wait_until_ns = clock_ns() + BEGIN_WAIT_NS;
     if (code == SHEAF_OK && d->pipes == NULL)
         (void)feed_pump(feed, &ahead);
+    feed->wait_until_ns = 0;
     return code;
 }

@@ -273,6 +273,23 @@ static int take_chunk(struct feed *feed, struct shard *shard, uint64_t first, si
     return SHEAF_OK;
 }
 
+/* False: it gave up. */
+static bool wait_for_shard(struct feed *feed, struct shard *shard)
+{
+    const uint64_t poll_ns = 20000000;
+    uint64_t start;
+    bool done = workers_is_done(feed->workers, &shard->job);
+
+    if (done)
+        return true;
+    start = clock_ns();
+    while (!done && *feed->interrupt == 0
+           && (feed->wait_until_ns == 0 || clock_ns() < feed->wait_until_ns))
+        done = workers_wait_for(feed->workers, &shard->job, poll_ns);
+    feed->stall_ns += clock_ns() - start;
+    return done;
+}
+
 /* Plans the next chunk of an indexed lane.  SHEAF_END: the budget has no room for it now. */
 static int plan_chunk(struct feed *feed, struct lane *lane, struct sheaf_error *err)
 {
@@ -284,7 +301,8 @@ static int plan_chunk(struct feed *feed, struct lane *lane, struct sheaf_error *
 
     if (code != SHEAF_OK)
         return code;
-    feed->stall_ns += workers_wait(feed->workers, &lane->shard->job);
+    if (!wait_for_shard(feed, lane->shard))
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     if (lane->shard->code != SHEAF_OK) {
         *err = lane->shard->error;
         return lane->shard->code;

@@ -61,6 +61,8 @@ struct feed {
     uint64_t spare_bytes;       /* of them all; budget.used + spare_bytes <= budget.limit */
     uint64_t read_bytes;
     uint64_t stall_ns;
+    const volatile int *interrupt;  /* nonzero: who waits for a shard to be opened gives up */
+    uint64_t wait_until_ns;         /* and at this time; 0: not then */
 };
 
 /* Sets up one lane at `steps` steps into the epoch (0: its start). */
@@ -72,7 +74,8 @@ void lane_wait(struct lane *lane);
 /* Frees the slots and chunks; no job may be running. */
 void lane_clear(struct feed *feed, struct lane *lane);
 
-/* Submits as much as window and budget permit. */
+/* Submits as much as window and budget permit.  SHEAF_ERR_INTERRUPTED: a shard was not opened in
+ * time, and it may be called again. */
 int feed_pump(struct feed *feed, struct sheaf_error *err);
 
 /* The next item of the lane goes to *item.  Waits for it.  SHEAF_OK; SHEAF_END if there are no

@@ -122,6 +122,7 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
     if (dataset->read_bytes != 0 && (options == NULL || options->threads == 0))
         r->options.threads = THREADS_MOST;      /* they wait for the network, not for each other */
     r->feed.budget.limit = r->options.memory_bytes;
+    r->feed.interrupt = &r->interrupt;
     code = order_of_options(dataset, &r->options, &r->feed.order, &r->member, err);
     if (code == SHEAF_OK) {
         code = epoch_set_lanes(r, r->feed.order.lanes);
@@ -330,6 +331,7 @@ int sheaf_reader_next_batch(struct sheaf_reader *r, size_t max,
         code = make_room(r, max);
     if (code != SHEAF_OK)
         return code;
+    code = epoch_read_forward(r);
     while (code == SHEAF_OK && r->out_count < max)
         code = next_sample(r);
     if (code == SHEAF_ERR_INTERRUPTED && r->out_count == 0)

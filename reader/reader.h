@@ -19,7 +19,8 @@ struct sheaf_reader {
     struct order_member member;
     struct feed feed;
     uint64_t turns;                 /* lanes asked in turn since the epoch began, ended ones too */
-    uint64_t start_turns;           /* where the epoch was begun or resumed */
+    uint64_t start_turns;           /* where the epoch was begun or resumed; a stream that is
+                                       not there yet is read forward by next() */
     uint64_t handed;                /* samples handed out since */
     struct gap *gaps;               /* as far back as a position may be asked for */
     size_t gap_count, gap_capacity;
@@ -67,6 +68,9 @@ int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes);
 int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
 /* Stops all jobs and drops all that is in flight. */
 void epoch_end(struct sheaf_reader *r);
+
+/* Reads a stream on to where it was resumed. */
+int epoch_read_forward(struct sheaf_reader *r);
 
 /* The next item of the epoch, bad ones passed over or not as the options say. */
 int epoch_next(struct sheaf_reader *r, struct item *item);

@@ -4,13 +4,65 @@
  * of a fork may go on using it; a spawned process opens it again. */
 #include "module.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+/* An opening, which may outlive the call that wanted it. */
+struct opening {
+    char **sources;
+    size_t count;
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+    int code;
+};
+
+static void opening_run(void *what)
+{
+    struct opening *o = what;
+
+    o->code = sheaf_dataset_open((const char *const *)o->sources, o->count, &o->dataset,
+                                 &o->error);
+}
+
+static void opening_discard(void *what)
+{
+    struct opening *o = what;
+
+    sheaf_dataset_free(o->dataset);
+    for (size_t i = 0; i < o->count; i++)
+        free(o->sources[i]);
+    free(o->sources);
+    free(o);
+}
+
+static struct opening *opening_new(const struct sources *sources)
+{
+    struct opening *o = calloc(1, sizeof(*o));
+
+    if (o != NULL)
+        o->sources = calloc(sources->count + 1, sizeof(o->sources[0]));
+    if (o == NULL || o->sources == NULL) {
+        free(o);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (; o->count < sources->count; o->count++) {
+        o->sources[o->count] = strdup(sources->texts[o->count]);
+        if (o->sources[o->count] == NULL) {
+            opening_discard(o);
+            PyErr_NoMemory();
+            return NULL;
+        }
+    }
+    return o;
+}
+
 static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "source", NULL };
-    struct sheaf_error error = { 0 };
+    struct opening *opening;
     struct sources sources;
     PyObject *source;
-    int code;
 
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:Dataset", names, &source))
         return -1;
@@ -20,16 +72,19 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
     }
     if (sources_take(source, &sources) != 0)
         return -1;
-    Py_BEGIN_ALLOW_THREADS
-    code = sheaf_dataset_open(sources.texts, sources.count, &self->dataset, &error);
-    Py_END_ALLOW_THREADS
+    opening = opening_new(&sources);
     sources_free(&sources);
-    if (code != SHEAF_OK) {
-        error_raise(&error);
+    if (opening == NULL || aside_run(opening_run, opening_discard, opening) != 0)
         return -1;
+    if (opening->code == SHEAF_OK) {
+        self->dataset = opening->dataset;
+        opening->dataset = NULL;
+        self->source = Py_NewRef(source);
+    } else {
+        error_raise(&opening->error);
     }
-    self->source = Py_NewRef(source);
-    return 0;
+    opening_discard(opening);
+    return self->dataset != NULL ? 0 : -1;
 }
 
 static void dataset_dealloc(struct dataset_object *self)

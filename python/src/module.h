@@ -9,7 +9,7 @@
  *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
  *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, index
  *     errors.c    the exceptions; options.c keyword arguments into options structs
- *     guard.c     one thread at a time; calls.c callables
+ *     guard.c     one thread at a time; calls.c callables; aside.c calls that may be left
  *
  * Types and exceptions are made once for the process: the module is not for subinterpreters. */
 #ifndef PYTHON_MODULE_H
@@ -188,6 +188,15 @@ PyObject *calls_raise(const struct sheaf_error *error);
 void calls_progress(void *context, const struct sheaf_progress *progress);
 void calls_report(void *context, const char *where, const struct sheaf_error *error);
 void calls_plan(void *context, const struct sheaf_plan_shard *shard);
+
+/* ---- aside.c ------------------------------------------------------------------------------ */
+
+typedef void aside_fn(void *what);
+
+/* Runs run(what), and lets Python handle signals meanwhile.  0; or -1 with the exception that a
+ * handler raised, and then discard(what) is called when run() has ended, perhaps much later and in
+ * another thread, even after Python has ended: neither may use Python.  `what` is nobody else's. */
+int aside_run(aside_fn *run, aside_fn *discard, void *what);
 
 /* ---- guard.c ------------------------------------------------------------------------------ */
 

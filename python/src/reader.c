@@ -56,7 +56,9 @@ static int begin_epoch(struct reader_object *self, uint64_t epoch)
     int code;
 
     calls_begin(&self->calls);
+    watch_enter(self->watch);
     code = sheaf_reader_begin_epoch(self->reader, epoch);
+    watch_leave(self->watch);
     calls_end(&self->calls);
     self->calls.interrupt = 0;
     if (code != SHEAF_OK || PyErr_Occurred()) {
@@ -113,7 +115,9 @@ static PyObject *reader_resume(struct reader_object *self, PyObject *text_object
     if (text == NULL || !reader_enter(self))
         return NULL;
     calls_begin(&self->calls);
+    watch_enter(self->watch);
     code = sheaf_reader_resume(self->reader, text);
+    watch_leave(self->watch);
     calls_end(&self->calls);
     self->calls.interrupt = 0;
     if (code != SHEAF_OK || PyErr_Occurred()) {
@@ -193,29 +197,8 @@ static void release(struct reader_object *self)
     watch_free(watch);
     sheaf_reader_free(reader);
     Py_END_ALLOW_THREADS
-}
-
-static int open_reader(struct reader_object *self, struct sheaf_reader_options *options)
-{
-    const struct sheaf_dataset *dataset = ((struct dataset_object *)self->dataset)->dataset;
-    struct sheaf_error error = { 0 };
-    struct sheaf_reader *reader = NULL;
-    int code;
-
-    calls_begin(&self->calls);
-    code = sheaf_reader_open(dataset, options, &reader, &error);
-    calls_end(&self->calls);
-    self->reader = reader;
-    if (code != SHEAF_OK || PyErr_Occurred()) {
-        calls_raise(&error);
-        return -1;
-    }
-    self->watch = watch_new(reader);
-    if (self->watch == NULL) {
-        PyErr_SetString(PyExc_OSError, "a thread could not be started");
-        return -1;
-    }
-    return 0;
+    teller_free(self->teller);
+    self->teller = NULL;
 }
 
 static int reader_init(struct reader_object *self, PyObject *args, PyObject *keywords)
@@ -239,10 +222,8 @@ static int reader_init(struct reader_object *self, PyObject *args, PyObject *key
         return -1;
     self->report = Py_XNewRef(options_call(keywords, "report"));
     self->calls = (struct calls){ .report = self->report };
-    options.report = reader_on_skip;
-    options.report_context = self;
     self->epoch = options.epoch;
-    if (open_reader(self, &options) != 0)
+    if (reader_open(self, &options) != 0)
         return -1;
     sheaf_dataset_get_info(((struct dataset_object *)self->dataset)->dataset, &info,
                            sizeof(info));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reader, inside.  reader.c has its life, its epochs and what it says of itself; reading.c takes
- * samples from the library and hands them out.
+ * Reader, inside.  reader.c has its life, its epochs and what it says of itself; opening.c opens
+ * it; reading.c takes samples from the library and hands them out.
  *
  *     library --a batch, without the GIL--> self->batch --one by one--> the program
  *
@@ -13,12 +13,26 @@
 
 #include "module.h"
 
+/* A record that was skipped while the reader was opened. */
+struct skipped {
+    struct skipped *next;
+    char *where;
+    struct sheaf_error error;
+};
+
+/* What the library tells of skipped records; it lives as long as the library's reader. */
+struct teller {
+    struct reader_object *reader;       /* NULL: it is being opened, perhaps for nobody */
+    struct skipped *first, **last;      /* until then */
+};
+
 struct reader_object {
     PyObject_HEAD
     struct guard guard;
     PyObject *dataset;
     struct sheaf_reader *reader;    /* NULL: closed */
     struct watch *watch;
+    struct teller *teller;
     PyObject *report;
     struct calls calls;
     struct batch_object *batch;     /* NULL, or not all of it is handed out */
@@ -35,6 +49,12 @@ struct reader_object {
 bool reader_enter(struct reader_object *self);
 void reader_leave(struct reader_object *self);
 
+/* ---- opening.c ------------------------------------------------------------------------------ */
+
+/* Opens self->reader, so that a signal's handler may end the wait.  -1 with an exception. */
+int reader_open(struct reader_object *self, const struct sheaf_reader_options *options);
+void teller_free(struct teller *teller);
+
 /* ---- reading.c ---------------------------------------------------------------------------- */
 
 static inline size_t reader_samples_left(const struct reader_object *self)
@@ -45,7 +65,8 @@ static inline size_t reader_samples_left(const struct reader_object *self)
 /* How many samples to take ahead for a program that asks one by one, if one has so many bytes. */
 size_t reader_ahead(uint64_t sample_bytes);
 
-/* Called from within the library, without the GIL, for each record that is skipped. */
+/* Called from within the library, without the GIL, for each record that is skipped; the context
+ * is the struct teller. */
 void reader_on_skip(void *context, const char *where, const struct sheaf_error *error);
 
 /* Where the program is.  The code of the library's call. */

@@ -4,19 +4,43 @@
  * Where the program is, is so many samples behind the library as it has yet to be handed. */
 #include "reader.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* Taken ahead for a program that asks sample by sample: few enough to stay in the cache, and
  * not to be held in vain by one sample that is kept. */
 #define AHEAD_BYTES   ((uint64_t)256 << 10)
 #define AHEAD_SAMPLES ((size_t)1024)
 
+/* Keeps what cannot be told yet; without memory for it, it is not told. */
+static void keep_skip(struct teller *teller, const char *where, const struct sheaf_error *error)
+{
+    struct skipped *s = malloc(sizeof(*s));
+
+    if (s == NULL)
+        return;
+    *s = (struct skipped){ .where = strdup(where), .error = *error };
+    if (s->where == NULL) {
+        free(s);
+        return;
+    }
+    *teller->last = s;
+    teller->last = &s->next;
+}
+
 void reader_on_skip(void *context, const char *where, const struct sheaf_error *error)
 {
-    struct reader_object *self = context;
+    struct teller *teller = context;
+    struct reader_object *self = teller->reader;
 
+    if (self == NULL) {
+        keep_skip(teller, where, error);
+        return;
+    }
     if (self->report == NULL || self->calls.interrupt != 0)
         return;
     calls_report(&self->calls, where, error);
-    if (self->calls.interrupt != 0 && self->reader != NULL)     /* else it is being opened */
+    if (self->calls.interrupt != 0)
         sheaf_reader_interrupt(self->reader);
 }
 

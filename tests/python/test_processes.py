@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Signals, forks, other processes, threads."""
 
+import http.server
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -97,6 +99,110 @@ class SignalTest(Case):
         done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, timeout=60)
         self.assertEqual(done.stdout, b"interrupted\n")
         self.assertFalse(os.path.exists(self.path("set", "dataset.json")))
+
+
+# Opens a data set on a server that stops answering at some file; prints what happens.
+AFAR = """
+import sheaf
+print("begun", flush=True)
+try:
+    reader = sheaf.Reader(%r, shuffle_buffer=0)
+    print("open", flush=True)
+    for sample in reader:
+        pass
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+for sample in %s:
+    pass
+print("ended", flush=True)
+"""
+
+
+class Silent(http.server.BaseHTTPRequestHandler):
+    """Serves the files of a directory; of one of them nothing until it is told to go on."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self):
+        self.answer(False)
+
+    def do_GET(self):
+        self.answer(True)
+
+    def answer(self, body):
+        path = os.path.join(self.server.folder, self.path.lstrip("/"))
+        if os.path.basename(path) == self.server.silent and body:
+            self.server.asked.set()
+            self.server.go_on.wait(120)
+        if not os.path.isfile(path):
+            self.send_error(404)
+            return
+        with open(path, "rb") as file:
+            data = file.read()
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        total, first = len(data), 0
+        if wanted:
+            first = int(wanted[1])
+            data = data[first:int(wanted[2]) + 1 if wanted[2] else total]
+        self.send_response(206 if wanted else 200)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("ETag", '"x"')
+        self.send_header("Accept-Ranges", "bytes")
+        if wanted:
+            self.send_header("Content-Range", "bytes %d-%d/%d" % (first, first + len(data) - 1,
+                                                                  total))
+        self.end_headers()
+        try:
+            self.wfile.write(data if body else b"")
+        except OSError:
+            pass                        # nobody waits any more
+
+    def log_message(self, *_):
+        pass
+
+
+class AfarTest(Case):
+    """Ctrl-C while a server does not answer, and all is well if it answers later."""
+
+    def begin(self, silent, then):
+        folder = pack(self.path("set"), samples_of(200))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent)
+        server.daemon_threads = True
+        server.folder, server.silent = folder, silent
+        server.asked, server.go_on = threading.Event(), threading.Event()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.addCleanup(server.go_on.set)
+        url = "http://127.0.0.1:%d/" % server.server_address[1]
+        process = subprocess.Popen([sys.executable, "-c", AFAR % (url, then)],
+                                   stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), b"begun\n")
+        self.assertTrue(server.asked.wait(60))
+        return process, server
+
+    def test_while_a_data_set_is_opened(self):
+        process, server = self.begin("dataset.json", "()")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.stdout.read(), b"interrupted\nended\n")
+        self.assertEqual(process.wait(), 0)
+
+    def test_while_a_shard_is_opened(self):
+        process, server = self.begin("shard-000000.tar", "reader")
+        self.assertEqual(process.stdout.readline(), b"open\n")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.stdout.readline(), b"interrupted\n")
+        server.go_on.set()
+        self.assertEqual(process.stdout.read(), b"ended\n")
+
+    def test_while_a_reader_is_opened(self):
+        process, server = self.begin("dataset.index", "()")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.stdout.read(), b"interrupted\nended\n")
+        self.assertEqual(process.wait(), 0)
 
 
 class ProcessTest(Case):

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls that nothing in the library can interrupt, such as the opening of a data set on a server
+ * that does not answer.  They run in a thread of their own; the one that waits lets Python handle
+ * signals some ten times a second.  If a handler raises, the call is left to its thread, which
+ * throws away what comes of it. */
+#include "module.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define TICK_NS 100000000L
+
+struct aside {
+    aside_fn *run, *discard;
+    void *what;
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    struct {
+        bool done, left;
+    } locked;
+};
+
+static void aside_free(struct aside *a)
+{
+    pthread_cond_destroy(&a->done);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+static void *aside_main(void *argument)
+{
+    struct aside *a = argument;
+    bool left;
+
+    a->run(a->what);
+    pthread_mutex_lock(&a->lock);
+    a->locked.done = true;
+    left = a->locked.left;
+    pthread_cond_signal(&a->done);
+    pthread_mutex_unlock(&a->lock);
+    if (left) {                 /* else the one that waits frees it */
+        a->discard(a->what);
+        aside_free(a);
+    }
+    return NULL;
+}
+
+/* Signals are for the threads of the program. */
+static bool start(struct aside *a)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    bool started;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    started = pthread_create(&thread, &attributes, aside_main, a) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+/* Waits for a while; whether it is done. */
+static bool wait_a_tick(struct aside *a)
+{
+    struct timespec at;
+    bool done;
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += TICK_NS;
+    if (at.tv_nsec >= 1000000000L) {
+        at.tv_nsec -= 1000000000L;
+        at.tv_sec++;
+    }
+    pthread_mutex_lock(&a->lock);
+    while (!a->locked.done && pthread_cond_timedwait(&a->done, &a->lock, &at) == 0)
+        ;
+    done = a->locked.done;
+    pthread_mutex_unlock(&a->lock);
+    return done;
+}
+
+/* False: it was done after all. */
+static bool leave(struct aside *a)
+{
+    bool left;
+
+    pthread_mutex_lock(&a->lock);
+    left = a->locked.left = !a->locked.done;
+    pthread_mutex_unlock(&a->lock);
+    return left;
+}
+
+static struct aside *aside_new(aside_fn *run, aside_fn *discard, void *what)
+{
+    struct aside *a = calloc(1, sizeof(*a));
+    pthread_condattr_t monotonic;
+
+    if (a == NULL)
+        return NULL;
+    a->run = run;
+    a->discard = discard;
+    a->what = what;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&a->done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return a;
+}
+
+int aside_run(aside_fn *run, aside_fn *discard, void *what)
+{
+    struct aside *a = aside_new(run, discard, what);
+    bool done = false;
+
+    if (a == NULL || !start(a)) {
+        if (a != NULL)
+            aside_free(a);
+        discard(what);
+        PyErr_SetString(PyExc_OSError, "a thread could not be started");
+        return -1;
+    }
+    while (!done) {
+        Py_BEGIN_ALLOW_THREADS
+        done = wait_a_tick(a);
+        Py_END_ALLOW_THREADS
+        if (PyErr_CheckSignals() != 0) {
+            if (leave(a))
+                return -1;
+            aside_free(a);
+            discard(what);
+            return -1;
+        }
+    }
+    aside_free(a);
+    return 0;
+}

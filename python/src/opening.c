@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening a reader.  It may have to wait for a server, so it is done aside; the wait may be left,
+ * and then the opening goes on for nobody, with a data set that must live so long. */
+#include "reader.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct opening {
+    struct opening *next;           /* in `left` */
+    PyObject *dataset;              /* a reference */
+    struct sheaf_reader_options options;
+    struct teller *teller;
+    struct sheaf_reader *reader;
+    struct sheaf_error error;
+    int code;
+};
+
+void teller_free(struct teller *teller)
+{
+    if (teller == NULL)
+        return;
+    while (teller->first != NULL) {
+        struct skipped *s = teller->first;
+
+        teller->first = s->next;
+        free(s->where);
+        free(s);
+    }
+    free(teller);
+}
+
+static void run(void *what)
+{
+    struct opening *o = what;
+
+    o->code = sheaf_reader_open(((struct dataset_object *)o->dataset)->dataset, &o->options,
+                                &o->reader, &o->error);
+}
+
+/* Openings that were left and have ended.  A thread that Python does not know cannot drop their
+ * data sets, not even by a pending call: Python may have ended.  The next opening does. */
+static struct opening *_Atomic left;
+
+static void discard(void *what)
+{
+    struct opening *o = what;
+
+    sheaf_reader_free(o->reader);
+    teller_free(o->teller);
+    o->next = atomic_load(&left);
+    while (!atomic_compare_exchange_weak(&left, &o->next, o))
+        ;
+}
+
+static void drop_left(void)
+{
+    struct opening *o = atomic_exchange(&left, NULL);
+
+    while (o != NULL) {
+        struct opening *next = o->next;
+
+        Py_DECREF(o->dataset);
+        free(o);
+        o = next;
+    }
+}
+
+static struct opening *opening_new(PyObject *dataset, const struct sheaf_reader_options *options)
+{
+    struct opening *o = calloc(1, sizeof(*o));
+
+    if (o != NULL)
+        o->teller = calloc(1, sizeof(*o->teller));
+    if (o == NULL || o->teller == NULL) {
+        free(o);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    o->teller->last = &o->teller->first;
+    o->dataset = Py_NewRef(dataset);
+    o->options = *options;
+    o->options.report = reader_on_skip;
+    o->options.report_context = o->teller;
+    return o;
+}
+
+/* Tells the report what was skipped meanwhile; what it raises ends that. */
+static int tell(struct reader_object *self)
+{
+    calls_begin(&self->calls);
+    for (struct skipped *s = self->teller->first; s != NULL; s = s->next)
+        calls_report(&self->calls, s->where, &s->error);
+    calls_end(&self->calls);
+    self->calls.interrupt = 0;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+int reader_open(struct reader_object *self, const struct sheaf_reader_options *options)
+{
+    struct opening *o;
+
+    drop_left();
+    o = opening_new(self->dataset, options);
+    if (o == NULL || aside_run(run, discard, o) != 0)
+        return -1;
+    if (o->code != SHEAF_OK)
+        error_raise(&o->error);
+    self->reader = o->reader;
+    self->teller = o->teller;
+    self->teller->reader = self;
+    Py_DECREF(o->dataset);
+    free(o);
+    if (self->reader == NULL || tell(self) != 0)
+        return -1;
+    self->watch = watch_new(self->reader);
+    if (self->watch != NULL)
+        return 0;
+    PyErr_SetString(PyExc_OSError, "a thread could not be started");
+    return -1;
+}
