@@ -351,8 +351,11 @@ SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader
  * `cls` members are fields, RecordIO's keys are made up, and only damage to the stream itself
  * shows.  One process can read a pipe; in a world of hosts, each reads its own pipe to the end
  * and takes its turn of the samples (lanes = world size, workers = 1).  A feeder that ends in the
- * middle of a record is SHEAF_ERR_TRUNCATED.  A position is good where the platform does not
- * shuffle (no "ShuffleConfig"): to resume is to read forward. */
+ * middle of a record is SHEAF_ERR_TRUNCATED.  An augmented manifest's samples have a field for
+ * each NAME-ref, its name told by its content, and for each other attribute, but for a `label`
+ * (or else `class`) that is a number or an array of numbers: that is the label.
+ * A position is good where the platform does not shuffle (no "ShuffleConfig"): to resume is to
+ * read forward. */
 
 struct sheaf_channel;
 
@@ -366,6 +369,9 @@ struct sheaf_channel_options {
     size_t sizeof_options;          /* set by _init */
     const char *root;               /* "/opt/ml" */
     uint64_t wait_seconds;          /* 600: for a pipe, and then for its first byte */
+    const char *attributes;         /* NULL: as the configuration says; "image-ref,label": of an
+                                       augmented manifest, whose attributes come through a pipe
+                                       as one RecordIO record each, in that order */
 };
 
 /* Strings that are not said are "". */

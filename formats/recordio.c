@@ -293,25 +293,34 @@ static int recordio_check(const uint8_t *frame, size_t size, uint32_t *crc,
     return SHEAF_OK;
 }
 
-/* Joins the parts of a frame, with the magic between them. */
-static int join(const uint8_t *frame, size_t size, struct buf *joined, struct sheaf_error *err)
+int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
+                     const uint8_t **content, size_t *content_size, size_t *used,
+                     struct sheaf_error *err)
 {
     const uint32_t magic = MAGIC;
+    const size_t start = joined->size;
     struct header h;
     size_t at = 0;
-    int code = buf_reserve(joined, size, err);
 
-    if (code != SHEAF_OK)
-        return code;
     do {
-        code = check_part(frame, size, at, &h, err);
+        int code = check_part(data, size, at, &h, err);
+
         if (code != SHEAF_OK)
             return code;
-        buf_put(joined, frame + at + HEADER_BYTES, h.length);
+        if (at == 0 && !is_open(&h)) {      /* the usual case: it is whole where it is */
+            *content = data + HEADER_BYTES;
+            *content_size = h.length;
+            *used = HEADER_BYTES + h.padded;
+            return SHEAF_OK;
+        }
+        buf_put(joined, data + at + HEADER_BYTES, h.length);
         if (is_open(&h))
             buf_put(joined, &magic, sizeof(magic));
         at += HEADER_BYTES + h.padded;
     } while (is_open(&h));
+    *content = joined->data + start;
+    *content_size = joined->size - start;
+    *used = at;
     return SHEAF_OK;
 }
 
@@ -319,20 +328,22 @@ static int recordio_decode(const struct record *record, const struct decode_cont
                            struct decode_scratch *scratch, struct sheaf_sample *sample,
                            struct sheaf_error *err)
 {
+    const uint8_t *content;
     struct header h;
+    size_t size, used;
     int code = check_part(record->data, record->size, 0, &h, err);
 
     if (code != SHEAF_OK)
         return code;
     sample_begin(scratch);
-    if (!is_open(&h))
-        return record_payload_decode(record->data + HEADER_BYTES, h.length, record, context,
-                                     scratch, sample, err);
-    code = join(record->data, record->size, &scratch->joined, err);
+    if (is_open(&h))
+        code = buf_reserve(&scratch->joined, record->size, err);
+    if (code == SHEAF_OK)
+        code = recordio_content(record->data, record->size, &scratch->joined, &content, &size,
+                                &used, err);
     if (code != SHEAF_OK)
         return code;
-    return record_payload_decode(scratch->joined.data, scratch->joined.size, record, context,
-                                 scratch, sample, err);
+    return record_payload_decode(content, size, record, context, scratch, sample, err);
 }
 
 /* The magic and the three bits of the flag. */

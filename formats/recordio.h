@@ -12,4 +12,11 @@
  * room, takes the magic out of the bytes as the format asks, and pads to a multiple of 4. */
 int recordio_frame(struct buf *out, size_t start, struct sheaf_error *err);
 
+/* The bytes of the record that `data` begins with, its parts rejoined behind what `joined` has,
+ * which must not need to grow: room for `size` bytes is enough.  *used: of data, the header and
+ * padding included. */
+int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
+                     const uint8_t **content, size_t *content_size, size_t *used,
+                     struct sheaf_error *err);
+
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/launcher.h"
@@ -25,6 +26,7 @@
 
 struct sheaf_channel {
     char *name, *root;
+    char *attributes;           /* as the caller names them; NULL: as the configuration does */
     char *text;                 /* of the configuration; NULL: there is none */
     struct channel_config config;
     enum sheaf_channel_kind kind;
@@ -218,7 +220,9 @@ int sheaf_channel_open(const char *name, const struct sheaf_channel_options *opt
     c->name = strdup(name);
     c->root = strdup(o.root);
     c->wait_seconds = o.wait_seconds;
-    if (c->name == NULL || c->root == NULL)
+    if (o.attributes != NULL)
+        c->attributes = strdup(o.attributes);
+    if (c->name == NULL || c->root == NULL || (o.attributes != NULL && c->attributes == NULL))
         code = err_memory(err, strlen(o.root));
     else
         code = resolve(c, err);
@@ -235,6 +239,7 @@ void sheaf_channel_free(struct sheaf_channel *c)
         return;
     channel_config_free(&c->config);
     free(c->name);
+    free(c->attributes);
     free(c->root);
     free(c->text);
     free(c->location);
@@ -266,6 +271,28 @@ void sheaf_channel_get_info(const struct sheaf_channel *c, struct sheaf_channel_
 
 /* ---- As a data set -------------------------------------------------------------------------- */
 
+/* What the caller names, or the configuration: "a-ref,b", "" for none; NULL: out of memory. */
+static char *attribute_list(const struct sheaf_channel *c)
+{
+    struct buf list = BUF_INIT(SIZE_MAX);
+    const json_t *name;
+    size_t i;
+    int code = SHEAF_OK;
+
+    if (c->attributes != NULL)
+        return strdup(c->attributes);
+    json_array_foreach(c->config.attributes, i, name)
+        if (code == SHEAF_OK)
+            code = buf_printf(&list, NULL, "%s%s", i == 0 ? "" : ",", json_string_value(name));
+    if (code == SHEAF_OK)
+        code = buf_append(&list, "", 1, NULL);
+    if (code != SHEAF_OK) {
+        buf_free(&list);
+        return NULL;
+    }
+    return (char *)list.data;
+}
+
 static int open_pipes(const struct sheaf_channel *c, struct sheaf_dataset **dataset,
                       struct sheaf_error *err)
 {
@@ -275,7 +302,14 @@ static int open_pipes(const struct sheaf_channel *c, struct sheaf_dataset **data
         .may_be_empty = is_sharded(c),
     };
 
-    return dataset_open_pipes(&source, !c->config.is_shuffled, dataset, err);
+    char *attributes = attribute_list(c);
+    int code;
+
+    if (attributes == NULL)
+        return err_memory(err, 1);
+    code = dataset_open_pipes(&source, attributes, !c->config.is_shuffled, dataset, err);
+    free(attributes);
+    return code == SHEAF_ERR_ARGUMENT ? err_prefix(err, "channel %s: ", c->name) : code;
 }
 
 int sheaf_channel_dataset(const struct sheaf_channel *c, struct sheaf_dataset **dataset,

@@ -79,6 +79,23 @@ static int parse_shuffle(const json_t *entry, struct channel_config *c, struct s
     return parse_seed(json_object_get(shuffle, "Seed"), &c->shuffle_seed, err);
 }
 
+static int parse_attributes(const json_t *object, struct channel_config *c,
+                            struct sheaf_error *err)
+{
+    const json_t *names = json_object_get(object, "AttributeNames"), *name;
+    size_t i;
+
+    if (names == NULL)
+        return SHEAF_OK;
+    c->attributes = names;
+    if (!json_is_array(names))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "AttributeNames is no array");
+    json_array_foreach(names, i, name)
+        if (!json_is_string(name))
+            return err_set(err, SHEAF_ERR_ARGUMENT, "AttributeNames has what is no text");
+    return SHEAF_OK;
+}
+
 static int parse_source(const json_t *entry, struct channel_config *c, struct sheaf_error *err)
 {
     const json_t *source, *s3;
@@ -92,6 +109,8 @@ static int parse_source(const json_t *entry, struct channel_config *c, struct sh
     code = get_text(s3, "S3Uri", &c->source, err);
     if (code == SHEAF_OK)
         code = get_text(s3, "S3DataType", &c->data_type, err);
+    if (code == SHEAF_OK)
+        code = parse_attributes(s3, c, err);
     if (code == SHEAF_OK)
         code = get_text(s3, "S3DataDistributionType", &c->distribution, err);
     if (code == SHEAF_OK && c->source[0] == '\0')
@@ -115,6 +134,8 @@ static int parse_entry(const json_t *entry, struct channel_config *c, struct she
         return err_set(err, SHEAF_ERR_ARGUMENT, "is no object");
     for (size_t i = 0; code == SHEAF_OK && i < COUNT_OF(texts); i++)
         code = get_text(entry, texts[i].member, texts[i].text, err);
+    if (code == SHEAF_OK)
+        code = parse_attributes(entry, c, err);
     if (code == SHEAF_OK)
         code = parse_source(entry, c, err);
     return code == SHEAF_OK ? parse_shuffle(entry, c, err) : code;

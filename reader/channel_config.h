@@ -25,6 +25,7 @@ struct channel_config {
     json_t *json;               /* all of it; NULL: there is no configuration */
     const char *mode, *content_type, *compression, *wrapper, *distribution;
     const char *source, *data_type;
+    const json_t *attributes;   /* an array of strings; NULL: none */
     bool is_shuffled;
     int64_t shuffle_seed;
 };

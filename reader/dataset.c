@@ -201,7 +201,7 @@ static void name_fingerprint(struct sheaf_dataset *d, const char *name)
 }
 
 static int fill_pipes(struct sheaf_dataset *d, const struct pipe_source *source,
-                      bool has_positions, struct sheaf_error *err)
+                      const char *attributes, bool has_positions, struct sheaf_error *err)
 {
     const char *slash = strrchr(source->prefix, '/');
     const char *name = slash == NULL ? source->prefix : slash + 1;
@@ -221,17 +221,19 @@ static int fill_pipes(struct sheaf_dataset *d, const struct pipe_source *source,
         return err_memory(err, strlen(source->prefix));
     if (has_positions)
         name_fingerprint(d, name);
-    return SHEAF_OK;
+    return attributes[0] == '\0' ? SHEAF_OK
+         : attributes_parse(attributes, &d->pipes->attributes, err);
 }
 
-int dataset_open_pipes(const struct pipe_source *source, bool has_positions,
-                       struct sheaf_dataset **dataset, struct sheaf_error *err)
+int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
+                       bool has_positions, struct sheaf_dataset **dataset,
+                       struct sheaf_error *err)
 {
     struct sheaf_dataset *d = make(source->prefix, err);
 
     if (d == NULL)
         return SHEAF_ERR_MEMORY;
-    return finish(d, fill_pipes(d, source, has_positions, err), dataset, err);
+    return finish(d, fill_pipes(d, source, attributes, has_positions, err), dataset, err);
 }
 
 int sheaf_dataset_open(const char *const *sources, size_t source_count,
@@ -266,8 +268,10 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
         if (d->sections != NULL)
             index_section_free(d->sections[i]);
     }
-    if (d->pipes != NULL)
+    if (d->pipes != NULL) {
         free(d->pipes->prefix);
+        attributes_free(&d->pipes->attributes);
+    }
     free(d->pipes);
     free(d->urls);
     free(d->sections);

@@ -50,9 +50,11 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
 int dataset_open_foreign(const char *const *sources, size_t source_count,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);
 
-/* A channel of pipes; has_positions: each epoch brings the same samples in the same order. */
-int dataset_open_pipes(const struct pipe_source *source, bool has_positions,
-                       struct sheaf_dataset **dataset, struct sheaf_error *err);
+/* A channel of pipes.  attributes: a list of their names, or "".  has_positions: each epoch brings
+ * the same samples in the same order. */
+int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
+                       bool has_positions, struct sheaf_dataset **dataset,
+                       struct sheaf_error *err);
 
 /* SHEAF_ERR_NOT_FOUND for a directory in which the packer is at work, or was killed: it is no data
  * set yet, and its shards are not foreign ones.  The journal of a split lies one above it. */

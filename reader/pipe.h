@@ -5,6 +5,7 @@
 #ifndef READER_PIPE_H
 #define READER_PIPE_H
 
+#include "formats/attributes.h"
 #include "store/store.h"
 
 /* What a data set that is a channel of pipes consists of. */
@@ -12,6 +13,7 @@ struct pipe_source {
     char *prefix;               /* "/opt/ml/input/data/train" */
     uint64_t wait_ns;           /* for a pipe, and then for its writer */
     bool may_be_empty;          /* the platform shares objects out: some get none */
+    struct attributes attributes;   /* each record is one of them; none: each is a sample */
 };
 
 /* Which pipe is which epoch's: the number of the one less that of the other, modulo 2^64.  The

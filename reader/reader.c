@@ -245,8 +245,11 @@ static int decode(struct sheaf_reader *r, size_t i)
         .shard = item->shard, .record = item->record,
     };
     const struct decode_context context = dataset_decode_context(r->dataset, item->shard);
-    int code = format_in_use(r)->decode(&record, &context, &r->scratch[i], &r->samples[i],
-                                        &r->error);
+    const struct pipe_source *pipes = r->dataset->pipes;
+    int code = pipes != NULL && pipes->attributes.count != 0
+        ? attributes_decode(&pipes->attributes, &record, &context, &r->scratch[i], &r->samples[i],
+                            &r->error)
+        : format_in_use(r)->decode(&record, &context, &r->scratch[i], &r->samples[i], &r->error);
 
     if (code == SHEAF_ERR_CORRUPT)
         err_prefix(&r->error, "%s: record %" PRIu64 ": ", r->dataset->urls[item->shard],

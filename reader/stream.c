@@ -25,6 +25,7 @@ struct stream {
     size_t stride;                  /* to the next one */
     bool ended;                     /* all shards are read */
     bool failed;
+    bool lost;                      /* it is not known which attribute the next record is */
     volatile int cancelled;         /* what a pipe's reads look at */
     struct store_object *object;    /* of the shard at `place`; NULL: not open */
     const struct format_ops *format;
@@ -177,6 +178,14 @@ static int detect(struct stream *s, enum sheaf_codec *codec, struct sheaf_error 
                    s->object->url, s->peeked_size);
 }
 
+/* How many records make a sample. */
+static size_t records_of_sample(const struct stream *s)
+{
+    const struct pipe_source *pipes = s->context.dataset->pipes;
+
+    return pipes != NULL && pipes->attributes.count != 0 ? pipes->attributes.count : 1;
+}
+
 /* The object of the shard whose turn it is. */
 static int open_object(struct stream *s, struct sheaf_error *err)
 {
@@ -200,6 +209,9 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
         s->object->interrupt = &s->cancelled;
     if (code == SHEAF_OK && s->object->is_stream)
         code = detect(s, &codec, err);
+    if (code == SHEAF_OK && records_of_sample(s) > 1 && s->format != &recordio_ops)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the attributes of a sample come as records "
+                       "of RecordIO, but this is %s", s->object->url, s->format->name);
     if (code == SHEAF_OK)
         code = frames_open(&s->frames, s->format, codec, read_bytes, s, s->largest, err);
     s->frames_are_open = code == SHEAF_OK;
@@ -225,45 +237,100 @@ static bool is_others_turn(const struct stream *s, uint64_t record)
     return s->context.dataset->pipes != NULL && record % s->stride != s->lane;
 }
 
-/* The next frame, whose bytes are appended to `data`, or bad record of the stream.  SHEAF_END: all
- * shards are read. */
+/* Appends the frame to `data`, and those that belong to the same sample. */
+static int take_frames(struct stream *s, struct frame *frame, struct item *item,
+                       struct buf *data, struct sheaf_error *err)
+{
+    const size_t count = records_of_sample(s);
+
+    for (size_t i = 1;; i++) {
+        int code = buf_append(data, frame->data, frame->size, err);
+
+        item->size += frame->size;
+        if (code != SHEAF_OK || i == count)
+            return code;
+        code = frames_next(&s->frames, frame, err);
+        if (code == SHEAF_END)
+            return err_set(err, SHEAF_ERR_TRUNCATED, "the pipe ends after %zu of a sample's %zu "
+                           "attributes", i, count);
+        if (code != SHEAF_OK)
+            return code;
+    }
+}
+
+static int stream_error(struct sheaf_error *err, const struct sheaf_error *error)
+{
+    *err = *error;
+    return error->code;
+}
+
+/* A bad record becomes an item; any other error is final. */
+static int take_error(struct stream *s, struct item *item, const struct sheaf_error *error,
+                      struct sheaf_error *err)
+{
+    if (error->code != SHEAF_ERR_CORRUPT && error->code != SHEAF_ERR_TRUNCATED)
+        return stream_error(err, error);
+    item->size = 0;
+    s->lost = records_of_sample(s) > 1;
+    return own_error(item, s, error, err);
+}
+
+/* Opens the next shard if need be, and finds its next frame.  SHEAF_END: all are read; any other
+ * code but SHEAF_OK: *is_bad says whether it is a record that is bad, or the stream. */
+static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
+                      struct sheaf_error *err)
+{
+    *is_bad = false;
+    while (s->place < s->context.line->shard_count) {
+        int code = SHEAF_OK;
+
+        if (!s->frames_are_open)
+            code = open_shard(s, err);
+        if (code == SHEAF_OK && s->lost)
+            code = err_set(err, SHEAF_ERR_CORRUPT, "%s: behind damage it is not known which "
+                           "attribute a record is", s->object->url);
+        if (code < 0)
+            return code;
+        if (code == SHEAF_OK)
+            code = frames_next(&s->frames, frame, err);
+        *is_bad = code < 0;
+        if (code != SHEAF_END)
+            return code;
+        close_shard(s);
+        s->place += s->stride;
+    }
+    return SHEAF_END;
+}
+
+/* The next sample, whose bytes are appended to `data`, or bad record of the stream.  SHEAF_END:
+ * all shards are read. */
 static int next_item(struct stream *s, struct item *item, struct buf *data,
                      struct sheaf_error *err)
 {
     for (;;) {
-        struct frame frame;
+        const size_t start = data->size;
         struct sheaf_error error;
-        int code = SHEAF_OK;
+        struct frame frame;
+        bool is_bad, is_others;
+        int code = next_frame(s, &frame, &is_bad, &error);
 
-        if (s->place >= s->context.line->shard_count)
-            return SHEAF_END;
-        if (!s->frames_are_open)
-            code = open_shard(s, err);
-        if (code < 0)
+        if (code == SHEAF_END)
             return code;
-        if (code == SHEAF_OK)
-            code = frames_next(&s->frames, &frame, &error);
-        if (code == SHEAF_END) {
-            close_shard(s);
-            s->place += s->stride;
-            continue;
-        }
-        if (is_others_turn(s, s->record) && code == SHEAF_OK) {
-            s->record++;
-            continue;
-        }
         memset(item, 0, sizeof(*item));
         item->shard = s->context.line->shards[s->place];
-        item->record = s->record++;
-        if (code == SHEAF_OK) {
-            item->size = frame.size;
-            return buf_append(data, frame.data, frame.size, err);
-        }
-        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
-            code = own_error(item, s, &error, err);
-        else
-            *err = error;
-        return code;
+        item->record = s->record;
+        is_others = is_others_turn(s, s->record++);
+        if (code == SHEAF_OK && is_others && records_of_sample(s) == 1)
+            continue;
+        if (code == SHEAF_OK)
+            code = take_frames(s, &frame, item, data, &error);
+        else if (!is_bad)
+            return stream_error(err, &error);
+        if (code == SHEAF_OK && !is_others)
+            return code;
+        data->size = start;
+        if (code != SHEAF_OK)
+            return take_error(s, item, &error, err);
     }
 }
 

@@ -23,7 +23,11 @@ void channel_options_init(struct channel_options *c);
       .meaning = "where the platform has its input and output directories" },                   \
     { "channel-wait", OPTION_NUMBER, "N", .number = &(c)->options.wait_seconds,                 \
       .unit = "seconds",                                                                        \
-      .meaning = "how long to wait for a pipe, and then for its first byte" }
+      .meaning = "how long to wait for a pipe, and then for its first byte" },                  \
+    { "attributes", OPTION_TEXT, "LIST", .text = &(c)->options.attributes,                      \
+      .standard = "the configuration's",                                                        \
+      .meaning = "of an augmented manifest in a pipe: the names, in order, of the attributes "  \
+                 "that come as records" }
 
 /* Whether there is just one of sources and a channel; opens the channel, and says in one line what
  * was found.  -1, or the exit status. */

@@ -128,18 +128,20 @@ class DataSet:
 
 
 class ChannelOptions(Structure):
-    _fields_ = [("sizeof_options", c_size_t), ("root", c_char_p), ("wait_seconds", c_uint64)]
+    _fields_ = [("sizeof_options", c_size_t), ("root", c_char_p), ("wait_seconds", c_uint64),
+                ("attributes", c_char_p)]
 
 
 class Channel(DataSet):
     """A platform's channel as a data set."""
 
-    def __init__(self, name, root, wait_seconds=60):
+    def __init__(self, name, root, wait_seconds=60, attributes=None):
         channel, error, options = c_void_p(), ErrorStruct(), ChannelOptions()
         self._pointer = c_void_p()
         _library.sheaf_channel_options_init(byref(options), c_size_t(sizeof(options)))
         assert options.sizeof_options == sizeof(options) and options.root == b"/opt/ml"
         options.root, options.wait_seconds = os.fsencode(root), wait_seconds
+        options.attributes = attributes and attributes.encode()
         if _library.sheaf_channel_open(name.encode(), byref(options), byref(channel),
                                        byref(error)) != OK:
             _raise(error)

@@ -9,6 +9,7 @@ import subprocess
 import time
 import unittest
 
+import jpegs
 import libsheaf
 import writers
 from feeder import Feeder
@@ -203,6 +204,65 @@ class Content(PipeCase):
         feeder.wait()
         self.assertEqual([s.fields for s in samples], [{"jpg": data} for data in images])
         self.assertEqual(samples[3].key, "train/00000003")
+
+    def attributes(self, data, names, **options):
+        feeder = self.feed(data)
+        try:
+            with libsheaf.Channel("train", self.root, attributes=names) as channel, \
+                    libsheaf.Reader(channel, no_shuffle=1, **options) as reader:
+                return [(s.fields, s.labels) for s in reader]
+        finally:
+            feeder.wait()
+
+    def test_augmented_manifests(self):
+        images = [data for path, data in sorted(image_tree(2, 6).items())
+                  if path.lower().endswith("jpg")]
+        labels = [b"3", b"[1, 0, 2.5]", b"cat"]
+        records = []
+        for i, image in enumerate(images):
+            records += [image, labels[i % 3], b'{"w": %d}' % i, b"\x89PNG\r\n\x1a\nmask"]
+        data = writers.recordio(records)
+        names = "source-ref,label,size,mask-ref"
+        expected = []
+        for i, image in enumerate(images):
+            fields = {"jpg": image, "size": b'{"w": %d}' % i, "png": records[3]}
+            if i % 3 == 2:
+                fields["label"] = b"cat"
+            expected.append((fields, [[3.0], [1.0, 0.0, 2.5], []][i % 3]))
+        self.assertEqual(self.attributes(data, names), expected)
+        # the names may be in the platform's configuration, too
+        self.configure({"train": {"TrainingInputMode": "Pipe", "DataSource": {"S3DataSource": {
+            "S3DataType": "AugmentedManifestFile", "S3Uri": "s3://b/m.jsonl",
+            "AttributeNames": names.split(",")}}}})
+        self.assertEqual(self.attributes(data, None), expected)
+        # of two objects with one suffix
+        found = self.attributes(writers.recordio([images[0], images[1]]), "a-ref,b-ref")
+        self.assertEqual(found, [({"jpg": images[0], "b.jpg": images[1]}, [])])
+
+    def test_attributes_that_do_not_come_out_even(self):
+        image = jpegs.jpeg(8, 8)
+        data = writers.recordio([image, b"1", image])
+        for options in ({}, {"on_corrupt": libsheaf.SKIP, "max_corrupt": 0}):
+            with self.assertRaises(libsheaf.Error) as caught:
+                self.attributes(data, "source-ref,label", **options)
+            self.assertEqual(caught.exception.name, "TRUNCATED")
+            self.assertIn("after 1 of a sample's 2 attributes", caught.exception.message)
+        broken = bytearray(writers.recordio([image, b"1"] * 5))
+        at = bytes(broken).index(writers.MAGIC, len(broken) // 2)
+        broken[at] ^= 1
+        with self.assertRaises(libsheaf.Error) as caught:       # though bad records are skipped
+            self.attributes(bytes(broken), "source-ref,label", on_corrupt=libsheaf.SKIP)
+        self.assertIn("not known which attribute", caught.exception.message)
+
+    def test_names_of_attributes(self):
+        for names in ("", "a,,b", "a,a", ",".join("abcdefghijklmnopq"), "a/b"):
+            with self.assertRaises(libsheaf.Error) as caught:
+                libsheaf.Channel("train", self.root, attributes=names or ",")
+            self.assertEqual(caught.exception.name, "ARGUMENT")
+        feeder = self.feed(self.data["webdataset"])
+        self.assertIn("but this is webdataset", sheaf(
+            *self.words("--list", "--attributes", "a-ref,b"), status=1).stderr.decode())
+        feeder.wait()
 
     def test_a_feeder_killed_in_the_middle_of_a_record(self):
         for container in CONTAINERS:

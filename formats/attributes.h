@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A line of an augmented manifest as Pipe mode gives it: one RecordIO record for each attribute, in
+ * the order of their names, which are known from elsewhere.
+ *
+ *   NAME-ref        an object's bytes: a field whose suffix the content says, or NAME if it says
+ *                   none, or NAME.SUFFIX if the sample has that suffix already
+ *   label, class    the label, if it is a number or an array of numbers; else the name of a class,
+ *                   which stays a field as well ("class" is a label only where there is no "label")
+ *   anything else   a field NAME, with the value as it came */
+#ifndef FORMATS_ATTRIBUTES_H
+#define FORMATS_ATTRIBUTES_H
+
+#include "formats/format.h"
+
+#define ATTRIBUTES_MOST 16      /* what the platform takes */
+
+struct attributes {
+    char *text;                 /* what the names point into */
+    const char *names[ATTRIBUTES_MOST];
+    size_t count;
+};
+
+/* "a-ref,b" of at most ATTRIBUTES_MOST names, no two the same.  SHEAF_ERR_ARGUMENT. */
+int attributes_parse(const char *list, struct attributes *attributes, struct sheaf_error *err);
+void attributes_free(struct attributes *attributes);
+
+/* Decodes the records of one line, which lie behind each other. */
+int attributes_decode(const struct attributes *attributes, const struct record *record,
+                      const struct decode_context *context, struct decode_scratch *scratch,
+                      struct sheaf_sample *sample, struct sheaf_error *err);
+
+#endif
