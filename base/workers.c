@@ -20,6 +20,7 @@ struct workers {
         struct job *first, **last;
         unsigned running;
         bool ending;
+        unsigned cancelling;    /* threads that sleep until no job is running */
     } locked;
     unsigned thread_count;
     pthread_t threads[];
@@ -72,7 +73,8 @@ static void *work(void *argument)
         pthread_mutex_lock(&w->lock);
         job->state = JOB_DONE;
         w->locked.running--;
-        pthread_cond_broadcast(&w->done);
+        if (job->awaited || w->locked.cancelling)
+            pthread_cond_broadcast(&w->done);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -106,7 +108,7 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    job->cancelled = false;
+    job->cancelled = job->awaited = false;
     *w->locked.last = job;
     w->locked.last = &job->next;
     pthread_cond_signal(&w->work);
@@ -131,6 +133,7 @@ uint64_t workers_wait(struct workers *w, struct job *job)
     if (job->state != JOB_DONE) {
         const uint64_t start = clock_ns();
 
+        job->awaited = true;
         while (job->state != JOB_DONE)
             pthread_cond_wait(&w->done, &w->lock);
         waited = clock_ns() - start;
@@ -150,6 +153,7 @@ bool workers_wait_for(struct workers *w, struct job *job, uint64_t timeout_ns)
     until.tv_sec += (time_t)(timeout_ns / 1000000000u);
     until.tv_nsec = (long)(timeout_ns % 1000000000u);
     pthread_mutex_lock(&w->lock);
+    job->awaited = true;
     while (job->state != JOB_DONE && failed == 0)
         failed = pthread_cond_timedwait(&w->done, &w->lock, &until);
     done = job->state == JOB_DONE;
@@ -183,8 +187,10 @@ void workers_cancel(struct workers *w)
         job->state = JOB_DONE;
     }
     pthread_cond_broadcast(&w->done);
+    w->locked.cancelling++;
     while (w->locked.running != 0)
         pthread_cond_wait(&w->done, &w->lock);
+    w->locked.cancelling--;
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -21,6 +21,7 @@ struct job {
     struct job *next;                   /* the pool's */
     enum { JOB_IDLE, JOB_QUEUED, JOB_RUNNING, JOB_DONE } state;     /* the pool's */
     bool cancelled;                     /* done without having run */
+    bool awaited;                       /* the pool's: someone sleeps until it is done */
 };
 
 int workers_open(struct workers **workers, unsigned threads, struct sheaf_error *err);

@@ -11,8 +11,9 @@
 #include "reader/stream.h"
 
 /* Raw bytes of a chunk.  From a local file, small enough that a chunk is checked while it is in
- * the cache; from afar, what makes a request worth its round trip. */
-#define CHUNK_LOCAL_BYTES  ((uint64_t)512 << 10)
+ * the cache, and enough that threads are seldom woken for it; from afar, what makes a request
+ * worth its round trip. */
+#define CHUNK_LOCAL_BYTES  ((uint64_t)1 << 20)
 #define CHUNK_REMOTE_BYTES ((uint64_t)8 << 20)
 /* Reads from afar that are under way at once. */
 #define REMOTE_READS       32u
