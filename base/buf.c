@@ -17,13 +17,11 @@ void buf_free(struct buf *b)
     b->size = b->capacity = 0;
 }
 
-int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *err)
+int buf_grow(struct buf *b, size_t extra, struct sheaf_error *err)
 {
     size_t wanted, capacity;
     uint8_t *grown;
 
-    if (extra <= b->capacity - b->size)
-        return SHEAF_OK;
     if (extra > b->limit - MIN(b->size, b->limit))
         return err_set(err, SHEAF_ERR_LIMIT, "%zu bytes and %zu more pass the limit of %zu bytes",
                        b->size, extra, b->limit);
@@ -37,15 +35,6 @@ int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *err)
     b->data = grown;
     b->capacity = capacity;
     return SHEAF_OK;
-}
-
-int buf_append(struct buf *b, const void *data, size_t size, struct sheaf_error *err)
-{
-    int code = buf_reserve(b, size, err);
-
-    if (code == SHEAF_OK)
-        buf_put(b, data, size);
-    return code;
 }
 
 int buf_printf(struct buf *b, struct sheaf_error *err, const char *format, ...)

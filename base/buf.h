@@ -25,10 +25,14 @@ struct buf {
 
 void buf_free(struct buf *b);
 
-/* Makes room for `extra` more bytes.  The content may move. */
-int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *err);
+/* What buf_reserve does where there is no room yet. */
+int buf_grow(struct buf *b, size_t extra, struct sheaf_error *err);
 
-int buf_append(struct buf *b, const void *data, size_t size, struct sheaf_error *err);
+/* Makes room for `extra` more bytes.  The content may move. */
+static inline int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *err)
+{
+    return extra <= b->capacity - b->size ? SHEAF_OK : buf_grow(b, extra, err);
+}
 
 int buf_printf(struct buf *b, struct sheaf_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -39,6 +43,15 @@ static inline void buf_put(struct buf *b, const void *data, size_t size)
     if (size != 0)
         __builtin_memcpy(b->data + b->size, data, size);
     b->size += size;
+}
+
+static inline int buf_append(struct buf *b, const void *data, size_t size, struct sheaf_error *err)
+{
+    const int code = buf_reserve(b, size, err);
+
+    if (code == SHEAF_OK)
+        buf_put(b, data, size);
+    return code;
 }
 
 #endif

@@ -157,11 +157,14 @@ struct known_features {
 
 static struct known_features find_known(const struct decode_scratch *scratch)
 {
-    static const char *const names[KNOWN_COUNT] = {
-        [IMAGE] = "image/encoded", [FILENAME] = "image/filename", [FORMAT] = "image/format",
-        [HEIGHT] = "image/height", [WIDTH] = "image/width", [LABEL] = "image/class/label",
-        [CLASS_TEXT] = "image/class/text", [KEY] = "__key__",
+#define NAME(text) { text, sizeof(text) - 1 }
+    static const struct text names[KNOWN_COUNT] = {
+        [IMAGE] = NAME("image/encoded"), [FILENAME] = NAME("image/filename"),
+        [FORMAT] = NAME("image/format"), [HEIGHT] = NAME("image/height"),
+        [WIDTH] = NAME("image/width"), [LABEL] = NAME("image/class/label"),
+        [CLASS_TEXT] = NAME("image/class/text"), [KEY] = NAME("__key__"),
     };
+#undef NAME
     struct known_features known = { { NULL } };
     struct slice *slices = sample_slices(scratch);
     size_t i, k, count = sample_slice_count(scratch);
@@ -170,9 +173,11 @@ static struct known_features find_known(const struct decode_scratch *scratch)
         if (slices[i].suffix[0] != 'i' && slices[i].suffix[0] != '_')
             continue;
         for (k = 0; k < KNOWN_COUNT; k++) {
-            if (known.of[k] == NULL && slices[i].suffix_size == strlen(names[k]) &&
-                memcmp(slices[i].suffix, names[k], slices[i].suffix_size) == 0)
+            if (slices[i].suffix_size == names[k].size && known.of[k] == NULL &&
+                memcmp(slices[i].suffix, names[k].data, names[k].size) == 0) {
                 known.of[k] = &slices[i];
+                break;
+            }
         }
     }
     return known;

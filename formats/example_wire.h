@@ -26,6 +26,10 @@ static inline bool wire_varint(struct wire *w, uint64_t *value)
 {
     unsigned shift;
 
+    if (w->p != w->end && *w->p < 0x80) {       /* as most are */
+        *value = *w->p++;
+        return true;
+    }
     *value = 0;
     for (shift = 0; shift < 64 && w->p != w->end; shift += 7) {
         const uint8_t byte = *w->p++;

@@ -224,7 +224,7 @@ struct cursor {
 };
 
 /* Fails on a varint that is cut, longer than 64 bits, or longer than it need be. */
-static bool take_varint(struct cursor *c, uint64_t *value)
+static bool take_long_varint(struct cursor *c, uint64_t *value)
 {
     const uint8_t *p = c->at;
     uint64_t v = 0;
@@ -242,6 +242,15 @@ static bool take_varint(struct cursor *c, uint64_t *value)
         }
     }
     return false;
+}
+
+/* Most are of one byte. */
+static inline bool take_varint(struct cursor *c, uint64_t *value)
+{
+    if (c->at == c->end || *c->at >= 0x80)
+        return take_long_varint(c, value);
+    *value = *c->at++;
+    return true;
 }
 
 struct parser {

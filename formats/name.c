@@ -33,6 +33,17 @@ bool name_lower(char *name)
     return changed;
 }
 
+/* Whether these bytes, eight at most, are all printable ASCII.  With no top bit set, adding 1 sets
+ * that of 0x7f, and taking 0x20 away sets that of a control character. */
+static bool is_plain(const uint8_t *p, size_t size)
+{
+    const uint64_t each = 0x0101010101010101u;
+    uint64_t v = 0x20 * each;
+
+    memcpy(&v, p, size);
+    return ((v | (v + each) | (v - 0x20 * each)) & 0x80 * each) == 0;
+}
+
 /* What is wrong with the characters of a name, or NULL. */
 static const char *text_problem(const char *name, size_t size)
 {
@@ -40,6 +51,9 @@ static const char *text_problem(const char *name, size_t size)
     size_t at, step;
 
     for (at = 0; at < size; at += step) {
+        step = 8;
+        if (size - at >= 8 ? is_plain(p + at, 8) : is_plain(p + at, size - at))
+            continue;
         if (p[at] < 0x20 || p[at] == 0x7f)
             return "the name holds a control character";
         step = utf8_sequence(p + at, size - at);
@@ -61,7 +75,7 @@ static bool is_dunder(const char *name, size_t size)
 
 bool name_is_passed_over(const char *path)
 {
-    return is_dunder(path, strcspn(path, "/"));
+    return is_dunder(path, (size_t)(strchrnul(path, '/') - path));
 }
 
 /* What is wrong with the components of a path, or NULL. */
@@ -72,7 +86,7 @@ static const char *component_problem(const char *path)
     if (*path == '/')
         return "the path is absolute";
     for (;;) {
-        const size_t size = strcspn(start, "/");
+        const size_t size = (size_t)(strchrnul(start, '/') - start);
 
         if (size == 0)
             return "the path has an empty component";
