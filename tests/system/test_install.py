@@ -115,7 +115,7 @@ class Install(Case):
             stdout=subprocess.PIPE).stdout.decode().split()
 
     def test_completion(self):
-        self.assertEqual(self.complete("sheaf", "p"), ["pack"])
+        self.assertEqual(sorted(self.complete("sheaf", "p")), ["pack", "pipe", "plan"])
         self.assertIn("verify", self.complete("sheaf", ""))
         self.assertEqual(self.complete("sheaf", "pack", "--single"), ["--single-member"])
         self.assertIn("--shuffle-buffer", self.complete("sheaf", "cat", "--"))
