@@ -254,7 +254,7 @@ static int check_whole(const char *directory, const struct manifest *m, struct s
         code = url == NULL ? err_memory(err, strlen(name)) : store_size(url, &bytes, err);
         if (code == SHEAF_OK && bytes != expected)
             code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, but the manifest says "
-                           "%llu; overwrite makes the data set anew", url,
+                           "%llu; --overwrite makes the data set anew", url,
                            (unsigned long long)bytes, (unsigned long long)expected);
         free(url);
     }
@@ -294,13 +294,13 @@ static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
 
     if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: the run that was not finished had another "
-                       "plan (source or options have changed since); overwrite begins anew",
+                       "plan (source or options have changed since); --overwrite begins anew",
                        o->dest);
     if (code == SHEAF_END && dataset != NULL) {
         code = target_is_finished(o, true, finished, err);
         if (code == SHEAF_OK && !*finished)
             code = err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan; "
-                           "overwrite replaces it", dataset);
+                           "--overwrite replaces it", dataset);
         return code;
     }
     /* What is to be replaced is noted, and by now gone: so this manifest is the run's own, and it
@@ -408,10 +408,10 @@ int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished
     }
     dataset = find_dataset(o);
     if (dataset != NULL)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already; overwrite replaces "
-                       "it", dataset);
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already; --overwrite "
+                       "replaces it", dataset);
     if (journal_has_leftovers(&o->journal))
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds what an unfinished run has left; resume "
-                       "goes on with it, overwrite begins anew", o->dest);
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds what an unfinished run has left; --resume "
+                       "goes on with it, --overwrite begins anew", o->dest);
     return begin(o, err);
 }
