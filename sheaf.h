@@ -237,7 +237,9 @@ SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options,
  * SLURM_NTASKS; SM_CURRENT_HOST and SM_HOSTS, or else the resourceconfig.json of the directory
  * `config` (SageMaker; NULL: /opt/ml/input/config), where the rank is the host's place in the
  * list.  *source, if not NULL, is set to a static string that names it.  SHEAF_END: none of them;
- * SHEAF_ERR_ARGUMENT: one that makes no sense.  Nothing else in the library looks at these. */
+ * SHEAF_ERR_ARGUMENT: one that makes no sense, or one of torchrun's or Open MPI's two without the
+ * other (Slurm sets one alone in jobs that have no ranks).  Nothing else in the library looks at
+ * these. */
 SHEAF_API SHEAF_CHECK int sheaf_world_from_environment(const char *config, uint32_t *rank,
                                                        uint32_t *world_size,
                                                        const char **source,

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,27 +21,30 @@ static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input
 struct launcher {
     const char *rank, *size;        /* names of variables */
     const char *source;
+    bool together;                  /* it sets both or none: one alone is a launch gone wrong */
 };
 
 static const struct launcher rank_launchers[] = {
-    { "RANK", "WORLD_SIZE", "RANK and WORLD_SIZE" },
-    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE" },
-    { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS" },
+    { "RANK", "WORLD_SIZE", "RANK and WORLD_SIZE", true },
+    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE", true },
+    { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS", false },
 };
 
 static const struct launcher part_launchers[] = {
     { "AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE",
-      "AWS_BATCH_JOB_ARRAY_INDEX and _SIZE" },
-    { "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", "JOB_COMPLETION_INDEX and JOB_COMPLETIONS" },
-    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE" },
-    { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS" },
+      "AWS_BATCH_JOB_ARRAY_INDEX and _SIZE", false },
+    { "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", "JOB_COMPLETION_INDEX and JOB_COMPLETIONS",
+      false },
+    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE", true },
+    { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS", false },
 };
 
 static const struct launcher host_launchers[] = {
-    { "LOCAL_RANK", "LOCAL_WORLD_SIZE", "LOCAL_RANK and LOCAL_WORLD_SIZE" },
+    { "LOCAL_RANK", "LOCAL_WORLD_SIZE", "LOCAL_RANK and LOCAL_WORLD_SIZE", false },
     { "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
-      "OMPI_COMM_WORLD_LOCAL_RANK and _SIZE" },
-    { "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID and SLURM_NTASKS_PER_NODE" },
+      "OMPI_COMM_WORLD_LOCAL_RANK and _SIZE", false },
+    { "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID and SLURM_NTASKS_PER_NODE",
+      false },
 };
 
 struct place {
@@ -76,6 +80,9 @@ static int from_launcher(const struct launcher *l, struct place *place, struct s
     const char *rank = getenv(l->rank), *size = getenv(l->size);
     int code;
 
+    if (l->together && (rank == NULL) != (size == NULL))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has %s, but no %s",
+                       rank != NULL ? l->rank : l->size, rank != NULL ? l->size : l->rank);
     if (rank == NULL || size == NULL)
         return SHEAF_END;
     code = parse_variable(l->rank, rank, &place->rank, err);

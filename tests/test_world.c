@@ -48,8 +48,21 @@ static void nothing_is_found_where_nothing_is(void **state)
 {
     (void)state;
     expect(SHEAF_END, 0, 0, NULL);
-    setenv("RANK", "1", 1);     /* one of two says nothing */
+    setenv("SLURM_PROCID", "0", 1);     /* in a job that has no ranks */
     expect(SHEAF_END, 0, 0, NULL);
+}
+
+static void one_of_two_is_a_launch_gone_wrong(void **state)
+{
+    static const char *const names[] = { "RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+                                         "OMPI_COMM_WORLD_SIZE" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        setenv(names[i], "1", 1);
+        expect(SHEAF_ERR_ARGUMENT, 0, 0, NULL);
+        unsetenv(names[i]);
+    }
 }
 
 static void each_launcher_is_known_in_its_turn(void **state)
@@ -109,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nothing_is_found_where_nothing_is, clear),
+        cmocka_unit_test_setup(one_of_two_is_a_launch_gone_wrong, clear),
         cmocka_unit_test_setup(each_launcher_is_known_in_its_turn, clear),
         cmocka_unit_test_setup(the_rank_of_a_host_is_its_place_in_the_list, clear),
         cmocka_unit_test_setup(the_resource_configuration_is_read, clear),

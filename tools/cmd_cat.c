@@ -24,6 +24,7 @@ struct cat {
     enum sheaf_container container;
     uint64_t limit;                 /* samples */
     struct sheaf_reader_options options;
+    struct order_options order;
     const char *save_position, *resume_from;    /* files; NULL: no */
     struct channel_options channel;
     struct sheaf_reader *reader;
@@ -169,7 +170,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
         signals_catch();
         signals_watch(cat->reader);
     }
-    status = cat->resume_from == NULL ? STATUS_OK : position_load(cat->reader, cat->resume_from);
+    status = cat->resume_from == NULL ? STATUS_OK :
+             position_load(cat->reader, cat->resume_from, &cat->order, &cat->options);
     if (status == STATUS_OK)
         status = copy_samples(cat);
     if (status < 0)
@@ -223,13 +225,12 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct cat cat = { .limit = UINT64_MAX };
     struct sheaf_reader_options *o = &cat.options;
-    struct order_options order;
     int container = 0, on_corrupt, status;
     uint64_t threads;
     size_t count;
 
     sheaf_reader_options_init(o, sizeof(*o));
-    order_options_init(&order);
+    order_options_init(&cat.order);
     channel_options_init(&cat.channel);
     on_corrupt = (int)o->on_corrupt;
     threads = o->threads;
@@ -245,7 +246,7 @@ static int run(const struct command *command, int argc, char **argv)
             { "null", OPTION_FLAG, .flag = &cat.null,
               .meaning = "write no samples, but print how many there are and how fast they "
                          "came" },
-            ORDER_ROWS(&order, o),
+            ORDER_ROWS(&cat.order, o),
             { "save-position", OPTION_TEXT, "FILE", .text = &cat.save_position,
               .standard = "none",
               .meaning = "write where the reading ended to FILE, at a signal as well" },
@@ -260,11 +261,7 @@ static int run(const struct command *command, int argc, char **argv)
               .standard = "no limit", .meaning = "with skip: fail at the next one after N" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
               .meaning = "ceiling of the memory for read-ahead, shuffle buffer and index" },
-            { "cache", OPTION_TEXT, "DIR", .text = &o->cache_directory, .standard = "none",
-              .meaning = "keep shards from afar in DIR as they are read, and read them from there "
-                         "later" },
-            { "cache-size", OPTION_SIZE, "SIZE", .number = &o->cache_bytes,
-              .meaning = "what DIR may hold; what was not used for longest goes" },
+            CACHE_ROWS(o),
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
               .standard = "the processors, 8 at most", .meaning = "threads that read ahead" },
             { .name = NULL },
@@ -278,9 +275,11 @@ static int run(const struct command *command, int argc, char **argv)
         return misuse("cat: only one of --to, --list and --null can be given");
     if (!cat.list && !cat.null && isatty(STDOUT_FILENO))
         return misuse("cat: standard output is a terminal; redirect it, or give --list or --null");
-    status = channel_open(&cat.channel, command, count);
+    status = output_check(cat.save_position, true);
     if (status < 0)
-        status = order_options_take(&order, cat.channel.channel, o);
+        status = channel_open(&cat.channel, command, count);
+    if (status < 0)
+        status = order_options_take(&cat.order, cat.channel.channel, o);
     if (status >= 0)
         return channel_close(&cat.channel, status);
     cat.container = container ? (enum sheaf_container)container : SHEAF_WEBDATASET;

@@ -22,6 +22,7 @@
 struct convert {
     struct sheaf_dataset *dataset;
     struct sheaf_dataset_info info;
+    struct sheaf_reader_options options;
     struct sheaf_reader *reader;
     struct sheaf_packer *packer;
     bool cut;                           /* where the shards of the source end */
@@ -144,7 +145,6 @@ static int refuse_own_source(const struct convert *c, char **sources, size_t cou
 static int open_all(struct convert *c, char **sources, size_t count,
                     struct sheaf_pack_options *options, struct sheaf_error *error)
 {
-    struct sheaf_reader_options reader_options;
     int code = sheaf_dataset_open((const char *const *)sources, count, &c->dataset, error);
 
     if (code != SHEAF_OK)
@@ -155,14 +155,14 @@ static int open_all(struct convert *c, char **sources, size_t count,
         return code;
     c->progress.total_bytes = c->info.payload_bytes;
     c->progress.total_count = c->info.samples;
-    sheaf_reader_options_init(&reader_options, sizeof(reader_options));
-    reader_options.no_shuffle = 1;
-    reader_options.threads = options->jobs;
-    reader_options.memory_bytes = options->memory_bytes / 2;
-    code = sheaf_reader_open(c->dataset, &reader_options, &c->reader, error);
+    c->options.no_shuffle = 1;
+    c->options.threads = options->jobs;
+    c->options.memory_bytes = options->memory_bytes / 2;
+    c->options.report = report_skipped;
+    code = sheaf_reader_open(c->dataset, &c->options, &c->reader, error);
     if (code != SHEAF_OK)
         return code;
-    options->memory_bytes -= reader_options.memory_bytes;
+    options->memory_bytes -= c->options.memory_bytes;
     options->label_base = c->info.label_base;
     c->cut = c->info.has_manifest || c->info.shard_count > 1;
     if (c->cut)
@@ -171,38 +171,52 @@ static int open_all(struct convert *c, char **sources, size_t count,
     return sheaf_packer_open(sources[count], options, &c->packer, error);
 }
 
-static int convert(char **sources, size_t count, struct sheaf_pack_options *options)
+/* Says what became of it all. */
+static void print_result(const struct convert *c, const struct sheaf_pack_result *result)
 {
-    struct convert c = { .progress = { .stage = "convert" } };
+    struct sheaf_reader_stats stats;
+
+    sheaf_reader_get_stats(c->reader, &stats, sizeof(stats));
+    if (stats.corrupt > 0)
+        complain("%" PRIu64 " corrupt record%s skipped", stats.corrupt, plural(stats.corrupt));
+    printf("converted %" PRIu64 " sample%s (%" PRIu64 " payload bytes) into %" PRIu64
+           " shard%s (%" PRIu64 " bytes)\n", result->samples, plural(result->samples),
+           result->payload_bytes, result->shards, plural(result->shards), result->stored_bytes);
+}
+
+static int convert(struct convert *c, char **sources, size_t count,
+                   struct sheaf_pack_options *options)
+{
     struct sheaf_pack_result result;
     struct sheaf_error error;
     int status = STATUS_OK;
 
-    if (open_all(&c, sources, count, options, &error) != SHEAF_OK)
+    if (open_all(c, sources, count, options, &error) != SHEAF_OK)
         status = refuse(&error);
-    else if (copy_all(&c, &result) != SHEAF_OK)
-        status = fail(c.fault);
+    else if (copy_all(c, &result) != SHEAF_OK)
+        status = fail(c->fault);
     else
-        printf("converted %" PRIu64 " sample%s (%" PRIu64 " payload bytes) into %" PRIu64
-               " shard%s (%" PRIu64 " bytes)\n", result.samples, plural(result.samples),
-               result.payload_bytes, result.shards, plural(result.shards), result.stored_bytes);
-    sheaf_packer_free(c.packer);
+        print_result(c, &result);
+    sheaf_packer_free(c->packer);
     if (status != STATUS_OK)
         signals_die();  /* rather than wait for a reader that is blocked on standard input */
-    sheaf_reader_free(c.reader);
-    sheaf_dataset_free(c.dataset);
+    sheaf_reader_free(c->reader);
+    sheaf_dataset_free(c->dataset);
     return status;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
+    struct convert c = { .progress = { .stage = "convert" } };
     struct sheaf_pack_options o;
-    int container = 0, codec, status;
+    int container = 0, codec, on_corrupt, status;
     uint64_t jobs;
     size_t count;
 
     sheaf_pack_options_init(&o, sizeof(o));
+    sheaf_reader_options_init(&c.options, sizeof(c.options));
     codec = (int)o.codec;
+    on_corrupt = (int)c.options.on_corrupt;
     jobs = o.jobs;
     {
         const struct option table[] = {
@@ -218,6 +232,12 @@ static int run(const struct command *command, int argc, char **argv)
               .meaning = "replace the data set in DEST" },
             { "index", OPTION_TEXT, "LIST", .text = &o.index,
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
+            { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = &on_corrupt,
+              .choices = on_error_choices,
+              .meaning = "at a bad record: fail, or skip it with a line on standard error" },
+            { "max-corrupt", OPTION_NUMBER, "N", .number = &c.options.max_corrupt,
+              .standard = "no limit", .meaning = "with skip: fail at the next one after N" },
+            CACHE_ROWS(&c.options),
             { "jobs", OPTION_NUMBER, "N", .number = &jobs, .most = 1024,
               .standard = "the processors, 8 at most",
               .meaning = "threads that read, and as many that write" },
@@ -236,7 +256,8 @@ static int run(const struct command *command, int argc, char **argv)
     o.codec = (enum sheaf_codec)codec;
     o.jobs = (unsigned)jobs;
     o.interrupt = &signals_caught;
-    return convert(argv, count - 1, &o);
+    c.options.on_corrupt = (enum sheaf_on_error)on_corrupt;
+    return convert(&c, argv, count - 1, &o);
 }
 
 const struct command convert_command = {
@@ -247,7 +268,8 @@ const struct command convert_command = {
     .summary = "put a data set into another container",
     .text = "Writes the samples of DATASET, in its own order, as a data set of another container "
             "or codec in the directory DEST. Keys, fields, labels and class names stay, and each "
-            "shard keeps its samples: the result is what packing the files into that container "
-            "gives. A single foreign file, or standard input (-), is cut into shards of 150MB.",
+            "shard keeps its samples: the shards are those that packing the files into that "
+            "container gives, but the fingerprint is another. A single foreign file, or standard "
+            "input (-), is cut into shards of 150MB.",
     .run = run,
 };

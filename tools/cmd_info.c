@@ -10,6 +10,7 @@
 #include "tools/lineage.h"
 #include "tools/mixing.h"
 #include "tools/order.h"
+#include "tools/output.h"
 #include "tools/plan.h"
 #include "tools/plan_status.h"
 
@@ -211,7 +212,9 @@ static int run(const struct command *command, int argc, char **argv)
         return misuse("info: --plot goes with --shuffle-quality");
     if (o.lineage && (o.json || o.quality))
         return misuse("info: --lineage goes with neither --json nor --shuffle-quality");
-    status = channel_open(&o.channel, command, count);
+    status = output_check(o.plot, false);
+    if (status < 0)
+        status = channel_open(&o.channel, command, count);
     if (status < 0)
         status = order_options_take(&order, o.channel.channel, &o.options);
     if (status < 0)

@@ -121,6 +121,7 @@ static int run(const struct command *command, int argc, char **argv)
         const struct option table[] = {
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "ceiling of the memory for read-ahead and index" },
+            CACHE_ROWS(&o),
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
               .standard = "the processors, 8 at most", .meaning = "threads that read ahead" },
             { .name = NULL },

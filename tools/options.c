@@ -36,6 +36,20 @@ static const char *read_digits(const char *text, uint64_t *value)
     return p == text ? NULL : p;
 }
 
+/* Reads the digits behind a decimal point into a fraction: 25 and 100 of "25".  Returns where they
+ * end; `text` without a point. */
+static const char *read_fraction(const char *text, uint64_t *numerator, uint64_t *denominator)
+{
+    const char *end = *text == '.' ? read_digits(text + 1, numerator) : text;
+
+    for (const char *p = text + 1; end && p < end; p++) {
+        if (__builtin_mul_overflow(*denominator, 10u, denominator))
+            return NULL;
+    }
+    return end;
+}
+
+/* "150", "150MB" or "1.5MB"; false for what is no whole number of bytes. */
 static bool read_size(const char *text, uint64_t *value)
 {
     static const struct { const char *name; uint64_t bytes; } units[] = {
@@ -43,11 +57,16 @@ static bool read_size(const char *text, uint64_t *value)
         { "TB", 1000000000000 }, { "KiB", 1ull << 10 }, { "MiB", 1ull << 20 },
         { "GiB", 1ull << 30 }, { "TiB", 1ull << 40 },
     };
+    uint64_t part = 0, of = 1;
     const char *unit = read_digits(text, value);
 
+    if (unit)
+        unit = read_fraction(unit, &part, &of);
     for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(unit, units[i].name) == 0)
-            return !__builtin_mul_overflow(*value, units[i].bytes, value);
+            return !__builtin_mul_overflow(*value, units[i].bytes, value) &&
+                   !__builtin_mul_overflow(part, units[i].bytes, &part) && part % of == 0 &&
+                   !__builtin_add_overflow(*value, part / of, value);
     }
     return false;
 }
@@ -59,8 +78,8 @@ static int store_number(const struct option *option, const char *text)
 
     if (option->kind == OPTION_SIZE) {
         if (!read_size(text, &value))
-            return misuse("--%s: \"%s\" is no size; expected bytes, or a number with kB, MB, GB, "
-                          "TB, KiB, MiB, GiB or TiB after it", option->name, text);
+            return misuse("--%s: \"%s\" is no size; expected whole bytes, or a number with kB, "
+                          "MB, GB, TB, KiB, MiB, GiB or TiB after it", option->name, text);
     } else {
         const char *end = read_digits(text, &value);
 
@@ -94,6 +113,8 @@ static int store_choice(const struct option *option, const char *text)
 
 static int store(const struct option *option, const char *text)
 {
+    if (option->given)
+        *option->given = true;
     switch (option->kind) {
     case OPTION_FLAG:
         *option->flag = 1;
@@ -164,7 +185,7 @@ int options_parse(const struct command *command, const struct option *options, i
             argv[(*count)++] = argv[i];
         } else if (strcmp(argv[i], "--") == 0) {
             ended = true;
-        } else if (strcmp(argv[i], "--help") == 0) {
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             help_print(command, options);
             return STATUS_OK;
         } else {

@@ -9,6 +9,7 @@
 #ifndef TOOLS_OPTIONS_H
 #define TOOLS_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,7 @@ struct option {
         uint64_t *number;           /* also of a size */
         int *choice;
     };
+    bool *given;                    /* set when it is given; NULL: that is of no interest */
     uint64_t least, most;           /* of a number or size; most 0: no limit */
     const struct choice *choices;
     const char *meaning;
@@ -47,6 +49,14 @@ struct option {
 };
 
 extern const struct choice container_choices[], codec_choices[], on_error_choices[];
+
+/* Where shards from afar are kept; `reader`: a pointer to a struct sheaf_reader_options. */
+#define CACHE_ROWS(reader)                                                                      \
+    { "cache", OPTION_TEXT, "DIR", .text = &(reader)->cache_directory, .standard = "none",      \
+      .meaning = "keep shards from afar in DIR as they are read, and read them from there "     \
+                 "later" },                                                                     \
+    { "cache-size", OPTION_SIZE, "SIZE", .number = &(reader)->cache_bytes,                      \
+      .meaning = "what DIR may hold; what was not used for longest goes" }
 
 /* Parses argv[1..].  Returns -1 to go on, with the arguments that are no options moved to
  * argv[0..*count-1]; or the status to exit with: --help was printed, or misuse complained of. */

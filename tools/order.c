@@ -3,6 +3,10 @@
  * Order and membership options; see order.h. */
 #include "tools/order.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 const struct choice remainder_choices[] = {
     { "keep", SHEAF_KEEP },
     { "drop", SHEAF_DROP },
@@ -61,5 +65,58 @@ int order_options_take(const struct order_options *order, const struct sheaf_cha
                       (unsigned long long)order->rank, (unsigned long long)order->world_size);
     reader->rank = (uint32_t)order->rank;
     reader->world_size = (uint32_t)order->world_size;
+    return -1;
+}
+
+/* "7" of a text with " seed=7 "; the size is 0 if it has no such word. */
+static const char *word_of(const char *text, const char *name, int *size)
+{
+    char before[32];
+    const char *at;
+
+    snprintf(before, sizeof(before), " %s=", name);
+    at = strstr(text, before);
+    if (at)
+        at += strlen(before);
+    *size = at ? (int)strcspn(at, " \n") : 0;
+    return at;
+}
+
+int order_options_agree(const struct order_options *order,
+                        const struct sheaf_reader_options *reader, const char *path,
+                        const char *text)
+{
+    const char *remainder = "";
+    char number[5][24];
+
+    snprintf(number[0], sizeof(number[0]), "%" PRIu64, reader->seed);
+    snprintf(number[1], sizeof(number[1]), "%" PRIu64, reader->epoch);
+    snprintf(number[2], sizeof(number[2]), "%" PRIu64, reader->shuffle_buffer);
+    snprintf(number[3], sizeof(number[3]), "%d", !reader->no_shuffle);
+    snprintf(number[4], sizeof(number[4]), "%" PRIu64, order->lanes);
+    for (const struct choice *c = remainder_choices; c->name; c++) {
+        if (c->value == order->remainder)
+            remainder = c->name;
+    }
+    {
+        const struct { bool given; const char *option, *name, *value; } words[] = {
+            { order->given.seed, "seed", "seed", number[0] },
+            { order->given.epoch, "epoch", "epoch", number[1] },
+            { order->given.buffer, "shuffle-buffer", "buffer", number[2] },
+            { order->given.no_shuffle, "no-shuffle", "shuffle", number[3] },
+            { order->given.lanes && order->lanes != 0, "lanes", "lanes", number[4] },
+            { order->given.remainder, "remainder", "remainder", remainder },
+        };
+
+        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+            int size;
+            const char *is = word_of(text, words[i].name, &size);
+
+            if (words[i].given && is &&
+                ((size_t)size != strlen(words[i].value) || strncmp(is, words[i].value, size) != 0))
+                return misuse("--%s contradicts %s, whose position has %s=%.*s, not %s",
+                              words[i].option, path, words[i].name, size, is, words[i].value);
+        }
+    }
     return -1;
 }

@@ -14,6 +14,9 @@ struct order_options {
     uint64_t worker, workers;
     uint64_t lanes;
     int remainder;
+    struct {
+        bool seed, epoch, buffer, no_shuffle, lanes, remainder;
+    } given;
 };
 
 extern const struct choice remainder_choices[];
@@ -23,16 +26,19 @@ void order_options_init(struct order_options *order);
 /* The table's rows for `order`, a struct order_options, and `reader`, pointers to a struct
  * sheaf_reader_options; to be put into a table. */
 #define ORDER_ROWS(order, reader)                                                               \
-    { "seed", OPTION_NUMBER, "S", .number = &(reader)->seed, .meaning = "of the order" },       \
+    { "seed", OPTION_NUMBER, "S", .number = &(reader)->seed, .given = &(order)->given.seed,     \
+      .meaning = "of the order" },                                                              \
     { "epoch", OPTION_NUMBER, "E", .number = &(reader)->epoch,                                  \
+      .given = &(order)->given.epoch,                                                           \
       .meaning = "which epoch of that seed" },                                                  \
     { "shuffle-buffer", OPTION_NUMBER, "N", .number = &(reader)->shuffle_buffer,                \
-      .unit = "samples",                                                                        \
+      .unit = "samples", .given = &(order)->given.buffer,                                       \
       .meaning = "samples to shuffle among, over all lanes; 0: shuffle the shards only" },      \
     { "no-shuffle", OPTION_FLAG, .flag = &(reader)->no_shuffle,                                 \
+      .given = &(order)->given.no_shuffle,                                                      \
       .meaning = "the order of the data set itself" },                                          \
     { "rank", OPTION_NUMBER, "R", .number = &(order)->rank, .standard = "the environment's, or 0", \
-      .meaning = "read the part of rank R, from 0" },                                           \
+      .meaning = "the part of rank R, from 0; goes with --world-size" },                        \
     { "world-size", OPTION_NUMBER, "W", .number = &(order)->world_size, .least = 1,             \
       .most = 1 << 20, .standard = "the environment's, or 1", .meaning = "of W ranks" },        \
     { "worker", OPTION_NUMBER, "K", .number = &(order)->worker,                                 \
@@ -40,11 +46,12 @@ void order_options_init(struct order_options *order);
     { "workers", OPTION_NUMBER, "N", .number = &(order)->workers, .least = 1, .most = 1 << 20,  \
       .meaning = "of N workers in a rank" },                                                    \
     { "lanes", OPTION_NUMBER, "L", .number = &(order)->lanes, .most = 1 << 20,                  \
-      .standard = "world size x workers",                                                       \
+      .standard = "world size x workers", .given = &(order)->given.lanes,                       \
       .meaning = "equal parts that the epoch is cut into, a multiple of world size x workers; " \
                  "the order is the same for all that divide it" },                              \
     { "remainder", OPTION_CHOICE, "HOW", .choice = &(order)->remainder,                         \
       .choices = remainder_choices, .standard = "keep alone, pad in a world",                   \
+      .given = &(order)->given.remainder,                                                       \
       .meaning = "where the lanes do not divide the samples: keep (lanes differ by one), drop, " \
                  "or pad (shorter lanes repeat a sample)" }
 
@@ -53,5 +60,11 @@ void order_options_init(struct order_options *order);
  * the exit status. */
 int order_options_take(const struct order_options *order, const struct sheaf_channel *channel,
                        struct sheaf_reader_options *reader);
+
+/* Refuses options that were given and say something else than the position in `text`, which comes
+ * from the file `path` and has its own order.  -1, or the exit status. */
+int order_options_agree(const struct order_options *order,
+                        const struct sheaf_reader_options *reader, const char *path,
+                        const char *text);
 
 #endif

@@ -5,9 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
+
+#include "tools/tool.h"
 
 int output_open(struct output *out, int fd)
 {
@@ -65,4 +70,22 @@ void output_close(struct output *out)
 {
     free(out->buffer);
     out->buffer = NULL;
+}
+
+int output_check(const char *path, bool replaced)
+{
+    struct stat st;
+    char *copy = path ? strdup(path) : NULL;
+    const bool exists = path && stat(path, &st) == 0;
+    int errnum = path && !copy ? ENOMEM : 0;
+
+    if (exists && S_ISDIR(st.st_mode))
+        errnum = EISDIR;
+    else if (copy && access(exists && !replaced ? path : dirname(copy), W_OK) != 0)
+        errnum = errno;
+    free(copy);
+    if (!errnum)
+        return -1;
+    complain("%s: %s", path, strerror(errnum));
+    return STATUS_FAILURE;
 }

@@ -50,11 +50,13 @@ int position_save(struct sheaf_reader *reader, const char *path)
     return status;
 }
 
-int position_load(struct sheaf_reader *reader, const char *path)
+int position_load(struct sheaf_reader *reader, const char *path,
+                  const struct order_options *order, const struct sheaf_reader_options *options)
 {
     char text[SHEAF_POSITION_SIZE + 1];     /* and its newline */
     FILE *file = fopen(path, "r");
     size_t size;
+    int status;
 
     if (file == NULL)
         return fail_file(path);
@@ -66,6 +68,9 @@ int position_load(struct sheaf_reader *reader, const char *path)
         return STATUS_FAILURE;
     }
     text[size] = '\0';
+    status = order_options_agree(order, options, path, text);
+    if (status >= 0)
+        return status;
     if (strlen(text) != size || sheaf_reader_resume(reader, text) != SHEAF_OK) {
         complain("%s: %s", path, strlen(text) != size ? "holds no position: it is no text"
                                  : sheaf_reader_error(reader)->message);

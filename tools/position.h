@@ -4,12 +4,14 @@
 #ifndef TOOLS_POSITION_H
 #define TOOLS_POSITION_H
 
-#include "sheaf.h"
+#include "tools/order.h"
 
 /* Writes the reader's position to `path`, whole or not at all.  The exit status. */
 int position_save(struct sheaf_reader *reader, const char *path);
 
-/* Takes the reader to the position in the file.  The exit status. */
-int position_load(struct sheaf_reader *reader, const char *path);
+/* Takes the reader to the position in the file, unless options that were given contradict it.  The
+ * exit status. */
+int position_load(struct sheaf_reader *reader, const char *path,
+                  const struct order_options *order, const struct sheaf_reader_options *options);
 
 #endif

@@ -2,7 +2,6 @@
  *
  * The sheaf command: finds the subcommand and runs it. */
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,12 +38,20 @@ static int print_help(void)
 
 static int run(int argc, char **argv)
 {
+    static char help[] = "--help";
     const char *hint;
 
     if (argc < 2)
         return misuse("a command is missing; see sheaf --help");
-    if (strcmp(argv[1], "--help") == 0)
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return print_help();
+    if (strcmp(argv[1], "help") == 0) {     /* help COMMAND is COMMAND --help */
+        if (argc < 3)
+            return print_help();
+        argv[1] = argv[2];
+        argv[2] = help;
+        argc = 3;
+    }
     if (strcmp(argv[1], "--version") == 0) {
         printf("sheaf %s\n", sheaf_version());
         return STATUS_OK;
@@ -59,27 +66,9 @@ static int run(int argc, char **argv)
     return misuse("unknown command %s; see sheaf --help", argv[1]);
 }
 
-/* Samples from afar are allocated by the threads that fetch them and freed by another.  With an
- * arena for each thread glibc keeps much of that to itself, and the process holds tens of MiB more
- * than its --memory; with one, some 15 MiB.  A network is never so fast that the threads would wait
- * for each other there; local files are (by a sixth), and take far fewer buffers. */
-static void keep_to_memory(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strstr(argv[i], "://") != NULL) {
-            mallopt(M_ARENA_MAX, 1);
-            mallopt(M_MMAP_THRESHOLD, 1 << 20);     /* what is large goes back at once */
-            return;
-        }
-    }
-}
-
 int main(int argc, char **argv)
 {
-    int status;
-
-    keep_to_memory(argc, argv);
-    status = run(argc, argv);
+    int status = run(argc, argv);
 
     if (fflush(stdout) != 0 || ferror(stdout)) {
         complain("standard output: %s", strerror(errno));

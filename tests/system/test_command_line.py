@@ -103,9 +103,24 @@ class Misuse(Case):
         self.refused("cat", "a", "--lis")       # no abbreviations
         self.refused("cat", "a", "--=x")
 
+    def test_sizes(self):
+        tree = make_tree(self.path("tree"), {"%d.txt" % i: bytes(100) for i in range(100)})
+        for size, same in (("1.5kB", "1500"), ("0.5KiB", "512"), ("2.000kB", "2000")):
+            plans = [sheaf("pack", tree, self.path("out"), "--format", "tfrecord", "--dry-run",
+                           "--shard-size", s).stdout for s in (size, same)]
+            self.assertEqual(plans[0], plans[1])
+
+    def test_other_words_for_help(self):
+        whole, of_cat = sheaf("--help").stdout, sheaf("cat", "--help").stdout
+        self.assertEqual([sheaf("-h").stdout, sheaf("help").stdout], [whole] * 2)
+        self.assertEqual([sheaf("cat", "-h").stdout, sheaf("help", "cat").stdout], [of_cat] * 2)
+        self.assertEqual(sheaf("help", "nothing-like-it", status=2).stdout, b"")
+
     def test_values(self):
         given = ["pack", "a", "b", "--format", "tfrecord"]
-        for words in (["--shard-size", "0"], ["--shard-size", "1.5GB"], ["--shard-size", "15 MB"],
+        for words in (["--shard-size", "0"], ["--shard-size", "1.GB"], ["--shard-size", ".5GB"],
+                      ["--shard-size", "1.5"], ["--shard-size", "0.3kiB"],
+                      ["--shard-size", "0.0001kB"], ["--shard-size", "15 MB"],
                       ["--shard-size", "MB"], ["--shard-size", ""], ["--shard-size", "-1"],
                       ["--shard-size", "150M"], ["--shard-size", "99999999999TB"],
                       ["--seed", "18446744073709551616"], ["--seed", "-1"], ["--seed", "0x10"],

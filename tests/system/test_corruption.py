@@ -179,6 +179,21 @@ class WithIndex(Damage):
                 self.read_skipping(folder, self.samples[container, codec], "cut at %d" % size)
         self.each(check)
 
+    def test_convert_skips_if_it_is_told_to(self):
+        folder, shard, data = self.copy("tfrecord", "none")
+        write(shard, flip(data, self.frame_ends("tfrecord")[2] + 13))
+        out = self.path("converted")
+        sheaf("convert", folder, out, "--format", "recordio", status=1)
+        self.assertFalse(os.path.exists(os.path.join(out, "dataset.json")))
+        sheaf("convert", folder, out, "--format", "recordio", "--on-corrupt", "skip",
+              "--max-corrupt", "0", status=1)
+        done = sheaf("convert", folder, out, "--format", "recordio", "--on-corrupt", "skip")
+        self.assertIn(os.path.basename(shard).encode(), done.stderr)
+        self.assertIn(b"1 corrupt record skipped", done.stderr)
+        expected = self.samples["tfrecord", "none"]
+        self.assertEqual([s.key for s in libsheaf.samples(out, **ONE)],
+                         [s.key for s in expected[:2] + expected[3:]])
+
     def test_max_corrupt(self):
         folder, shard, data = self.copy("tfrecord", "none")
         bounds = self.frame_ends("tfrecord")

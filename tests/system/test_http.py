@@ -126,6 +126,15 @@ class Http(support.Case):
         self.assertEqual(support.listing(pattern, "--cache", cache, env=self.env), one)
         self.assertLess(self.sent("/foreign.gz/") - before, 5000 * (last + 1))
 
+    def test_cache_of_one_pass(self):
+        cache = ("--cache", self.path("cache"))
+        support.sheaf("convert", self.url("set"), self.path("converted"), "--format", "recordio",
+                      *cache, env=self.env)
+        before = self.requested("/set/shard-")
+        support.sheaf("unpack", self.url("set"), self.path("out"), *cache, env=self.env)
+        self.assert_same_tree(self.path("out"), os.path.join(self.shared, "tree"))
+        self.assertLess(self.sent_since(before, "/set/shard-"), 5000)
+
     def test_cache_that_cannot_be(self):
         done = support.sheaf("cat", self.url("set"), "--list", "--cache", "/proc/none/x",
                              env=self.env, status=1)
@@ -138,6 +147,11 @@ class Http(support.Case):
         """Bytes of bodies, as the log has them after the status."""
         return sum(int(line.split('" ')[1].split()[1]) for line in self.server.requests()
                    if word in line)
+
+    def sent_since(self, count, word):
+        """Bytes of bodies, of the requests behind the first `count`."""
+        return sum(int(line.split('" ')[1].split()[1])
+                   for line in [r for r in self.server.requests() if word in r][count:])
 
     def requested(self, word):
         return sum(word in line for line in self.server.requests())

@@ -72,6 +72,13 @@ class Ranks(Case):
         self.assertEqual(self.listing(env=hosts), expected)
         bad = dict(os.environ, RANK="4", WORLD_SIZE="4")
         self.assertEqual(self.listing(env=bad, check=False).returncode, 1)
+        for name, missing in (("RANK", "WORLD_SIZE"), ("WORLD_SIZE", "RANK"),
+                              ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
+            done = self.listing(env=dict(os.environ, **{name: "1"}), check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(missing.encode(), done.stderr)
+        for name in ("SLURM_PROCID", "SLURM_NTASKS"):   # a job without ranks has one of them
+            self.assertEqual(self.listing(env=dict(os.environ, **{name: "0"})), self.listing())
 
     def test_what_does_not_fit_is_misuse(self):
         for options in (["--rank", "0"], ["--world-size", "2"],
@@ -131,6 +138,28 @@ class Ranks(Case):
         self.assertEqual(int(stats["samples"]), IMAGES - 600)
         self.assertLess(int(stats["read_bytes"]), int(stats["payload_bytes"]) + 50 * 300
                         + largest)
+
+    def test_options_that_contradict_a_position(self):
+        position = self.path("position")
+        self.listing("--seed", "3", "--epoch", "2", "--lanes", "2", "--limit", "4",
+                     "--save-position", position)
+        rest = self.listing("--resume-from", position)
+        self.assertEqual(self.listing("--resume-from", position, "--seed", "3", "--epoch", "2",
+                                      "--lanes", "2", "--shuffle-buffer", "10000",
+                                      "--remainder", "keep"), rest)
+        for option, value in (("--seed", "0"), ("--epoch", "3"), ("--lanes", "4"),
+                              ("--shuffle-buffer", "9"), ("--no-shuffle", None),
+                              ("--remainder", "drop")):
+            done = self.listing("--resume-from", position, option, *([value] if value else []),
+                                check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(option.encode(), done.stderr)
+
+    def test_a_position_that_cannot_be_saved_is_said_at_once(self):
+        for path in (self.path("nowhere", "position"), self.path()):
+            done = self.listing("--save-position", path, check=False)
+            self.assertEqual((done.returncode, done.stdout), (1, b""))
+            self.assertIn(path.encode(), done.stderr)
 
     def test_another_data_set_is_refused(self):
         position = self.path("position")
