@@ -179,6 +179,23 @@ class WithIndex(Damage):
                 self.read_skipping(folder, self.samples[container, codec], "cut at %d" % size)
         self.each(check)
 
+    def test_verify_tells_a_problem_once(self):
+        def told(folder, count):
+            lines = sheaf("verify", folder, status=1).stderr.decode().splitlines()
+            self.assertEqual(len(lines), count + 1, lines)      # and the sum
+            return lines
+        for container in CONTAINERS:
+            folder, shard, data = self.copy(container, "none")
+            write(shard, data[:self.frame_ends(container)[2] + 7])
+            # Where it ends (of a tar, for both members of the sample), its size, its samples.
+            told(folder, 4 if container == "webdataset" else 3)
+            os.unlink(shard)
+            told(folder, 1)
+            shutil.rmtree(folder)
+        folder, shard, _ = self.copy("recordio", "none")
+        os.unlink(shard[:-len(".rec")] + ".lst")
+        self.assertIn(".lst", told(folder, 1)[0])
+
     def test_convert_skips_if_it_is_told_to(self):
         folder, shard, data = self.copy("tfrecord", "none")
         write(shard, flip(data, self.frame_ends("tfrecord")[2] + 13))
