@@ -25,7 +25,8 @@ import collections.abc as _abc
 import copyreg as _copyreg
 import json as _json
 import os as _os
-from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import (Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple,
+                    Union)
 
 from . import _sheaf
 from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptError, Error,
@@ -33,8 +34,8 @@ from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptErr
                      OutOfMemoryError, Sample, StateError, StoreError, TruncatedError,
                      UnsupportedError)
 
-__all__ = ["Batch", "Dataset", "PackResult", "Packer", "PlanShard", "Problem", "Progress",
-           "Reader", "Sample", "Shard", "VerifyResult", "index", "pack", "verify",
+__all__ = ["Batch", "Channel", "Dataset", "PackResult", "Packer", "PlanShard", "Problem",
+           "Progress", "Reader", "Sample", "Shard", "VerifyResult", "index", "pack", "verify",
            "Error", "AccessError", "ArgumentError", "ChangedError", "CorruptError",
            "ExistsError", "InterruptedError", "LimitError", "NetworkError", "NotFoundError",
            "OutOfMemoryError", "StateError", "StoreError", "TruncatedError", "UnsupportedError"]
@@ -46,7 +47,17 @@ _abc.Mapping.register(Sample)
 _copyreg.pickle(Batch, lambda batch: (_sheaf.unpack, (batch._pack(),)))  # type: ignore[arg-type]
 
 Path = Union[str, bytes, "_os.PathLike[str]", "_os.PathLike[bytes]"]
-Source = Union[Path, Sequence[Path]]
+
+
+class Channel(NamedTuple):
+    """A channel of a training platform, as a source: SageMaker's "train", whatever its input mode
+    (a directory, pipes, or S3 directly)."""
+    name: str
+    root: str = "/opt/ml"
+    wait_seconds: int = 600             # for a pipe, and then for its first byte
+
+
+Source = Union[Path, Sequence[Path], Channel]
 Labels = Union[None, float, Sequence[float]]
 
 
@@ -129,11 +140,16 @@ def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[
 
 class Dataset(_sheaf.Dataset):
     """An opened data set: a directory with a dataset.json, or foreign shards (a directory, a
-    brace pattern, files, "@FILE"), or a sequence of these; "-" is standard input."""
+    brace pattern, files, "@FILE"), or a sequence of these; "-" is standard input; or a Channel,
+    whose world is the (rank, world size) that the environment says for it, or None."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__(source)
+        if isinstance(source, Channel):
+            super().__init__(source, source[:2], source.wait_seconds)
+        else:
+            super().__init__(source)
         info = self._info()
+        self.world: Optional[Tuple[int, int]] = info["world"] if info["world"][1] else None
         self.url: str = info["url"]
         self.has_manifest: bool = info["has_manifest"]
         self.is_stream: bool = info["is_stream"]

@@ -9,16 +9,21 @@ import sys
 import zlib
 from typing import Any, List, Optional, Tuple
 
+import sheaf
+
 WORKERS_MOST = 4096
 
 
-def rank_of(rank: Optional[int], world_size: Optional[int]) -> Tuple[int, int]:
-    """Rank and world size: what is given; else torch.distributed's, if it is initialised; else
-    RANK and WORLD_SIZE of the environment; else 0 of 1."""
+def rank_of(rank: Optional[int], world_size: Optional[int],
+            dataset: sheaf.Dataset) -> Tuple[int, int]:
+    """Rank and world size: what is given; else a channel's; else torch.distributed's, if it is
+    initialised; else RANK and WORLD_SIZE of the environment; else 0 of 1."""
     if (rank is None) != (world_size is None):
         raise ValueError("rank and world_size are given together, or neither")
     if rank is not None and world_size is not None:
         return rank, world_size
+    if dataset.world is not None:
+        return dataset.world
     torch = sys.modules.get("torch")
     if torch is not None and torch.distributed.is_available() \
             and torch.distributed.is_initialized():

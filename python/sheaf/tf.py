@@ -29,7 +29,7 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *,
 
     options are those of sheaf.Reader.  Each pass is the next epoch, beginning with `epoch`."""
     opened = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
-    rank, world_size = rank_of(rank, world_size)
+    rank, world_size = rank_of(rank, world_size, opened)
     options = dict(options, rank=rank, world_size=world_size)
     columns = _Columns(opened, fields)
     epochs = iter(range(epoch, 1 << 62))

@@ -81,7 +81,7 @@ class ShardDataset(torch.utils.data.IterableDataset[Any]):
         self.decode: Callable[[Any], Any] = decode
         self.batch_size = batch_size
         self.drop_last = drop_last
-        self.rank, self.world_size = rank_of(rank, world_size)
+        self.rank, self.world_size = rank_of(rank, world_size, self.dataset)
         self.remainder = remainder
         self._lanes = lanes
         self._options = dict(options, threads=threads)

@@ -46,7 +46,7 @@ class Samples:
                  rank: Optional[int] = None, world_size: Optional[int] = None,
                  **options: Any) -> None:
         self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
-        rank, world_size = rank_of(rank, world_size)
+        rank, world_size = rank_of(rank, world_size, self.dataset)
         self.options = dict(options, rank=rank, world_size=world_size)
         self._epochs = Epochs(epoch)
 

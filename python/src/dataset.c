@@ -7,19 +7,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An opening, which may outlive the call that wanted it. */
+/* An opening, which may outlive the call that wanted it: of sources, or of a channel with the
+ * texts {name, root}. */
 struct opening {
     char **sources;
     size_t count;
+    bool is_channel;
+    uint64_t wait_seconds;
     struct sheaf_dataset *dataset;
+    uint32_t rank, world_size;      /* of a channel; 0: not known */
     struct sheaf_error error;
     int code;
 };
+
+static int open_channel(struct opening *o)
+{
+    struct sheaf_channel_options options;
+    struct sheaf_channel *channel = NULL;
+
+    sheaf_channel_options_init(&options, sizeof(options));
+    options.root = o->sources[1];
+    options.wait_seconds = o->wait_seconds;
+    o->code = sheaf_channel_open(o->sources[0], &options, &channel, &o->error);
+    if (o->code == SHEAF_OK)
+        o->code = sheaf_channel_world(channel, &o->rank, &o->world_size, NULL, &o->error);
+    if (o->code == SHEAF_END)
+        o->rank = o->world_size = 0;
+    if (o->code >= 0)
+        o->code = sheaf_channel_dataset(channel, &o->dataset, &o->error);
+    sheaf_channel_free(channel);
+    return o->code;
+}
 
 static void opening_run(void *what)
 {
     struct opening *o = what;
 
+    if (o->is_channel) {
+        o->code = open_channel(o);
+        return;
+    }
     o->code = sheaf_dataset_open((const char *const *)o->sources, o->count, &o->dataset,
                                  &o->error);
 }
@@ -59,26 +86,34 @@ static struct opening *opening_new(const struct sources *sources)
 
 static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "source", NULL };
+    static char *names[] = { "source", "channel", "wait_seconds", NULL };
+    PyObject *source, *channel = NULL;
+    unsigned long long wait_seconds = 0;
     struct opening *opening;
     struct sources sources;
-    PyObject *source;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:Dataset", names, &source))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OK:Dataset", names, &source, &channel,
+                                     &wait_seconds))
         return -1;
     if (self->dataset != NULL) {
         error_raise_state("the data set is open already");
         return -1;
     }
-    if (sources_take(source, &sources) != 0)
+    if (sources_take(channel != NULL ? channel : source, &sources) != 0)
         return -1;
     opening = opening_new(&sources);
     sources_free(&sources);
-    if (opening == NULL || aside_run(opening_run, opening_discard, opening) != 0)
+    if (opening == NULL)
+        return -1;
+    opening->is_channel = channel != NULL;
+    opening->wait_seconds = wait_seconds;
+    if (aside_run(opening_run, opening_discard, opening) != 0)
         return -1;
     if (opening->code == SHEAF_OK) {
         self->dataset = opening->dataset;
         opening->dataset = NULL;
+        self->rank = opening->rank;
+        self->world_size = opening->world_size;
         self->source = Py_NewRef(source);
     } else {
         error_raise(&opening->error);
@@ -124,7 +159,8 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
     sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
     container = sheaf_container_name(info.container);
     codec = sheaf_codec_name(info.codec);
-    return Py_BuildValue("{s:N,s:O,s:O,s:z,s:z,s:N,s:K,s:K,s:i,s:s,s:z}",
+    return Py_BuildValue("{s:(II),s:N,s:O,s:O,s:z,s:z,s:N,s:K,s:K,s:i,s:s,s:z}",
+                         "world", self->rank, self->world_size,
                          "url", text_of(info.url != NULL ? info.url : ""),
                          "has_manifest", info.has_manifest ? Py_True : Py_False,
                          "is_stream", info.is_stream ? Py_True : Py_False,
