@@ -81,12 +81,13 @@ class Data:
                       "--codec", codec, *(["--shard-count", count] if count else [])])
         return os.path.join(self.folder, name)
 
-    def record_shards(self):
-        """Small records: 100 bytes each in a TFRecord."""
-        with self._made("records") as (path, make):
+    def record_shards(self, fewer):
+        """Small records, 100 bytes each in a TFRecord; so many times fewer."""
+        name = "records-%d" % (self.records // fewer)
+        with self._made(name) as (path, make):
             if make:
-                _run([self.program("make_records"), path, self.records, RECORD_CONTENT])
-        return os.path.join(self.folder, "records")
+                _run([self.program("make_records"), path, self.records // fewer, RECORD_CONTENT])
+        return os.path.join(self.folder, name)
 
 
 def _run(words):

@@ -14,6 +14,7 @@ import unittest
 import urllib.parse
 
 import data
+import local
 import peers
 from run import Contender, take_turns
 
@@ -244,8 +245,7 @@ def pack_s3(bench, results):
 
 def first_sample_s3(bench, results):
     """The limit: three small requests, one after another, and then a part, from the same server."""
-    names = ["s3, 8 shards", "s3, 400 shards", "three round trips and a part"]
-    with server(servers.Radosgw, results, names) as rgw:
+    with server(servers.Radosgw, results, ["three round trips and a part"]) as rgw:
         if not rgw:
             return
         rgw.client.make_bucket(BUCKET)
@@ -253,9 +253,8 @@ def first_sample_s3(bench, results):
         with shaped(bench, rgw.plain, LATENCY_MS) as endpoint:
             for count in (8, 400):
                 upload(bench, rgw, bench.data.shards("tfrecord", count=count), "%d/" % count)
-                turns.append(Contender("s3, %d shards" % count, [
-                    bench.data.program("read_sheaf"), "1", "--limit", "1",
-                    "s3://%s/%d/" % (BUCKET, count)], env=rgw.environment(endpoint)))
+                turns += local.first_sample_of(bench, "s3", count, "s3://%s/%d/" % (BUCKET, count),
+                                               env=rgw.environment(endpoint))
             key = objects(rgw, "8/")[0][0]
             url = presigned(rgw.client, endpoint, "GET", "/%s/%s" % (BUCKET, key))
             turns.append(Contender("three round trips and a part", [

@@ -85,10 +85,13 @@ for _what in ("read", "pack"):
     _check(10, _what + ", 12 GB beside 1.2 GB", _name % "large", "peak MiB", _name % "small",
            most=1.1)
 
-_check(11, "local, 8 shards", "local, 8 shards", "first ms", most=50)
-_check(11, "local, 400 shards", "local, 400 shards", "first ms", most=50)
-_check(11, "S3, 8 shards", "s3, 8 shards", "first ms", "three round trips and a part", most=1)
-_check(11, "S3, 400 shards", "s3, 400 shards", "first ms", "three round trips and a part", most=1)
+for _order in ("in order", "shuffled"):
+    for _count in (8, 400):
+        _check(11, "local, %d shards, %s" % (_count, _order),
+               "local, %d shards, %s" % (_count, _order), "first ms", most=50)
+        _check(11, "S3, %d shards, %s" % (_count, _order),
+               "s3, %d shards, %s" % (_count, _order), "first ms",
+               "three round trips and a part", most=1)
 
 _check(12, "1,500,000 beside ten times 150,000", "1,500,000 files", "seconds/item",
        "150,000 files", most=1.2)

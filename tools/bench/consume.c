@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * consume: a training program whose computing takes a fixed time, to see when it waits for data.
+ *
+ *     consume RATE EPOCHS sheaf SOURCE...         through the library, shuffled
+ *     consume RATE EPOCHS pipe PREFIX             likewise, epoch E from the named pipe PREFIX_E
+ *     consume RATE EPOCHS files WORKERS LIST      a file a sample, whose paths are the lines of
+ *                                                 LIST, in a random order
+ *     consume RATE EPOCHS urls WORKERS LIST       likewise, an object a sample, by HTTP
+ *
+ * It takes BATCH samples, then computes for BATCH / RATE seconds, as a GPU would; what it waited
+ * for the first batch is "first", for all others "stall".  With files and urls, WORKERS threads
+ * read ahead, as a data loader's workers do.  Prints a line of JSON. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "sheaf.h"
+#include "tools/bench/meter.h"
+
+#define BATCH       32u
+#define BUFFER      1000u       /* samples to shuffle among */
+#define AHEAD       512u        /* samples that workers read ahead */
+#define WORKERS_MOST 64
+#define PATH_BYTES  4096
+
+/* ---- The consumer --------------------------------------------------------------------------- */
+
+struct consumer {
+    double rate;                /* samples a second */
+    uint64_t asked_ns;          /* when it began to wait */
+    uint64_t first_ns;          /* 0: no batch yet */
+    uint64_t stall_ns, train_ns;
+    uint64_t samples, bytes;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* A batch is there: computes, and then waits for the next. */
+static void consume(struct consumer *c, size_t count)
+{
+    const uint64_t came = now_ns();
+    const uint64_t compute_ns = (uint64_t)((double)count / c->rate * 1e9);
+    const uint64_t end = came + compute_ns;
+    const struct timespec t = { (time_t)(end / 1000000000), (long)(end % 1000000000) };
+
+    if (c->first_ns == 0)
+        c->first_ns = came - c->asked_ns;
+    else
+        c->stall_ns += came - c->asked_ns;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+        ;
+    c->samples += count;
+    c->train_ns += compute_ns;
+    c->asked_ns = now_ns();
+}
+
+static void print(const struct consumer *c)
+{
+    printf("{\"first\": %.6f, \"stall\": %.6f, \"train\": %.6f, \"samples\": %" PRIu64
+           ", \"bytes\": %" PRIu64 "}\n", (double)c->first_ns * 1e-9, (double)c->stall_ns * 1e-9,
+           (double)c->train_ns * 1e-9, c->samples, c->bytes);
+}
+
+/* ---- Through the library -------------------------------------------------------------------- */
+
+static void read_epoch(struct consumer *c, struct sheaf_reader *reader)
+{
+    const struct sheaf_sample *samples;
+    size_t count;
+    int code;
+
+    while ((code = sheaf_reader_next_batch(reader, BATCH, &samples, &count)) == SHEAF_OK) {
+        for (size_t i = 0; i < count; i++)
+            for (size_t f = 0; f < samples[i].field_count; f++)
+                c->bytes += samples[i].fields[f].size;
+        consume(c, count);
+    }
+    if (code != SHEAF_END)
+        meter_die("sheaf_reader_next_batch", sheaf_reader_error(reader)->message);
+}
+
+/* Epochs of one data set, the first of which has that number. */
+static void read_sources(struct consumer *c, const char *const *sources, size_t count,
+                         uint64_t epoch, uint64_t epochs)
+{
+    struct sheaf_reader_options options;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    struct sheaf_error error;
+
+    sheaf_reader_options_init(&options, sizeof(options));
+    options.epoch = epoch;
+    options.shuffle_buffer = BUFFER;
+    if (sheaf_dataset_open(sources, count, &dataset, &error) != SHEAF_OK ||
+        sheaf_reader_open(dataset, &options, &reader, &error) != SHEAF_OK)
+        meter_die("open", error.message);
+    for (uint64_t i = 0; i < epochs; i++) {
+        if (i > 0 && sheaf_reader_begin_epoch(reader, epoch + i) != SHEAF_OK)
+            meter_die("sheaf_reader_begin_epoch", sheaf_reader_error(reader)->message);
+        read_epoch(c, reader);
+    }
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+}
+
+/* A pipe is made by whoever feeds it, perhaps later than it is asked for. */
+static void read_pipes(struct consumer *c, const char *prefix, uint64_t epochs)
+{
+    for (uint64_t epoch = 0; epoch < epochs; epoch++) {
+        const struct timespec pause = { 0, 2000000 };
+        char path[PATH_BYTES];
+        const char *const source = path;
+
+        snprintf(path, sizeof(path), "%s_%" PRIu64, prefix, epoch);
+        while (access(path, F_OK) != 0)
+            nanosleep(&pause, NULL);
+        read_sources(c, &source, 1, epoch, 1);
+    }
+}
+
+/* ---- A file or object a sample -------------------------------------------------------------- */
+
+struct loader {
+    char **names;               /* the lines */
+    size_t count;
+    bool is_url;
+    uint64_t total;             /* samples of all epochs */
+    size_t *order;              /* of one epoch after another */
+    pthread_mutex_t mutex;
+    pthread_cond_t moved;
+    struct {                    /* guarded by mutex: */
+        uint64_t next;          /* that no worker has taken yet */
+        uint64_t consumed;
+        bool done[AHEAD];       /* of sample number n, at n % AHEAD */
+        uint64_t bytes;
+    } locked;
+};
+
+struct answer {
+    size_t bytes;
+};
+
+static size_t count_bytes(char *data, size_t size, size_t count, void *context)
+{
+    (void)data;
+    ((struct answer *)context)->bytes += size * count;
+    return size * count;
+}
+
+static size_t get_url(CURL *curl, const char *url)
+{
+    struct answer answer = { 0 };
+    CURLcode code;
+
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
+    curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, count_bytes);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
+    code = curl_easy_perform(curl);
+    if (code != CURLE_OK)
+        meter_die(url, curl_easy_strerror(code));
+    return answer.bytes;
+}
+
+static size_t get_file(const char *path)
+{
+    static _Thread_local char piece[1 << 18];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t bytes = 0;
+    ssize_t n;
+
+    if (fd < 0)
+        meter_die(path, strerror(errno));
+    while ((n = read(fd, piece, sizeof(piece))) > 0)
+        bytes += (size_t)n;
+    if (n < 0)
+        meter_die(path, strerror(errno));
+    close(fd);
+    return bytes;
+}
+
+static void *work(void *context)
+{
+    struct loader *const l = context;
+    CURL *const curl = l->is_url ? curl_easy_init() : NULL;
+
+    for (;;) {
+        uint64_t number;
+        size_t bytes;
+
+        pthread_mutex_lock(&l->mutex);
+        while (l->locked.next < l->total && l->locked.next >= l->locked.consumed + AHEAD)
+            pthread_cond_wait(&l->moved, &l->mutex);
+        number = l->locked.next++;
+        pthread_mutex_unlock(&l->mutex);
+        if (number >= l->total)
+            break;
+        bytes = l->is_url ? get_url(curl, l->names[l->order[number]])
+                          : get_file(l->names[l->order[number]]);
+        pthread_mutex_lock(&l->mutex);
+        l->locked.done[number % AHEAD] = true;
+        l->locked.bytes += bytes;
+        pthread_cond_broadcast(&l->moved);
+        pthread_mutex_unlock(&l->mutex);
+    }
+    if (curl)
+        curl_easy_cleanup(curl);
+    return NULL;
+}
+
+/* Waits for the next samples, in order, of which there are `count` more. */
+static void take_batch(struct loader *l, size_t count)
+{
+    pthread_mutex_lock(&l->mutex);
+    for (size_t i = 0; i < count; i++) {
+        const size_t place = l->locked.consumed % AHEAD;
+
+        while (!l->locked.done[place])
+            pthread_cond_wait(&l->moved, &l->mutex);
+        l->locked.done[place] = false;
+        l->locked.consumed++;
+        pthread_cond_broadcast(&l->moved);
+    }
+    pthread_mutex_unlock(&l->mutex);
+}
+
+static void read_lines(struct loader *l, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char line[PATH_BYTES];
+
+    if (!file)
+        meter_die(path, strerror(errno));
+    while (fgets(line, sizeof(line), file)) {
+        l->names = realloc(l->names, (l->count + 1) * sizeof(*l->names));
+        line[strcspn(line, "\n")] = '\0';
+        if (!l->names || !(l->names[l->count++] = strdup(line)))
+            meter_die(path, strerror(ENOMEM));
+    }
+    fclose(file);
+    if (l->count == 0)
+        meter_die(path, "is empty");
+}
+
+/* Each epoch is a random order of its own. */
+static void make_order(struct loader *l, uint64_t epochs)
+{
+    unsigned short state[3] = { 1, 2, 3 };
+
+    l->total = l->count * epochs;
+    l->order = malloc(l->total * sizeof(*l->order));
+    if (!l->order)
+        meter_die("order", strerror(ENOMEM));
+    for (uint64_t i = 0; i < l->total; i++) {
+        const size_t place = i % l->count;
+        const uint64_t other = i - place + (uint64_t)nrand48(state) % (place + 1);
+
+        l->order[i] = l->order[other];
+        l->order[other] = place;
+    }
+}
+
+static void load(struct consumer *c, bool is_url, uint64_t workers, const char *list,
+                 uint64_t epochs)
+{
+    struct loader l = { .is_url = is_url, .mutex = PTHREAD_MUTEX_INITIALIZER,
+                        .moved = PTHREAD_COND_INITIALIZER };
+    pthread_t threads[WORKERS_MOST];
+
+    if (workers == 0 || workers > WORKERS_MOST)
+        meter_die("consume", "too many workers, or none");
+    read_lines(&l, list);
+    make_order(&l, epochs);
+    for (uint64_t i = 0; i < workers; i++)
+        if (pthread_create(&threads[i], NULL, work, &l) != 0)
+            meter_die("consume", "cannot make a thread");
+    for (uint64_t left = l.total; left > 0;) {
+        const size_t count = left < BATCH ? (size_t)left : BATCH;
+
+        take_batch(&l, count);
+        consume(c, count);
+        left -= count;
+    }
+    for (uint64_t i = 0; i < workers; i++)
+        pthread_join(threads[i], NULL);
+    c->bytes = l.locked.bytes;
+    for (size_t i = 0; i < l.count; i++)
+        free(l.names[i]);
+    free(l.names);
+    free(l.order);
+}
+
+int main(int argc, char **argv)
+{
+    struct consumer c = { .asked_ns = now_ns() };
+    uint64_t epochs;
+
+    if (argc < 5)
+        meter_die(argv[0], "usage: consume RATE EPOCHS sheaf|pipe|files|urls ...");
+    c.rate = (double)meter_number(argv[1]);
+    epochs = meter_number(argv[2]);
+    if (strcmp(argv[3], "sheaf") == 0)
+        read_sources(&c, (const char *const *)argv + 4, (size_t)(argc - 4), 0, epochs);
+    else if (strcmp(argv[3], "pipe") == 0)
+        read_pipes(&c, argv[4], epochs);
+    else if (argc == 6)
+        load(&c, strcmp(argv[3], "urls") == 0, meter_number(argv[4]), argv[5], epochs);
+    else
+        meter_die(argv[3], "needs WORKERS and LIST");
+    print(&c);
+    return 0;
+}

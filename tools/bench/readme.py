@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""readme.py: puts the figures of BUILD/bench (bench.json, casestudy.json and the charts) into the
+README, between its marks, so that no figure is copied by hand."""
+
+import json
+import os
+import shutil
+
+import bench
+import casestudy
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+README = os.path.join(HERE, "..", "..", "README.md")
+CHARTS = os.path.join(HERE, "charts")
+
+
+def table(report):
+    """The twelve rows; one line a check."""
+    lines = ["| # | work | beside | measured | to reach | |", "|---|---|---|---|---|---|"]
+    for row in sorted(report["rows"], key=int):
+        for i, v in enumerate(report["rows"][row]["checks"]):
+            measured = ("%s (%s to %s)" % tuple(bench.number(v[k]) for k in (
+                "median", "low", "high")) if "median" in v else "not measured")
+            unit = "" if v["base"] else ", " + v["quantity"]
+            lines.append("| %s | %s | %s | %s | %s | %s |" % (
+                row, "%s%s%s" % ("**%s**<br>" % report["rows"][row]["title"] if i == 0 else "",
+                                 v["label"], unit), v["base"] or "-", measured, bench.target(v),
+                "" if "median" not in v else "met" if v["met"] else "missed"))
+    return lines
+
+
+def machine(report, command):
+    about = report["machine"]
+    return ["`%s` on %s, %s, Linux %s, %s, commit %s." % (
+        command, about["processor"], about["memory"], about["kernel"], about["date"],
+        about["commit"])]
+
+
+def replace(text, mark, lines):
+    begin, end = "<!-- %s: begin -->\n" % mark, "<!-- %s: end -->" % mark
+    head, rest = text.split(begin)
+    return head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1]
+
+
+def main():
+    folder = os.path.join(os.environ.get("BUILD", "build"), "bench")
+    with open(README, encoding="utf-8") as file:
+        text = file.read()
+    for name, mark, command, lines in (("bench.json", "speed", "make bench", table),
+                                       ("casestudy.json", "case study", "make casestudy",
+                                        casestudy.table)):
+        path = os.path.join(folder, name)
+        if not os.path.exists(path):
+            continue
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        text = replace(text, mark, machine(report, command) + [""] + lines(report))
+    with open(README, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.makedirs(CHARTS, exist_ok=True)
+    for name in os.listdir(folder):
+        if name.endswith(".svg"):
+            shutil.copy(os.path.join(folder, name), CHARTS)
+
+
+if __name__ == "__main__":
+    main()
