@@ -12,14 +12,15 @@ each request, at 400 MB/s together and 80 MB/s a connection.
 
 Prints the table; BUILD/bench/casestudy.json and casestudy.svg get it as well."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
 import bench
@@ -97,6 +98,20 @@ class Study:
             raise RuntimeError("%d samples, not %d" % (said["samples"], expected))
         cell.first, cell.train, cell.stall = said["first"], said["train"], said["stall"]
 
+    @contextlib.contextmanager
+    def channel(self, config=None):
+        """A directory as a job's /opt/ml; it, and the place of its channels."""
+        root = self.path("ml")
+        for part in ("data", "config"):
+            os.makedirs(os.path.join(root, "input", part))
+        with open(os.path.join(root, "input", "config", "inputdataconfig.json"), "w",
+                  encoding="utf-8") as file:
+            json.dump({"train": config or {}}, file)
+        try:
+            yield root, os.path.join(root, "input", "data")
+        finally:
+            shutil.rmtree(root)
+
     def list_of(self, names):
         path = self.path("list")
         with open(path, "w", encoding="utf-8") as file:
@@ -118,8 +133,10 @@ def _files(folder):
 def _train_on_folder(study, cell, folder):
     if cell.form == "JPEGs":
         study.consume(cell, "files", str(WORKERS), study.list_of(_files(folder)))
-    else:
-        study.consume(cell, "sheaf", folder)
+        return
+    with study.channel() as (root, at):
+        os.symlink(folder, os.path.join(at, "train"))
+        study.consume(cell, "channel", root)
 
 
 # ---- The ways ----------------------------------------------------------------------------------
@@ -166,7 +183,9 @@ def mounted(study, cell):
 def direct(study, cell):
     """No file system: a request a sample, or the library's own reading of shards."""
     if cell.form == "shards":
-        study.consume(cell, "sheaf", study.url(cell.size, cell.form))
+        source = {"S3DataSource": {"S3Uri": study.url(cell.size, cell.form)}}
+        with study.channel({"DataSource": source}) as (root, _):
+            study.consume(cell, "channel", root)
         return
     prefix = "%s-%s/" % (cell.size, cell.form)
     study.consume(cell, "urls", str(WORKERS), study.list_of(
@@ -175,28 +194,23 @@ def direct(study, cell):
 
 
 def pipe(study, cell):
-    """Named pipes, an epoch each, which SageMaker's part of the job is `sheaf pipe` for.  Of JPEGs
-    each becomes a record (RecordWrapperType RecordIO)."""
-    folder = study.path("pipes")
-    os.makedirs(folder)
-    words = [study.sheaf, "pipe", study.url(cell.size, cell.form), folder, "--channel", "train",
-             "--epochs", str(SIZES[cell.size][1])]
-    if cell.form == "JPEGs":
-        words += ["--record-wrapper", "recordio"]
-    feeder = subprocess.Popen(words, env=study.env, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            trained = pool.submit(study.consume, cell, "pipe", os.path.join(folder, "train"))
-            trained.result()
-        if feeder.wait(timeout=60) != 0:
-            raise RuntimeError(feeder.stderr.read().decode(errors="replace")[-300:])
-    finally:
-        if feeder.poll() is None:
+    """Named pipes, an epoch each, which `sheaf pipe` feeds as SageMaker does.  Of JPEGs each
+    becomes a record (RecordWrapperType RecordIO)."""
+    source = study.url(cell.size, cell.form) + ("shard-" if cell.form == "shards" else "")
+    wrapper = "none" if cell.form == "shards" else "recordio"
+    with study.channel({"TrainingInputMode": "Pipe"}) as (root, at):
+        feeder = subprocess.Popen([
+            study.sheaf, "pipe", source, at, "--epochs", str(SIZES[cell.size][1]),
+            "--record-wrapper", wrapper], env=study.env, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE)
+        try:
+            study.consume(cell, "channel", root)
+            if feeder.wait(timeout=60) != 0:
+                raise RuntimeError(feeder.stderr.read().decode(errors="replace")[-300:])
+        finally:
             feeder.kill()
             feeder.wait()
-        feeder.stderr.close()
-        shutil.rmtree(folder)
+            feeder.stderr.close()
 
 
 WAYS = (                # name, what it does, who brings JPEGs, who brings shards
@@ -281,4 +295,5 @@ def main(wanted):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, bench.end_orderly)
     main(sys.argv[1:])

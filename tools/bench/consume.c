@@ -2,8 +2,8 @@
  *
  * consume: a training program whose computing takes a fixed time, to see when it waits for data.
  *
- *     consume RATE EPOCHS sheaf SOURCE...         through the library, shuffled
- *     consume RATE EPOCHS pipe PREFIX             likewise, epoch E from the named pipe PREFIX_E
+ *     consume RATE EPOCHS channel ROOT            the channel "train" of ROOT (sheaf.h), whatever
+ *                                                 it is, through the library, shuffled
  *     consume RATE EPOCHS files WORKERS LIST      a file a sample, whose paths are the lines of
  *                                                 LIST, in a random order
  *     consume RATE EPOCHS urls WORKERS LIST       likewise, an object a sample, by HTTP
@@ -31,7 +31,7 @@
 #define BUFFER      1000u       /* samples to shuffle among */
 #define AHEAD       512u        /* samples that workers read ahead */
 #define WORKERS_MOST 64
-#define PATH_BYTES  4096
+#define LINE_BYTES  4096
 
 /* ---- The consumer --------------------------------------------------------------------------- */
 
@@ -95,43 +95,31 @@ static void read_epoch(struct consumer *c, struct sheaf_reader *reader)
         meter_die("sheaf_reader_next_batch", sheaf_reader_error(reader)->message);
 }
 
-/* Epochs of one data set, the first of which has that number. */
-static void read_sources(struct consumer *c, const char *const *sources, size_t count,
-                         uint64_t epoch, uint64_t epochs)
+static void read_channel(struct consumer *c, const char *root, uint64_t epochs)
 {
+    struct sheaf_channel_options where;
     struct sheaf_reader_options options;
+    struct sheaf_channel *channel;
     struct sheaf_dataset *dataset;
     struct sheaf_reader *reader;
     struct sheaf_error error;
 
+    sheaf_channel_options_init(&where, sizeof(where));
+    where.root = root;
     sheaf_reader_options_init(&options, sizeof(options));
-    options.epoch = epoch;
     options.shuffle_buffer = BUFFER;
-    if (sheaf_dataset_open(sources, count, &dataset, &error) != SHEAF_OK ||
+    if (sheaf_channel_open("train", &where, &channel, &error) != SHEAF_OK ||
+        sheaf_channel_dataset(channel, &dataset, &error) != SHEAF_OK ||
         sheaf_reader_open(dataset, &options, &reader, &error) != SHEAF_OK)
-        meter_die("open", error.message);
-    for (uint64_t i = 0; i < epochs; i++) {
-        if (i > 0 && sheaf_reader_begin_epoch(reader, epoch + i) != SHEAF_OK)
+        meter_die("train", error.message);
+    for (uint64_t epoch = 0; epoch < epochs; epoch++) {
+        if (epoch > 0 && sheaf_reader_begin_epoch(reader, epoch) != SHEAF_OK)
             meter_die("sheaf_reader_begin_epoch", sheaf_reader_error(reader)->message);
         read_epoch(c, reader);
     }
     sheaf_reader_free(reader);
     sheaf_dataset_free(dataset);
-}
-
-/* A pipe is made by whoever feeds it, perhaps later than it is asked for. */
-static void read_pipes(struct consumer *c, const char *prefix, uint64_t epochs)
-{
-    for (uint64_t epoch = 0; epoch < epochs; epoch++) {
-        const struct timespec pause = { 0, 2000000 };
-        char path[PATH_BYTES];
-        const char *const source = path;
-
-        snprintf(path, sizeof(path), "%s_%" PRIu64, prefix, epoch);
-        while (access(path, F_OK) != 0)
-            nanosleep(&pause, NULL);
-        read_sources(c, &source, 1, epoch, 1);
-    }
+    sheaf_channel_free(channel);
 }
 
 /* ---- A file or object a sample -------------------------------------------------------------- */
@@ -244,7 +232,7 @@ static void take_batch(struct loader *l, size_t count)
 static void read_lines(struct loader *l, const char *path)
 {
     FILE *file = fopen(path, "r");
-    char line[PATH_BYTES];
+    char line[LINE_BYTES];
 
     if (!file)
         meter_die(path, strerror(errno));
@@ -313,13 +301,11 @@ int main(int argc, char **argv)
     uint64_t epochs;
 
     if (argc < 5)
-        meter_die(argv[0], "usage: consume RATE EPOCHS sheaf|pipe|files|urls ...");
+        meter_die(argv[0], "usage: consume RATE EPOCHS channel|files|urls ...");
     c.rate = (double)meter_number(argv[1]);
     epochs = meter_number(argv[2]);
-    if (strcmp(argv[3], "sheaf") == 0)
-        read_sources(&c, (const char *const *)argv + 4, (size_t)(argc - 4), 0, epochs);
-    else if (strcmp(argv[3], "pipe") == 0)
-        read_pipes(&c, argv[4], epochs);
+    if (strcmp(argv[3], "channel") == 0)
+        read_channel(&c, argv[4], epochs);
     else if (argc == 6)
         load(&c, strcmp(argv[3], "urls") == 0, meter_number(argv[4]), argv[5], epochs);
     else
