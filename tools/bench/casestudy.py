@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass
 
 import bench
 import charts
+import data
 import remote
 import servers
 
@@ -193,18 +194,32 @@ def direct(study, cell):
         for key in study.rgw.client.list(remote.BUCKET, prefix)))
 
 
+def manifest(study, cell):
+    """SageMaker's manifest file of the shards: a pipe has nothing but them."""
+    folder = study.path("%s-%s" % (cell.size, cell.form))
+    path = study.path("manifest.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump([{"prefix": study.url(cell.size, cell.form)}] + [
+            os.path.basename(name) for name in data.shard_files(folder)], file)
+    return path
+
+
 def pipe(study, cell):
     """Named pipes, an epoch each, which `sheaf pipe` feeds as SageMaker does.  Of JPEGs each
     becomes a record (RecordWrapperType RecordIO)."""
-    source = study.url(cell.size, cell.form) + ("shard-" if cell.form == "shards" else "")
-    wrapper = "none" if cell.form == "shards" else "recordio"
+    if cell.form == "shards":
+        words = [manifest(study, cell)]
+    else:
+        words = [study.url(cell.size, cell.form), "--record-wrapper", "recordio"]
     with study.channel({"TrainingInputMode": "Pipe"}) as (root, at):
-        feeder = subprocess.Popen([
-            study.sheaf, "pipe", source, at, "--epochs", str(SIZES[cell.size][1]),
-            "--record-wrapper", wrapper], env=study.env, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE)
+        feeder = subprocess.Popen([study.sheaf, "pipe", words[0], at, "--epochs",
+                                   str(SIZES[cell.size][1]), *words[1:]], env=study.env,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
-            study.consume(cell, "channel", root)
+            while feeder.poll() is None and not os.path.exists(os.path.join(at, "train_0")):
+                time.sleep(0.01)
+            if feeder.poll() is None:
+                study.consume(cell, "channel", root)
             if feeder.wait(timeout=60) != 0:
                 raise RuntimeError(feeder.stderr.read().decode(errors="replace")[-300:])
         finally:
