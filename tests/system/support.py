@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -25,6 +26,11 @@ CODECS = ("none", "gzip", "lz4")
 SUFFIX = {"webdataset": ".tar", "tfrecord": ".tfrecord", "recordio": ".rec",
           "none": "", "gzip": ".gz", "lz4": ".lz4"}
 NOT_SHARDS = (".idx", ".lst", ".json", ".index", ".tsv")
+
+
+# A shell's background job ignores SIGINT, and so would the commands that it is sent to.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def seed():
