@@ -266,12 +266,17 @@ static int corrupt(struct sheaf_error *err, const char *what, uint64_t number)
                    (unsigned long long)number);
 }
 
+bool index_begins(const uint8_t *data, size_t size)
+{
+    return size >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
+}
+
 static int check_frame(const uint8_t *data, size_t size, struct sheaf_error *err)
 {
     XXH64_canonical_t stored;
     uint64_t hash, version;
 
-    if (size < HEADER_BYTES + HASH_BYTES || memcmp(data, magic, sizeof(magic)) != 0)
+    if (size < HEADER_BYTES + HASH_BYTES || !index_begins(data, size))
         return err_set(err, SHEAF_ERR_CORRUPT, "index: %zu bytes that are no section", size);
     version = load64(data + sizeof(magic));
     if (version != VERSION)

@@ -75,6 +75,9 @@ struct index_section {
     uint64_t memory_bytes;      /* what all this takes */
 };
 
+/* Whether an index begins like this. */
+bool index_begins(const uint8_t *data, size_t size);
+
 /* Parses a section.  `samples` is what the manifest says.  Every count is checked against the
  * section's size before anything is allocated.  SHEAF_ERR_CORRUPT; _UNSUPPORTED for another
  * version. */

@@ -172,6 +172,10 @@ static int detect(struct stream *s, enum sheaf_codec *codec, struct sheaf_error 
     if (code != SHEAF_OK)
         return code;
     s->format = format_detect(data, size, s->object->url);
+    if (s->format == NULL && (index_begins(data, size) || (size != 0 && data[0] == '{')))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins with dataset.index or JSON, not "
+                       "with a shard: give the feeder the shards alone, by a prefix like "
+                       ".../shard- or by a manifest file", s->object->url);
     return s->format != NULL ? SHEAF_OK
          : err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins like no TFRecord, RecordIO or tar "
                    "stream, plain or packed by gzip or LZ4 (%zu bytes were seen)",

@@ -29,6 +29,18 @@ class WebDatasetTest(Case):
                 self.assert_images({s["__key__"]: (s["jpg"], int(s["cls"]))
                                     for s in theirs(shards)})
 
+    def test_through_a_pipe(self):
+        """`sheaf cat` as webdataset's own pipe: URLs, a worker each."""
+        folder = os.path.join(self.path("ml"), "input", "data", "train")
+        os.makedirs(os.path.dirname(folder))
+        os.symlink(self.pack("recordio"), folder)
+        url = "pipe:%s cat --channel train --channel-root %s --seed 7 %s" % (
+            os.path.join(os.environ["BUILD"], "sheaf"), self.path("ml"),
+            "--rank 0 --world-size 1 --workers 4 --worker {0..3}")
+        found = [(s["__key__"], s["jpg"], int(s["cls"])) for s in theirs(url)]
+        self.assert_images({key: (data, label) for key, data, label in found})
+        self.assertEqual(len(found), len(self.images))
+
     def test_we_read_webdataset_s(self):
         for name in ("%d.tar", "%d.tar.gz"):
             with self.subTest(name):

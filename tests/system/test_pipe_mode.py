@@ -264,6 +264,14 @@ class Content(PipeCase):
             *self.words("--list", "--attributes", "a-ref,b"), status=1).stderr.decode())
         feeder.wait()
 
+    def test_a_data_set_fed_with_all_its_files(self):
+        folder = os.path.join(self.shared, "webdataset")
+        for name in ("dataset.index", "dataset.json"):
+            feeder = self.feed(read(os.path.join(folder, name)) + self.data["webdataset"])
+            done = sheaf(*self.words("--list"), status=1)
+            self.assertIn("give the feeder the shards alone", done.stderr.decode())
+            feeder.wait()
+
     def test_a_feeder_killed_in_the_middle_of_a_record(self):
         for container in CONTAINERS:
             with self.subTest(container):
