@@ -50,6 +50,14 @@ class Bench:
         elif os.path.exists(path):
             os.unlink(path)
 
+    def has_space(self, results, contenders, gigabytes):
+        """Whether the disk has so much; else the contenders are told missing."""
+        free = shutil.disk_usage(self.data.folder).free / 1e9
+        if free < gigabytes:
+            for name in contenders:
+                results.missing[name] = "%.0f GB of disk needed, %.0f free" % (gigabytes, free)
+        return free >= gigabytes
+
     @staticmethod
     def can_drop_caches():
         return os.access(DROP, os.W_OK) and os.geteuid() == 0

@@ -104,6 +104,9 @@ def read_codecs(bench, results):
 def memory(bench, results):
     """The command's, from outside.  What was packed is then read, and goes."""
     out = {size: os.path.join(bench.data.folder, "out-" + size) for size in ("small", "large")}
+    if not bench.has_space(results, ["pack, small", "read, small", "pack, large", "read, large"],
+                           15 * bench.data.images / 30607):
+        return
     trees = {"small": bench.data.tree(), "large": bench.data.large_tree()}
     for path in out.values():
         bench.remove(path)

@@ -55,6 +55,10 @@ def pack_small_files(bench, results):
         bench.remove(out)
         os.sync()
 
+    # A file takes a block of 4 KiB; then there are the shards.
+    if not bench.has_space(results, ["150,000 files", "1,500,000 files"],
+                           10 * bench.data.small_files / 150000):
+        return
     turns = []
     for name, replicate in (("150,000 files", 1), ("1,500,000 files", 10)):
         tree = bench.data.small_tree(replicate)

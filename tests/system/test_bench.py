@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The measuring tools' own arithmetic and drawing.  Nothing is measured here."""
+
+import os
+import sys
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from support import ROOT
+
+sys.path.insert(0, os.path.join(ROOT, "tools", "bench"))
+import bench                                            # pylint: disable=wrong-import-position
+import casestudy                                        # pylint: disable=wrong-import-position
+import charts                                           # pylint: disable=wrong-import-position
+import readme                                           # pylint: disable=wrong-import-position
+from rows import CHECKS, TITLES, Check                  # pylint: disable=wrong-import-position
+from run import Contender, Measure, Results, take_turns  # pylint: disable=wrong-import-position
+
+
+def measures(*seconds):
+    return [Measure(s, 2 * s, 10**9, 1000, 2**20) for s in seconds]
+
+
+class Judging(unittest.TestCase):
+    def judge(self, ours, theirs, **target):
+        results = Results({"ours": measures(*ours), "theirs": measures(*theirs)})
+        return bench.judge(Check(1, "", "ours", "GB/s", "theirs", **target), results)
+
+    def test_ratios_are_taken_round_by_round(self):
+        verdict = self.judge([1, 2, 8], [2, 4, 8], least=1.5)
+        self.assertEqual((verdict["median"], verdict["low"], verdict["high"]), (2, 1, 2))
+        self.assertTrue(verdict["met"])
+
+    def test_a_target_is_missed(self):
+        self.assertFalse(self.judge([2], [1], least=0.6)["met"])
+        self.assertTrue(self.judge([2], [1], most=0.6)["met"])
+
+    def test_what_is_absent_is_said_to_be(self):
+        results = Results({"ours": measures(1)}, {"theirs": "not installed"})
+        verdict = bench.judge(Check(1, "", "ours", "GB/s", "theirs", least=1), results)
+        self.assertEqual(verdict["missing"], "theirs: not installed")
+        self.assertNotIn("met", verdict)
+
+    def test_every_row_has_checks_and_a_measurement(self):
+        self.assertEqual({check.row for check in CHECKS}, set(TITLES))
+        self.assertEqual(set(bench.ROWS), set(TITLES))
+
+
+class Turns(unittest.TestCase):
+    LINE = ('{"seconds": 1, "cpu_seconds": 1, "first_seconds": 0, "bytes": 5, "items": 7, '
+            '"peak_bytes": 1}')
+
+    def contender(self, name, items):
+        return Contender(name, ["echo", self.LINE], items=items)
+
+    def test_a_loss_is_no_result(self):
+        results = Results()
+        take_turns([self.contender("right", 7), self.contender("lost", 8)], results, least=2,
+                   most=2)
+        self.assertEqual(len(results.measures["right"]), 2)
+        self.assertNotIn("lost", results.measures)
+        self.assertIn("7 items, not 8", results.missing["lost"])
+
+
+class Drawing(unittest.TestCase):
+    def test_charts_are_small_and_well_formed(self):
+        for text in (charts.bars("A & B", "GB/s", [("x < y", (1.0, 0.5, 2.0), True)] * 20),
+                     charts.stacked("t", "seconds", casestudy.PARTS,
+                                    [("way", [1.0, 0, 2.0, 3.0])] * 20)):
+            ElementTree.fromstring(text)
+            self.assertLess(len(text), 30000)
+
+    def test_only_what_is_between_the_marks_is_replaced(self):
+        text = "before\n<!-- m: begin -->\nold\n<!-- m: end -->\nafter\n"
+        new = readme.replace(text, "m", ["a", "b"])
+        self.assertEqual(new, "before\n<!-- m: begin -->\na\nb\n<!-- m: end -->\nafter\n")
+        self.assertEqual(readme.replace(new, "m", ["a", "b"]), new)
+
+
+if __name__ == "__main__":
+    unittest.main()
