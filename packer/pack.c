@@ -235,7 +235,10 @@ static int run(struct pack *p, const char *source, struct sheaf_error *err)
     p->result.skipped = p->problems.count;
     if (code != SHEAF_OK)
         return code;
-    return p->options.dry_run ? show_plan(p, err) : pack_to_dest(p, err);
+    if (!p->options.dry_run)
+        return pack_to_dest(p, err);
+    code = p->options.resume || p->options.overwrite ? SHEAF_OK : target_look(&p->target, err);
+    return code == SHEAF_OK ? show_plan(p, err) : code;
 }
 
 int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_options *options,

@@ -52,6 +52,9 @@ int target_is_finished(const struct target *target, bool whole, bool *finished,
 int target_result(const struct target *target, struct sheaf_pack_result *result,
                   struct sheaf_error *err);
 
+/* Fails as target_prepare would with neither option, and changes nothing. */
+int target_look(const struct target *target, struct sheaf_error *err);
+
 /* Whether a shard is there, whole, from an earlier run, in which case `entry` says what it is. */
 int target_find_shard(const struct target *target, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, struct sheaf_error *err);

@@ -388,10 +388,22 @@ static int replace(struct target *o, struct sheaf_error *err)
     return code == SHEAF_OK ? begin(o, err) : code;
 }
 
+int target_look(const struct target *o, struct sheaf_error *err)
+{
+    const char *dataset = find_dataset(o);
+
+    if (dataset != NULL)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already; --overwrite "
+                       "replaces it", dataset);
+    if (journal_has_leftovers(&o->journal))
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds what an unfinished run has left; --resume "
+                       "goes on with it, --overwrite begins anew", o->dest);
+    return look_for_others(o, err);
+}
+
 int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished,
                    struct sheaf_error *err)
 {
-    const char *dataset;
     int code;
 
     *finished = false;
@@ -406,12 +418,6 @@ int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished
             return code;
         return resume ? go_on(o, finished, err) : replace(o, err);
     }
-    dataset = find_dataset(o);
-    if (dataset != NULL)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already; --overwrite "
-                       "replaces it", dataset);
-    if (journal_has_leftovers(&o->journal))
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds what an unfinished run has left; --resume "
-                       "goes on with it, --overwrite begins anew", o->dest);
-    return begin(o, err);
+    code = target_look(o, err);
+    return code == SHEAF_OK ? begin(o, err) : code;
 }

@@ -146,6 +146,37 @@ static int add_entry(void *context, const char *name, uint64_t bytes)
     return add_url(d->urls, store_join(d->url, name), d->err);
 }
 
+struct sets {
+    const char *url;
+    char names[200];                    /* "train, val" */
+};
+
+static int add_set(void *context, const char *name, uint64_t bytes)
+{
+    struct sets *s = context;
+    char *directory = store_join(s->url, name);
+    char *manifest = directory == NULL ? NULL : store_join(directory, MANIFEST_NAME);
+    const size_t used = strlen(s->names);
+
+    if (manifest != NULL && store_size(manifest, &bytes, NULL) == SHEAF_OK)
+        snprintf(s->names + used, sizeof(s->names) - used, "%s%s", used == 0 ? "" : ", ", name);
+    free(directory);
+    free(manifest);
+    return SHEAF_OK;
+}
+
+/* A directory without shards may hold directories with data sets: the splits of one. */
+static int no_shards(const char *url, struct sheaf_error *err)
+{
+    struct sets s = { .url = url };
+
+    (void)store_list_directories(url, add_set, &s, NULL);
+    if (s.names[0] != '\0')
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: a directory without shards, but with data "
+                       "sets in it: name one of %s", url, s.names);
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: a directory without shards", url);
+}
+
 /* Lists `url` if it is a directory. */
 static int add_directory(struct urls *urls, const char *url, bool *is_directory,
                          struct sheaf_error *err)
@@ -156,7 +187,7 @@ static int add_directory(struct urls *urls, const char *url, bool *is_directory,
 
     *is_directory = code == SHEAF_OK;
     if (code == SHEAF_OK && urls->count == before)
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: a directory without shards", url);
+        return no_shards(url, err);
     return code;
 }
 

@@ -103,6 +103,18 @@ int store_list(const char *url, store_list_fn *each, void *context, struct sheaf
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->list(url, each, context, err);
 }
 
+int store_list_directories(const char *url, store_list_fn *each, void *context,
+                           struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    if (ops->list_directories == NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: there are no directories", url);
+    return ops->list_directories(url, each, context, err);
+}
+
 int store_walk(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);

@@ -103,6 +103,11 @@ struct store_ops {
      * names. */
     int (*list)(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
 
+    /* The directories right below `url` likewise, without hidden ones; NULL where there are no
+     * directories. */
+    int (*list_directories)(const char *url, store_list_fn *each, void *context,
+                            struct sheaf_error *err);
+
     /* Every object below `url`, at any depth, in no particular order; NULL where directories are
      * to be walked one by one. */
     int (*walk)(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err);
@@ -166,6 +171,8 @@ int store_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error
 void store_close(struct store_object *object);              /* NULL is fine */
 int store_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
 /* SHEAF_ERR_UNSUPPORTED where a store has no such call. */
+int store_list_directories(const char *url, store_list_fn *each, void *context,
+                           struct sheaf_error *err);
 int store_walk(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err);
 int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
 int store_write(struct store_writer *writer, const void *data, size_t size,

@@ -75,7 +75,8 @@ static int entry_add(struct entries *all, const char *name, uint64_t bytes,
     return SHEAF_OK;
 }
 
-static int gather(const char *url, DIR *directory, struct entries *all, struct sheaf_error *err)
+static int gather(const char *url, DIR *directory, bool directories, struct entries *all,
+                  struct sheaf_error *err)
 {
     for (;;) {
         struct dirent *d;
@@ -93,7 +94,7 @@ static int gather(const char *url, DIR *directory, struct entries *all, struct s
                 continue;   /* it went just now, or is a link to nothing */
             return err_errno(err, errno, "%s/%s: cannot stat", url, d->d_name);
         }
-        if (S_ISDIR(st.st_mode))
+        if (S_ISDIR(st.st_mode) != directories)
             continue;
         code = entry_add(all, d->d_name, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0, err);
         if (code != SHEAF_OK)
@@ -101,8 +102,8 @@ static int gather(const char *url, DIR *directory, struct entries *all, struct s
     }
 }
 
-static int file_list(const char *url, store_list_fn *each, void *context,
-                     struct sheaf_error *err)
+static int list(const char *url, bool directories, store_list_fn *each, void *context,
+                struct sheaf_error *err)
 {
     struct entries all = { NULL, 0, 0 };
     DIR *directory = opendir(local_path(url));
@@ -110,7 +111,7 @@ static int file_list(const char *url, store_list_fn *each, void *context,
 
     if (directory == NULL)
         return err_errno(err, errno, "%s: cannot list", url);
-    code = gather(url, directory, &all, err);
+    code = gather(url, directory, directories, &all, err);
     closedir(directory);
     if (all.count > 1)
         qsort(all.items, all.count, sizeof(all.items[0]), entry_compare);
@@ -121,6 +122,18 @@ static int file_list(const char *url, store_list_fn *each, void *context,
     }
     free(all.items);
     return code;
+}
+
+static int file_list(const char *url, store_list_fn *each, void *context,
+                     struct sheaf_error *err)
+{
+    return list(url, false, each, context, err);
+}
+
+static int file_list_directories(const char *url, store_list_fn *each, void *context,
+                                 struct sheaf_error *err)
+{
+    return list(url, true, each, context, err);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -431,7 +444,7 @@ const struct store_ops store_file_ops = {
     .read_next = local_read_next,
     .wait = local_wait,
     .close = local_close,
-    .list = file_list,
+    .list = file_list, .list_directories = file_list_directories,
     .create = file_create,
     .write = file_write,
     .commit = file_commit,

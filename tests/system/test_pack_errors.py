@@ -229,6 +229,16 @@ class Destination(Case):
         pack(self.source, self.path("out"), status=1)
         self.assertEqual(read(self.path("out")), b"a file")
 
+    def test_dry_run_says_what_the_run_would(self):
+        pack(self.source, self.path("out"))
+        done = pack(self.source, self.path("out"), "tfrecord", "none", "--dry-run", status=1)
+        self.assert_error(done, "--overwrite", self.path("out"))
+        pack(self.source, self.path("out"), "tfrecord", "none", "--dry-run", "--overwrite")
+        write(self.path("other", "shard-000000.tfrecord"), b"mine")
+        done = pack(self.source, self.path("other"), "tfrecord", "none", "--dry-run", status=1)
+        self.assert_error(done, "belongs to no data set")
+        sheaf("verify", self.path("out"))
+
     def test_dry_run_writes_nothing(self):
         done = pack(self.source, self.path("out"), "tfrecord", "none", "--dry-run",
                     "--shard-count", 2)

@@ -37,6 +37,12 @@ class Split(Case):
         self.assertTrue(all(c == classes[0] for c in classes), "label maps differ")
         return found
 
+    def test_the_directory_above_names_them(self):
+        self.parts("train=0.8,val=0.2")
+        done = sheaf("cat", self.path("out"), "--list", status=1)
+        self.assert_error(done, "name one of")
+        self.assertTrue({b"train", b"val"} <= set(done.stderr.replace(b",", b" ").split()))
+
     def test_fractions_are_kept_in_each_class(self):
         found = self.parts("train=0.8,val=0.2")
         for name, share in (("train", 0.8), ("val", 0.2)):
