@@ -7,7 +7,8 @@
 #     slurm.sh start DIR [NODES]  starts it, with the nodes n0, n1, ... (3); DIR (short: sockets
 #                                 are in it) gets all state and logs.  Clients (sbatch, squeue)
 #                                 need the environment variable SLURM_CONF=DIR/slurm.conf
-#     slurm.sh crash DIR NODE     the node loses power: its slurmd and all that it runs is killed
+#     slurm.sh crash DIR NODE     the node loses power: its slurmd and all that it runs is killed;
+#                                 scontrol update nodename=NODE state=down tells the controller
 #     slurm.sh boot DIR NODE      it is there again
 #     slurm.sh stop DIR           ends the cluster with all jobs, and removes its state
 #
@@ -39,7 +40,7 @@ write_conf() {      # CONTROLLER-PORT NODE-PORT...
     user=$(id -un)
     # cred_expire: so long waits a job that was put back into the queue.
     # config_overrides: a node has the processors that are written here, whatever the machine has.
-    # SlurmdTimeout: so long may a node be silent before its jobs are given to others.
+    # The timeouts: a node is lost when it is said to be, not when the machine is slow.
     cat >"$conf" <<CONF
 ClusterName=sheaf
 SlurmctldHost=localhost
@@ -49,7 +50,7 @@ SlurmUser=$user
 SlurmdUser=$user
 AuthType=auth/none
 CredType=cred/none
-AuthInfo=cred_expire=5
+AuthInfo=cred_expire=10
 StateSaveLocation=$dir/state
 SlurmdSpoolDir=$dir/%n.spool
 SlurmctldPidFile=$dir/slurmctld.run
@@ -65,7 +66,9 @@ SelectTypeParameters=CR_CPU
 SchedulerType=sched/builtin
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
 SlurmdParameters=config_overrides
-SlurmdTimeout=6
+SlurmdTimeout=300
+MessageTimeout=60
+BatchStartTimeout=60
 ReturnToService=2
 KillWait=1
 CONF
@@ -74,6 +77,8 @@ CONF
         echo "NodeName=n$number NodeHostname=localhost NodeAddr=127.0.0.1 Port=$port CPUs=2" >>"$conf"
         number=$((number + 1))
     done
+    # Cgroups are not used; but what is detected on the machine would be set up.
+    echo "CgroupPlugin=cgroup/v1" >"$dir/cgroup.conf"
     echo "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP" >>"$conf"
 }
 
@@ -151,7 +156,7 @@ stop() {
     local name
     [ -e "$conf" ] || return 0
     for name in slurmctld $(nodes); do crash "$name"; done
-    rm -rf "$dir/state" "$dir"/*.spool "$dir"/*.run "$conf"
+    rm -rf "$dir/state" "$dir"/*.spool "$dir"/*.run "$dir/cgroup.conf" "$conf"
 }
 
 case $1 in

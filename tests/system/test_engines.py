@@ -53,7 +53,7 @@ class Slurm(Engine):
 
     def submit(self, plan):
         """The array's number, and the worker that has stopped in the middle of a part."""
-        subprocess.run([os.path.join(ENGINES, "slurm.sh"), plan, str(PARTS), "--open-mode=append",
+        subprocess.run([os.path.join(ENGINES, "slurm.sh"), plan, str(PARTS),
                         "--output=" + self.path("log"), "--chdir=" + self.folder],
                        env=self.stalling(), check=True, timeout=60, stdout=subprocess.PIPE)
         pid = self.stalled()

@@ -9,7 +9,8 @@ set -eu
 export PLAN="$1" PARTS="$2"     # the jobs inherit the environment
 shift 2
 
-array=$(sbatch --parsable --job-name=sheaf-pack --array="0-$((PARTS - 1))" --requeue "$@" <<'JOB'
+array=$(sbatch --parsable --job-name=sheaf-pack --array="0-$((PARTS - 1))" --requeue \
+    --open-mode=append "$@" <<'JOB'
 #!/bin/sh
 sheaf pack --plan "$PLAN" --part "$SLURM_ARRAY_TASK_ID/$PARTS" && exit
 [ "${SLURM_RESTART_COUNT:-0}" -lt 3 ] &&
