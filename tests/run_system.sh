@@ -21,7 +21,9 @@ trap 'rm -rf "$logs"' EXIT
 trap 'exit 1' INT TERM
 
 # The slow ones first, so that the two lanes end together.
-[ $# -gt 0 ] || set -- $(ls test_scale.py test_resume.py test_corruption.py test_*.py |
+# shellcheck disable=SC2046
+[ $# -gt 0 ] || set -- $(printf '%s\n' test_engines.py test_scale.py test_resume.py \
+                             test_corruption.py test_*.py |
                          awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
 printf '%s\n' "$@" | xargs -P 2 -n 1 sh -c '
     "$PYTHON" -m unittest -v "$2" >"$1/$2.log" 2>&1
