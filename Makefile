@@ -49,7 +49,7 @@ Q = $(if $(V),,@)
 SAY = $(if $(V),@:,@printf '  %-8s %s\n')
 
 .PHONY: all demo test check unit system asan ubsan tsan fuzz lint coverage packages \
-        packages-test packages-bench install uninstall clean
+        packages-test packages-bench packages-interop install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -104,6 +104,9 @@ packages-test:
 
 packages-bench:
 	$(Q)tools/packages.sh build bench || echo "measuring beside what is here" >&2
+
+packages-interop:
+	$(Q)tools/packages.sh build interop || echo "comparing with what is here" >&2
 
 demo: packages
 	$(Q)$(MAKE) --no-print-directory all
@@ -172,7 +175,8 @@ python-test: all
 wheel:
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) python/wheel.sh
 
-interop: all
+interop: packages-interop
+	$(Q)$(MAKE) --no-print-directory all
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_interop.sh
 
 bench-python: all

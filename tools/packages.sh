@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# packages.sh build|test|bench...
-# Installs the Debian packages that building (or testing, or measuring) needs and that are not there yet.
+# packages.sh build|test|bench|interop...
+# Installs the Debian packages that building (or testing, measuring, comparing with others) needs
+# and that are not there yet.
 # Where nothing is missing, it touches nothing: no network, no root.
 set -eu
 
@@ -26,6 +27,9 @@ bench="
     curl nginx-light awscli s3fs radosgw ceph-mon ceph-osd openssl
     lz4 tar gzip python3 python3-venv
 "
+interop="
+    python3 python3-venv openjdk-17-jre-headless
+"
 
 wanted=
 for purpose; do
@@ -33,7 +37,9 @@ for purpose; do
     build) wanted="$wanted $build" ;;
     test) wanted="$wanted $test" ;;
     bench) wanted="$wanted $bench" ;;
-    *) echo "packages.sh: unknown purpose $purpose; expected build, test or bench" >&2; exit 2 ;;
+    interop) wanted="$wanted $interop" ;;
+    *) echo "packages.sh: unknown purpose $purpose; expected build, test, bench or interop" >&2
+       exit 2 ;;
     esac
 done
 
