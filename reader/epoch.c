@@ -141,6 +141,9 @@ static int fit_memory(struct sheaf_reader *r)
     } else {
         code = fit_chunks(r, &n, &others);
     }
+    /* Their buffers have room for up to twice what is needed. */
+    feed->spare_most_bytes = 3 * feed->chunk_bytes + (r->dataset->codec != NULL ? 2 * BLOCK_BYTES
+                                                                                : 0);
     if (code == SHEAF_OK)
         code = fit_frames(r, &n, others);
     if (code == SHEAF_OK && !budget_take(&feed->budget, r->table_bytes))

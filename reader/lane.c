@@ -231,7 +231,7 @@ static void recycle(struct feed *feed, struct chunk *chunk)
 {
     budget_give(&feed->budget, chunk->memory_bytes);
     chunk_reset(chunk, feed->frames);
-    if (chunk_kept_bytes(chunk) > 3 * feed->chunk_bytes) {
+    if (chunk_kept_bytes(chunk) > feed->spare_most_bytes) {
         chunk_free(chunk, feed->frames);   /* it held an outsize sample */
         return;
     }

@@ -58,6 +58,7 @@ struct feed {
     uint64_t lend_bytes;        /* what may be lent of it to the program */
     struct chunk *retired;      /* consumed, but items of it may be with the caller */
     struct chunk *spare;        /* empty, with memory to be used again: */
+    uint64_t spare_most_bytes;  /* of one; larger ones held an outsize sample and are freed */
     uint64_t spare_bytes;       /* of them all; budget.used + spare_bytes <= budget.limit */
     uint64_t read_bytes;
     uint64_t stall_ns;
