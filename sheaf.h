@@ -352,10 +352,10 @@ SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader
  * another, of any container, as they are or packed by gzip; without a manifest, so that a tar's
  * `cls` members are fields, RecordIO's keys are made up, and only damage to the stream itself
  * shows.  One process can read a pipe; in a world of hosts, each reads its own pipe to the end
- * and takes its turn of the samples (lanes = world size, workers = 1).  A feeder that ends in the
- * middle of a record is SHEAF_ERR_TRUNCATED.  An augmented manifest's samples have a field for
- * each NAME-ref, its name told by its content, and for each other attribute, but for a `label`
- * (or else `class`) that is a number or an array of numbers: that is the label.
+ * and takes its turn of the samples (lanes are then the world size; workers is 1).  A feeder
+ * that ends in the middle of a record is SHEAF_ERR_TRUNCATED.  An augmented manifest's samples have
+ * a field for each NAME-ref, its name told by its content, and for each other attribute, but for
+ * a `label` (or else `class`) that is a number or an array of numbers: that is the label.
  * A position is good where the platform does not shuffle (no "ShuffleConfig"): to resume is to
  * read forward. */
 

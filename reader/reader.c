@@ -45,10 +45,11 @@ void reader_options_take(struct sheaf_reader_options *taken,
 static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_reader_options *o,
                            uint32_t lanes, struct order *order, struct sheaf_error *err)
 {
-    if (d->pipes != NULL && (o->workers != 1 || lanes != o->world_size))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe is read by one process of a host, "
-                       "in one lane: %u workers and %u lanes in a world of %u cannot share it",
-                       d->url, o->workers, lanes, o->world_size);
+    if (d->pipes != NULL && o->workers != 1)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe is read by one process of a host: "
+                       "%u workers cannot share it", d->url, o->workers);
+    if (d->pipes != NULL)
+        lanes = o->world_size;      /* the order is the platform's, whatever lanes are asked for */
     if (d->pipes == NULL && lanes > d->manifest.shard_count)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose counts are not "
                        "known, so whole shards go to lanes: %zu shards are too few for %u lanes",

@@ -193,8 +193,10 @@ static int check_positions(const struct cat *cat, const struct sheaf_dataset *da
     struct sheaf_dataset_info info;
 
     sheaf_dataset_get_info(dataset, &info, sizeof(info));
-    if (cat->save_position == NULL || info.fingerprint[0] != '\0')
+    if (cat->save_position == NULL)
         return STATUS_OK;
+    if (info.fingerprint[0] != '\0')
+        return position_prepare(cat->save_position);
     complain("--save-position: there are no positions in standard input, nor in pipes whose "
              "platform shuffles");
     return STATUS_FAILURE;

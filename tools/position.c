@@ -31,17 +31,40 @@ static int write_line(const char *path, const char *text)
     return STATUS_OK;
 }
 
+/* Where the text is until it is whole; NULL: out of memory. */
+static char *temporary_of(const char *path)
+{
+    char *temporary = NULL;
+
+    return asprintf(&temporary, "%s.tmp", path) < 0 ? NULL : temporary;
+}
+
+int position_prepare(const char *path)
+{
+    char *temporary = temporary_of(path);
+    FILE *file = temporary == NULL ? NULL : fopen(temporary, "w");
+    const int status = file == NULL ? fail_file(path) : STATUS_OK;
+
+    if (file != NULL) {
+        fclose(file);
+        unlink(temporary);
+    }
+    free(temporary);
+    return status;
+}
+
 int position_save(struct sheaf_reader *reader, const char *path)
 {
     char text[SHEAF_POSITION_SIZE];
-    char *temporary = NULL;
+    char *temporary;
     int status;
 
     if (sheaf_reader_position(reader, text) != SHEAF_OK) {
         complain("%s: there is no position to save", path);
         return STATUS_FAILURE;
     }
-    if (asprintf(&temporary, "%s.tmp", path) < 0)
+    temporary = temporary_of(path);
+    if (temporary == NULL)
         return fail_file(path);
     status = write_line(temporary, text);
     if (status == STATUS_OK && rename(temporary, path) != 0)

@@ -6,6 +6,10 @@
 
 #include "tools/order.h"
 
+/* Whether a position can be written to `path` later: found out before anything is read.  The exit
+ * status. */
+int position_prepare(const char *path);
+
 /* Writes the reader's position to `path`, whole or not at all.  The exit status. */
 int position_save(struct sheaf_reader *reader, const char *path);
 

@@ -153,5 +153,42 @@ class EveryMode(S3Case):
                                               with_keys), self.samples(line, with_keys))
 
 
+class Lineage(support.Case):
+    def test_lineage(self):
+        """What a job notes of its data is what the reader will do."""
+        make_tree(self.path("tree"), image_tree(2, 5))
+        root = self.path("ml")
+        folder = os.path.join(root, "input", "data", "train")
+        os.makedirs(os.path.dirname(folder))
+        pack(self.path("tree"), folder, "tfrecord")
+        support.write(os.path.join(root, "input", "config", "inputdataconfig.json"),
+                      b'{"train": {"TrainingInputMode": "File", "ShuffleConfig": {"Seed": 4}}}')
+        support.write(os.path.join(root, "input", "config", "resourceconfig.json"),
+                      b'{"current_host": "algo-2", "hosts": ["algo-1", "algo-2"]}')
+        info = json.loads(support.sheaf("info", folder, "--json").stdout)
+        text = support.sheaf("info", "--channel", "train", "--channel-root", root, "--lineage",
+                             "--seed", 7, "--epoch", 2).stdout.decode()
+        self.assertEqual(text.count("\n"), 1)
+        found = json.loads(text)
+        self.assertEqual(found["fingerprint"], info["fingerprint"])
+        self.assertEqual(found["source"], folder)
+        self.assertEqual((found["container"], found["samples"], found["shards"]),
+                         ("tfrecord", 10, 1))
+        self.assertEqual(found["channel"], {
+            "name": "train", "kind": "directory", "file_system": "local", "mode": "File",
+            "distribution": None, "shuffle_seed": 4})
+        self.assertEqual(found["order"], {
+            "seed": 7, "epoch": 2, "shuffle": True, "shuffle_buffer": 10000, "lanes": 2,
+            "rank": 1, "world_size": 2, "worker": 0, "workers": 1, "remainder": "pad"})
+
+    def test_a_place_for_the_position_is_looked_for_first(self):
+        make_tree(self.path("tree"), image_tree(1, 2))
+        pack(self.path("tree"), self.path("set"))
+        done = support.sheaf("cat", self.path("set"), "--save-position",
+                             self.path("none", "position"), status=1)
+        self.assertEqual(done.stdout, b"")
+        self.assertIn("No such file", done.stderr.decode())
+
+
 if __name__ == "__main__":
     unittest.main()

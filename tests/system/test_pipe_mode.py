@@ -181,6 +181,9 @@ class Epochs(PipeCase):
             feeder.wait()
         self.assertEqual([len(f) for f in found], [14, 13, 13])
         self.assertEqual([found[i % 3][i // 3] for i in range(40)], whole)
+        feeder = self.feed(data)        # lanes are for sources that can be read in several places
+        self.assertEqual(self.lines("--no-shuffle", "--lanes", "8"), whole)
+        feeder.wait()
         self.assertIn("cannot share", sheaf(*self.words("--list", "--workers", "2"),
                                             status=1).stderr.decode())
 
