@@ -31,6 +31,7 @@ install() {     # VENV WORD...: with pip, into it; only once
 PYTHON=$PYTHON "$here/../python/build.sh" || exit 1
 install "$venv" -r "$here/interop/requirements.txt"
 install "$venv" nvidia-dali-cuda120
+install "$venv" megatron-energon
 install "$venv" pyspark
 # wids left webdataset's package after this version.
 install "$venv" --no-deps --target "$venv/wids" webdataset==0.2.111
