@@ -44,7 +44,7 @@ __version__: str = _sheaf.version
 
 _abc.Mapping.register(Sample)
 # Batch is not registered as a Sequence: PyTorch takes those apart, down to single bytes.
-_copyreg.pickle(Batch, lambda batch: (_sheaf.unpack, (batch._pack(),)))  # type: ignore[arg-type]
+_copyreg.pickle(Batch, lambda batch: (_sheaf.unpack, (batch._pack(),)))
 
 Path = Union[str, bytes, "_os.PathLike[str]", "_os.PathLike[bytes]"]
 

@@ -16,6 +16,7 @@
 struct aside {
     aside_fn *run, *discard;
     void *what;
+    pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t done;
     struct {
@@ -51,18 +52,13 @@ static void *aside_main(void *argument)
 /* Signals are for the threads of the program. */
 static bool start(struct aside *a)
 {
-    pthread_attr_t attributes;
-    pthread_t thread;
     sigset_t all, before;
     bool started;
 
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    started = pthread_create(&thread, &attributes, aside_main, a) == 0;
+    started = pthread_create(&a->thread, NULL, aside_main, a) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
     return started;
 }
 
@@ -93,6 +89,8 @@ static bool leave(struct aside *a)
 
     pthread_mutex_lock(&a->lock);
     left = a->locked.left = !a->locked.done;
+    if (left)
+        pthread_detach(a->thread);
     pthread_mutex_unlock(&a->lock);
     return left;
 }
@@ -134,11 +132,13 @@ int aside_run(aside_fn *run, aside_fn *discard, void *what)
         if (PyErr_CheckSignals() != 0) {
             if (leave(a))
                 return -1;
+            pthread_join(a->thread, NULL);
             aside_free(a);
             discard(what);
             return -1;
         }
     }
+    pthread_join(a->thread, NULL);
     aside_free(a);
     return 0;
 }

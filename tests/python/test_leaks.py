@@ -97,6 +97,24 @@ class LeakTest(Case):
             self.assertTrue(found)
         self.assert_steady(lambda: (cycle(), gc.collect()))
 
+    def test_packed_batches_and_slots(self):
+        slot = bytearray(1 << 20)
+
+        def send():
+            for batch in sheaf.Reader(self.set).batches(64):
+                kept = [sheaf._sheaf.unpack(batch._pack()).fields("bin")]
+                batch._put_into_slot(slot)
+                kept.append(list(sheaf._sheaf.batch_of_slot(slot)))
+                self.assertFalse(sheaf._sheaf.slot_is_free(slot))
+                del kept
+                self.assertTrue(sheaf._sheaf.slot_is_free(slot))
+                for damaged in (b"", bytes(100), bytes(slot[:200])):
+                    try:
+                        sheaf._sheaf.unpack(damaged)
+                    except ValueError:
+                        pass
+        self.assert_steady(send)
+
     def test_packing_and_verifying(self):
         def work():
             pack(self.path("again"), samples_of(50), overwrite=True)
