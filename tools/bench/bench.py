@@ -78,7 +78,7 @@ def machine():
     with open("/proc/meminfo", encoding="ascii") as file:
         memory = "%.0f GB" % (int(file.readline().split()[1]) / 1e6)
     return {"processor": "%d x %s" % (os.cpu_count(), model), "memory": memory,
-            "kernel": platform.release(),
+            "kernel": platform.release(), "load": os.getloadavg()[0],
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "commit": subprocess.run(["git", "describe", "--always", "--dirty"], check=False,
                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

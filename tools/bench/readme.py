@@ -15,25 +15,28 @@ CHARTS = os.path.join(HERE, "charts")
 
 
 def table(report):
-    """The twelve rows; one line a check."""
-    lines = ["| # | work | beside | measured | to reach | |", "|---|---|---|---|---|---|"]
-    for row in sorted(report["rows"], key=int):
-        for i, v in enumerate(report["rows"][row]["checks"]):
+    """The twelve rows; a line a check."""
+    lines = ["| # | what | beside | measured | to reach | |", "|---|---|---|---|---|---|"]
+    for number in sorted(report["rows"], key=int):
+        row = report["rows"][number]
+        lines.append("| **%s** | **%s** | | | | |" % (number, row["title"]))
+        for v in row["checks"]:
             measured = ("%s (%s to %s)" % tuple(bench.number(v[k]) for k in (
                 "median", "low", "high")) if "median" in v else "not measured")
-            unit = "" if v["base"] else ", " + v["quantity"]
-            lines.append("| %s | %s | %s | %s | %s | %s |" % (
-                row, "%s%s%s" % ("**%s**<br>" % report["rows"][row]["title"] if i == 0 else "",
-                                 v["label"], unit), v["base"] or "-", measured, bench.target(v),
+            lines.append("| | %s%s | %s | %s | %s | %s |" % (
+                v["label"], "" if v["base"] else ", " + v["quantity"], v["base"] or "-",
+                measured, bench.target(v),
                 "" if "median" not in v else "met" if v["met"] else "missed"))
     return lines
 
 
 def machine(report, command):
     about = report["machine"]
-    return ["`%s` on %s, %s, Linux %s, %s, commit %s." % (
+    busy = ("; other work was going on (load average %.1f)" % about["load"]
+            if about["load"] > 1 else "")
+    return ["`%s` on %s, %s, Linux %s, %s, commit %s%s." % (
         command, about["processor"], about["memory"], about["kernel"], about["date"],
-        about["commit"])]
+        about["commit"], busy)]
 
 
 def replace(text, mark, lines):
