@@ -72,7 +72,11 @@ def run_once(contender):
         begin = time.perf_counter()
         process = subprocess.Popen(contender.command, stdin=subprocess.DEVNULL, stdout=out,
                                    stderr=err, env=contender.env)
-        _, status, usage = os.wait4(process.pid, 0)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            process.kill()
+            raise
         seconds = time.perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
