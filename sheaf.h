@@ -256,6 +256,9 @@ SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
 /* Begins an epoch from its start, wherever the reader was. */
 SHEAF_API SHEAF_CHECK int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
 
+/* Goes to sample number `sample`, from 0, of the epoch; with one lane only. */
+SHEAF_API SHEAF_CHECK int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t sample);
+
 /* The exact number of samples that this reader's part of the epoch has; UINT64_MAX for a
  * stream.  (Records skipped as corrupt are in it.) */
 SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader);
@@ -554,7 +557,8 @@ SHEAF_API SHEAF_CHECK int sheaf_pack(const char *source, const char *dest,
  * after it was killed: what comes out is the same, each shard becomes visible whole, and what is
  * finished is not packed again.  packer/PLAN.md specifies the plan. */
 
-/* Makes the plan of `count` sources (as sheaf_pack's) for the directory `dest`, makes `dest` ready
+/* Makes the plan of `count` sources (as sheaf_pack's; or of one data set, which is then converted,
+ * shard by shard, by sheaf_packer_open_part) for the directory `dest`, makes `dest` ready
  * for it (options->resume and overwrite have their say here), and stores it at `plan`, a path or
  * an s3:// URL.  Local paths are stored as absolute ones: they must mean the same on every machine.
  * The memory it takes does not grow with the number of files; sorting is done in temporary files in
@@ -603,6 +607,8 @@ struct sheaf_plan_info {
     const char *dest;
     const char *source;             /* its kind: "tree", "list", ... */
     const char *root;               /* what the files' paths are relative to */
+    const char *fingerprint;        /* of the data set at `root` that is converted; "": files are
+                                       packed */
     const char *hash;               /* 32 digits: of all that determines the data set's bytes */
     enum sheaf_container container;
     enum sheaf_codec codec;
@@ -648,6 +654,17 @@ SHEAF_API SHEAF_CHECK int sheaf_packer_open(const char *dest,
 /* Names the classes of the labels label_base, label_base + 1, ...; before the first sample. */
 SHEAF_API SHEAF_CHECK int sheaf_packer_set_classes(struct sheaf_packer *packer,
                                                    const char *const *names, size_t count);
+/* A packer for the shards of a conversion's plan (sheaf_plan_make of a data set): each is begun by
+ * its number and filled with its samples, in order; finish then waits for them, and the manifest is
+ * written by sheaf_commit.  Of the options only jobs, memory_bytes and those of progress and
+ * interrupt matter.  Classes need not be set. */
+SHEAF_API SHEAF_CHECK int sheaf_packer_open_part(const char *plan, uint32_t parts,
+                                                 const struct sheaf_pack_options *options,
+                                                 struct sheaf_packer **packer,
+                                                 struct sheaf_error *error);
+/* The next sample is the first of shard `shard` of the plan.  SHEAF_ERR_CHANGED: the shard before
+ * has not got all samples that the plan has for it. */
+SHEAF_API SHEAF_CHECK int sheaf_packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
 /* Copies what it needs.  Blocks while the memory budget is used up. */
 SHEAF_API SHEAF_CHECK int sheaf_packer_append(struct sheaf_packer *packer,
                                               const struct sheaf_sample *sample);

@@ -35,6 +35,7 @@ void block_clear(struct block *b)
     b->raw.size = b->names.size = b->stored.size = b->samples.size = 0;
     b->problems.size = b->texts.size = 0;
     b->payload_bytes = b->multipart = 0;
+    b->has_cls = false;
     b->fetched.size = b->sample_start = 0;
     b->codec_block = (struct codec_block){ 0 };
     b->code = SHEAF_OK;

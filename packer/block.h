@@ -74,6 +74,7 @@ struct block {
     struct codec_block codec_block;
     uint64_t payload_bytes;
     uint64_t multipart;         /* samples */
+    bool has_cls;               /* block_add only: some sample has a field `cls` */
 
     /* For one sample after the other. */
     struct buf scratch;         /* its files, or of a remote source those of the whole block */

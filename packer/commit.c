@@ -26,6 +26,7 @@ struct commit_run {
     struct target_listing *listing;
     bool *missing;              /* of each shard */
     size_t missing_count;
+    bool has_cls;               /* of a conversion: some sample has a field `cls` of its own */
     struct sheaf_pack_result result;
 };
 
@@ -96,6 +97,7 @@ static int check_shard(struct commit_run *c, size_t i, struct journal_entry *ent
     if (code != SHEAF_OK || !is_there(c, shard->split, entry))
         return code;
     c->missing[i] = false;
+    c->has_cls |= entry->facts.has_cls;
     count(c, &entry->facts);
     return problems_read(&c->problems, (const char *)entry->skipped.data, entry->skipped.size,
                          err);
@@ -197,7 +199,8 @@ static int publish(struct commit_run *c, struct sheaf_error *err)
         const struct plan_split *split = &facts->plan.splits[s];
         const struct target_facts said = {
             .classes = facts->plan.classes, .class_count = facts->plan.class_count,
-            .label_base = facts->label_base, .cls_is_label = split->cls_is_label,
+            .label_base = facts->label_base,
+            .cls_is_label = facts->fingerprint[0] != '\0' ? !c->has_cls : split->cls_is_label,
             .options_json = facts->options_json[s],
         };
 

@@ -13,6 +13,7 @@
 #include "packer/engine.h"
 #include "packer/keyset.h"
 #include "packer/pack_options.h"
+#include "packer/plan_file.h"
 #include "packer/target.h"
 
 /* Buffers of the open block grow in such steps. */
@@ -33,7 +34,9 @@ struct sheaf_packer {
     char **classes;
     size_t class_count, longest_class;
     bool has_cls;               /* some sample has a field `cls` of its own */
-    uint64_t samples, files;    /* that came in */
+    uint64_t samples, files;    /* that came in; of a part, those before its shard, too */
+    struct plan_file file;      /* of a part: its plan */
+    bool is_part;
 
     struct slot *slot;          /* the open block; NULL: none */
     struct block_need need;     /* of what is in it */
@@ -116,7 +119,8 @@ void sheaf_packer_abort(struct sheaf_packer *p)
     if (p->state != PACKER_OPEN && !p->engine_open)
         return;
     stop(p);
-    target_abandon(&p->target, false);
+    if (!p->is_part)
+        target_abandon(&p->target, false);
     p->state = PACKER_FAILED;
     if (p->error.code == SHEAF_OK)
         err_set(&p->error, SHEAF_ERR_STATE, "the packer was aborted");
@@ -133,6 +137,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
         return;
     sheaf_packer_abort(p);
     target_close(&p->target);
+    plan_file_close(&p->file);
     problems_free(&p->problems);
     keyset_free(&p->keys);
     for (size_t i = 0; i < p->class_count; i++)
@@ -211,7 +216,7 @@ static void submit(struct sheaf_packer *p, bool ends_shard)
     engine_submit(&p->engine, slot);
     if (!ends_shard)
         return;
-    p->shard = (struct plan_shard){ .number = p->shard.number + 1 };
+    p->shard = (struct plan_shard){ .number = p->shard.number + 1, .first = p->samples };
     p->shard_done = false;
 }
 
@@ -323,7 +328,8 @@ static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, u
     p->shard.payload_bytes += payload;
     p->shard_done = p->shard.payload_bytes >= p->options.shard_bytes;
     for (size_t i = 0; i < s->field_count; i++)
-        p->has_cls |= strcmp(s->fields[i].name, "cls") == 0;
+        if (strcmp(s->fields[i].name, "cls") == 0)
+            p->has_cls = p->slot->block.has_cls = true;
 }
 
 int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sample)
@@ -366,6 +372,109 @@ int sheaf_packer_cut(struct sheaf_packer *p)
     return code;
 }
 
+/* ---- Parts of a conversion ------------------------------------------------------------------- */
+
+/* That the shard under way has what the plan says. */
+static int check_shard(struct sheaf_packer *p)
+{
+    const struct plan *plan = &p->file.facts.plan;
+    const struct plan_shard *planned = &plan->shards[MIN(p->shard.number, plan->shard_count - 1)];
+
+    if (p->shard.sample_count == 0 || p->shard.sample_count == planned->sample_count)
+        return SHEAF_OK;
+    return err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u has %llu samples, but the plan says "
+                   "%llu", p->shard.number, (unsigned long long)p->shard.sample_count,
+                   (unsigned long long)planned->sample_count);
+}
+
+int sheaf_packer_begin_shard(struct sheaf_packer *p, uint64_t shard)
+{
+    int code = check_open(p);
+
+    if (code == SHEAF_OK && (!p->is_part || shard >= p->file.facts.plan.shard_count))
+        code = err_set(&p->error, SHEAF_ERR_ARGUMENT, "shard %llu is none of a plan's",
+                       (unsigned long long)shard);
+    if (code == SHEAF_OK)
+        code = check_shard(p);
+    if (code != SHEAF_OK)
+        return code;
+    if (p->slot != NULL)
+        submit(p, true);
+    p->samples = p->file.facts.plan.shards[shard].first;
+    p->shard = (struct plan_shard){ .number = (uint32_t)shard, .first = p->samples };
+    p->shard_done = false;
+    return SHEAF_OK;
+}
+
+static void take_facts(struct sheaf_packer *p)
+{
+    const struct plan_facts *f = &p->file.facts;
+
+    p->options.container = f->container;
+    p->options.codec = f->codec;
+    p->options.single_member = f->single_member;
+    p->options.label_base = f->label_base;
+    p->options.prefix = f->prefix;
+    p->options.index = f->index;
+    p->options.on_error = f->on_error;
+    p->options.shard_bytes = INT64_MAX;     /* the plan says where a shard ends */
+}
+
+static int join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
+{
+    const struct plan_facts *f = &p->file.facts;
+    bool finished;
+    int code;
+
+    pack_options_setup(&p->options, &p->setup);
+    pack_options_watch(&p->options, &p->watch, &p->problems);
+    p->setup.context.classes = f->plan.classes;
+    p->setup.context.class_count = f->plan.class_count;
+    code = target_open(&p->target, p->dest, &p->setup, p->prefix, &f->plan, err);
+    if (code == SHEAF_OK)
+        code = target_join(&p->target, parts, &finished, err);
+    if (code != SHEAF_OK)
+        return code;
+    p->engine_open = true;
+    return engine_open(&p->engine, &p->setup, &p->target, &p->problems, &p->watch,
+                       p->options.jobs, p->options.memory_bytes, err);
+}
+
+int sheaf_packer_open_part(const char *plan, uint32_t parts,
+                           const struct sheaf_pack_options *options,
+                           struct sheaf_packer **packer, struct sheaf_error *error)
+{
+    struct sheaf_packer *p = calloc(1, sizeof(*p));
+    struct sheaf_error found;
+    int code;
+
+    if (p == NULL)
+        return err_memory(error, sizeof(*p));
+    p->is_part = true;
+    p->target.lock = -1;
+    code = pack_options_take(options, &p->options, &found);
+    if (code == SHEAF_OK)
+        code = plan_file_open(plan, &p->file, &found);
+    if (code == SHEAF_OK && p->file.facts.fingerprint[0] == '\0')
+        code = err_set(&found, SHEAF_ERR_ARGUMENT, "%s: is a plan of files, to be packed by sheaf "
+                       "pack --plan", plan);
+    if (code == SHEAF_OK) {
+        take_facts(p);
+        code = copy_texts(p, p->file.facts.dest, &found);
+    }
+    if (code == SHEAF_OK)
+        code = join(p, parts, &found);
+    if (code == SHEAF_OK) {
+        *packer = p;
+        return SHEAF_OK;
+    }
+    p->state = PACKER_FAILED;
+    sheaf_packer_free(p);
+    if (error != NULL)
+        *error = found;
+    return code;
+}
+
 /* ---- End ------------------------------------------------------------------------------------- */
 
 static int publish(struct sheaf_packer *p, uint64_t shard_count)
@@ -389,12 +498,14 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
 {
     int code = check_open(p);
 
+    if (code == SHEAF_OK && p->is_part)
+        code = check_shard(p);
     if (code != SHEAF_OK)
         return code;
     if (p->slot != NULL)
         submit(p, true);
     code = engine_drain(&p->engine, &p->error);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && !p->is_part)
         code = publish(p, p->shard.number);
     if (code != SHEAF_OK) {
         sheaf_packer_abort(p);

@@ -66,8 +66,8 @@ static int put_split(const struct plan_split *split, const char *json, struct bu
 
 int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
 {
-    const char *const texts[] = { f->plan.hash, f->dest, f->root, f->source, f->prefix,
-                                  f->index };
+    const char *const texts[] = { f->plan.hash, f->dest, f->root, f->source, f->fingerprint,
+                                  f->prefix, f->index };
     const uint64_t numbers[] = {
         f->is_remote, (uint64_t)f->container, (uint64_t)f->codec, f->single_member,
         (uint64_t)f->label_base, (uint64_t)f->on_error, f->found, f->plan.split_count,
@@ -134,7 +134,8 @@ static int take_texts(struct cursor *c)
     const char *hash = "";
     const struct { const char **text; const char *what; } texts[] = {
         { &hash, "the plan's hash" }, { &f->dest, "the destination" }, { &f->root, "the root" },
-        { &f->source, "the kind of source" }, { &f->prefix, "the prefix of names" },
+        { &f->source, "the kind of source" }, { &f->fingerprint, "the data set" },
+        { &f->prefix, "the prefix of names" },
         { &f->index, "the list of peers" },
     };
     int code = SHEAF_OK;

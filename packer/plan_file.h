@@ -18,6 +18,8 @@ struct plan_facts {
     const char *dest;           /* absolute, or a URL */
     const char *root;           /* likewise: what comes before paths; "" if URLs are whole */
     const char *source;         /* the kind of the source, as the manifest has it */
+    const char *fingerprint;    /* of the data set at `root` that is converted, shard by shard: then
+                                   there are no sections; "" for files */
     bool is_remote;             /* the files are objects */
     enum sheaf_container container;
     enum sheaf_codec codec;

@@ -102,6 +102,7 @@ static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, ui
 {
     struct plan_section *section = &file->sections[i];
     struct plan_shard *shard = &file->facts.plan.shards[i];
+    const bool is_of_files = file->facts.fingerprint[0] == '\0';
 
     section->offset = load64(entry);
     section->bytes = load64(entry + 8);
@@ -110,8 +111,11 @@ static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, ui
     shard->payload_bytes = load64(entry + 32);
     section->sum = load64(entry + 40);
     if (section->offset != place || section->bytes > end - place ||
-        shard->sample_count > section->files || shard->sample_count == 0 ||
-        section->files > UINT32_MAX / 2 || section->files / LZ4_MOST > section->bytes ||
+        shard->sample_count == 0 ||
+        (is_of_files && (shard->sample_count > section->files ||
+                         section->files > UINT32_MAX / 2 ||
+                         section->files / LZ4_MOST > section->bytes)) ||
+        (!is_of_files && (section->files != 0 || section->bytes != 0)) ||
         shard->payload_bytes > (uint64_t)1 << 62)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: entry %zu of the table",
                        file->object->url, i);

@@ -14,6 +14,7 @@
 #include "formats/manifest.h"
 #include "packer/gather.h"
 #include "packer/pack_options.h"
+#include "packer/plan_convert.h"
 #include "packer/plan_file.h"
 #include "packer/source.h"
 #include "packer/target.h"
@@ -33,8 +34,7 @@ struct making {
     struct sheaf_pack_result result;
 };
 
-/* A path that means the same wherever a process was started; URLs are as they are. */
-static char *absolute(const char *url)
+char *plan_absolute(const char *url)
 {
     char *here, *path;
 
@@ -89,12 +89,13 @@ static int set_facts(struct making *m, struct buf *skipped, struct sheaf_error *
     struct plan_facts *f = &m->facts;
     int code = problems_write(&m->problems, 0, skipped, err);
 
-    m->root = absolute(m->sources[0].root);
+    m->root = plan_absolute(m->sources[0].root);
     if (code == SHEAF_OK && m->root == NULL)
         code = err_memory(err, strlen(m->sources[0].root));
     f->dest = m->dest;
     f->root = m->sources[0].root[0] == '\0' ? "" : m->root;
     f->source = source_kind_name(m->sources);
+    f->fingerprint = "";
     f->is_remote = source_is_remote(m->sources);
     f->container = m->options.container;
     f->codec = m->options.codec;
@@ -330,7 +331,9 @@ static void close_all(struct making *m)
     plan_facts_free(&m->facts);
     gather_close(&m->gather);
     problems_free(&m->problems);
-    source_close(m->sources);
+    for (size_t i = 0; i < m->source_count; i++)
+        source_close(&m->sources[i]);
+    free(m->sources);
     for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
         free(m->json[s]);
     free(m->root);
@@ -341,14 +344,20 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
                     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                     struct sheaf_error *error)
 {
-    struct making m = { .dest = absolute(dest), .target.lock = -1 };
+    struct making m = { .dest = plan_absolute(dest), .target.lock = -1 };
     struct sheaf_error found;
+    bool is_conversion = false;
     int code = m.dest == NULL ? err_memory(&found, strlen(dest))
                               : pack_options_take(options, &m.options, &found);
 
     if (code == SHEAF_OK && count == 0)
         code = err_set(&found, SHEAF_ERR_ARGUMENT, "no sources");
-    if (code == SHEAF_OK) {
+    if (code == SHEAF_OK && count == 1) {
+        code = plan_convert(sources[0], m.dest, plan, &m.options, &m.result, &found);
+        is_conversion = code != SHEAF_END;
+        code = code == SHEAF_END ? SHEAF_OK : code;
+    }
+    if (code == SHEAF_OK && !is_conversion) {
         pack_options_setup(&m.options, &m.setup);
         pack_options_watch(&m.options, &m.watch, &m.problems);
         code = run(&m, sources, count, plan, &found);

@@ -97,7 +97,8 @@ void sheaf_plan_get_info(const struct sheaf_plan *p, struct sheaf_plan_info *inf
     const struct plan_facts *facts = &p->planned.file.facts;
     const struct sheaf_plan_info all = {
         .dest = facts->dest, .source = facts->source, .root = facts->root,
-        .hash = facts->plan.hash, .container = facts->container, .codec = facts->codec,
+        .fingerprint = facts->fingerprint, .hash = facts->plan.hash,
+        .container = facts->container, .codec = facts->codec,
         .plan_bytes = p->planned.file.object->bytes, .files = facts->files,
         .samples = facts->plan.sample_count, .payload_bytes = facts->plan.payload_bytes,
         .shards = facts->plan.shard_count, .done_shards = p->done_shards,

@@ -136,7 +136,8 @@ static int remove_shard(char *directory, const struct manifest *m, size_t i,
     char *names;
     int code = peers_finish_shard(peers, name, remove_put, directory, err);
 
-    if (code == SHEAF_OK && m->shards[i].names_bytes != 0) {
+    if (code == SHEAF_OK && (m->shards[i].names_bytes != 0 ||   /* or the shard is empty */
+                             (m->ours && format_of(m->container)->has_names))) {
         if (asprintf(&names, "%.*s.lst", (int)peers_stem(m->container, m->codec, name), name) < 0)
             return err_memory(err, strlen(name));
         code = remove_file(directory, names, err);

@@ -187,6 +187,21 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
     return code;
 }
 
+int sheaf_reader_seek(struct sheaf_reader *r, uint64_t sample)
+{
+    int code;
+
+    if (r->dead)
+        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed; only free is of use");
+    if (r->feed.order.lanes != 1 || r->dataset->is_stream || sample > r->epoch_samples)
+        return err_set(&r->error, SHEAF_ERR_ARGUMENT, "sample %" PRIu64 " cannot be sought: that "
+                       "needs one lane, no stream, and at least so many samples", sample);
+    epoch_end(r);
+    code = epoch_begin(r, sample, 0);
+    r->dead = code != SHEAF_OK;
+    return code;
+}
+
 uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *r)
 {
     return r->epoch_samples;

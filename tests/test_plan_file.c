@@ -161,7 +161,8 @@ static void write_plan(const char *url, struct plan_facts *facts)
 static const char *make_stored(struct rng *rng, int count)
 {
     struct plan_facts facts = {
-        .dest = "/data/out", .root = "/data/in", .source = "tree", .is_remote = true,
+        .dest = "/data/out", .root = "/data/in", .source = "tree", .fingerprint = "",
+        .is_remote = true,
         .container = SHEAF_RECORDIO, .codec = SHEAF_CODEC_LZ4, .label_base = 1,
         .on_error = SHEAF_SKIP, .prefix = "shard", .index = "", .skipped = "a\tb\n",
         .skipped_bytes = 4, .found = 12345,

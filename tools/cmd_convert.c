@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "tools/options.h"
+#include "tools/part.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
@@ -27,6 +28,7 @@ struct convert {
     struct sheaf_packer *packer;
     bool cut;                           /* where the shards of the source end */
     uint32_t shard;                     /* of the last sample */
+    uint64_t at;                        /* of a part: the number of the reader's next sample */
     struct sheaf_progress progress;
     const struct sheaf_error *fault;    /* the reader's or the packer's */
 };
@@ -171,6 +173,125 @@ static int open_all(struct convert *c, char **sources, size_t count,
     return sheaf_packer_open(sources[count], options, &c->packer, error);
 }
 
+/* ---- Parts of a plan ------------------------------------------------------------------------- */
+
+/* Opens the data set that the plan is of, which must be the one that it was. */
+static int open_part(struct convert *c, const struct sheaf_plan_info *plan, const char *url,
+                     uint32_t parts, struct sheaf_pack_options *options,
+                     struct sheaf_error *error)
+{
+    int code;
+
+    c->options.no_shuffle = 1;
+    c->options.threads = options->jobs;
+    c->options.memory_bytes = options->memory_bytes / 2;
+    options->memory_bytes -= c->options.memory_bytes;
+    code = sheaf_packer_open_part(url, parts, options, &c->packer, error);
+    if (code == SHEAF_OK)
+        code = sheaf_dataset_open(&plan->root, 1, &c->dataset, error);
+    if (code != SHEAF_OK)
+        return code;
+    sheaf_dataset_get_info(c->dataset, &c->info, sizeof(c->info));
+    if (strcmp(c->info.fingerprint, plan->fingerprint) != 0) {
+        snprintf(error->message, sizeof(error->message), "%s: has changed since the plan was made: "
+                 "it was data set %s, now it is %s", plan->root, plan->fingerprint,
+                 c->info.fingerprint);
+        return error->code = SHEAF_ERR_CHANGED;
+    }
+    return sheaf_reader_open(c->dataset, &c->options, &c->reader, error);
+}
+
+/* Copies `samples` samples, from number `first` of the data set on. */
+static int copy_shard(struct convert *c, uint64_t shard, uint64_t first, uint64_t samples)
+{
+    int code = sheaf_packer_begin_shard(c->packer, shard);
+
+    c->fault = sheaf_packer_error(c->packer);
+    if (code == SHEAF_OK && first != c->at) {
+        c->fault = sheaf_reader_error(c->reader);
+        code = sheaf_reader_seek(c->reader, first);
+    }
+    for (c->at = first; c->at < first + samples && code == SHEAF_OK; c->at++) {
+        const struct sheaf_sample *sample;
+
+        c->fault = sheaf_reader_error(c->reader);
+        code = sheaf_reader_next(c->reader, &sample);
+        if (code == SHEAF_OK) {
+            c->fault = sheaf_packer_error(c->packer);
+            code = append(c, sample);
+        }
+        progress_show(NULL, &c->progress);
+    }
+    return code;
+}
+
+/* The shards of the part that are not there yet. */
+static int copy_part(struct convert *c, const struct sheaf_plan *plan, uint64_t first,
+                     uint64_t end, struct sheaf_pack_result *result, struct sheaf_error *error)
+{
+    uint64_t place = 0, kept = 0;
+    int code = SHEAF_OK;
+
+    c->at = UINT64_MAX;
+    signals_watch(c->reader);
+    for (uint64_t i = 0; i < end && code == SHEAF_OK; i++) {
+        struct sheaf_plan_shard shard;
+        int done;
+
+        c->fault = error;
+        code = sheaf_plan_shard(plan, i, &shard, &done, error);
+        kept += i >= first && done;
+        if (code == SHEAF_OK && i >= first && !done)
+            code = copy_shard(c, i, place, shard.samples);
+        place += shard.samples;
+    }
+    signals_watch(NULL);
+    if (code == SHEAF_OK) {
+        c->fault = sheaf_packer_error(c->packer);
+        code = sheaf_packer_finish(c->packer, result);
+    }
+    result->shards_kept = kept;
+    progress_clear();
+    return code;
+}
+
+static int convert_part(struct convert *c, const char *url, const char *text,
+                        struct sheaf_pack_options *options)
+{
+    struct sheaf_pack_result result = { .samples = 0 };
+    struct sheaf_plan *plan = NULL;
+    struct sheaf_plan_info info;
+    struct sheaf_error error;
+    uint64_t first, end;
+    uint32_t part, parts;
+    int code, status = part_take(text, &part, &parts);
+
+    if (status >= 0)
+        return status;
+    signals_catch();
+    code = sheaf_plan_open(url, &plan, &error);
+    if (code == SHEAF_OK) {
+        sheaf_plan_get_info(plan, &info, sizeof(info));
+        code = sheaf_plan_part(plan, part, parts, &first, &end, &error);
+    }
+    if (code == SHEAF_OK)
+        code = open_part(c, &info, url, parts, options, &error);
+    status = code == SHEAF_OK ? STATUS_OK : refuse(&error);
+    if (status == STATUS_OK && copy_part(c, plan, first, end, &result, &error) != SHEAF_OK)
+        status = fail(c->fault);
+    if (status == STATUS_OK)
+        printf("part %u of %u: %" PRIu64 " sample%s in %" PRIu64 " shard%s, and %" PRIu64
+               " kept\n", part, parts, result.samples, plural(result.samples), result.shards,
+               plural(result.shards), result.shards_kept);
+    sheaf_packer_free(c->packer);
+    sheaf_reader_free(c->reader);
+    sheaf_dataset_free(c->dataset);
+    sheaf_plan_free(plan);
+    return status;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
 /* Says what became of it all. */
 static void print_result(const struct convert *c, const struct sheaf_pack_result *result)
 {
@@ -209,6 +330,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct convert c = { .progress = { .stage = "convert" } };
     struct sheaf_pack_options o;
+    const char *plan = NULL, *part = NULL;
     int container = 0, codec, on_corrupt, status;
     uint64_t jobs;
     size_t count;
@@ -243,6 +365,11 @@ static int run(const struct command *command, int argc, char **argv)
               .meaning = "threads that read, and as many that write" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "ceiling of the memory for buffers, half of it for reading" },
+            { "plan", OPTION_TEXT, "PLAN", .text = &plan,
+              .meaning = "instead of DATASET and DEST: make shards of a plan that sheaf plan has "
+                         "stored of a data set" },
+            { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
+              .meaning = PART_MEANING("with --plan: the shards") },
             { .name = NULL },
         };
 
@@ -250,26 +377,42 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
+    o.jobs = (unsigned)jobs;
+    o.interrupt = &signals_caught;
+    if (plan != NULL && (count != 0 || container != 0 || codec != SHEAF_CODEC_NONE ||
+                         o.single_member || o.overwrite || o.index != NULL ||
+                         on_corrupt != (int)c.options.on_corrupt ||
+                         c.options.max_corrupt != UINT64_MAX))
+        return misuse("convert: with --plan there is no DATASET or DEST, and no option but --part, "
+                      "--jobs, --memory and those of the cache: the plan says the rest");
+    if (plan != NULL)
+        return convert_part(&c, plan, part, &o);
+    if (part != NULL)
+        return misuse("convert: --part goes with --plan");
+    if (count < 2)
+        return misuse("convert: an argument is missing; usage: sheaf convert %s",
+                      command->arguments);
     if (container == 0)
         return misuse("convert: --format must be given: tfrecord, recordio or webdataset");
     o.container = (enum sheaf_container)container;
     o.codec = (enum sheaf_codec)codec;
-    o.jobs = (unsigned)jobs;
-    o.interrupt = &signals_caught;
     c.options.on_corrupt = (enum sheaf_on_error)on_corrupt;
     return convert(&c, argv, count - 1, &o);
 }
 
 const struct command convert_command = {
     .name = "convert",
-    .arguments = "DATASET... DEST --format NAME [OPTION]...",
-    .least = 2,
+    .arguments = "DATASET... DEST --format NAME [OPTION]... | --plan PLAN [--part I/N]",
+    .least = 0,
     .most = SIZE_MAX,
     .summary = "put a data set into another container",
     .text = "Writes the samples of DATASET, in its own order, as a data set of another container "
             "or codec in the directory DEST. Keys, fields, labels and class names stay, and each "
             "shard keeps its samples: the shards are those that packing the files into that "
             "container gives, but the fingerprint is another. A single foreign file, or standard "
-            "input (-), is cut into shards of 150MB.",
+            "input (-), is cut into shards of 150MB.\n\n"
+            "With --plan, makes the shards of one part of a plan that sheaf plan has stored of a "
+            "data set; when all parts are there, sheaf commit makes them a data set, the same byte "
+            "for byte as that of one conversion.",
     .run = run,
 };

@@ -69,6 +69,8 @@ const struct command plan_command = {
             "with sheaf pack --plan PLAN --part I/N; sheaf commit PLAN makes the parts a data set, "
             "the same byte for byte as that of sheaf pack SRC DEST. sheaf info PLAN says how far "
             "they are.\n\n"
+            "If SRC is a data set that sheaf made, the plan is that of its conversion, shard by "
+            "shard, with sheaf convert --plan PLAN --part I/N.\n\n"
             "Paths are stored as absolute ones, which must mean the same on all machines.",
     .run = run,
 };

@@ -57,7 +57,8 @@ static struct buf make_facts(void)
         { NULL, NULL, 0 }, { "cat", class_values, 1 }, { NULL, &value, 1 },
     };
     struct plan_facts facts = {
-        .dest = "/out", .root = "/in", .source = "tree", .container = SHEAF_TFRECORD,
+        .dest = "/out", .root = "/in", .source = "tree", .fingerprint = "",
+        .container = SHEAF_TFRECORD,
         .prefix = "shard", .index = "", .options_json = { "{}", "{}" }, .skipped = "a\tb\n",
         .skipped_bytes = 4,
         .plan = { .labels = labels, .label_count = 3, .classes = classes,

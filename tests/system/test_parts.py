@@ -335,6 +335,34 @@ class Local(Parts, Case):
             write(self.path("bad"), support.flip(data, at, 1 << chance.randrange(8)))
             self.assert_error(sheaf("pack", "--plan", self.path("bad"), status=None))
 
+    def test_convert(self):
+        """A conversion by parts is that of one machine."""
+        source = make_tree(self.path("source"), odd_tree())
+        origin = self.path("origin")
+        for container, codec, (to, to_codec, *more) in (
+                ("webdataset", "none", ("tfrecord", "gzip")),
+                ("tfrecord", "lz4", ("recordio", "none", "--index", "mxnet")),
+                ("recordio", "gzip", ("webdataset", "lz4", "--single-member"))):
+            with self.subTest(container=container, to=to):
+                pack(source, origin, container, codec, "--shard-size", "9kB", "--on-error",
+                     "skip", "--overwrite", "--label-base", "1")
+                one, many, plan = (self.path(n + to) for n in ("one", "many", "plan"))
+                sheaf("convert", origin, one, "--format", to, "--codec", to_codec, *more)
+                self.plan(origin, many, plan, to, to_codec, *more)
+                order = [0, 1, 2, 3, 1]
+                self.chance.shuffle(order)
+                for part in order[:-1]:
+                    sheaf("convert", "--plan", plan, "--part", "%d/4" % part)
+                sheaf("convert", "--plan", plan)        # what is left, if anything is
+                sheaf("commit", plan)
+                self.compare(one, many)
+        self.assert_error(sheaf("pack", "--plan", plan, status=None), "plan of a conversion")
+        self.plan(origin, self.path("again"), plan, "tfrecord", "none")
+        pack(source, origin, "recordio", "none", "--overwrite", "--on-error", "skip")
+        self.assert_error(sheaf("convert", "--plan", plan, status=None), "has changed")
+        self.plan(source, self.path("third"), plan, "tfrecord", "none", "--on-error", "skip")
+        self.assert_error(sheaf("convert", "--plan", plan, status=None), "plan of files")
+
     def test_verify(self):
         """Each shard is checked by one part."""
         source, dest = make_tree(self.path("source"), image_tree(3, 20)), self.path("out")

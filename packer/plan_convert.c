@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plan of a conversion follows from the manifest of the data set that is converted: each of
+ * its shards becomes one.  So it has no sections; the shards' samples are those that the data set
+ * has there. */
+#include "packer/plan_convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/pack_options.h"
+#include "packer/plan_file.h"
+#include "packer/target.h"
+
+struct conversion {
+    struct sheaf_pack_options options;  /* as `sheaf convert` has them */
+    struct manifest manifest;           /* of the source */
+    struct plan_facts facts;
+    char *root, *json;
+};
+
+static int check_options(const struct sheaf_pack_options *o, const char *source,
+                         struct sheaf_error *err)
+{
+    if (o->split == NULL && o->root == NULL && o->shard_count == 0 && !o->no_shuffle &&
+        o->seed == 0 && o->on_error == SHEAF_FAIL)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, whose shards and order are kept: "
+                   "it cannot be split, shuffled, or cut otherwise", source);
+}
+
+/* Shards without samples are left out, as they are where they are converted at once. */
+static int make_shards(struct conversion *c, struct sheaf_error *err)
+{
+    struct plan *plan = &c->facts.plan;
+    const struct manifest *m = &c->manifest;
+
+    plan->shards = calloc(m->shard_count + 1, sizeof(plan->shards[0]));
+    if (plan->shards == NULL)
+        return err_memory(err, m->shard_count * sizeof(plan->shards[0]));
+    for (size_t i = 0; i < m->shard_count; i++) {
+        if (m->shards[i].samples == 0)
+            continue;
+        plan->shards[plan->shard_count] = (struct plan_shard){
+            .number = (uint32_t)plan->shard_count, .sample = plan->sample_count,
+            .first = plan->sample_count, .sample_count = m->shards[i].samples,
+            .payload_bytes = m->shards[i].payload_bytes,
+        };
+        plan->shard_count++;
+        plan->sample_count += m->shards[i].samples;
+        plan->payload_bytes += m->shards[i].payload_bytes;
+    }
+    plan->splits[0].shard_count = (uint32_t)plan->shard_count;
+    plan->split_count = 1;
+    return plan->shard_count != 0 ? SHEAF_OK
+                                  : err_set(err, SHEAF_ERR_NOT_FOUND, "the data set is empty");
+}
+
+/* Of classes there are only the names: samples bring their labels. */
+static int make_labels(struct conversion *c, struct sheaf_error *err)
+{
+    struct plan *plan = &c->facts.plan;
+    const struct manifest *m = &c->manifest;
+
+    plan->class_count = (uint32_t)m->class_count;
+    plan->label_count = plan->class_count + 1;
+    plan->classes = calloc(plan->label_count, sizeof(plan->classes[0]));
+    plan->labels = calloc(plan->label_count, sizeof(plan->labels[0]));
+    if (plan->classes == NULL || plan->labels == NULL)
+        return err_memory(err, plan->label_count * sizeof(plan->labels[0]));
+    for (uint32_t i = 0; i < plan->class_count; i++)
+        plan->classes[i] = m->classes[i];
+    return SHEAF_OK;
+}
+
+static int make_hash(struct conversion *c, struct sheaf_error *err)
+{
+    struct plan *plan = &c->facts.plan;
+    XXH3_state_t *state = plan_hash_begin(plan, &c->options, plan->shard_count);
+
+    if (state == NULL)
+        return err_memory(err, 1024);
+    plan_hash_file(state, c->manifest.fingerprint, plan->sample_count, NULL);
+    plan_hash_end(state, plan->hash);
+    return SHEAF_OK;
+}
+
+static int set_facts(struct conversion *c, const char *source, const char *dest,
+                     struct sheaf_error *err)
+{
+    struct plan_facts *f = &c->facts;
+
+    c->root = plan_absolute(source);
+    c->json = pack_options_json(&c->options, "program", NULL, NULL);
+    if (c->root == NULL || c->json == NULL)
+        return err_memory(err, strlen(source));
+    f->dest = dest;
+    f->root = c->root;
+    f->source = "program";
+    f->fingerprint = c->manifest.fingerprint;
+    f->container = c->options.container;
+    f->codec = c->options.codec;
+    f->single_member = c->options.single_member != 0;
+    f->label_base = c->options.label_base;
+    f->on_error = c->options.on_error;
+    f->prefix = c->options.prefix;
+    f->index = c->options.index == NULL ? "" : c->options.index;
+    f->options_json[0] = c->json;
+    f->skipped = "";
+    return SHEAF_OK;
+}
+
+static int prepare(const struct conversion *c, struct sheaf_error *err)
+{
+    struct block_setup setup;
+    struct target target;
+    bool finished;
+    int code;
+
+    pack_options_setup(&c->options, &setup);
+    code = target_open(&target, c->facts.dest, &setup, c->options.prefix, &c->facts.plan, err);
+    if (code == SHEAF_OK)
+        code = target_prepare(&target, c->options.resume, c->options.overwrite, &finished, err);
+    target_close(&target);
+    return code;
+}
+
+static int store(struct conversion *c, const char *url, struct sheaf_error *err)
+{
+    struct plan_writer *w = NULL;
+    int code = plan_writer_open(url, &w, err);
+
+    for (size_t i = 0; i < c->facts.plan.shard_count && code == SHEAF_OK; i++)
+        code = plan_writer_end_shard(w, err);
+    if (code == SHEAF_OK)
+        code = prepare(c, err);
+    if (code == SHEAF_OK)
+        return plan_writer_commit(w, &c->facts, err);
+    plan_writer_abort(w);
+    return code;
+}
+
+static int make(struct conversion *c, const char *source, const char *dest, const char *plan,
+                struct sheaf_error *err)
+{
+    int code = check_options(&c->options, source, err);
+
+    if (code == SHEAF_OK && strcmp(source, dest) == 0)
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: holds the source", dest);
+    c->options.label_base = c->manifest.label_base;
+    c->options.shard_bytes = INT64_MAX;
+    if (code == SHEAF_OK)
+        code = make_shards(c, err);
+    if (code == SHEAF_OK)
+        code = make_labels(c, err);
+    if (code == SHEAF_OK)
+        code = make_hash(c, err);
+    if (code == SHEAF_OK)
+        code = set_facts(c, source, dest, err);
+    return code == SHEAF_OK ? store(c, plan, err) : code;
+}
+
+int plan_convert(const char *source, const char *dest, const char *plan,
+                 const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+                 struct sheaf_error *err)
+{
+    struct conversion c = { .options = *options };
+    struct sheaf_error found;
+    int code = target_read_manifest(source, &c.manifest, &found);
+
+    if (code == SHEAF_ERR_CORRUPT)
+        return err_set(err, code, "%s", found.message);
+    if (code != SHEAF_OK)
+        return SHEAF_END;       /* whatever is wrong with it, it is no data set */
+    code = make(&c, source, dest, plan, err);
+    result->samples = c.facts.plan.sample_count;
+    result->payload_bytes = c.facts.plan.payload_bytes;
+    result->shards = c.facts.plan.shard_count;
+    plan_facts_free(&c.facts);
+    manifest_clear(&c.manifest);
+    free(c.root);
+    free(c.json);
+    return code;
+}
