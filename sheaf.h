@@ -765,8 +765,8 @@ struct sheaf_fetch_result {
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
 
-/* Fetches a prefix, the objects of a manifest file or of an augmented manifest, or one object,
- * into `directory`, which is made if need be; names are relative to the prefix.  Of an augmented
+/* Fetches a prefix, the objects of a manifest file or of an augmented manifest, or one object (as
+ * sheaf_feed takes them) into `directory`, which is made if need be; names are relative to the prefix.  Of an augmented
  * manifest, each object is named by its key, and the manifest comes too, with the host's lines.
  *
  * Before anything is fetched, names that cannot be files' below the directory or that collide are
@@ -828,13 +828,14 @@ struct sheaf_feed_result {
 };
 
 /* Makes the named pipes `directory`/CHANNEL_EPOCH, one epoch after the other, waits for the reader
- * of each, and writes the source to it: a directory or prefix (in byte order of names), a manifest
- * file, an augmented manifest (of each line the attributes, in the order given: a NAME-ref is its
- * object's bytes, a string its text, anything else as the line has it), or one object.  A reader
- * that closes its pipe early has the next epoch next.  Pipes are removed when they are done, also
- * after a failure.  A stream that a failure cuts short never ends where an object does.
- * SHEAF_ERR_EXISTS while another process feeds the channel; SHEAF_ERR_CHANGED if an object is not
- * what it was when the call began.  `result` is written whatever comes of it. */
+ * of each, and writes the source to it: a directory or prefix (in byte order of names; where
+ * nothing is below the prefix, the objects whose names begin so), a manifest file, an augmented
+ * manifest (of each line the attributes, in the order given: a NAME-ref is its object's bytes, a
+ * string its text, anything else as the line has it), or one object.  A reader that closes its
+ * pipe early has the next epoch next.  Pipes are removed when they are done, also after a failure.
+ * A stream that a failure cuts short never ends where an object does.  SHEAF_ERR_EXISTS while
+ * another process feeds the channel; SHEAF_ERR_CHANGED if an object is not what it was when the
+ * call began.  `result` is written whatever comes of it. */
 SHEAF_API SHEAF_CHECK int sheaf_feed(const char *source, const char *directory,
                                      const struct sheaf_feed_options *options,
                                      struct sheaf_feed_result *result,

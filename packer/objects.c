@@ -159,6 +159,7 @@ struct walking {
     struct objects *objects;
     struct watch *watch;
     struct sheaf_error *err;
+    const char *beginning;      /* of the names that count */
 };
 
 static int take_entry(void *context, const struct store_entry *entry)
@@ -168,19 +169,38 @@ static int take_entry(void *context, const struct store_entry *entry)
                                   .stamp = entry->stamp, .modified_s = entry->modified_s };
     int code = check(w->watch, w->objects, w->err);
 
-    if (code != SHEAF_OK || is_partial(entry->name))
+    if (code != SHEAF_OK || is_partial(entry->name) ||
+        strncmp(entry->name, w->beginning, strlen(w->beginning)) != 0)
         return code;
     return objects_add(w->objects, &found, entry->etag, w->err);
 }
 
+static int walk(const char *root, const char *beginning, struct objects *o, struct watch *watch,
+                struct sheaf_error *err)
+{
+    struct walking walking = { o, watch, err, beginning };
+
+    free(o->root);
+    o->root = strdup(root);
+    return o->root == NULL ? err_memory(err, strlen(root))
+                           : store_walk(root, take_entry, &walking, err);
+}
+
+/* A prefix is a directory; or else, as SageMaker has it, the beginning of some names in one:
+ * "s3://bucket/train/shard-". */
 static int list_prefix(const struct source *s, struct objects *o, struct watch *watch,
                        struct sheaf_error *err)
 {
-    struct walking walking = { o, watch, err };
+    const char *host = strstr(s->url, "://"), *slash = strrchr(s->url, '/');
+    char *above;
+    int code = walk(s->root, "", o, watch, err);
 
-    o->root = strdup(s->root);
-    return o->root == NULL ? err_memory(err, strlen(s->root))
-                           : store_walk(s->url, take_entry, &walking, err);
+    if (code != SHEAF_OK || o->count != 0 || host == NULL || slash < host + 3 || slash[1] == '\0')
+        return code;
+    above = strndup(s->url, (size_t)(slash - s->url) + 1);
+    code = above == NULL ? err_memory(err, strlen(s->url)) : walk(above, slash + 1, o, watch, err);
+    free(above);
+    return code;
 }
 
 /* ---- Directories ----------------------------------------------------------------------------- */

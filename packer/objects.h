@@ -38,9 +38,10 @@ struct objects {
     struct arena arena;
 };
 
-/* Finds them.  `source` is a prefix, directory, manifest, augmented manifest, or one object.  Of
- * an augmented manifest's line, `attributes` ("source-ref,label") says what is taken in which
- * order; NULL: every object, and nothing else.  objects_free is due whatever the result. */
+/* Finds them.  `source` is a prefix (also one that ends within a name), directory, manifest,
+ * augmented manifest, or one object.  Of an augmented manifest's line, `attributes`
+ * ("source-ref,label") says what is taken in which order; NULL: every object, and nothing else.
+ * objects_free is due whatever the result. */
 int objects_list(const char *source, const char *attributes, struct watch *watch,
                  struct objects *objects, struct sheaf_error *err);
 /* The same of a directory or file here, whatever its name says it is. */

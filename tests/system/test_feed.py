@@ -280,6 +280,18 @@ class Remote(servers.S3Case, FeedCase):
             self.slurp(self.pipe(0), 100)
             self.assertTrue(self.slurp(self.pipe(1)) == whole)
 
+    def test_prefix_that_ends_within_a_name(self):
+        self.client.put_tree(self.bucket, "d/", {"shard-1": b"1", "shard-2": b"2", "shar": b"x",
+                                                 "dataset.json": b"x", "shard-3/4": b"3"})
+        self.assertEqual(self.fed(self.url("d/shard-")), [b"123"])
+        self.assertEqual(self.fed(self.url("d/shard-3")), [b"3"])
+        done = self.sheaf("pipe", self.url("d/none-"), self.pipes, status=1)
+        self.assertIn(b"there are no objects", done.stderr)
+        # A directory is that and nothing else.
+        self.client.put(self.bucket, "dd", b"no")
+        self.client.put(self.bucket, "ddd/1", b"no")
+        self.assertEqual(self.fed(self.url("d")), [b"xx123"])
+
     def test_manifest(self):
         self.client.put_tree(self.bucket, "x/", {"2": b"two", "1": b"one", "sub/3": b"three"})
         self.client.put(self.bucket, "m.manifest", json.dumps(

@@ -326,6 +326,11 @@ class Manifests(FakeCase):
             done = self.fetch(self.manifest("a.manifest", line), self.out, status=1)
             self.assertIn(says, done.stderr)
 
+    def test_prefix_that_ends_within_a_name(self):
+        self.put({"x/shard-1": b"1", "x/shard-2/3": b"2", "x/other": b"3"})
+        self.fetch("s3://bucket/x/shard-", self.out)
+        self.assert_fetched({"shard-1": b"1", "shard-2/3": b"2"})
+
     def test_sharded_by_key(self):
         files = {"%02d" % i: b"%d" % i for i in range(11)}
         self.put({"p/" + k: v for k, v in files.items()})
