@@ -20,6 +20,7 @@ static const struct { const char *name; const struct command *command; } command
     { "commit", &commit_command },
     { "fetch", &fetch_command },
     { "pipe", &pipe_command },
+    { "advise", &advise_command },
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

@@ -26,7 +26,7 @@ struct command {
 
 extern const struct command pack_command, cat_command, info_command, verify_command,
                             index_command, unpack_command, convert_command, plan_command,
-                            commit_command, fetch_command, pipe_command;
+                            commit_command, fetch_command, pipe_command, advise_command;
 
 /* Prints "sheaf: <message>" on standard error, in place of a progress line if one is there. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -15,7 +15,7 @@ import unittest
 import writers
 from support import ROOT, SHEAF, Case, image_tree, make_tree, pack, sheaf
 
-COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert", "fetch", "pipe")
+COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert", "advise", "fetch", "pipe")
 
 
 def help_of(command):

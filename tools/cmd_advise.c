@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf advise: which input mode, and why. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/json.h"
+#include "tools/options.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+static const struct constant {
+    const char *name;       /* first, for nearest() */
+    const char *unit, *meaning;
+} constants[] = {
+#define ROW(id, name, value, unit, meaning) { name, unit, meaning },
+    SHEAF_CONSTANTS(ROW)
+#undef ROW
+};
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+static int read_real(const char *option, const char *text, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    if (end == text || *end != '\0')
+        return misuse("--%s: \"%s\" is no number", option, text);
+    return -1;
+}
+
+/* NAME=VALUE[,NAME=VALUE]... */
+static int set_constants(const char *list, double *values)
+{
+    char *copy = strdup(list), *next = copy, *item;
+    int status = copy == NULL ? STATUS_FAILURE : -1;
+
+    while (status < 0 && (item = strsep(&next, ",")) != NULL) {
+        char *value = strchr(item, '=');
+        const char *hint;
+        size_t i = 0;
+
+        if (value != NULL)
+            *value++ = '\0';
+        while (i < SHEAF_CONSTANT_COUNT && strcmp(constants[i].name, item) != 0)
+            i++;
+        hint = nearest(item, constants, SHEAF_CONSTANT_COUNT, sizeof(constants[0]));
+        if (value == NULL)
+            status = misuse("--constant: \"%s\" is not NAME=VALUE", item);
+        else if (i == SHEAF_CONSTANT_COUNT)
+            status = misuse("--constant: \"%s\" is no constant; %s%s", item,
+                            hint != NULL ? "did you mean " : "the answer lists them all",
+                            hint != NULL ? hint : "");
+        else
+            status = read_real("constant", value, &values[i]);
+    }
+    free(copy);
+    return status;
+}
+
+/* ---- For people ------------------------------------------------------------------------------ */
+
+static void print_size(double bytes)
+{
+    static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+    size_t i = 0;
+
+    while (bytes >= 1000 && i < 4) {
+        bytes /= 1000;
+        i++;
+    }
+    printf("%.*f %s", i == 0 || bytes >= 100 ? 0 : 1, bytes, units[i]);
+}
+
+static void print_survey(const char *source, const struct sheaf_survey *s)
+{
+    static const char *const decades[] = {
+        "< 1 kB", "< 10 kB", "< 100 kB", "< 1 MB", "< 10 MB", "< 100 MB", "< 1 GB", ">= 1 GB",
+    };
+
+    printf("%s\n  %" PRIu64 " object%s, ", source, s->objects, plural(s->objects));
+    print_size((double)s->bytes);
+    printf(", on %s\n  smallest ", s->place);
+    print_size((double)s->smallest_bytes);
+    printf(", median ");
+    print_size((double)s->median_bytes);
+    printf(", largest ");
+    print_size((double)s->largest_bytes);
+    putchar('\n');
+    if (s->is_dataset)
+        printf("  a data set of %" PRIu64 " sample%s\n", s->samples, plural(s->samples));
+    printf("\n  size           objects       bytes\n");
+    for (size_t i = 0; i < SHEAF_SURVEY_DECADES; i++) {
+        if (s->decades[i].objects == 0)
+            continue;
+        printf("  %-9s %12" PRIu64 "  ", decades[i], s->decades[i].objects);
+        print_size((double)s->decades[i].bytes);
+        putchar('\n');
+    }
+}
+
+static void print_seconds(double seconds)
+{
+    char text[40];
+
+    if (seconds < 100)
+        snprintf(text, sizeof(text), "%.1f s", seconds);
+    else if (seconds < 6000)
+        snprintf(text, sizeof(text), "%.1f min", seconds / 60);
+    else
+        snprintf(text, sizeof(text), "%.1f h", seconds / 3600);
+    printf(" %10s", text);
+}
+
+static void print_estimates(const struct sheaf_advice *a)
+{
+    printf("\n  %-20s %10s %10s %10s %10s %10s %10s %9s %9s\n", "mode", "prepare", "start",
+           "1st epoch", "epoch", "job", "requests", "$ requests", "$ other");
+    for (int i = 0; i < SHEAF_MODE_COUNT; i++) {
+        const struct sheaf_mode_estimate *e = &a->estimates[i];
+
+        printf("%c %-20s", i == (int)a->mode ? '*' : ' ', sheaf_mode_name((enum sheaf_mode)i));
+        print_seconds(e->prepare_s);
+        print_seconds(e->startup_s);
+        print_seconds(e->first_epoch_s);
+        print_seconds(e->epoch_s);
+        print_seconds(e->total_s);
+        printf(" %10.4g %10.2f %9.2f\n", e->requests, e->request_cost, e->other_cost);
+    }
+}
+
+static void print_text(const char *source, const struct sheaf_survey *s,
+                       const struct sheaf_advise_options *o, const struct sheaf_advice *a)
+{
+    print_survey(source, s);
+    print_estimates(a);
+    printf("\n%s\n", sheaf_mode_name(a->mode));
+    for (size_t i = 0; i < a->reason_count; i++)
+        printf("  - %s\n", a->reasons[i]);
+    if (a->mode == SHEAF_MODE_PACK_FILE || a->mode == SHEAF_MODE_PACK_FASTFILE)
+        printf("  sheaf pack %s DEST --format webdataset\n", source);
+    printf("\nEstimates for %" PRIu64 " epoch%s, from these (--constant NAME=VALUE):\n", o->epochs,
+           plural(o->epochs));
+    for (size_t i = 0; i < SHEAF_CONSTANT_COUNT; i++)
+        printf("  %-16s %10.6g %-10s  %s\n", constants[i].name, o->constants[i],
+               constants[i].unit, constants[i].meaning);
+}
+
+/* ---- For programs ---------------------------------------------------------------------------- */
+
+static void print_json_survey(const struct sheaf_survey *s)
+{
+    printf("\"survey\":{\"objects\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"smallest_bytes\":%" PRIu64
+           ",\"median_bytes\":%" PRIu64 ",\"largest_bytes\":%" PRIu64 ",\"place\":", s->objects,
+           s->bytes, s->smallest_bytes, s->median_bytes, s->largest_bytes);
+    print_json_string(stdout, s->place);
+    printf(",\"is_dataset\":%s,\"samples\":%" PRIu64 ",\"decades\":[",
+           s->is_dataset ? "true" : "false", s->samples);
+    for (size_t i = 0; i < SHEAF_SURVEY_DECADES; i++)
+        printf("%s{\"objects\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", i > 0 ? "," : "",
+               s->decades[i].objects, s->decades[i].bytes);
+    printf("]}");
+}
+
+static void print_json_estimate(const char *mode, const struct sheaf_mode_estimate *e)
+{
+    printf("{\"mode\":");
+    print_json_string(stdout, mode);
+    printf(",\"prepare_s\":%.9g,\"startup_s\":%.9g,\"first_epoch_s\":%.9g,\"epoch_s\":%.9g,"
+           "\"total_s\":%.9g,\"requests\":%.9g,\"request_cost\":%.9g,\"other_cost\":%.9g}",
+           e->prepare_s, e->startup_s, e->first_epoch_s, e->epoch_s, e->total_s, e->requests,
+           e->request_cost, e->other_cost);
+}
+
+static void print_json(const char *source, const struct sheaf_survey *s,
+                       const struct sheaf_advise_options *o, const struct sheaf_advice *a)
+{
+    printf("{\"source\":");
+    print_json_string(stdout, source);
+    putchar(',');
+    print_json_survey(s);
+    printf(",\"mode\":");
+    print_json_string(stdout, sheaf_mode_name(a->mode));
+    printf(",\"reasons\":[");
+    for (size_t i = 0; i < a->reason_count; i++) {
+        printf("%s", i > 0 ? "," : "");
+        print_json_string(stdout, a->reasons[i]);
+    }
+    printf("],\"epochs\":%" PRIu64 ",\"estimates\":[", o->epochs);
+    for (int i = 0; i < SHEAF_MODE_COUNT; i++) {
+        printf("%s", i > 0 ? "," : "");
+        print_json_estimate(sheaf_mode_name((enum sheaf_mode)i), &a->estimates[i]);
+    }
+    printf("],\"constants\":{");
+    for (size_t i = 0; i < SHEAF_CONSTANT_COUNT; i++)
+        printf("%s\"%s\":%.9g", i > 0 ? "," : "", constants[i].name, o->constants[i]);
+    printf("}}\n");
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static int advise(const char *source, const struct sheaf_advise_options *options, bool as_json)
+{
+    struct sheaf_fetch_options how;
+    struct sheaf_survey survey;
+    struct sheaf_advice advice;
+    struct sheaf_error error;
+    int code;
+
+    sheaf_fetch_options_init(&how, sizeof(how));
+    how.progress = progress_show;
+    how.interrupt = &signals_caught;
+    signals_catch();
+    code = sheaf_survey(source, &how, &survey, sizeof(survey), &error);
+    progress_clear();
+    if (code == SHEAF_OK)
+        code = sheaf_advise(&survey, options, &advice, sizeof(advice), &error);
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    (as_json ? print_json : print_text)(source, &survey, options, &advice);
+    return STATUS_OK;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    const char *reads = "1", *list = NULL;
+    struct sheaf_advise_options o;
+    uint64_t rate = 0;
+    int as_json = 0, status;
+    size_t count;
+
+    sheaf_advise_options_init(&o, sizeof(o));
+    {
+        const struct option table[] = {
+            { "epochs", OPTION_NUMBER, "N", .number = &o.epochs, .least = 1,
+              .meaning = "epochs of the training job" },
+            { "reads-per-epoch", OPTION_TEXT, "X", .text = &reads,
+              .meaning = "how often an epoch reads each object" },
+            { "consumer-rate", OPTION_SIZE, "SIZE", .number = &rate,
+              .standard = "as fast as they come",
+              .meaning = "bytes a second that the training takes" },
+            { "constant", OPTION_TEXT, "LIST", .text = &list, .standard = "",
+              .meaning = "NAME=VALUE,...: rates and prices; they are listed with the answer" },
+            { "json", OPTION_FLAG, .flag = &as_json, .meaning = "print one JSON object" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status < 0)
+        status = read_real("reads-per-epoch", reads, &o.reads_per_epoch);
+    if (status < 0 && list != NULL)
+        status = set_constants(list, o.constants);
+    if (status >= 0)
+        return status;
+    o.consumer_bytes_s = (double)rate;
+    return advise(argv[0], &o, as_json);
+}
+
+const struct command advise_command = {
+    .name = "advise",
+    .arguments = "SRC [OPTION]...",
+    .least = 1,
+    .most = 1,
+    .summary = "say which input mode fits a source, and what each would take",
+    .text = "Looks at SRC, a directory, S3 prefix, manifest or augmented manifest, without reading "
+            "its objects, and says as AWS's guide does whether File mode, FastFile mode, FSx for "
+            "Lustre or EFS fits it, or whether it should be packed first: with the times to "
+            "start and of an epoch and the costs of each, estimated from constants that are "
+            "shown.",
+    .run = run,
+};
