@@ -37,6 +37,13 @@ static int manifest_urls(const char *source, char **directory, char **url)
     return *directory != NULL && *url != NULL ? SHEAF_OK : SHEAF_ERR_MEMORY;
 }
 
+/* A manifest that was found. */
+struct manifest_file {
+    char *directory, *url;
+    char *text;
+    size_t size;
+};
+
 static int allocate_tables(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const size_t count = d->manifest.shard_count;
@@ -60,17 +67,17 @@ static int allocate_tables(struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int open_manifest(struct sheaf_dataset *d, const char *directory, const char *url,
+/* Takes the text. */
+static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
                          struct sheaf_error *err)
 {
-    size_t size;
-    int code = store_get(url, MANIFEST_LIMIT, &d->manifest_json, &size, err);
+    const char *directory = file->directory;
+    int code = manifest_parse(file->text, file->size, &d->manifest, err);
 
-    if (code != SHEAF_OK)
-        return code;
-    code = manifest_parse(d->manifest_json, size, &d->manifest, err);
+    d->manifest_json = file->text;
+    file->text = NULL;
     if (code != SHEAF_OK) {
-        err_prefix(err, "%s: ", url);
+        err_prefix(err, "%s: ", file->url);
         return code;
     }
     d->has_manifest = true;
@@ -130,27 +137,27 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
                    "under way, or was ended and can go on with --resume", directory);
 }
 
-/* Whether the one source is a directory or path with a manifest. */
-static int find_manifest(const char *const *sources, size_t source_count, char **directory,
-                         char **url, bool *found, struct sheaf_error *err)
+/* Gets the manifest, if the one source is a directory or path with one; else file->text is NULL. */
+static int find_manifest(const char *const *sources, size_t source_count,
+                         struct manifest_file *file, struct sheaf_error *err)
 {
-    uint64_t bytes;
+    struct sheaf_error unfinished;
     int code;
 
-    *found = false;
-    *directory = *url = NULL;
     if (source_count != 1 || sources[0][0] == '@' || strcmp(sources[0], "-") == 0)
         return SHEAF_OK;
-    if (manifest_urls(sources[0], directory, url) != SHEAF_OK)
+    if (manifest_urls(sources[0], &file->directory, &file->url) != SHEAF_OK)
         return err_memory(err, strlen(sources[0]));
-    code = store_size(*url, &bytes, err);
-    *found = code == SHEAF_OK || is_manifest_path(sources[0]);
-    if (code == SHEAF_OK)
-        return code;
+    code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
     /* Where names may not be listed, S3 says "denied" of what is not there. */
-    if (code != SHEAF_ERR_NOT_FOUND && (code != SHEAF_ERR_ACCESS || *found))
+    if (code != SHEAF_ERR_NOT_FOUND &&
+        (code != SHEAF_ERR_ACCESS || is_manifest_path(sources[0])))
         return code;
-    return dataset_refuse_unfinished(*directory, err);
+    if (dataset_refuse_unfinished(file->directory, &unfinished) != SHEAF_OK) {
+        *err = unfinished;
+        return unfinished.code;
+    }
+    return is_manifest_path(sources[0]) ? code : SHEAF_OK;
 }
 
 static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)
@@ -239,22 +246,22 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
 int sheaf_dataset_open(const char *const *sources, size_t source_count,
                        struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
+    struct manifest_file file = { .size = 0 };
     struct sheaf_dataset *d;
-    char *directory = NULL, *url = NULL;
-    bool found;
     int code;
 
     if (source_count == 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "a data set needs at least one source");
-    code = find_manifest(sources, source_count, &directory, &url, &found, err);
-    if (code == SHEAF_OK && !found)
+    code = find_manifest(sources, source_count, &file, err);
+    if (code == SHEAF_OK && file.text == NULL)
         code = dataset_open_foreign(sources, source_count, dataset, err);
     else if (code == SHEAF_OK && (d = make(sources[0], err)) == NULL)
         code = SHEAF_ERR_MEMORY;
     else if (code == SHEAF_OK)
-        code = finish(d, open_manifest(d, directory, url, err), dataset, err);
-    free(directory);
-    free(url);
+        code = finish(d, open_manifest(d, &file, err), dataset, err);
+    free(file.directory);
+    free(file.url);
+    free(file.text);
     return code;
 }
 

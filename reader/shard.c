@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "formats/peers.h"
 
@@ -26,6 +27,30 @@ int shards_open_object(struct cache *cache, const char *url, struct store_object
     return code;
 }
 
+/* Opens an object whose size the manifest says.  One that is far away is not asked for: the first
+ * read will see whether it is right.  (The cache asks, as it must know what it has.) */
+static int open_known(const struct shards *s, const char *url, uint64_t bytes,
+                      struct store_object **object, struct sheaf_error *err)
+{
+    if (s->cache == NULL && s->dataset->is_remote)
+        return store_open_known(url, bytes, 0, object, err);
+    return shards_open_object(s->cache, url, object, err);
+}
+
+/* An index that is far away is read at once if it is a small one: the first samples of many shards
+ * then cost no more than those of one. */
+static int get_index(struct shards *s, struct sheaf_error *err)
+{
+    const uint64_t bytes = s->index->bytes;
+
+    if (bytes == 0 || bytes > MIN((uint64_t)s->index->block_bytes, s->budget->limit / 16) ||
+        !budget_take(s->budget, bytes))
+        return SHEAF_OK;
+    s->index_data = malloc(bytes);
+    return s->index_data == NULL ? err_memory(err, bytes)
+                                 : store_read(s->index, 0, s->index_data, bytes, err);
+}
+
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
                 struct budget *budget, struct cache *cache, struct sheaf_error *err)
 {
@@ -40,12 +65,12 @@ int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct wo
     if (s->open == NULL)
         return err_memory(err, dataset->manifest.shard_count * sizeof(s->open[0]));
     if (dataset->index_url != NULL)
-        code = shards_open_object(cache, dataset->index_url, &s->index, err);
+        code = open_known(s, dataset->index_url, dataset->manifest.index_bytes, &s->index, err);
     if (code == SHEAF_OK && s->index != NULL && s->index->bytes != dataset->manifest.index_bytes)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
                        "%" PRIu64, dataset->index_url, s->index->bytes,
                        dataset->manifest.index_bytes);
-    return code;
+    return code == SHEAF_OK && s->index != NULL && s->index->is_remote ? get_index(s, err) : code;
 }
 
 static void close_shard(struct shard *shard)
@@ -63,28 +88,43 @@ void shards_free(struct shards *s)
             close_shard(s->open[i]);
     free(s->open);
     s->open = NULL;
+    if (s->index_data != NULL)
+        budget_give(s->budget, s->index->bytes);
+    free(s->index_data);
+    s->index_data = NULL;
     store_close(s->index);
     s->index = NULL;
+}
+
+static int parse_section(struct shard *shard, const uint8_t *data, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = shard->owner->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[shard->number];
+    int code = index_parse(data, m->index_bytes, m->samples, &shard->own_section, err);
+
+    if (code != SHEAF_OK)
+        err_prefix(err, "%s: the section of %s: ", d->index_url, m->name);
+    shard->section = shard->own_section;
+    return code;
 }
 
 /* Reads and parses the shard's section of dataset.index. */
 static int load_section(struct shard *shard, struct sheaf_error *err)
 {
-    const struct sheaf_dataset *d = shard->owner->dataset;
-    const struct manifest_shard *m = &d->manifest.shards[shard->number];
-    uint8_t *data = malloc(m->index_bytes + 1);
+    const struct shards *s = shard->owner;
+    const struct manifest_shard *m = &s->dataset->manifest.shards[shard->number];
+    uint8_t *data;
     int code;
 
+    if (s->index_data != NULL)
+        return parse_section(shard, s->index_data + m->index_offset, err);
+    data = malloc(m->index_bytes + 1);
     if (data == NULL)
         return err_memory(err, m->index_bytes);
-    code = store_read(shard->owner->index, m->index_offset, data, m->index_bytes, err);
-    if (code == SHEAF_OK) {
-        code = index_parse(data, m->index_bytes, m->samples, &shard->own_section, err);
-        if (code != SHEAF_OK)
-            err_prefix(err, "%s: the section of %s: ", d->index_url, m->name);
-    }
+    code = store_read(s->index, m->index_offset, data, m->index_bytes, err);
+    if (code == SHEAF_OK)
+        code = parse_section(shard, data, err);
     free(data);
-    shard->section = shard->own_section;
     return code;
 }
 
@@ -101,7 +141,7 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
 
     if (asprintf(&names, "%.*s.lst", (int)stem, url) < 0)
         return err_memory(err, stem);
-    code = shards_open_object(shard->owner->cache, names, &shard->names, err);
+    code = open_known(shard->owner, names, m->names_bytes, &shard->names, err);
     if (code == SHEAF_OK && shard->names->bytes != m->names_bytes)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
                        "%" PRIu64, names, shard->names->bytes, m->names_bytes);
@@ -115,10 +155,13 @@ static void open_shard(struct job *job)
     const struct sheaf_dataset *d = shard->owner->dataset;
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
     struct sheaf_error *err = &shard->error;
-    int code = shards_open_object(shard->owner->cache, d->urls[shard->number], &shard->object,
-                                  err);
-
     /* Where bad records are skipped, a shorter one is dealt with record by record. */
+    int code = shard->owner->keep_short
+                   ? shards_open_object(shard->owner->cache, d->urls[shard->number],
+                                        &shard->object, err)
+                   : open_known(shard->owner, d->urls[shard->number], m->bytes, &shard->object,
+                                err);
+
     if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " bytes, but %" PRIu64
                        " are expected", d->urls[shard->number], shard->object->bytes, m->bytes);

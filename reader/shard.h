@@ -36,6 +36,7 @@ struct shards {
     struct cache *cache;                /* NULL: none */
     bool keep_short;                    /* a shard that is cut is read as far as it goes */
     struct store_object *index;         /* dataset.index; NULL for foreign shards */
+    uint8_t *index_data;                /* all of it, if it is far away and small; else NULL */
     struct shard **open;                /* by number; NULL: not open */
 };
 

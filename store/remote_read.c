@@ -61,6 +61,32 @@ static int changed(const struct reading *g, const char *what, const char *now,
                    "%s is now %.80s", g->request.what, what, now);
 }
 
+/* The first answer about an object that was opened without asking: from now on it is this one. */
+static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err)
+{
+    struct remote_object *o = object_of(g->read);
+    const char *etag = http_answer_header(&g->request.http, "etag");
+    char *copy = etag != NULL ? strdup(etag) : NULL;
+
+    if (etag != NULL && copy == NULL)
+        return err_memory(err, strlen(etag));
+    if (total != UINT64_MAX && o->base.bytes != UINT64_MAX && total != o->base.bytes) {
+        free(copy);
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, but %llu are expected: it is "
+                       "not what it was", o->base.url, (unsigned long long)total,
+                       (unsigned long long)o->base.bytes);
+    }
+    pthread_mutex_lock(&o->lock);
+    o->etag = copy;
+    o->is_new = false;
+    pthread_mutex_unlock(&o->lock);
+    if (o->base.bytes == UINT64_MAX) {
+        o->base.bytes = total;
+        g->read->size = (size_t)MIN((uint64_t)g->read->size, total - g->read->offset);
+    }
+    return SHEAF_OK;
+}
+
 /* Whether what comes is the object that was opened. */
 static int check_identity(const struct reading *g, uint64_t total, struct sheaf_error *err)
 {
@@ -68,6 +94,8 @@ static int check_identity(const struct reading *g, uint64_t total, struct sheaf_
     const char *etag = http_answer_header(&g->request.http, "etag");
     char size[32];
 
+    if (o->is_new)
+        return meet(g, total, err);
     if (etag != NULL && o->etag != NULL && strcmp(etag, o->etag) != 0)
         return changed(g, "ETag", etag, err);
     if (etag != NULL && o->stamp != 0 && s3_stamp(etag) != o->stamp)
@@ -88,6 +116,19 @@ static int wrong_range(const struct reading *g, const char *got, struct sheaf_er
                    (unsigned long long)(g->read->offset + g->read->size - 1), got);
 }
 
+/* An object without a first byte: 416, or a 200 from servers that make nothing of the range. */
+static bool is_empty(const struct reading *g)
+{
+    const struct http_exchange *http = &g->request.http;
+    const char *range = http_answer_header(http, "content-range");
+    const char *length = http_answer_header(http, "content-length");
+
+    if (!object_of(g->read)->is_new || g->read->offset != 0)
+        return false;
+    return (http->status == 416 && (range == NULL || strcmp(range, "bytes */0") == 0)) ||
+           (http->status == 200 && length != NULL && strcmp(length, "0") == 0);
+}
+
 /* Whether a 2xx answer's body is what was asked for, from its first byte on. */
 static int check_range(const struct reading *g, bool *again, struct sheaf_error *err)
 {
@@ -99,6 +140,8 @@ static int check_range(const struct reading *g, bool *again, struct sheaf_error 
 
     if (g->request.http.status == 200 && from == 0 && g->read->size == o->base.bytes)
         return check_identity(g, UINT64_MAX, err);
+    if (is_empty(g))
+        return meet(g, 0, err);
     if (g->request.http.status == 200)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not serve ranges of "
                        "bytes (it answers 200, not 206)", g->request.what);
@@ -106,6 +149,8 @@ static int check_range(const struct reading *g, bool *again, struct sheaf_error 
     if (g->request.http.status != 206 || range == NULL ||
         !remote_parse_range(range, &first, &last, &total))
         return wrong_range(g, range != NULL ? range : "no Content-Range", err);
+    if (total == UINT64_MAX && o->base.bytes == UINT64_MAX)
+        return wrong_range(g, range, err);
     code = check_identity(g, total, err);
     if (code != SHEAF_OK) {
         *again = false;
@@ -124,25 +169,44 @@ static int refused(struct reading *g, bool *again, struct sheaf_error *err)
     const int status = r->http.failure == HTTP_ANSWERED ? r->http.status : 0;
     int code = object_of(g->read)->judge(r, again, err);
 
+    if (is_empty(g))
+        return meet(g, 0, err);
     if (status == 412 || status == 416)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: the object was replaced while it was in use "
                        "(HTTP status %d)", r->what, status);
-    if (status == 404 && code == SHEAF_ERR_NOT_FOUND)
+    if (status == 404 && code == SHEAF_ERR_NOT_FOUND && !object_of(g->read)->is_new)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: the object was removed while it was in use",
                        r->what);
+    return code;
+}
+
+/* So that the server itself refuses another object. */
+static int pin(struct reading *g, struct sheaf_error *err)
+{
+    struct remote_object *o = object_of(g->read);
+    int code = SHEAF_OK;
+
+    pthread_mutex_lock(&o->lock);
+    if (o->etag != NULL && strncmp(o->etag, "W/", 2) != 0)
+        code = request_set_header(&g->request, "if-match", o->etag, err);
+    else if (o->modified != NULL)
+        code = request_set_header(&g->request, "if-unmodified-since", o->modified, err);
+    pthread_mutex_unlock(&o->lock);
     return code;
 }
 
 static int ask_for_rest(struct reading *g, struct sheaf_error *err)
 {
     char range[64];
+    int code;
 
     snprintf(range, sizeof(range), "bytes=%llu-%llu",
              (unsigned long long)(g->read->offset + g->have),
              (unsigned long long)(g->read->offset + g->read->size - 1));
     g->request.http.into = (char *)g->read->data + g->have;
     g->request.http.into_size = g->read->size - g->have;
-    return request_set_header(&g->request, "range", range, err);
+    code = request_set_header(&g->request, "range", range, err);
+    return code == SHEAF_OK ? pin(g, err) : code;
 }
 
 static int judge(struct request *r, bool *again, struct sheaf_error *err)
@@ -195,17 +259,6 @@ static void done(struct request *r)
     report(read, code);
 }
 
-static int pin(struct reading *g, struct sheaf_error *err)
-{
-    const struct remote_object *o = object_of(g->read);
-
-    if (o->etag != NULL && strncmp(o->etag, "W/", 2) != 0)
-        return request_set_header(&g->request, "if-match", o->etag, err);
-    if (o->modified != NULL)
-        return request_set_header(&g->request, "if-unmodified-since", o->modified, err);
-    return SHEAF_OK;
-}
-
 static int prepare(struct reading *g, struct sheaf_error *err)
 {
     const struct remote_object *o = object_of(g->read);
@@ -218,9 +271,7 @@ static int prepare(struct reading *g, struct sheaf_error *err)
     code = request_init(&g->request, o->target, HTTP_GET, strdup(o->path), NULL, what, err);
     g->request.judge = judge;
     g->request.done = done;
-    if (code == SHEAF_OK)
-        code = ask_for_rest(g, err);
-    return code == SHEAF_OK ? pin(g, err) : code;
+    return code == SHEAF_OK ? ask_for_rest(g, err) : code;
 }
 
 void remote_read_start(struct store_read *read)

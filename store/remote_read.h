@@ -22,8 +22,10 @@ struct remote_object {
     char *etag;                     /* as the server gave it; NULL: none */
     uint64_t stamp;                 /* s3_stamp of it, where only that is known; or 0 */
     char *modified;                 /* Last-Modified, where the ETag cannot pin; or NULL */
+    bool is_new;                    /* opened without asking: its first answer says what it is, and
+                                       all others must agree */
     int (*judge)(struct request *request, bool *again, struct sheaf_error *err);
-    pthread_mutex_t lock;           /* of each read's `state` */
+    pthread_mutex_t lock;           /* of each read's `state`, and of what a first answer sets */
 };
 
 /* All three are store_ops calls; the object is a remote_object. */

@@ -52,6 +52,7 @@ int store_open_known(const char *url, uint64_t bytes, uint64_t stamp,
     code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, not %llu as before", url,
                    (unsigned long long)(*object)->bytes, (unsigned long long)bytes);
     store_close(*object);
+    *object = NULL;
     return code;
 }
 
@@ -249,12 +250,42 @@ static int get_stream(struct store_object *object, size_t limit, char **data, si
     return SHEAF_OK;
 }
 
+static int too_large(const struct store_object *object, size_t limit, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_LIMIT, "%s: %llu bytes, the limit is %zu", object->url,
+                   (unsigned long long)object->bytes, limit);
+}
+
+/* A remote object tells its size with its first bytes, which mostly are all. */
+static int get_remote(struct store_object *object, size_t limit, char **data, size_t *size,
+                      struct sheaf_error *err)
+{
+    const size_t first = MIN(MAX(limit, (size_t)1), object->block_bytes);
+    char *fitting;
+    int code;
+
+    *data = malloc(first + 1);
+    if (*data == NULL)
+        return err_memory(err, first + 1);
+    code = store_read(object, 0, *data, first, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (object->bytes > limit)
+        return too_large(object, limit, err);
+    *size = (size_t)object->bytes;
+    fitting = realloc(*data, *size + 1);
+    if (fitting == NULL)
+        return err_memory(err, *size + 1);
+    *data = fitting;
+    return *size <= first ? SHEAF_OK
+                          : store_read(object, first, *data + first, *size - first, err);
+}
+
 static int get_object(struct store_object *object, size_t limit, char **data, size_t *size,
                       struct sheaf_error *err)
 {
     if (object->bytes > limit)
-        return err_set(err, SHEAF_ERR_LIMIT, "%s: %llu bytes, the limit is %zu", object->url,
-                       (unsigned long long)object->bytes, limit);
+        return too_large(object, limit, err);
     *size = (size_t)object->bytes;
     *data = malloc(*size + 1);
     if (*data == NULL)
@@ -264,16 +295,23 @@ static int get_object(struct store_object *object, size_t limit, char **data, si
 
 int store_get(const char *url, size_t limit, char **data, size_t *size, struct sheaf_error *err)
 {
+    const struct store_ops *ops = store_of(url, err);
     struct store_object *object = NULL;
     int code;
 
     *data = NULL;
-    code = store_open(url, &object, err);
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    code = ops->open_known != NULL ? ops->open_known(url, UINT64_MAX, 0, &object, err)
+                                   : ops->open(url, &object, err);
     if (code != SHEAF_OK)
         return code;
     limit = MIN(limit, SIZE_MAX / 4);
-    code = object->is_stream ? get_stream(object, limit, data, size, err)
-                             : get_object(object, limit, data, size, err);
+    if (object->is_remote)
+        code = get_remote(object, limit, data, size, err);
+    else
+        code = object->is_stream ? get_stream(object, limit, data, size, err)
+                                 : get_object(object, limit, data, size, err);
     store_close(object);
     if (code != SHEAF_OK) {
         free(*data);

@@ -154,7 +154,9 @@ const struct store_ops *store_of(const char *url, struct sheaf_error *err);
 /* The calls, dispatched. */
 int store_open(const char *url, struct store_object **object, struct sheaf_error *err);
 /* Opens an object whose size and stamp are known already, without asking for it; if it is another
- * one by now, reading it fails with SHEAF_ERR_CHANGED. */
+ * one by now, reading it fails with SHEAF_ERR_CHANGED.  Without a stamp (0) it is the one that the
+ * first read finds.  Of a remote object the size need not be known either: UINT64_MAX, until a
+ * first read at offset 0, which alone may be longer than the object. */
 int store_open_known(const char *url, uint64_t bytes, uint64_t stamp,
                      struct store_object **object, struct sheaf_error *err);
 int store_read(struct store_object *object, uint64_t offset, void *data, size_t size,

@@ -91,13 +91,15 @@ static int probe(struct remote_object *o, struct sheaf_error *err)
     return code;
 }
 
-static int http_open(const char *url, struct store_object **object, struct sheaf_error *err)
+/* An object of which nothing has been asked. */
+static int make(const char *url, struct http_object **object, struct sheaf_error *err)
 {
     struct http_object *o = calloc(1, sizeof(*o));
     const int shown = url_printable_size(url);
     struct url parts = { 0 };
     int code;
 
+    *object = o;
     if (o == NULL)
         return err_memory(err, sizeof(*o));
     code = url_parse(url, &parts, err);
@@ -118,15 +120,43 @@ static int http_open(const char *url, struct store_object **object, struct sheaf
                                   url, shown, parts.path, err);
         parts.path = NULL;
     }
-    if (code == SHEAF_OK)
-        code = probe(&o->base, err);
-    o->base.base.version = o->base.etag != NULL ? o->base.etag : o->base.modified;
     url_free(&parts);
+    return code;
+}
+
+static int give(struct http_object *o, int code, struct store_object **object)
+{
     if (code == SHEAF_OK)
         *object = &o->base.base;
-    else
+    else if (o != NULL)
         http_close(&o->base.base);
     return code;
+}
+
+static int http_open(const char *url, struct store_object **object, struct sheaf_error *err)
+{
+    struct http_object *o;
+    int code = make(url, &o, err);
+
+    if (code == SHEAF_OK)
+        code = probe(&o->base, err);
+    if (code == SHEAF_OK)
+        o->base.base.version = o->base.etag != NULL ? o->base.etag : o->base.modified;
+    return give(o, code, object);
+}
+
+static int http_open_known(const char *url, uint64_t bytes, uint64_t stamp,
+                           struct store_object **object, struct sheaf_error *err)
+{
+    struct http_object *o;
+    int code = make(url, &o, err);
+
+    if (code == SHEAF_OK) {
+        o->base.base.bytes = bytes;
+        o->base.stamp = stamp;
+        o->base.is_new = stamp == 0;
+    }
+    return give(o, code, object);
 }
 
 static int http_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
@@ -183,9 +213,9 @@ static int http_make_directory(const char *url, struct sheaf_error *err)
     {                                                                                           \
         .scheme = name, .open = http_open, .read = remote_read,                                 \
         .read_start = remote_read_start, .read_cancel = remote_read_cancel,                     \
-        .close = http_close, .list = http_list, .create = http_create, .size = http_size,       \
-        .remove = http_remove, .free_space = http_free_space,                                   \
-        .make_directory = http_make_directory,                                                  \
+        .open_known = http_open_known, .close = http_close, .list = http_list,                  \
+        .create = http_create, .size = http_size, .remove = http_remove,                        \
+        .free_space = http_free_space, .make_directory = http_make_directory,                   \
     }
 
 const struct store_ops store_http_ops = HTTP_OPS("http");

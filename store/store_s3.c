@@ -81,6 +81,7 @@ static int s3_open_known(const char *url, uint64_t bytes, uint64_t stamp,
         o->target = &bucket->target;
         o->judge = aws_judge;
         o->stamp = stamp;
+        o->is_new = stamp == 0;
         o->base.bytes = bytes;
         code = remote_object_init(o, &store_s3_ops, url, (int)strlen(url),
                                   take_path(bucket, key, err), err);

