@@ -119,7 +119,8 @@ class Server:
         query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
         fault = self._fault(method, key, query)
         self.requests += 1
-        if self.hold and "range" in headers and "shard-" in key.rpartition("/")[2]:
+        if (self.hold and "range" in headers and "shard-" in key
+                and key in self.buckets[bucket].objects):
             self.asked.add((key, headers["range"]))
             if len(self.asked) >= self.hold:
                 self.enough.set()
