@@ -241,6 +241,24 @@ static void a_source_is_read_where_nothing_is_mounted(void **state)
     assert_int_equal(kind_of("train", found), SHEAF_CHANNEL_DIRECTORY);
 }
 
+static void lists_of_objects_are_not_read_directly(void **state)
+{
+    struct sheaf_channel_options options;
+    struct sheaf_channel *channel;
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+
+    (void)state;
+    config("{\"train\": {\"DataSource\": {\"S3DataSource\": {\"S3DataType\": \"ManifestFile\", "
+           "\"S3Uri\": \"s3://b/p/m.manifest\"}}}}");
+    sheaf_channel_options_init(&options, sizeof(options));
+    options.root = root.root;
+    assert_int_equal(sheaf_channel_open("train", &options, &channel, &error), SHEAF_OK);
+    assert_int_equal(sheaf_channel_dataset(channel, &dataset, &error), SHEAF_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "ManifestFile: sheaf fetch"));
+    sheaf_channel_free(channel);
+}
+
 static void train_1_is_not_epoch_1_of_train(void **state)
 {
     char found[TREE_PATH];
@@ -336,6 +354,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_path_needs_no_configuration, setup, teardown),
         cmocka_unit_test_setup_teardown(a_source_is_read_where_nothing_is_mounted, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(lists_of_objects_are_not_read_directly, setup, teardown),
         cmocka_unit_test_setup_teardown(train_1_is_not_epoch_1_of_train, setup, teardown),
         cmocka_unit_test_setup_teardown(objects_that_are_dealt_out_are_not_dealt_again, setup,
                                         teardown),
