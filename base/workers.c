@@ -108,7 +108,7 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    job->cancelled = job->awaited = false;
+    job->cancelled = false;     /* it may be awaited already: what it needs was on its way */
     *w->locked.last = job;
     w->locked.last = &job->next;
     pthread_cond_signal(&w->work);
@@ -137,6 +137,7 @@ uint64_t workers_wait(struct workers *w, struct job *job)
         while (job->state != JOB_DONE)
             pthread_cond_wait(&w->done, &w->lock);
         waited = clock_ns() - start;
+        job->awaited = false;
     }
     pthread_mutex_unlock(&w->lock);
     return waited;
@@ -157,6 +158,8 @@ bool workers_wait_for(struct workers *w, struct job *job, uint64_t timeout_ns)
     while (job->state != JOB_DONE && failed == 0)
         failed = pthread_cond_timedwait(&w->done, &w->lock, &until);
     done = job->state == JOB_DONE;
+    if (done)
+        job->awaited = false;
     pthread_mutex_unlock(&w->lock);
     return done;
 }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pool: a job is waited for whether it has run, runs, or is not there yet. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/workers.h"
+
+struct counted {
+    struct job job;
+    unsigned runs;
+};
+
+static void count(struct job *job)
+{
+    ((struct counted *)(void *)job)->runs++;
+}
+
+struct late {
+    struct workers *workers;
+    struct job *job;
+};
+
+static void *submit_late(void *argument)
+{
+    struct late *late = argument;
+
+    usleep(20000);
+    workers_submit(late->workers, late->job);
+    return NULL;
+}
+
+/* As where a read is under way, after which its job is submitted by another thread. */
+static void test_awaited_before_it_is_submitted(void **state)
+{
+    struct workers *workers;
+    struct counted c = { .job.run = count };
+    struct late late = { .job = &c.job };
+    struct sheaf_error error;
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(workers_open(&workers, 2, &error), SHEAF_OK);
+    late.workers = workers;
+    for (unsigned turn = 1; turn <= 5; turn++) {
+        c.job = (struct job){ .run = count };
+        assert_false(workers_wait_for(workers, &c.job, 1));
+        assert_int_equal(pthread_create(&thread, NULL, submit_late, &late), 0);
+        workers_wait(workers, &c.job);
+        assert_int_equal(c.runs, turn);
+        pthread_join(thread, NULL);
+    }
+    workers_close(workers);
+}
+
+/* The same jobs again and again, waited for in another order than they were submitted in. */
+static void test_again(void **state)
+{
+    struct counted jobs[50] = { { .runs = 0 } };
+    struct workers *workers;
+    struct sheaf_error error;
+
+    (void)state;
+    assert_int_equal(workers_open(&workers, 3, &error), SHEAF_OK);
+    for (unsigned turn = 1; turn <= 200; turn++) {
+        for (size_t i = 0; i < 50; i++) {
+            jobs[i].job.run = count;
+            workers_submit(workers, &jobs[i].job);
+        }
+        for (size_t i = 50; i-- > 0;) {
+            workers_wait(workers, &jobs[i].job);
+            assert_int_equal(jobs[i].runs, turn);
+        }
+    }
+    workers_close(workers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_awaited_before_it_is_submitted),
+        cmocka_unit_test(test_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
