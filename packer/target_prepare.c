@@ -307,9 +307,9 @@ static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
     /* What is to be replaced is noted, and by now gone: so this manifest is the run's own, and it
      * was killed when only its traces were left. */
     if (code == SHEAF_OK && dataset != NULL) {
-        code = target_is_finished(o, true, finished, err);
-        if (code != SHEAF_OK || *finished)
-            return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
+        if (target_is_finished(o, true, finished, NULL) == SHEAF_OK && *finished)
+            return journal_clear(&o->journal, err);
+        *finished = false;      /* what is damaged or gone is made anew */
     }
     if (code != SHEAF_OK && code != SHEAF_END)
         return code;
