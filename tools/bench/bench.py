@@ -5,7 +5,8 @@ one would use instead.
     BUILD=build python3 tools/bench/bench.py [ROW]...       (all rows)
 
 BENCH_SIZE=quick is a short one for trying out.  Ratios are printed; BUILD/bench/bench.json gets
-everything, BUILD/bench/*.svg the charts."""
+everything, BUILD/bench/*.svg the charts, if it was a full run of all rows; else BUILD/bench/part has
+them."""
 
 import datetime
 import json
@@ -164,10 +165,12 @@ def main(words):
         report["rows"][row] = {"title": TITLES[row], "checks": verdicts, "contenders": table,
                                "missing": results.missing}
     report["seconds"] = time.monotonic() - begin
-    path = os.path.join(bench.folder, "bench.json")
+    folder = bench.folder if size == "full" and not words else os.path.join(bench.folder, "part")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "bench.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=1)
-    charts.draw(report, bench.folder)
+    charts.draw(report, folder)
     checks = [v for r in report["rows"].values() for v in r["checks"]]
     print("\n%d of %d met, %d not measured; %.0f s; %s" % (
         sum(v.get("met", False) for v in checks), len(checks),

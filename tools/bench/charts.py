@@ -78,7 +78,7 @@ CHARTS = {      # file: title, quantity, [(row, contenders)]
              "litdata shuffled"])]),
     "pack.svg": ("Packing 30,607 files", "items/s", [
         (4, ["sheaf pack tfrecord", "sheaf pack webdataset", "sheaf pack recordio", "tar",
-             "im2rec", "webdataset ShardWriter"]),
+             "tar, synced", "im2rec", "webdataset ShardWriter"]),
         (5, ["sheaf pack webdataset, cold", "tar, cold"])]),
     "remote.svg": ("HTTP and S3 on loopback", "GB/s", [
         (6, ["curl http", "sheaf http"]),

@@ -82,7 +82,7 @@ def read_records(bench, results):
         ("tf.data shuffled", ["tf_data_read", "1", *fewer_files])],
         items=bench.data.records // RECORDS_FEWER, size=data.size_of(fewer_files))
     for turn in turns:
-        turn.command = ["taskset", "-c", "1", *turn.command]
+        turn.command = ["taskset", "-c", "0", *turn.command]
     take_turns(turns, results, most=5, seconds=30)
 
 

@@ -30,6 +30,11 @@ def _packs(bench, before, suffix=""):
 def pack_warm(bench, results):
     turns, clean = _packs(bench, os.sync)
     out = os.path.join(bench.data.folder, "out")
+    if shutil.which("tar"):     # to show what it costs that shards are on the disk, not in memory
+        turns.append(Contender("tar, synced", [
+            "sh", "-c", 'tar -cf "$1" -C "$2" . && sync "$1"', "sh", out + ".tar",
+            bench.data.tree()], bytes=turns[0].bytes, items=turns[0].items, whole=True,
+            before=clean))
     for name, work, mxnet in (("webdataset ShardWriter", "webdataset_write", False),
                               ("im2rec", "im2rec", True)):
         turns += peers.found(bench, results, [(name, [work, bench.data.tree(), out])],
