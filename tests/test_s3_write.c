@@ -278,8 +278,8 @@ static void test_slow_link(void **state)
 
     (void)state;
     fake_s3_start(&slow);
-    fake_server_read_slowly(slow.server, 4000);
-    fake_s3_use(&slow, 400);
+    fake_server_read_slowly(slow.server, 2500);
+    fake_s3_use(&slow, 1000);
     must(write_object("s3://bucket/slow", 8 * MIB));
     assert_int_equal(fake_server_count(slow.server, "PUT", NULL), 1);
     fake_s3_stop(&slow);
