@@ -71,7 +71,7 @@ def stacked(title, unit, parts, rows):
 
 CHARTS = {      # file: title, quantity, [(row, contenders)]
     "read.svg": ("Reading 1.2 GB, page cache warm", "GB/s", [
-        (1, ["read(2) tfrecord", "sheaf tfrecord", "sheaf webdataset", "sheaf recordio",
+        (1, ["read(2) tfrecord", "read(2) and CRC-32C tfrecord", "sheaf tfrecord", "sheaf webdataset", "sheaf recordio",
              "InputSplit recordio"]),
         (2, ["sheaf tfrecord shuffled", "sheaf webdataset shuffled", "sheaf recordio shuffled",
              "tf.data shuffled", "webdataset shuffled", "mosaicml-streaming shuffled",

@@ -17,8 +17,8 @@ def _reader(bench, name, source, passes, items, size, *options):
                      bytes=size * passes, items=items * passes)
 
 
-def _loop(bench, name, files):
-    return Contender(name, [bench.data.program("read_files"), str(PASSES), *files],
+def _loop(bench, name, files, *options):
+    return Contender(name, [bench.data.program("read_files"), str(PASSES), *options, *files],
                      bytes=PASSES * data.size_of(files))
 
 
@@ -42,6 +42,8 @@ def read_in_order(bench, results):
         turns = [_loop(bench, "read(2) " + container, files),
                  _reader(bench, "sheaf " + container, folder, PASSES, bench.data.images,
                          data.size_of(files), "--no-shuffle")]
+        if container == "tfrecord":
+            turns.append(_loop(bench, "read(2) and CRC-32C tfrecord", files, "--crc"))
         if container == "recordio":
             # Any program with read_files' command line and line of JSON.
             split = os.environ.get("BENCH_INPUTSPLIT")

@@ -1,47 +1,59 @@
 /* SPDX-License-Identifier: MIT
  *
- * read_files PASSES FILE...: the limit that a reader of files is held against: read(2) in pieces
- * of 1 MiB, one thread, the bytes not looked at. */
+ * read_files PASSES [--crc] FILE...: the limit that a reader of files is held against: read(2) in
+ * pieces of 1 MiB, one thread, the bytes not looked at; or with their CRC-32C, which is the least
+ * that a reader can do who checks what it reads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <isa-l/crc.h>
+
 #include "tools/bench/meter.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
 
-static void read_file(const char *path, char *piece, struct meter *meter)
+struct loop {
+    unsigned char *piece;
+    int with_crc;
+    unsigned crc;
+    struct meter meter;
+};
+
+static void read_file(struct loop *loop, const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got;
 
     if (fd < 0)
         meter_die(path, strerror(errno));
-    while ((got = read(fd, piece, PIECE_BYTES)) > 0) {
-        meter_first(meter);
-        meter->bytes += (uint64_t)got;
+    while ((got = read(fd, loop->piece, PIECE_BYTES)) > 0) {
+        meter_first(&loop->meter);
+        loop->meter.bytes += (uint64_t)got;
+        if (loop->with_crc)
+            loop->crc ^= crc32_iscsi(loop->piece, (int)got, 0);
     }
     if (got < 0)
         meter_die(path, strerror(errno));
     close(fd);
-    meter->items++;
+    loop->meter.items++;
 }
 
 int main(int argc, char **argv)
 {
     const uint64_t passes = argc > 2 ? meter_number(argv[1]) : 0;
-    char *piece = malloc(PIECE_BYTES);
-    struct meter meter;
+    struct loop loop = { .piece = malloc(PIECE_BYTES) };
 
-    if (passes == 0 || !piece)
-        meter_die(argv[0], "usage: read_files PASSES FILE...");
-    meter_begin(&meter);
+    if (passes == 0 || !loop.piece)
+        meter_die(argv[0], "usage: read_files PASSES [--crc] FILE...");
+    loop.with_crc = strcmp(argv[2], "--crc") == 0;
+    meter_begin(&loop.meter);
     for (uint64_t pass = 0; pass < passes; pass++)
-        for (int i = 2; i < argc; i++)
-            read_file(argv[i], piece, &meter);
-    meter_print(&meter);
-    free(piece);
+        for (int i = 2 + loop.with_crc; i < argc; i++)
+            read_file(&loop, argv[i]);
+    meter_print(&loop.meter);
+    free(loop.piece);
     return 0;
 }

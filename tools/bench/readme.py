@@ -33,7 +33,7 @@ def table(report):
 def machine(report, command):
     about = report["machine"]
     busy = ("; other work was going on (load average %.1f)" % about["load"]
-            if about["load"] > 1 else "")
+            if about["load"] > 2 else "")
     return ["`%s` on %s, %s, Linux %s, %s, commit %s%s." % (
         command, about["processor"], about["memory"], about["kernel"], about["date"],
         about["commit"], busy)]
