@@ -137,6 +137,22 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
                    "under way, or was ended and can go on with --resume", directory);
 }
 
+static int find_name(void *context, const char *name, uint64_t bytes)
+{
+    (void)bytes;
+    *(bool *)context |= strcmp(name, MANIFEST_NAME) == 0;
+    return SHEAF_OK;
+}
+
+/* Whether a manifest that may not be read is there all the same: its shards are not foreign. */
+static bool is_listed(const char *directory)
+{
+    bool is = false;
+
+    (void)store_list(directory, find_name, &is, NULL);
+    return is;
+}
+
 /* Gets the manifest, if the one source is a directory or path with one; else file->text is NULL. */
 static int find_manifest(const char *const *sources, size_t source_count,
                          struct manifest_file *file, struct sheaf_error *err)
@@ -151,7 +167,7 @@ static int find_manifest(const char *const *sources, size_t source_count,
     code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
     /* Where names may not be listed, S3 says "denied" of what is not there. */
     if (code != SHEAF_ERR_NOT_FOUND &&
-        (code != SHEAF_ERR_ACCESS || is_manifest_path(sources[0])))
+        (code != SHEAF_ERR_ACCESS || is_manifest_path(sources[0]) || is_listed(file->directory)))
         return code;
     if (dataset_refuse_unfinished(file->directory, &unfinished) != SHEAF_OK) {
         *err = unfinished;
