@@ -420,6 +420,14 @@ SHEAF_API SHEAF_CHECK int sheaf_channel_dataset(const struct sheaf_channel *chan
 SHEAF_API SHEAF_CHECK int sheaf_channel_world(const struct sheaf_channel *channel,
                                               uint32_t *rank, uint32_t *world_size,
                                               const char **source, struct sheaf_error *error);
+/* Takes what the job's hyperparameters say of the order: sheaf_seed, sheaf_epoch,
+ * sheaf_shuffle_buffer and sheaf_lanes of ROOT/input/config/hyperparameters.json (or else of the
+ * variable SM_HPS), each the text of a whole number.  What they do not say stays as it is in
+ * `options`, which were initialised.  SHEAF_ERR_ARGUMENT: another name that begins with sheaf_, no
+ * such number, or no JSON object. */
+SHEAF_API SHEAF_CHECK int sheaf_channel_order(const struct sheaf_channel *channel,
+                                              struct sheaf_reader_options *options,
+                                              struct sheaf_error *error);
 /* Tells the platform why the job fails: the first 1024 bytes of the message become the file
  * ROOT/output/failure.  `root` NULL: /opt/ml.  SHEAF_ERR_NOT_FOUND if there is no ROOT. */
 SHEAF_API SHEAF_CHECK int sheaf_channel_report_failure(const char *root, const char *message,

@@ -63,27 +63,28 @@ static struct sheaf_channel_options take_options(const struct sheaf_channel_opti
 
 /* ---- The configuration ---------------------------------------------------------------------- */
 
-/* The platform's file, or what its toolkit has made of it. */
-static int read_text(struct sheaf_channel *c, const char *path, struct sheaf_error *err)
+/* The platform's file, or what its toolkit has made of it; *text is NULL if there is neither. */
+static int read_text(const char *path, const char *variable, char **text,
+                     struct sheaf_error *err)
 {
-    const char *variable;
+    const char *value = getenv(variable);
     size_t size;
-    int code = store_get(path, CONFIG_LIMIT, &c->text, &size, err);
+    int code = store_get(path, CONFIG_LIMIT, text, &size, err);
 
     if (code != SHEAF_ERR_NOT_FOUND)
         return code;
-    variable = getenv("SM_INPUT_DATA_CONFIG");
-    if (variable == NULL)
+    if (value == NULL)
         return SHEAF_OK;
-    c->text = strdup(variable);
-    return c->text != NULL ? SHEAF_OK : err_memory(err, strlen(variable));
+    *text = strdup(value);
+    return *text != NULL ? SHEAF_OK : err_memory(err, strlen(value));
 }
 
 /* *known: it says that there is such a channel; else *err says that there is not. */
 static int read_config(struct sheaf_channel *c, bool *known, struct sheaf_error *err)
 {
     char *path = store_join(c->root, "input/config/inputdataconfig.json");
-    int code = path == NULL ? err_memory(err, strlen(c->root)) : read_text(c, path, err);
+    int code = path == NULL ? err_memory(err, strlen(c->root))
+                            : read_text(path, "SM_INPUT_DATA_CONFIG", &c->text, err);
 
     *known = false;
     if (code == SHEAF_OK) {
@@ -348,6 +349,24 @@ int sheaf_channel_world(const struct sheaf_channel *c, uint32_t *rank, uint32_t 
         return err_memory(err, strlen(c->root));
     code = sheaf_world_from_environment(config, rank, world_size, source, err);
     free(config);
+    return code;
+}
+
+int sheaf_channel_order(const struct sheaf_channel *c, struct sheaf_reader_options *options,
+                        struct sheaf_error *err)
+{
+    char *path = store_join(c->root, "input/config/hyperparameters.json");
+    char *text = NULL;
+    int code = path == NULL ? err_memory(err, strlen(c->root))
+                            : read_text(path, "SM_HPS", &text, err);
+
+    if (code == SHEAF_OK && text != NULL) {
+        code = channel_order_parse(text, strlen(text), options, err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: ", path);
+    }
+    free(text);
+    free(path);
     return code;
 }
 

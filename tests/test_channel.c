@@ -100,6 +100,57 @@ static void everything_that_the_platform_says_is_taken(void **state)
     channel_config_free(&c);
 }
 
+static int order_of(const char *text, struct sheaf_reader_options *o, struct sheaf_error *error)
+{
+    sheaf_reader_options_init(o, sizeof(*o));
+    return channel_order_parse(text, strlen(text), o, error);
+}
+
+static void hyperparameters_say_the_order(void **state)
+{
+    struct sheaf_reader_options o;
+    struct sheaf_error error;
+
+    (void)state;
+    assert_int_equal(order_of("{\"sheaf_seed\": \"18446744073709551615\", \"lr\": \"0.1\","
+                              " \"sheaf_shuffle_buffer\": \"\\\"500\\\"\", \"sheaf_lanes\": 8}",
+                              &o, &error), SHEAF_OK);
+    assert_true(o.seed == UINT64_MAX);
+    assert_int_equal(o.shuffle_buffer, 500);
+    assert_int_equal(o.lanes, 8);
+    assert_int_equal(o.epoch, 0);
+    assert_int_equal(order_of("{\"sheaf_epoch\": \"3\"}", &o, &error), SHEAF_OK);
+    assert_int_equal(o.epoch, 3);
+    assert_int_equal(o.shuffle_buffer, 10000);
+}
+
+static void hyperparameters_that_make_no_sense_are_refused(void **state)
+{
+    static const struct { const char *text, *says; } cases[] = {
+        { "", "line" },
+        { "[]", "no object" },
+        { "{\"sheaf_seed\": \"\"}", "sheaf_seed is no whole number" },
+        { "{\"sheaf_seed\": \"-1\"}", "sheaf_seed is no whole number" },
+        { "{\"sheaf_seed\": -1}", "sheaf_seed is no whole number" },
+        { "{\"sheaf_seed\": \"7x\"}", "sheaf_seed is no whole number" },
+        { "{\"sheaf_seed\": [7]}", "sheaf_seed is no whole number" },
+        { "{\"sheaf_seed\": \"18446744073709551616\"}", "sheaf_seed is no whole number" },
+        { "{\"sheaf_lanes\": \"4294967296\"}", "sheaf_lanes is no whole number" },
+        { "{\"sheaf_sede\": \"7\"}", "sheaf_sede is not known" },
+        { "{\"sheaf_seed\": \"7\", \"sheaf_seed\": \"8\"}", "duplicate" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct sheaf_reader_options o;
+        struct sheaf_error error;
+
+        assert_int_equal(order_of(cases[i].text, &o, &error), SHEAF_ERR_ARGUMENT);
+        if (strstr(error.message, cases[i].says) == NULL)
+            fail_msg("%s: \"%s\"", cases[i].text, error.message);
+    }
+}
+
 static void what_is_malformed_is_refused_with_its_place(void **state)
 {
     static const struct { const char *text, *says; } cases[] = {
@@ -347,6 +398,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_those_that_the_platform_allows),
         cmocka_unit_test(everything_that_the_platform_says_is_taken),
+        cmocka_unit_test(hyperparameters_say_the_order),
+        cmocka_unit_test(hyperparameters_that_make_no_sense_are_refused),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_place),
         cmocka_unit_test(an_unknown_channel_is_told_beside_those_there_are),
         cmocka_unit_test(file_systems_are_known_by_their_numbers),

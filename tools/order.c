@@ -46,12 +46,39 @@ static int take_environment(const struct sheaf_channel *channel,
     return -1;
 }
 
-int order_options_take(const struct order_options *order, const struct sheaf_channel *channel,
+/* What the job's hyperparameters say, where no option says otherwise. */
+static int take_hyperparameters(struct order_options *order, const struct sheaf_channel *channel,
+                                struct sheaf_reader_options *reader)
+{
+    struct sheaf_reader_options job = *reader;
+    struct sheaf_error error;
+
+    job.lanes = (uint32_t)order->lanes;
+    if (sheaf_channel_order(channel, &job, &error) != SHEAF_OK)
+        return refuse(&error);
+    if (!order->given.seed)
+        reader->seed = job.seed;
+    if (!order->given.epoch)
+        reader->epoch = job.epoch;
+    if (!order->given.buffer)
+        reader->shuffle_buffer = job.shuffle_buffer;
+    if (!order->given.lanes)
+        order->lanes = job.lanes;
+    return -1;
+}
+
+int order_options_take(struct order_options *order, const struct sheaf_channel *channel,
                        struct sheaf_reader_options *reader)
 {
     if (order->workers > UINT32_MAX || order->worker >= order->workers)
         return misuse("--worker %llu is not below --workers %llu",
                       (unsigned long long)order->worker, (unsigned long long)order->workers);
+    if (channel != NULL) {
+        const int status = take_hyperparameters(order, channel, reader);
+
+        if (status >= 0)
+            return status;
+    }
     reader->worker = (uint32_t)order->worker;
     reader->workers = (uint32_t)order->workers;
     reader->lanes = (uint32_t)order->lanes;

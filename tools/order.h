@@ -55,10 +55,11 @@ void order_options_init(struct order_options *order);
       .meaning = "where the lanes do not divide the samples: keep (lanes differ by one), drop, " \
                  "or pad (shorter lanes repeat a sample)" }
 
-/* Puts what was given, or else the environment (of the channel, if it is not NULL), into `reader`;
+/* Puts what was given, or else what the environment says (and of a channel that is not NULL, its
+ * job's hyperparameters, which also change `order`), into `reader`;
  * says which environment it was, on standard error, if it makes a world of more than one.  -1, or
  * the exit status. */
-int order_options_take(const struct order_options *order, const struct sheaf_channel *channel,
+int order_options_take(struct order_options *order, const struct sheaf_channel *channel,
                        struct sheaf_reader_options *reader);
 
 /* Refuses options that were given and say something else than the position in `text`, which comes
