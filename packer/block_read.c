@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/block.h"
+#include "packer/file_ahead.h"
 
 static int add_text(struct block *b, const char *text, size_t *offset, struct sheaf_error *err)
 {
@@ -93,25 +94,20 @@ static int read_content(int fd, const struct catalog_file *f, uint8_t *data,
     return SHEAF_OK;
 }
 
-/* Appends a file's content to the scratch.  *fatal: it is not the file's fault. */
-static int read_file(struct block *b, const struct catalog_file *f, bool *fatal,
+/* Appends a file's content to the scratch.  *fatal: it is not the file's fault.  `fd`: as
+ * file_ahead_take returns it. */
+static int read_file(struct block *b, const struct catalog_file *f, int fd, bool *fatal,
                      struct sheaf_error *err)
 {
-    int fd, code;
+    int code;
 
-    *fatal = true;
-    code = buf_reserve(&b->scratch, f->bytes, err);
-    if (code != SHEAF_OK)
-        return code;
-    /* It may be a named pipe by now; that must not block. */
-    fd = TEMP_FAILURE_RETRY(openat(b->setup->root_fd, f->path,
-                                   O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     *fatal = fd < 0 && is_fatal(errno);
     if (fd < 0)
         return err_errno(err, errno, errno == ENOENT ? "vanished since the scan" : "cannot open");
-    code = read_content(fd, f, b->scratch.data + b->scratch.size, err);
-    *fatal = code == SHEAF_ERR_MEMORY;
-    close(fd);
+    code = buf_reserve(&b->scratch, f->bytes, err);
+    *fatal = code != SHEAF_OK;
+    if (code == SHEAF_OK)
+        code = read_content(fd, f, b->scratch.data + b->scratch.size, err);
     if (code == SHEAF_OK)
         b->scratch.size += f->bytes;
     return code;
@@ -221,24 +217,28 @@ static const struct catalog_file *file_of_error(struct block *b, const struct pl
 
 /* Reads the files of a sample into the scratch.  *bad is the first that is bad, with *why; an
  * error is not of a file. */
-static int read_files(struct block *b, const struct plan_sample *s,
+static int read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                       const struct catalog_file **bad, struct sheaf_error *why,
                       struct sheaf_error *err)
 {
     const struct catalog_file *files = &b->setup->plan->files[s->file];
-    bool fatal;
+    int code = SHEAF_OK;
 
     b->scratch.size = 0;
-    for (uint32_t i = 0; i < s->file_count && *bad == NULL; i++) {
-        if (read_file(b, &files[i], &fatal, why) == SHEAF_OK)
-            continue;
+    for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++) {
+        const int fd = file_ahead_take(ahead);
+        bool fatal = false;
+
+        if (*bad == NULL && read_file(b, &files[i], fd, &fatal, why) != SHEAF_OK)
+            *bad = &files[i];
+        if (fd >= 0)
+            close(fd);
         if (fatal) {
             *err = *why;
-            return err_prefix(err, "%s: ", files[i].path);
+            code = err_prefix(err, "%s: ", files[i].path);
         }
-        *bad = &files[i];
     }
-    return SHEAF_OK;
+    return code;
 }
 
 /* The same of a sample that was fetched: its files are there, `number` of the block's files before
@@ -258,8 +258,8 @@ static void take_fetched(const struct block *b, const struct plan_sample *s, siz
 }
 
 /* One sample, or its problem.  `number`: files of the block before it. */
-static int pack_sample(struct block *b, const struct plan_sample *s, size_t number,
-                       struct sheaf_error *err)
+static int pack_sample(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
+                       size_t number, struct sheaf_error *err)
 {
     const struct catalog_file *bad = NULL;
     struct sheaf_sample sample;
@@ -269,7 +269,7 @@ static int pack_sample(struct block *b, const struct plan_sample *s, size_t numb
     if (b->setup->root_url != NULL)
         take_fetched(b, s, number, &bad, &found);
     else
-        code = read_files(b, s, &bad, &found, err);
+        code = read_files(b, ahead, s, &bad, &found, err);
     if (code != SHEAF_OK)
         return code;
     if (bad != NULL)
@@ -308,19 +308,22 @@ void block_run(struct job *job)
 {
     struct block *b = (struct block *)((char *)job - offsetof(struct block, job));
     const struct plan *plan = b->setup->plan;
+    struct file_ahead ahead;
     size_t files = 0;
 
     block_clear(b);
+    file_ahead_begin(&ahead, plan, b->setup->root_fd, b->first, b->end);
     if (b->setup->root_url != NULL)
         b->code = block_fetch(b, &b->error);
     for (uint64_t i = b->first; i < b->end && b->code == SHEAF_OK; i++) {
         const struct plan_sample *s = &plan->samples[i];
 
-        b->code = pack_sample(b, s, files, &b->error);
+        b->code = pack_sample(b, &ahead, s, files, &b->error);
         files += s->file_count;
         if (b->setup->root_url != NULL)
             b->sample_start += s->payload_bytes;
     }
+    file_ahead_end(&ahead);
     if (b->code == SHEAF_OK && b->dropped.is)
         b->code = refuse_dropped(b, &b->error);
     if (b->code == SHEAF_OK)

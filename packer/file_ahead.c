@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files opened ahead of their turn; see file_ahead.h. */
+#include "packer/file_ahead.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+void file_ahead_begin(struct file_ahead *a, const struct plan *plan, int root_fd, uint64_t first,
+                      uint64_t end)
+{
+    *a = (struct file_ahead){ .plan = plan, .root_fd = root_fd, .sample = first, .end = end };
+}
+
+/* Opens the next file.  False if that has to wait, for others to be closed: a file whose turn it
+ * is has no others to wait for. */
+static bool open_next(struct file_ahead *a)
+{
+    const struct plan_sample *s = &a->plan->samples[a->sample];
+    const struct catalog_file *f = &a->plan->files[s->file + a->file];
+    /* It may be a named pipe by now; that must not block. */
+    const int fd = TEMP_FAILURE_RETRY(openat(a->root_fd, f->path,
+                                             O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    const unsigned place = (a->head + a->count) % FILES_AHEAD;
+
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && a->count != 0)
+        return false;
+    a->ring[place].fd = fd;
+    a->ring[place].errnum = fd < 0 ? errno : 0;
+    a->count++;
+    if (fd >= 0)    /* advice: where it is not taken, nothing is lost */
+        (void)posix_fadvise(fd, 0, (off_t)f->bytes, POSIX_FADV_WILLNEED);
+    if (++a->file == s->file_count) {
+        a->file = 0;
+        a->sample++;
+    }
+    return true;
+}
+
+int file_ahead_take(struct file_ahead *a)
+{
+    int fd;
+
+    while (a->count < FILES_AHEAD && a->sample < a->end && open_next(a))
+        ;
+    fd = a->ring[a->head].fd;
+    errno = a->ring[a->head].errnum;
+    a->head = (a->head + 1) % FILES_AHEAD;
+    a->count--;
+    return fd;
+}
+
+void file_ahead_end(struct file_ahead *a)
+{
+    for (; a->count != 0; a->count--) {
+        if (a->ring[a->head].fd >= 0)
+            close(a->ring[a->head].fd);
+        a->head = (a->head + 1) % FILES_AHEAD;
+    }
+}
