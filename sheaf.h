@@ -589,10 +589,11 @@ SHEAF_API SHEAF_CHECK int sheaf_pack_part(const char *plan, uint32_t part, uint3
                                           struct sheaf_pack_result *result,
                                           struct sheaf_error *error);
 
-/* Checks that every shard is there, and publishes the data set: index, report, and the manifest
- * last.  SHEAF_ERR_NOT_FOUND, with their names and those of their parts: shards are missing, and
- * nothing was published.  Once more on what is committed already: SHEAF_OK.  Options as for
- * sheaf_pack_part. */
+/* Checks that every shard is there as it was packed, and publishes the data set: index, report, and
+ * the manifest last.  What has still its ETag, or its inode and time, is not read for that; of what
+ * was copied, say, the hash is compared.  SHEAF_ERR_NOT_FOUND, or _CORRUPT if any was altered, with
+ * their names and those of their parts: shards are missing, and nothing was published.  Once more
+ * on what is committed already: SHEAF_OK.  Options as for sheaf_pack_part. */
 SHEAF_API SHEAF_CHECK int sheaf_commit(const char *plan,
                                        const struct sheaf_pack_options *options,
                                        struct sheaf_pack_result *result,

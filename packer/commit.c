@@ -3,8 +3,9 @@
  * sheaf_commit: the shards that the parts of a plan have made become a data set.
  *
  * Nothing is published before every shard is known to be there: its entry in the journal is sound
- * and of this plan, and shard and what lies beside it have the sizes that it says.  (Its hash is
- * not computed anew, which would mean to read everything once more: that is `verify`.) */
+ * and of this plan, and shard and what lies beside it have the sizes that it says, and their stamps
+ * too.  Where these are others, as of files that were copied, they are read and their hashes
+ * compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,29 +25,13 @@ struct commit_run {
     struct watch watch;
     struct sheaf_progress progress;
     struct target_listing *listing;
-    bool *missing;              /* of each shard */
+    uint8_t *states;            /* of each shard, its enum target_shard_state */
     size_t missing_count;
     bool has_cls;               /* of a conversion: some sample has a field `cls` of its own */
     struct sheaf_pack_result result;
 };
 
 /* ---- Checking -------------------------------------------------------------------------------- */
-
-/* Whether shard and sides are there as the entry says. */
-static bool is_there(const struct commit_run *c, uint32_t split, const struct journal_entry *entry)
-{
-    const char *at = (const char *)entry->sides.data, *end = at + entry->sides.size;
-    char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
-    uint64_t bytes;
-
-    if (target_listing_bytes(c->listing, split, entry->facts.name) != entry->facts.bytes)
-        return false;
-    while (at < end)
-        if (!journal_take_side(&at, end, name, &bytes, hash) ||
-            target_listing_bytes(c->listing, split, name) != bytes)
-            return false;
-    return true;
-}
 
 static void count(struct commit_run *c, const struct shard_facts *facts)
 {
@@ -85,7 +70,7 @@ static int check_shard(struct commit_run *c, size_t i, struct journal_entry *ent
         code = watch_check(&c->watch, err);
     if (code != SHEAF_OK)
         return code;
-    c->missing[i] = true;
+    c->states[i] = SHARD_MISSING;
     if (!target_listing_has_entry(c->listing, target, shard->split, name))
         return SHEAF_OK;
     code = journal_get(&target->journal, target->journal.plan.splits[shard->split], name, entry,
@@ -94,9 +79,11 @@ static int check_shard(struct commit_run *c, size_t i, struct journal_entry *ent
         return SHEAF_OK;
     if (code == SHEAF_OK)
         code = check_facts(shard, &entry->facts, err);
-    if (code != SHEAF_OK || !is_there(c, shard->split, entry))
+    if (code != SHEAF_OK)
         return code;
-    c->missing[i] = false;
+    c->states[i] = (uint8_t)target_listing_check(c->listing, target, shard->split, entry);
+    if (c->states[i] != SHARD_THERE)
+        return SHEAF_OK;
     c->has_cls |= entry->facts.has_cls;
     count(c, &entry->facts);
     return problems_read(&c->problems, (const char *)entry->skipped.data, entry->skipped.size,
@@ -120,7 +107,7 @@ static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf
 
         code = planned_part(&c->planned.file.facts.plan, p, parts, &first, &end, err);
         for (size_t i = first; code == SHEAF_OK && i < end && !any; i++)
-            any = c->missing[i];
+            any = c->states[i] != SHARD_THERE;
         if (any && code == SHEAF_OK)
             code = buf_printf(text, err, "%s%u", between, p);
         between = any ? ", " : between;
@@ -138,12 +125,13 @@ static int name_missing(const struct commit_run *c, struct buf *text, struct she
         const char *split = plan->splits[plan->shards[i].split].name;
         char name[SHARD_NAME_BYTES];
 
-        if (!c->missing[i])
+        if (c->states[i] == SHARD_THERE)
             continue;
         code = planned_name(&c->planned, i, name, err);
         if (code == SHEAF_OK)
-            code = buf_printf(text, err, "%s%s%s%s", named++ == 0 ? "" : ", ", split,
-                              split[0] == '\0' ? "" : "/", name);
+            code = buf_printf(text, err, "%s%s%s%s%s", named++ == 0 ? "" : ", ", split,
+                              split[0] == '\0' ? "" : "/", name,
+                              c->states[i] == SHARD_ALTERED ? " (altered)" : "");
     }
     if (code == SHEAF_OK && c->missing_count > named)
         code = buf_printf(text, err, " and %zu more", c->missing_count - named);
@@ -153,13 +141,15 @@ static int name_missing(const struct commit_run *c, struct buf *text, struct she
 static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
 {
     struct buf text = BUF_INIT((size_t)16 << 20);
+    const size_t count = c->planned.file.facts.plan.shard_count;
+    const bool altered = memchr(c->states, SHARD_ALTERED, count) != NULL;
     int code = name_missing(c, &text, err);
 
     if (code == SHEAF_OK)
-        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: %zu of %zu shards are missing: %.*s",
-                       c->planned.target.dest, c->missing_count,
-                       c->planned.file.facts.plan.shard_count, (int)MIN(text.size, 800u),
-                       (const char *)text.data);
+        code = err_set(err, altered ? SHEAF_ERR_CORRUPT : SHEAF_ERR_NOT_FOUND,
+                       "%s: %zu of %zu shards are missing%s: %.*s", c->planned.target.dest,
+                       c->missing_count, count, altered ? " or not as they were packed" : "",
+                       (int)MIN(text.size, 800u), (const char *)text.data);
     buf_free(&text);
     return code;
 }
@@ -170,14 +160,14 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
     struct journal_entry entry = { .facts = { .bytes = 0 } };
     int code = SHEAF_OK;
 
-    c->missing = calloc(plan->shard_count, sizeof(c->missing[0]));
-    if (c->missing == NULL)
+    c->states = calloc(plan->shard_count, sizeof(c->states[0]));
+    if (c->states == NULL)
         return err_memory(err, plan->shard_count);
     c->progress.total_count = plan->sample_count;
     code = target_list(&c->planned.target, &c->listing, err);
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
         code = check_shard(c, i, &entry, err);
-        c->missing_count += c->missing[i];
+        c->missing_count += c->states[i] != SHARD_THERE;
     }
     journal_entry_free(&entry);
     if (code == SHEAF_OK && c->missing_count != 0)
@@ -256,7 +246,7 @@ int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
         target_listing_free(c.listing);
         problems_free(&c.problems);
         planned_close(&c.planned);
-        free(c.missing);
+        free(c.states);
     }
     if (result != NULL)
         *result = c.result;

@@ -95,6 +95,8 @@ static void run_commit(struct job *job)
                           &c->entry, &c->error);
     if (c->code == SHEAF_OK)
         c->code = shard_writer_commit(w, &c->error);
+    if (c->code == SHEAF_OK && c->target->is_shared)
+        c->code = target_put_stamp(c->target, c->split, &c->entry, &c->error);
 }
 
 /* Waits for the oldest of the shards that are being committed. */

@@ -22,11 +22,11 @@
 #define HEX_BYTES  32
 #define SUM_BYTES  8
 
-static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '2' };
+static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '3' };
 
 enum word {
     WORD_BYTES, WORD_RAW_BYTES, WORD_PAYLOAD_BYTES, WORD_SAMPLES, WORD_LARGEST,
-    WORD_NAMES_BYTES, WORD_MULTIPART, WORD_HAS_CLS,
+    WORD_NAMES_BYTES, WORD_MULTIPART, WORD_HAS_CLS, WORD_STAMP,
     WORD_NAME_SIZE, WORD_SECTION_SIZE, WORD_SKIPPED_SIZE, WORD_SIDES_SIZE,
     WORD_COUNT
 };
@@ -40,8 +40,8 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     const size_t start = out->size, name_size = strlen(f->name);
     const uint64_t words[WORD_COUNT] = {
         f->bytes, f->raw_bytes, f->payload_bytes, f->samples, f->largest, f->names_bytes,
-        f->multipart, f->has_cls, name_size, entry->section.size, entry->skipped.size,
-        entry->sides.size,
+        f->multipart, f->has_cls, entry->stamp, name_size, entry->section.size,
+        entry->skipped.size, entry->sides.size,
     };
     XXH64_canonical_t sum;
     int code = buf_reserve(out, sizeof(magic) + sizeof(words) + 2 * HEX_BYTES + name_size +
@@ -117,6 +117,7 @@ bool journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
         .largest = words[WORD_LARGEST], .names_bytes = words[WORD_NAMES_BYTES],
         .multipart = words[WORD_MULTIPART], .has_cls = words[WORD_HAS_CLS] != 0,
     };
+    entry->stamp = words[WORD_STAMP];
     memcpy(entry->facts.xxh3, at, HEX_BYTES);
     at += HEX_BYTES;
     memcpy(entry->facts.name, at, words[WORD_NAME_SIZE]);
@@ -304,10 +305,9 @@ int journal_load(const struct journal *j, struct journal_plan *plan, struct shea
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
-static int found_one(void *context, const char *name, uint64_t bytes)
+static int found_one(void *context, const struct store_entry *entry)
 {
-    (void)name;
-    (void)bytes;
+    (void)entry;
     *(bool *)context = true;
     return SHEAF_END;
 }
@@ -326,17 +326,16 @@ struct removal {
     struct sheaf_error *err;
 };
 
-static int remove_one(void *context, const char *name, uint64_t bytes)
+static int remove_one(void *context, const struct store_entry *entry)
 {
     const struct removal *r = context;
-    const size_t size = strlen(name), tail = strlen(r->suffix);
+    const size_t size = strlen(entry->name), tail = strlen(r->suffix);
     char *url;
     int code;
 
-    (void)bytes;
-    if (size < tail || strcmp(name + size - tail, r->suffix) != 0)
+    if (size < tail || strcmp(entry->name + size - tail, r->suffix) != 0)
         return SHEAF_OK;
-    url = store_join(r->directory, name);
+    url = store_join(r->directory, entry->name);
     code = url == NULL ? err_memory(r->err, size) : store_remove(url, r->err);
     free(url);
     return code;

@@ -8,8 +8,9 @@
  *     [SPLIT.]SHARD.done      for each finished shard: what the manifest and the index will say
  *
  * An entry is written when its shard is complete, just before that gets its name, and is
- * checksummed; whoever goes on compares the shard with it.  With the last file the directory
- * goes. */
+ * checksummed; whoever goes on compares the shard with it.  Where many pack one plan it is written
+ * again when the shard has its name, with the stamp by which it is known again without being read.
+ * With the last file the directory goes. */
 #ifndef PACKER_JOURNAL_H
 #define PACKER_JOURNAL_H
 
@@ -33,6 +34,7 @@ struct journal_entry {
     struct buf section;         /* of the index */
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf sides;           /* as in struct shard_writer */
+    uint64_t stamp;             /* of shard and sides, as target_stamp has it; 0: not known */
 };
 
 struct journal {

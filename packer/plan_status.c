@@ -31,7 +31,7 @@ static int look(struct sheaf_plan *p, const struct target_listing *listing,
         if (code != SHEAF_OK)
             return code;
         p->done[i] = p->committed ||
-                     (target_listing_bytes(listing, shard->split, name) != UINT64_MAX &&
+                     (target_listing_has(listing, shard->split, name) &&
                       target_listing_has_entry(listing, &p->planned.target, shard->split, name));
         if (!p->done[i])
             continue;

@@ -131,13 +131,19 @@ static bool has_sides(const char *directory, const struct buf *sides)
     return true;
 }
 
+bool target_is_intact(const struct target *o, uint32_t split, const struct journal_entry *entry)
+{
+    return has_sides(o->directories[split], &entry->sides) &&
+           has_file(o->directories[split], entry->facts.name, entry->facts.bytes,
+                    entry->facts.xxh3);
+}
+
 int target_find_shard(const struct target *o, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, struct sheaf_error *err)
 {
     const int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
 
-    *found = code == SHEAF_OK && has_sides(o->directories[split], &entry->sides) &&
-             has_file(o->directories[split], name, entry->facts.bytes, entry->facts.xxh3);
+    *found = code == SHEAF_OK && target_is_intact(o, split, entry);
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 

@@ -59,6 +59,10 @@ int target_look(const struct target *target, struct sheaf_error *err);
 int target_find_shard(const struct target *target, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, struct sheaf_error *err);
 
+/* Whether shard and sides have the sizes and hashes that an entry says; reads all of them. */
+bool target_is_intact(const struct target *target, uint32_t split,
+                      const struct journal_entry *entry);
+
 /* Begins a shard. */
 int target_open_shard(const struct target *target, const struct plan_shard *shard,
                       struct shard_writer **writer, struct sheaf_error *err);
@@ -82,7 +86,11 @@ int target_count_skipped(const struct target *target, uint64_t *count, struct sh
 int target_join(struct target *target, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* In how many parts the plan was packed last; 0: not known. */
 uint32_t target_parts(const struct target *target);
-/* As target_find_shard, but of the shard and what lies beside it only the sizes are looked at. */
+/* Adds to a published shard's entry how to know the shard again without reading it. */
+int target_put_stamp(const struct target *target, uint32_t split, struct journal_entry *entry,
+                     struct sheaf_error *err);
+/* As target_find_shard, but shard and sides are read only where their stamps are not those of the
+ * entry: where they were not noted, or somebody has moved or changed the files. */
 int target_look_for_shard(const struct target *target, uint32_t split, const char *name,
                           struct journal_entry *entry, bool *found, struct sheaf_error *err);
 /* Whether a shard that is about to be published is there already, the same, from another run of
@@ -97,9 +105,13 @@ struct target_listing;
 int target_list(const struct target *target, struct target_listing **listing,
                 struct sheaf_error *err);
 void target_listing_free(struct target_listing *listing);     /* NULL is fine */
-/* The size of a file of a split; UINT64_MAX: it is not there. */
-uint64_t target_listing_bytes(const struct target_listing *listing, uint32_t split,
-                              const char *name);
+/* Whether a split has such a file. */
+bool target_listing_has(const struct target_listing *listing, uint32_t split, const char *name);
+enum target_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
+/* How shard and sides are, by the listing; they are read where that cannot tell. */
+enum target_shard_state target_listing_check(const struct target_listing *listing,
+                                             const struct target *target, uint32_t split,
+                                             const struct journal_entry *entry);
 /* Whether the journal has an entry of a shard. */
 bool target_listing_has_entry(const struct target_listing *listing, const struct target *target,
                               uint32_t split, const char *name);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -72,35 +73,68 @@ int target_join(struct target *o, uint32_t parts, bool *finished, struct sheaf_e
 
 /* ---- Looking for shards ---------------------------------------------------------------------- */
 
-static bool has_size(const char *directory, const char *name, uint64_t bytes)
-{
-    char *url = store_join(directory, name);
-    uint64_t found;
-    const bool has = url != NULL && store_size(url, &found, NULL) == SHEAF_OK && found == bytes;
+/* Size and stamp of a file of a shard; UINT64_MAX: it is not there. */
+typedef uint64_t find_fn(const void *context, uint32_t split, const char *name, uint64_t *stamp);
 
-    free(url);
-    return has;
+/* Compares sizes and combines the stamps of shard and sides. */
+static enum target_shard_state look(find_fn *find, const void *context, uint32_t split,
+                                    const struct journal_entry *entry, uint64_t *combined)
+{
+    const char *at = (const char *)entry->sides.data, *end = at + entry->sides.size;
+    char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
+    uint64_t stamp, bytes = entry->facts.bytes;
+    uint64_t found = find(context, split, entry->facts.name, &stamp);
+
+    *combined = stamp;
+    while (found == bytes && at < end) {
+        if (!journal_take_side(&at, end, name, &bytes, hash))
+            return SHARD_ALTERED;
+        found = find(context, split, name, &stamp);
+        *combined = *combined == 0 || stamp == 0 ? 0 : XXH3_64bits_withSeed(&stamp, sizeof(stamp),
+                                                                            *combined);
+    }
+    return found == bytes ? SHARD_THERE : found == UINT64_MAX ? SHARD_MISSING : SHARD_ALTERED;
 }
 
-static bool has_sides(const char *directory, const struct buf *sides)
+static bool is_known(const struct journal_entry *entry, uint64_t stamp)
 {
-    const char *at = (const char *)sides->data, *end = at + sides->size;
-    char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
+    return stamp != 0 && entry->stamp == stamp;
+}
+
+static uint64_t ask(const void *context, uint32_t split, const char *name, uint64_t *stamp)
+{
+    const struct target *o = context;
+    char *url = store_join(o->directories[split], name);
     uint64_t bytes;
 
-    while (at < end)
-        if (!journal_take_side(&at, end, name, &bytes, hash) || !has_size(directory, name, bytes))
-            return false;
-    return true;
+    if (url == NULL || store_identify(url, &bytes, stamp, NULL) != SHEAF_OK) {
+        bytes = UINT64_MAX;
+        *stamp = 0;
+    }
+    free(url);
+    return bytes;
+}
+
+int target_put_stamp(const struct target *o, uint32_t split, struct journal_entry *entry,
+                     struct sheaf_error *err)
+{
+    bool finished = false;
+
+    if (look(ask, o, split, entry, &entry->stamp) != SHARD_THERE || entry->stamp == 0)
+        return SHEAF_OK;
+    if (target_is_finished(o, false, &finished, NULL) == SHEAF_OK && finished)
+        return SHEAF_OK;
+    return journal_put(&o->journal, o->journal.plan.splits[split], entry, err);
 }
 
 int target_look_for_shard(const struct target *o, uint32_t split, const char *name,
                           struct journal_entry *entry, bool *found, struct sheaf_error *err)
 {
     const int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
+    uint64_t stamp;
 
-    *found = code == SHEAF_OK && has_size(o->directories[split], name, entry->facts.bytes) &&
-             has_sides(o->directories[split], &entry->sides);
+    *found = code == SHEAF_OK && look(ask, o, split, entry, &stamp) == SHARD_THERE &&
+             (is_known(entry, stamp) || target_is_intact(o, split, entry));
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
@@ -120,7 +154,7 @@ bool target_has_twin(const struct target *o, uint32_t split, const struct shard_
 
 struct listed {
     char *name;
-    uint64_t bytes;
+    uint64_t bytes, stamp;
 };
 
 /* The names of one directory, in byte order. */
@@ -135,7 +169,7 @@ struct target_listing {
     struct names journal;
 };
 
-static int keep_name(void *context, const char *name, uint64_t bytes)
+static int keep_name(void *context, const struct store_entry *entry)
 {
     struct names *all = context;
 
@@ -148,9 +182,10 @@ static int keep_name(void *context, const char *name, uint64_t bytes)
         all->items = grown;
         all->capacity = capacity;
     }
-    all->items[all->count] = (struct listed){ strdup(name), bytes };
+    all->items[all->count] = (struct listed){ strdup(entry->name), entry->bytes,
+                                                entry->stamp };
     if (all->items[all->count].name == NULL)
-        return err_memory(all->err, strlen(name));
+        return err_memory(all->err, strlen(entry->name));
     all->count++;
     return SHEAF_OK;
 }
@@ -209,11 +244,31 @@ static const struct listed *find_name(const struct names *all, const char *name)
                                             compare_names);
 }
 
-uint64_t target_listing_bytes(const struct target_listing *l, uint32_t split, const char *name)
+static uint64_t find_listed(const void *context, uint32_t split, const char *name,
+                            uint64_t *stamp)
 {
+    const struct target_listing *l = context;
     const struct listed *found = find_name(&l->splits[split], name);
 
+    *stamp = found == NULL ? 0 : found->stamp;
     return found == NULL ? UINT64_MAX : found->bytes;
+}
+
+bool target_listing_has(const struct target_listing *l, uint32_t split, const char *name)
+{
+    return find_name(&l->splits[split], name) != NULL;
+}
+
+enum target_shard_state target_listing_check(const struct target_listing *l,
+                                             const struct target *o, uint32_t split,
+                                             const struct journal_entry *entry)
+{
+    uint64_t stamp;
+    const enum target_shard_state state = look(find_listed, l, split, entry, &stamp);
+
+    if (state != SHARD_THERE || is_known(entry, stamp))
+        return state;
+    return target_is_intact(o, split, entry) ? SHARD_THERE : SHARD_ALTERED;
 }
 
 bool target_listing_has_entry(const struct target_listing *l, const struct target *o,

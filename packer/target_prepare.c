@@ -50,17 +50,17 @@ static bool is_named(const char *name, const char *prefix)
     return digits >= 6 && name[size + 1 + digits] == '.';
 }
 
-static int sweep_one(void *context, const char *name, uint64_t bytes)
+static int sweep_one(void *context, const struct store_entry *entry)
 {
     const struct sweep *s = context;
 
-    (void)bytes;
-    if (!is_named(name, s->prefix))
+    if (!is_named(entry->name, s->prefix))
         return SHEAF_OK;
     if (s->only_look)
         return err_set(s->err, SHEAF_ERR_EXISTS,
-                       "%s/%s: is there already, and belongs to no data set", s->directory, name);
-    return remove_file(s->directory, name, s->err);
+                       "%s/%s: is there already, and belongs to no data set", s->directory,
+                       entry->name);
+    return remove_file(s->directory, entry->name, s->err);
 }
 
 int target_sweep(const char *directory, const char *prefix, bool only_look,

@@ -137,10 +137,9 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
                    "under way, or was ended and can go on with --resume", directory);
 }
 
-static int find_name(void *context, const char *name, uint64_t bytes)
+static int find_name(void *context, const struct store_entry *entry)
 {
-    (void)bytes;
-    *(bool *)context |= strcmp(name, MANIFEST_NAME) == 0;
+    *(bool *)context |= strcmp(entry->name, MANIFEST_NAME) == 0;
     return SHEAF_OK;
 }
 

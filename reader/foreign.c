@@ -136,14 +136,13 @@ struct directory {
     struct sheaf_error *err;
 };
 
-static int add_entry(void *context, const char *name, uint64_t bytes)
+static int add_entry(void *context, const struct store_entry *entry)
 {
     struct directory *d = context;
 
-    (void)bytes;
-    if (is_side_file(name))
+    if (is_side_file(entry->name))
         return SHEAF_OK;
-    return add_url(d->urls, store_join(d->url, name), d->err);
+    return add_url(d->urls, store_join(d->url, entry->name), d->err);
 }
 
 struct sets {
@@ -151,15 +150,17 @@ struct sets {
     char names[200];                    /* "train, val" */
 };
 
-static int add_set(void *context, const char *name, uint64_t bytes)
+static int add_set(void *context, const struct store_entry *entry)
 {
     struct sets *s = context;
-    char *directory = store_join(s->url, name);
+    char *directory = store_join(s->url, entry->name);
     char *manifest = directory == NULL ? NULL : store_join(directory, MANIFEST_NAME);
     const size_t used = strlen(s->names);
+    uint64_t bytes;
 
     if (manifest != NULL && store_size(manifest, &bytes, NULL) == SHEAF_OK)
-        snprintf(s->names + used, sizeof(s->names) - used, "%s%s", used == 0 ? "" : ", ", name);
+        snprintf(s->names + used, sizeof(s->names) - used, "%s%s", used == 0 ? "" : ", ",
+                 entry->name);
     free(directory);
     free(manifest);
     return SHEAF_OK;

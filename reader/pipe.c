@@ -54,14 +54,14 @@ static bool is_pipe(const char *path)
     return path != NULL && store_size(path, &bytes, NULL) == SHEAF_OK && bytes == UINT64_MAX;
 }
 
-static int look_at(void *context, const char *name, uint64_t bytes)
+static int look_at(void *context, const struct store_entry *entry)
 {
     struct lowest *l = context;
     const size_t size = strlen(l->name);
+    const char *name = entry->name;
     uint64_t number;
     char *path;
 
-    (void)bytes;
     if (strncmp(name, l->name, size) != 0 || name[size] != '_'
         || !parse_number(name + size + 1, &number) || (l->found && number > l->number))
         return SHEAF_OK;

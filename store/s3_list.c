@@ -107,7 +107,7 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
 struct listing {
     const char *prefix;
     size_t prefix_size;
-    store_list_fn *each;
+    store_entry_fn *each;
     void *context;
 };
 
@@ -132,7 +132,7 @@ static const char *name_below(const struct listing *l, const char *key, struct s
 
 struct name {
     char *text;
-    uint64_t bytes;
+    uint64_t bytes, stamp;
 };
 
 /* Directory buckets list in no order, so all names are collected and sorted. */
@@ -161,7 +161,8 @@ static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
         all->items = grown;
         all->capacity = capacity;
     }
-    all->items[all->count] = (struct name){ strdup(name), entry->bytes };
+    all->items[all->count] = (struct name){ strdup(name), entry->bytes,
+                                              s3_stamp(entry->etag) };
     if (all->items[all->count].text == NULL)
         return err_memory(err, strlen(name));
     all->count++;
@@ -175,7 +176,7 @@ static int name_compare(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
-int s3_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err)
+int s3_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
 {
     struct names all = { .count = 0 };
     const struct s3_bucket *bucket;
@@ -189,10 +190,15 @@ int s3_list(const char *url, store_list_fn *each, void *context, struct sheaf_er
     }
     if (code == SHEAF_OK && all.count != 0)
         qsort(all.items, all.count, sizeof(all.items[0]), name_compare);
-    for (size_t i = 0; i < all.count && code == SHEAF_OK; i++)
-        code = each(context, all.items[i].text, all.items[i].bytes);
-    for (size_t i = 0; i < all.count; i++)
+    for (size_t i = 0; i < all.count; i++) {
+        const struct store_entry entry = { .name = all.items[i].text,
+                                           .bytes = all.items[i].bytes,
+                                           .stamp = all.items[i].stamp };
+
+        if (code == SHEAF_OK)
+            code = each(context, &entry);
         free(all.items[i].text);
+    }
     free(all.items);
     free(prefix);
     return code;

@@ -7,11 +7,11 @@
 #include "store/store.h"
 
 /* s3_list.c */
-int s3_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+int s3_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 int s3_clean(const char *url, struct sheaf_error *err);
 
 /* s3_walk.c */
-int s3_walk(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err);
+int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
 /* s3_stat.c */
 void s3_stat_start(struct store_stat *stat);

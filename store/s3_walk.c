@@ -40,7 +40,7 @@ struct lane {
 struct walk {
     const struct s3_bucket *bucket;
     size_t root_size;           /* of the prefix where it begins */
-    store_walk_fn *each;
+    store_entry_fn *each;
     void *context;
     char **waiting;             /* prefixes */
     size_t waiting_count, waiting_capacity;
@@ -267,7 +267,7 @@ static void stop(struct walk *w)
     }
 }
 
-int s3_walk(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err)
+int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
 {
     struct walk w = { .each = each, .context = context, .lock = PTHREAD_MUTEX_INITIALIZER,
                       .arrival = PTHREAD_COND_INITIALIZER };

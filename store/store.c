@@ -3,6 +3,8 @@
  * The choice of a store by URL, the dispatch of its calls, and what is built on them alone. */
 #include "store/store.h"
 
+#include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,14 +99,14 @@ void store_close(struct store_object *object)
         object->ops->close(object);
 }
 
-int store_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err)
+int store_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);
 
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->list(url, each, context, err);
 }
 
-int store_list_directories(const char *url, store_list_fn *each, void *context,
+int store_list_directories(const char *url, store_entry_fn *each, void *context,
                            struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);
@@ -116,7 +118,7 @@ int store_list_directories(const char *url, store_list_fn *each, void *context,
     return ops->list_directories(url, each, context, err);
 }
 
-int store_walk(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err)
+int store_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);
 
@@ -172,6 +174,44 @@ void store_stat_start(struct store_stat *stat)
     stat->code = ops == NULL ? SHEAF_ERR_UNSUPPORTED
                              : ops->size(stat->url, &stat->bytes, &stat->error);
     stat->done(stat);
+}
+
+struct question {
+    struct store_stat stat;
+    pthread_mutex_t lock;
+    pthread_cond_t answer;
+    bool answered;
+};
+
+static void answered(struct store_stat *stat)
+{
+    struct question *q = (struct question *)((char *)stat - offsetof(struct question, stat));
+
+    pthread_mutex_lock(&q->lock);
+    q->answered = true;
+    pthread_cond_signal(&q->answer);
+    pthread_mutex_unlock(&q->lock);
+}
+
+int store_identify(const char *url, uint64_t *bytes, uint64_t *stamp, struct sheaf_error *err)
+{
+    struct question q = {
+        .stat = { .url = url, .done = answered },
+        .lock = PTHREAD_MUTEX_INITIALIZER, .answer = PTHREAD_COND_INITIALIZER,
+    };
+
+    store_stat_start(&q.stat);
+    pthread_mutex_lock(&q.lock);
+    while (!q.answered)
+        pthread_cond_wait(&q.answer, &q.lock);
+    pthread_mutex_unlock(&q.lock);
+    pthread_mutex_destroy(&q.lock);
+    pthread_cond_destroy(&q.answer);
+    *bytes = q.stat.bytes;
+    *stamp = q.stat.stamp;
+    if (q.stat.code != SHEAF_OK && err != NULL)
+        *err = q.stat.error;
+    return q.stat.code;
 }
 
 int store_etag_is_md5(const char *url, bool *is, struct sheaf_error *err)

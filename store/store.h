@@ -53,7 +53,7 @@ struct store_writer {
     size_t memory_bytes;        /* the most that it holds of what was written to it */
 };
 
-/* An object, as store_walk finds it. */
+/* An object or directory, as store_list and store_walk find it. */
 struct store_entry {
     const char *name;           /* relative to where it was begun */
     uint64_t bytes;
@@ -61,8 +61,8 @@ struct store_entry {
     const char *etag;           /* as the store gives it, quotes and all; NULL: not known */
     int64_t modified_s;         /* when it was written, in seconds of 1970; 0: not known */
 };
-/* A nonzero return ends the walk and is its result. */
-typedef int store_walk_fn(void *context, const struct store_entry *entry);
+/* Called for each entry.  A nonzero return ends the listing or walk and is its result. */
+typedef int store_entry_fn(void *context, const struct store_entry *entry);
 
 /* One question for an object's size that is under way; see store_stat_start.  The caller keeps
  * it, and the URL, until it is done. */
@@ -75,10 +75,6 @@ struct store_stat {
     int64_t modified_s;
     char etag[80];              /* "": not known, or longer */
 };
-
-/* Called for each entry of a directory or prefix.  `name` is relative to it.  A nonzero return
- * ends the listing and is its result. */
-typedef int store_list_fn(void *context, const char *name, uint64_t bytes);
 
 struct store_ops {
     const char *scheme;         /* "file" */
@@ -101,16 +97,16 @@ struct store_ops {
 
     /* The plain entries (no directories, no hidden names) right below `url`, in byte order of
      * names. */
-    int (*list)(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+    int (*list)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
     /* The directories right below `url` likewise, without hidden ones; NULL where there are no
      * directories. */
-    int (*list_directories)(const char *url, store_list_fn *each, void *context,
+    int (*list_directories)(const char *url, store_entry_fn *each, void *context,
                             struct sheaf_error *err);
 
     /* Every object below `url`, at any depth, in no particular order; NULL where directories are
      * to be walked one by one. */
-    int (*walk)(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err);
+    int (*walk)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
     /* store_stat_start; NULL: `size` is not worth starting early. */
     void (*stat_start)(struct store_stat *stat);
     /* store_open_known; NULL: opening costs nothing to speak of. */
@@ -171,19 +167,22 @@ int store_read_next(struct store_object *object, void *data, size_t size, size_t
  * SHEAF_OK; SHEAF_END: none of them yet. */
 int store_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);
 void store_close(struct store_object *object);              /* NULL is fine */
-int store_list(const char *url, store_list_fn *each, void *context, struct sheaf_error *err);
+int store_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 /* SHEAF_ERR_UNSUPPORTED where a store has no such call. */
-int store_list_directories(const char *url, store_list_fn *each, void *context,
+int store_list_directories(const char *url, store_entry_fn *each, void *context,
                            struct sheaf_error *err);
-int store_walk(const char *url, store_walk_fn *each, void *context, struct sheaf_error *err);
+int store_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
 int store_write(struct store_writer *writer, const void *data, size_t size,
                 struct sheaf_error *err);
 int store_commit(struct store_writer *writer, struct sheaf_error *err);
 void store_abort(struct store_writer *writer);              /* NULL is fine */
 int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err);
-/* Begins to ask for an object's size and stamp, as store_read_start begins a read. */
+/* Begins to ask for an object's size and stamp, as store_read_start begins a read.  Stamps are the
+ * same from here and from listings. */
 void store_stat_start(struct store_stat *stat);
+/* Asks for them, and waits for the answer. */
+int store_identify(const char *url, uint64_t *bytes, uint64_t *stamp, struct sheaf_error *err);
 /* Whether an object's ETag, which is 32 hexadecimal digits, is the MD5 of its content: some stores
  * make others, and so does encryption with a key of somebody's. */
 int store_etag_is_md5(const char *url, bool *is, struct sheaf_error *err);

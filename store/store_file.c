@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -39,13 +40,23 @@ struct file_writer {
 
 struct entry {
     char *name;
-    uint64_t bytes;
+    uint64_t bytes, stamp;
 };
 
 struct entries {
     struct entry *items;
     size_t count, capacity;
 };
+
+/* Who alters a file gives it another time, and who replaces it, another inode. */
+static uint64_t stamp_of(const struct stat *st)
+{
+    const uint64_t words[] = { st->st_ino, (uint64_t)st->st_mtim.tv_sec,
+                               (uint64_t)st->st_mtim.tv_nsec };
+    const uint64_t stamp = XXH3_64bits(words, sizeof(words));
+
+    return stamp != 0 ? stamp : 1;
+}
 
 static int entry_compare(const void *a, const void *b)
 {
@@ -54,7 +65,7 @@ static int entry_compare(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static int entry_add(struct entries *all, const char *name, uint64_t bytes,
+static int entry_add(struct entries *all, const char *name, const struct stat *st,
                      struct sheaf_error *err)
 {
     struct entry *grown;
@@ -71,7 +82,8 @@ static int entry_add(struct entries *all, const char *name, uint64_t bytes,
     all->items[all->count].name = strdup(name);
     if (all->items[all->count].name == NULL)
         return err_memory(err, strlen(name));
-    all->items[all->count++].bytes = bytes;
+    all->items[all->count].bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
+    all->items[all->count++].stamp = stamp_of(st);
     return SHEAF_OK;
 }
 
@@ -96,13 +108,13 @@ static int gather(const char *url, DIR *directory, bool directories, struct entr
         }
         if (S_ISDIR(st.st_mode) != directories)
             continue;
-        code = entry_add(all, d->d_name, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0, err);
+        code = entry_add(all, d->d_name, &st, err);
         if (code != SHEAF_OK)
             return code;
     }
 }
 
-static int list(const char *url, bool directories, store_list_fn *each, void *context,
+static int list(const char *url, bool directories, store_entry_fn *each, void *context,
                 struct sheaf_error *err)
 {
     struct entries all = { NULL, 0, 0 };
@@ -116,21 +128,25 @@ static int list(const char *url, bool directories, store_list_fn *each, void *co
     if (all.count > 1)
         qsort(all.items, all.count, sizeof(all.items[0]), entry_compare);
     for (size_t i = 0; i < all.count; i++) {
+        const struct store_entry entry = { .name = all.items[i].name,
+                                           .bytes = all.items[i].bytes,
+                                           .stamp = all.items[i].stamp };
+
         if (code == SHEAF_OK)
-            code = each(context, all.items[i].name, all.items[i].bytes);
+            code = each(context, &entry);
         free(all.items[i].name);
     }
     free(all.items);
     return code;
 }
 
-static int file_list(const char *url, store_list_fn *each, void *context,
+static int file_list(const char *url, store_entry_fn *each, void *context,
                      struct sheaf_error *err)
 {
     return list(url, false, each, context, err);
 }
 
-static int file_list_directories(const char *url, store_list_fn *each, void *context,
+static int file_list_directories(const char *url, store_entry_fn *each, void *context,
                                  struct sheaf_error *err)
 {
     return list(url, true, each, context, err);
@@ -321,11 +337,12 @@ static void file_abort(struct store_writer *writer)
 
 /* ---- The rest -------------------------------------------------------------------------------- */
 
-static int file_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
+static int stat_file(const char *url, uint64_t *bytes, uint64_t *stamp, struct sheaf_error *err)
 {
     struct stat st;
 
     *bytes = UINT64_MAX;
+    *stamp = 0;
     if (strcmp(url, "-") == 0)
         return SHEAF_OK;
     if (stat(local_path(url), &st) != 0)
@@ -335,7 +352,24 @@ static int file_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     if (!S_ISREG(st.st_mode))
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is not a regular file", url);
     *bytes = (uint64_t)st.st_size;
+    *stamp = stamp_of(&st);
     return SHEAF_OK;
+}
+
+static int file_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
+{
+    uint64_t stamp;
+
+    return stat_file(url, bytes, &stamp, err);
+}
+
+/* Answered at once. */
+static void file_stat_start(struct store_stat *stat)
+{
+    stat->modified_s = 0;
+    stat->etag[0] = '\0';
+    stat->code = stat_file(stat->url, &stat->bytes, &stat->stamp, &stat->error);
+    stat->done(stat);
 }
 
 static int file_remove(const char *url, struct sheaf_error *err)
@@ -449,6 +483,7 @@ const struct store_ops store_file_ops = {
     .write = file_write,
     .commit = file_commit,
     .abort = file_abort,
+    .stat_start = file_stat_start,
     .size = file_size,
     .remove = file_remove,
     .free_space = file_free_space,

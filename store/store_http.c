@@ -179,7 +179,7 @@ static int refuse(const char *url, const char *what, struct sheaf_error *err)
                    url_printable_size(url), url, what);
 }
 
-static int http_list(const char *url, store_list_fn *each, void *context,
+static int http_list(const char *url, store_entry_fn *each, void *context,
                      struct sheaf_error *err)
 {
     (void)each, (void)context;

@@ -31,6 +31,7 @@ static int setup(void **state)
                    .samples = 4, .largest = 5, .names_bytes = 6, .multipart = 7,
                    .xxh3 = "fedcba9876543210fedcba9876543210" },
         .section = BUF_INIT(100), .skipped = BUF_INIT(100), .sides = BUF_INIT(100),
+        .stamp = 8,
     };
     assert_int_equal(buf_append(&entry.section, "\0\1section", 9, &err), SHEAF_OK);
     assert_int_equal(buf_append(&entry.skipped, "a\tb\n", 4, &err), SHEAF_OK);
@@ -58,6 +59,7 @@ static void assert_same_entry(const struct journal_entry *a, const struct journa
     assert_int_equal(a->skipped.size, b->skipped.size);
     assert_memory_equal(a->skipped.data, b->skipped.data, a->skipped.size);
     assert_int_equal(a->sides.size, b->sides.size);
+    assert_int_equal(a->stamp, b->stamp);
 }
 
 static void test_bytes(void **state)

@@ -288,11 +288,11 @@ static void test_odd_keys(void **state)
     must_fail(store_put(url, "long", 4, &error), SHEAF_ERR_LIMIT, "1024");
 }
 
-static int collect(void *context, const char *name, uint64_t bytes)
+static int collect(void *context, const struct store_entry *entry)
 {
     struct buf *names = context;
 
-    return buf_printf(names, NULL, "%s:%llu\n", name, (unsigned long long)bytes);
+    return buf_printf(names, NULL, "%s:%llu\n", entry->name, (unsigned long long)entry->bytes);
 }
 
 /* More than a page, directories below, hidden names and markers beside. */

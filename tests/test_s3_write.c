@@ -397,19 +397,14 @@ static void test_clean_in_vain(void **state)
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
-static int collect(void *context, const char *name, uint64_t bytes)
+static int collect(void *context, const struct store_entry *entry)
 {
-    return buf_printf(context, NULL, "%s:%llu\n", name, (unsigned long long)bytes);
+    return buf_printf(context, NULL, "%s:%llu\n", entry->name, (unsigned long long)entry->bytes);
 }
 
-static int collect_all(void *context, const struct store_entry *entry)
+static int stop_at_once(void *context, const struct store_entry *entry)
 {
-    return collect(context, entry->name, entry->bytes);
-}
-
-static int stop_at_once(void *context, const char *name, uint64_t bytes)
-{
-    (void)name, (void)bytes;
+    (void)entry;
     ++*(unsigned *)context;
     return 7;
 }
@@ -434,7 +429,7 @@ static void test_list_pages(void **state)
     must(buf_append(&found, "", 1, &error));
     assert_string_equal(found.data, "a:2\nb c:2\nd+e:2\nf%20:2\n\u00fc:2\n");
     found.size = 0;
-    must(store_walk("s3://bucket/list", collect_all, &found, &error));
+    must(store_walk("s3://bucket/list", collect, &found, &error));
     must(buf_append(&found, "", 1, &error));
     assert_string_equal(found.data, ".hidden:2\na:2\nb c:2\nd+e:2\nf%20:2\nsub/x:2\n\u00fc:2\n");
     assert_int_equal(store_list("s3://bucket/list", stop_at_once, &calls, &error), 7);

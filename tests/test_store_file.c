@@ -136,13 +136,14 @@ static void test_get_has_a_limit(void **state)
 
 /* ---- Listing --------------------------------------------------------------------------------- */
 
-static int gather(void *context, const char *name, uint64_t bytes)
+static int gather(void *context, const struct store_entry *entry)
 {
     char *all = context;
     const size_t used = strlen(all);
 
-    snprintf(all + used, 200 - used, "%s:%llu ", name, (unsigned long long)bytes);
-    return strcmp(name, "stop") == 0 ? 77 : 0;
+    snprintf(all + used, 200 - used, "%s:%llu ", entry->name,
+             (unsigned long long)entry->bytes);
+    return strcmp(entry->name, "stop") == 0 ? 77 : 0;
 }
 
 static void test_list(void **state)

@@ -40,8 +40,9 @@ const struct command commit_command = {
     .least = 1,
     .most = 1,
     .summary = "make the packed parts of a plan a data set",
-    .text = "Checks that every shard of PLAN is there, gathers the index and the report of what "
-            "was skipped, and writes the manifest last: then there is a data set. If shards are "
-            "missing, says which, and of which parts, and publishes nothing.",
+    .text = "Checks that every shard of PLAN is there as it was packed, gathers the index and the "
+            "report of what was skipped, and writes the manifest last: then there is a data set. "
+            "If shards are missing or altered, says which, and of which parts, and publishes "
+            "nothing.",
     .run = run,
 };

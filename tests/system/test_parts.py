@@ -222,6 +222,35 @@ class Parts:
         self.compare(self.path("one"), many)
 
 
+    def test_an_altered_shard_is_missing(self):
+        """One byte more in a shard's middle, its size as it was; and files that were copied."""
+        source = make_tree(self.path("source"), image_tree(3, 10))
+        for container, victim, side in (("webdataset", "shard-000001.tar", None),
+                                        ("recordio", "shard-000002.rec", "shard-000000.idx")):
+            with self.subTest(container):
+                many, plan = self.spot("many-" + container), self.spot("plan-" + container)
+                one = self.path("one-" + container)
+                pack(source, one, container, "none", "--shard-count", "3")
+                self.plan(self.source_of(source), many, plan, container, "none",
+                          "--shard-count", "3")
+                self.part(plan, 0, 1)
+                self.alter(many, victim, lambda data: data)
+                self.alter(many, victim, lambda data: data[:99] + bytes((data[99] ^ 1,))
+                           + data[100:])
+                if side is not None:
+                    self.alter(many, side, lambda data: b"7" + data[1:])
+                altered = [victim] + ([] if side is None else ["shard-000000.rec"])
+                self.assert_error(
+                    self.run_sheaf("commit", plan, status=None),
+                    "%d of 3 shards are missing or not as they were packed" % len(altered),
+                    *("%s (altered)" % name for name in altered))
+                self.assert_not_committed(many)
+                self.part(plan, 0, 1)           # makes them anew
+                self.alter(many, victim, lambda data: data)
+                self.run_sheaf("commit", plan)
+                self.compare(one, many)
+
+
 class Local(Parts, Case):
     def setUp(self):
         super().setUp()
@@ -263,6 +292,9 @@ class Local(Parts, Case):
     def cut(self, dest, name):
         path = os.path.join(dest, name)
         os.truncate(path, os.path.getsize(path) - 1)
+
+    def alter(self, dest, name, change):
+        self.change(dest, name, change(read(os.path.join(dest, name))))
 
     # ---- What has nothing to do with the place -------------------------------------------------
 
@@ -455,6 +487,10 @@ class Remote(Parts, servers.S3Case):
     def cut(self, dest, name):
         key = self.key(dest) + "/" + name
         self.client.put(self.bucket, key, self.client.get(self.bucket, key)[:-1])
+
+    def alter(self, dest, name, change):
+        key = self.key(dest) + "/" + name
+        self.client.put(self.bucket, key, change(self.client.get(self.bucket, key)))
 
     def test_inventory(self):
         files = image_tree(4, 12)
