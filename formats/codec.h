@@ -45,8 +45,9 @@ struct codec_ops {
     int (*end)(bool single, const struct codec_total *total, struct buf *out,
                struct sheaf_error *err);
     /* Unpacks one block whose raw size is known; anything else than exactly raw_size bytes from
-     * exactly size bytes is SHEAF_ERR_CORRUPT, and so is a wrong checksum.  (A block of a single
-     * gzip member has none of its own: the samples' CRCs are what guards it.)  Thread-safe. */
+     * exactly size bytes is SHEAF_ERR_CORRUPT.  What guards the content are the samples' CRCs: a
+     * block of a single gzip member has no checksum of its own, and LZ4's is not computed (that of
+     * a gzip member of its own is).  Thread-safe. */
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 
