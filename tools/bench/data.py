@@ -15,7 +15,7 @@ SIZES = {               # files, small records, files of 1 KB (and ten times as 
     "quick": (3000, 500000, 5000),
 }
 REPLICATE = 10          # how often an image is in the large tree
-RECORD_CONTENT = 39     # bytes, so that a record with its key and label has 100
+RECORD_BYTES = 100      # of a small record's content
 
 
 class Data:
@@ -82,11 +82,13 @@ class Data:
         return os.path.join(self.folder, name)
 
     def record_shards(self, fewer):
-        """Small records, 100 bytes each in a TFRecord; so many times fewer."""
+        """Small records, so many times fewer: a foreign data set, made one of ours."""
         name = "records-%d" % (self.records // fewer)
         with self._made(name) as (path, make):
             if make:
-                _run([self.program("make_records"), path, self.records // fewer, RECORD_CONTENT])
+                os.makedirs(path)
+                _run([self.program("make_records"), path, self.records // fewer, RECORD_BYTES])
+                _run([self.sheaf, "index", path])
         return os.path.join(self.folder, name)
 
 

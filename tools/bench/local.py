@@ -9,6 +9,7 @@ import peers
 from run import Contender, take_turns
 
 PASSES = 3          # over the data, by the fast ones, in a process
+EPOCHS = 10         # of a shuffled reader in a process: the first fills its buffers
 RECORDS_FEWER = 10  # so many times, for a peer that takes long
 
 
@@ -60,9 +61,9 @@ def read_shuffled(bench, results):
     for container, folder, files in _containers(bench):
         shards[container] = files
         take_turns([_loop(bench, "read(2) " + container, files),
-                    _reader(bench, "sheaf %s shuffled" % container, folder, PASSES,
+                    _reader(bench, "sheaf %s shuffled" % container, folder, EPOCHS,
                             bench.data.images, data.size_of(files))],
-                   results, most=15, seconds=8)
+                   results, most=9, seconds=15)
     take_turns(peers.found(bench, results, [
         ("webdataset shuffled", ["webdataset_read", "1", *shards["webdataset"]]),
         ("tf.data shuffled", ["tf_data_read", "1", *shards["tfrecord"]]),

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_records DIR COUNT BYTES: a data set of so many small samples in TFRecord shards.  The
- * content of each is of so many bytes, follows from its number, and is no two samples' own. */
+ * make_records DIR COUNT BYTES: TFRecord shards of so many small records, for `sheaf index`.  The
+ * content of each is of so many bytes, follows from its number, and is no two records' own; it is
+ * no Example, so that every reader gives it as it is.  Little-endian machines only. */
+#include <errno.h>
 #include <inttypes.h>
+#include <isa-l/crc.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "sheaf.h"
 #include "tools/bench/meter.h"
 
-#define BYTES_MOST 4096
+#define BYTES_MOST  4096
+#define SHARD_BYTES 150000000u
+
+static uint32_t masked(unsigned char *data, size_t size)
+{
+    const uint32_t crc = ~crc32_iscsi(data, (int)size, ~0u);
+
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
 
 static uint64_t mixed(uint64_t z)       /* splitmix64's finish */
 {
@@ -27,42 +37,52 @@ static void fill(unsigned char *data, size_t size, uint64_t number)
     }
 }
 
-static void append(struct sheaf_packer *packer, uint64_t number, size_t size)
+/* Length, its checksum, content, the content's checksum: what TensorFlow calls a TFRecord. */
+static void append(FILE *file, uint64_t number, size_t size)
 {
-    unsigned char data[BYTES_MOST];
-    char key[24];
-    const struct sheaf_field field = { .name = "bin", .data = data, .size = size };
-    const double label = (double)(number % 257);
-    const struct sheaf_sample sample = { .key = key, .fields = &field, .field_count = 1,
-                                         .labels = &label, .label_count = 1 };
+    unsigned char frame[12 + BYTES_MOST + 4];
+    const uint64_t length = size;
+    uint32_t checksum;
 
-    fill(data, size, number);
-    snprintf(key, sizeof(key), "%08" PRIu64, number);
-    if (sheaf_packer_append(packer, &sample) != SHEAF_OK)
-        meter_die("sheaf_packer_append", sheaf_packer_error(packer)->message);
+    memcpy(frame, &length, 8);
+    checksum = masked(frame, 8);
+    memcpy(frame + 8, &checksum, 4);
+    fill(frame + 12, size, number);
+    checksum = masked(frame + 12, size);
+    memcpy(frame + 12 + size, &checksum, 4);
+    if (fwrite(frame, size + 16, 1, file) != 1)
+        meter_die("fwrite", strerror(errno));
+}
+
+static void write_shard(const char *directory, uint64_t shard, uint64_t first, uint64_t end,
+                        size_t size)
+{
+    char path[4096];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/shard-%06" PRIu64 ".tfrecord", directory, shard);
+    file = fopen(path, "wb");
+    if (file == NULL)
+        meter_die(path, strerror(errno));
+    for (uint64_t number = first; number < end; number++)
+        append(file, number, size);
+    if (fclose(file) != 0)
+        meter_die(path, strerror(errno));
 }
 
 int main(int argc, char **argv)
 {
-    struct sheaf_pack_options options;
-    struct sheaf_packer *packer;
-    struct sheaf_error error;
-    uint64_t count, size;
+    uint64_t count, size, each;
 
     if (argc != 4)
         meter_die(argv[0], "usage: make_records DIR COUNT BYTES");
     count = meter_number(argv[2]);
     size = meter_number(argv[3]);
-    if (size > BYTES_MOST)
-        meter_die(argv[3], "is too large");
-    sheaf_pack_options_init(&options, sizeof(options));
-    options.container = SHEAF_TFRECORD;
-    if (sheaf_packer_open(argv[1], &options, &packer, &error) != SHEAF_OK)
-        meter_die(argv[1], error.message);
-    for (uint64_t number = 0; number < count; number++)
-        append(packer, number, (size_t)size);
-    if (sheaf_packer_finish(packer, NULL) != SHEAF_OK)
-        meter_die(argv[1], sheaf_packer_error(packer)->message);
-    sheaf_packer_free(packer);
+    if (size == 0 || size > BYTES_MOST)
+        meter_die(argv[3], "is no size from 1 to 4096");
+    each = SHARD_BYTES / (size + 16);
+    for (uint64_t first = 0; first < count; first += each)
+        write_shard(argv[1], first / each, first, first + each < count ? first + each : count,
+                    (size_t)size);
     return 0;
 }
