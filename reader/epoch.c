@@ -15,8 +15,11 @@
  * worth its round trip. */
 #define CHUNK_LOCAL_BYTES  ((uint64_t)1 << 20)
 #define CHUNK_REMOTE_BYTES ((uint64_t)8 << 20)
-/* Reads from afar that are under way at once. */
+/* Reads from afar that are under way at once, at most; and bytes of them, and reads, that it
+ * begins with. */
 #define REMOTE_READS       32u
+#define REMOTE_FIRST_BYTES ((uint64_t)64 << 20)
+#define REMOTE_FIRST_READS 8u
 #define CHUNK_LEAST_BYTES  ((uint64_t)64 << 10)
 /* How long the beginning of an epoch waits for shards to be opened. */
 #define BEGIN_WAIT_NS      UINT64_C(200000000)
@@ -92,6 +95,16 @@ static int fit_frames(struct sheaf_reader *r, const struct needs *n, uint64_t ot
     return SHEAF_OK;
 }
 
+/* Of the chunks that there is memory for, those that are worth having under way. */
+static void fit_window(struct feed *feed)
+{
+    const unsigned most = (unsigned)feed->outstanding_limit - feed->lane_count;
+    const uint64_t first = MAX(REMOTE_FIRST_BYTES / feed->chunk_bytes, REMOTE_FIRST_READS);
+
+    window_fit(&feed->window, (unsigned)MIN(first, most), most);
+    feed->outstanding_limit = feed->lane_count + feed->window.now;
+}
+
 /* Chooses chunk size and window for the budget, or refuses.  *others: what is not for frames. */
 static int fit_chunks(struct sheaf_reader *r, const struct needs *n, uint64_t *others)
 {
@@ -120,6 +133,8 @@ static int fit_chunks(struct sheaf_reader *r, const struct needs *n, uint64_t *o
         else
             feed->chunk_bytes /= 2;
     }
+    if (r->dataset->is_remote)
+        fit_window(feed);
     return SHEAF_OK;
 }
 

@@ -393,6 +393,9 @@ static void retire(struct feed *feed, struct lane *lane)
     feed->outstanding--;
     lane->waiting -= lane->stream != NULL;
     feed->read_bytes += chunk->read_bytes;
+    if (feed->window.most != 0
+        && window_took(&feed->window, chunk->read_bytes, feed->stall_ns, clock_ns()))
+        feed->outstanding_limit = feed->lane_count + feed->window.now;
     if (chunk->shard != NULL)
         shards_drop(&feed->shards, chunk->shard);
     chunk->shard = NULL;

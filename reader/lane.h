@@ -15,6 +15,7 @@
 
 #include "reader/chunk.h"
 #include "reader/order.h"
+#include "reader/window.h"
 
 struct stream;
 
@@ -52,6 +53,7 @@ struct feed {
     uint32_t lane_count;
     size_t outstanding;         /* chunks planned and not yet consumed */
     size_t outstanding_limit;
+    struct window window;       /* of reads from afar: outstanding_limit follows it */
     uint64_t chunk_bytes;       /* raw bytes of a chunk, about */
     bool own_frames;            /* there is a shuffle buffer: each frame has a piece of */
     struct heap *frames;        /* this heap, which is kept from epoch to epoch */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The window of reads; see window.h. */
+#include "reader/window.h"
+
+#include "base/bytes.h"
+
+#define HARDLY_WAITED 32u       /* the consumer waits less than this part of the time */
+#define WORTH_IT 1.3            /* twice the reads must bring so much more; less may be chance */
+#define REST_ROUNDS 32u
+
+void window_fit(struct window *w, unsigned least, unsigned most)
+{
+    w->most = most;
+    w->now = MIN(MAX(w->now, least), most);
+    w->before = MIN(w->before, w->now);
+}
+
+static void set(struct window *w, unsigned now)
+{
+    w->now = now;
+    w->is_settled = false;
+}
+
+/* The round that ended brought bytes at this rate, and the consumer waited for them. */
+static void judge(struct window *w, double rate)
+{
+    if (w->before != 0 && rate < w->before_rate * WORTH_IT) {
+        set(w, w->before);
+        w->rest = REST_ROUNDS;
+    } else if (w->rest != 0) {
+        w->rest--;
+    } else if (w->now < w->most) {
+        w->before = w->now;
+        w->before_rate = rate;
+        set(w, MIN(2 * w->now, w->most));
+        return;
+    }
+    w->before = 0;
+}
+
+bool window_took(struct window *w, uint64_t bytes, uint64_t stall_ns, uint64_t now_ns)
+{
+    const unsigned was = w->now;
+
+    w->reads++;
+    w->bytes += bytes;
+    if (w->reads < w->now)
+        return false;
+    if (!w->is_settled)
+        w->is_settled = true;
+    else if (now_ns > w->began_ns &&
+             stall_ns - w->stall_ns >= (now_ns - w->began_ns) / HARDLY_WAITED)
+        judge(w, (double)w->bytes / (double)(now_ns - w->began_ns));
+    w->reads = 0;
+    w->bytes = 0;
+    w->began_ns = now_ns;
+    w->stall_ns = stall_ns;
+    return w->now != was;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How many reads from afar are under way at once: as many as make the data come faster, and no
+ * more.
+ *
+ * A near server is not faster for 32 requests than for 8, but each of them has its memory, which
+ * is then never in a cache and is touched for the first time; a far one is.  So a few are begun
+ * with, and while the consumer waits for data twice as many are tried; if what comes then is
+ * hardly more, it goes back, and tries again much later.
+ *
+ *     8 reads  --consumer waits-->  16 on trial  --faster-->       32 on trial ...
+ *                                                --hardly so-->    8, at rest
+ *
+ * Pure: no clock, no threads. */
+#ifndef READER_WINDOW_H
+#define READER_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct window {
+    unsigned most;              /* reads that the memory is there for; 0: no window */
+    unsigned now;               /* reads that may be under way */
+    unsigned before;            /* what it was before the trial; 0: it is no trial */
+    double before_rate;         /* bytes a nanosecond then */
+    unsigned rest;              /* rounds until the next trial may begin */
+    bool is_settled;            /* what comes now was asked for with `now` reads */
+    /* The round: the next `now` reads. */
+    unsigned reads;
+    uint64_t bytes, began_ns, stall_ns;
+};
+
+/* Sets the limits, the first time or anew; it keeps what it has found out within them. */
+void window_fit(struct window *window, unsigned least, unsigned most);
+
+/* A read of so many bytes was consumed at `now_ns`; until then the consumer had waited for
+ * `stall_ns` in all.  Whether `now` has changed. */
+bool window_took(struct window *window, uint64_t bytes, uint64_t stall_ns, uint64_t now_ns);
+
+#endif

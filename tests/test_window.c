@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The window of reads from afar, over links that are functions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "reader/window.h"
+
+#define READ_BYTES 1000u
+
+struct link {
+    struct window window;
+    uint64_t now_ns, stall_ns;
+    unsigned largest;           /* window that there was */
+};
+
+/* Consumes so many reads over a link that is faster with more under way, up to `useful` of them;
+ * the consumer waits for this part in 100 of the time. */
+static void consume(struct link *l, unsigned reads, unsigned useful, unsigned waiting)
+{
+    for (unsigned i = 0; i < reads; i++) {
+        const unsigned under_way = l->window.now < useful ? l->window.now : useful;
+        const uint64_t took_ns = 1000000 / under_way;
+        const unsigned before = l->window.now;
+        bool changed;
+
+        l->now_ns += took_ns;
+        l->stall_ns += took_ns * waiting / 100;
+        changed = window_took(&l->window, READ_BYTES, l->stall_ns, l->now_ns);
+        assert_int_equal(changed, l->window.now != before);
+        if (l->window.now > l->largest)
+            l->largest = l->window.now;
+    }
+}
+
+static struct link link_of(unsigned least, unsigned most)
+{
+    struct link l = { .now_ns = 5000000000 };
+
+    window_fit(&l.window, least, most);
+    assert_int_equal(l.window.now, least < most ? least : most);
+    return l;
+}
+
+static void test_far_link_gets_all(void **state)
+{
+    struct link l = link_of(8, 32);
+
+    (void)state;
+    consume(&l, 2 * (8 + 16), 1000, 100);
+    assert_int_equal(l.window.now, 32);
+    consume(&l, 100000, 1000, 100);
+    assert_int_equal(l.window.now, 32);
+    assert_int_equal(l.largest, 32);
+}
+
+static void test_near_link_keeps_few(void **state)
+{
+    struct link l = link_of(8, 32);
+    unsigned wide = 0;
+
+    (void)state;
+    consume(&l, 2 * (8 + 16), 4, 100);
+    assert_int_equal(l.largest, 16);
+    for (unsigned i = 0; i < 10000; i++) {
+        consume(&l, 1, 4, 100);
+        wide += l.window.now != 8;
+    }
+    assert_int_equal(l.largest, 16);
+    assert_in_range(wide, 1, 2000);         /* it tries again, but seldom */
+}
+
+static void test_between(void **state)
+{
+    struct link l = link_of(8, 32);
+
+    (void)state;
+    consume(&l, 2 * (8 + 16 + 32), 16, 100);
+    assert_int_equal(l.largest, 32);
+    assert_int_equal(l.window.now, 16);
+}
+
+/* A link that changes is found out about. */
+static void test_link_that_becomes_far(void **state)
+{
+    struct link l = link_of(8, 32);
+
+    (void)state;
+    consume(&l, 100, 4, 100);
+    assert_int_equal(l.window.now, 8);
+    consume(&l, 1000, 1000, 100);
+    assert_int_equal(l.window.now, 32);
+}
+
+static void test_slow_consumer_needs_no_more(void **state)
+{
+    struct link l = link_of(8, 32);
+
+    (void)state;
+    consume(&l, 10000, 1000, 1);
+    assert_int_equal(l.largest, 8);
+    consume(&l, 100, 1000, 50);
+    assert_int_equal(l.largest, 32);
+}
+
+/* A later epoch may have memory for fewer, or for more. */
+static void test_other_limits(void **state)
+{
+    struct link l = link_of(8, 32);
+
+    (void)state;
+    consume(&l, 1000, 1000, 100);
+    window_fit(&l.window, 8, 20);
+    assert_int_equal(l.window.now, 20);
+    consume(&l, 1000, 1000, 100);
+    assert_int_equal(l.window.now, 20);
+    window_fit(&l.window, 2, 3);
+    assert_int_equal(l.window.now, 3);
+    consume(&l, 1000, 1000, 100);
+    assert_int_equal(l.window.now, 3);
+    window_fit(&l.window, 24, 32);
+    assert_int_equal(l.window.now, 24);
+    consume(&l, 1000, 1000, 100);
+    assert_int_equal(l.window.now, 32);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_far_link_gets_all),
+        cmocka_unit_test(test_near_link_keeps_few),
+        cmocka_unit_test(test_between),
+        cmocka_unit_test(test_link_that_becomes_far),
+        cmocka_unit_test(test_slow_consumer_needs_no_more),
+        cmocka_unit_test(test_other_limits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
