@@ -6,28 +6,36 @@
  * The slots are all the memory there is.  A slot's bytes stay until the store has acknowledged
  * them, since an attempt may have to be repeated; the writer waits when all are under way.
  *
- *     write()  -> fills slots[filling] -> full: sent -> acknowledged: proofs[number-1], slot free
+ *     write()  -> fills slots[filling] -> full -> hashed, sent -> acknowledged: proofs[number-1],
+ *                                                 (threads)       slot free
+ *
+ * Hashing a part (MD5, and SHA-256 without TLS) takes longer than all else that is done with its
+ * bytes, so threads of the writer do it, of several parts at once, while the next one fills.
  */
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/workers.h"
 #include "store/s3_ops.h"
 #include "store/s3_upload.h"
 
 #define SLOTS 4
+#define HASHERS 2u
 #define PART_BYTES ((size_t)8 << 20)
 /* After this many parts the next are twice as large, so that 10000 reach S3's largest object. */
 #define PARTS_OF_ONE_SIZE 1000
 
 struct slot {
     struct s3_put put;
+    struct job job;                 /* hashes and sends it */
     struct s3_writer *writer;
     uint8_t *data;
     size_t size, capacity;
-    unsigned number;                /* of its part, from 1 */
+    unsigned number;                /* of its part, from 1; 0: it never had one */
 };
 
 struct s3_writer {
@@ -39,6 +47,7 @@ struct s3_writer {
     uint64_t bytes;
     unsigned part_count;            /* parts sent */
     struct s3_proof *proofs;        /* of each, once it is acknowledged */
+    struct workers *hashers;        /* NULL: nothing was sent yet */
     struct slot slots[SLOTS];
     struct slot *filling;           /* NULL: take a free one */
 
@@ -58,22 +67,52 @@ static size_t part_bytes(unsigned number)
     return PART_BYTES << ((number - 1) / PARTS_OF_ONE_SIZE);
 }
 
-/* On the engine's thread. */
-static void part_done(struct request *r)
+/* The slot's part has come to its end, this or that. */
+static void end_part(struct slot *slot, const struct sheaf_error *error)
 {
-    struct slot *slot = ((struct slot *)r);
     struct s3_writer *w = slot->writer;
 
     pthread_mutex_lock(&w->lock);
-    if (r->code == SHEAF_OK)
+    if (error == NULL)
         w->proofs[slot->number - 1] = slot->put.proof;
     else if (w->locked.error.code == SHEAF_OK)
-        w->locked.error = r->error;
-    request_free(r);
+        w->locked.error = *error;
+    request_free(&slot->put.request);
     w->locked.busy[slot - w->slots] = false;
     w->locked.busy_count--;
     pthread_cond_signal(&w->acknowledged);
     pthread_mutex_unlock(&w->lock);
+}
+
+/* On the engine's thread. */
+static void part_done(struct request *r)
+{
+    end_part((struct slot *)r, r->code == SHEAF_OK ? NULL : &r->error);
+}
+
+/* On a hasher's thread. */
+static void hash_and_send(struct job *job)
+{
+    struct slot *slot = (struct slot *)((char *)job - offsetof(struct slot, job));
+    const struct s3_writer *w = slot->writer;
+    struct sheaf_error error;
+
+    if (s3_put_init(&slot->put, w->bucket, w->key, w->upload_id, slot->number, slot->data,
+                    slot->size, &error) != SHEAF_OK) {
+        end_part(slot, &error);
+        return;
+    }
+    slot->put.request.done = part_done;
+    request_start(&slot->put.request);
+}
+
+static int begin_upload(struct s3_writer *w, struct sheaf_error *err)
+{
+    int code = w->hashers != NULL ? SHEAF_OK : workers_open(&w->hashers, HASHERS, err);
+
+    if (code == SHEAF_OK)
+        code = s3_upload_begin(w->bucket, w->key, &w->upload_id, w->mark, err);
+    return code;
 }
 
 static int send_part(struct s3_writer *w, struct sheaf_error *err)
@@ -85,24 +124,20 @@ static int send_part(struct s3_writer *w, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_LIMIT, "%s: more than the %d parts that S3 takes",
                        w->base.url, S3_PARTS_MOST);
     if (w->upload_id == NULL)
-        code = s3_upload_begin(w->bucket, w->key, &w->upload_id, w->mark, err);
+        code = begin_upload(w, err);
     if (code != SHEAF_OK)
         return code;
-    slot->number = w->part_count + 1;
-    code = s3_put_init(&slot->put, w->bucket, w->key, w->upload_id, slot->number, slot->data,
-                       slot->size, err);
-    if (code != SHEAF_OK) {
-        request_free(&slot->put.request);
-        return code;
-    }
-    slot->put.request.done = part_done;
-    w->part_count++;
+    /* The part before may be acknowledged while the thread that sent it is on its way back. */
+    if (slot->number != 0)
+        workers_wait(w->hashers, &slot->job);
+    slot->number = ++w->part_count;
+    slot->job.run = hash_and_send;
     w->filling = NULL;
     pthread_mutex_lock(&w->lock);
     w->locked.busy[slot - w->slots] = true;
     w->locked.busy_count++;
     pthread_mutex_unlock(&w->lock);
-    request_start(&slot->put.request);
+    workers_submit(w->hashers, &slot->job);
     return SHEAF_OK;
 }
 
@@ -156,6 +191,7 @@ static int drain(struct s3_writer *w, struct sheaf_error *err)
 
 static void writer_free(struct s3_writer *w)
 {
+    workers_close(w->hashers);
     for (size_t i = 0; i < SLOTS; i++)
         free(w->slots[i].data);
     free(w->proofs);
@@ -257,15 +293,28 @@ int s3_commit(struct store_writer *writer, struct sheaf_error *err)
     return code;
 }
 
+/* Makes the parts under way end soon. */
+static void cancel_parts(struct s3_writer *w)
+{
+    if (w->hashers != NULL)
+        workers_cancel(w->hashers);     /* from now on, what is busy was sent, or never will be */
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < SLOTS; i++) {
+        if (w->locked.busy[i] && !w->slots[i].job.cancelled) {
+            request_cancel(&w->slots[i].put.request);
+        } else if (w->locked.busy[i]) {
+            w->locked.busy[i] = false;
+            w->locked.busy_count--;
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
 void s3_abort(struct store_writer *writer)
 {
     struct s3_writer *w = (struct s3_writer *)writer;
 
-    pthread_mutex_lock(&w->lock);
-    for (size_t i = 0; i < SLOTS; i++)
-        if (w->locked.busy[i])
-            request_cancel(&w->slots[i].put.request);
-    pthread_mutex_unlock(&w->lock);
+    cancel_parts(w);
     (void)drain(w, NULL);
     /* What cannot be aborted now is found by store_clean later. */
     if (w->upload_id != NULL)
