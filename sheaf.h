@@ -318,13 +318,14 @@ SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
 struct sheaf_reader_stats {
     uint64_t samples;               /* handed out, over all epochs */
     uint64_t payload_bytes;         /* of their fields */
-    uint64_t read_bytes;            /* from the store */
+    uint64_t read_bytes;            /* of shards and indices, from the store or the cache */
     uint64_t corrupt;               /* records skipped; <= samples of the data set x epochs */
     uint64_t stall_ns;              /* that next() waited for data */
     uint64_t first_sample_ns;       /* from open to the first sample */
     uint64_t memory_bytes;          /* held now; <= memory_peak_bytes */
     uint64_t memory_peak_bytes;     /* <= options.memory_bytes */
-    uint64_t cached_bytes;          /* from the cache, and not from the store */
+    uint64_t cached_bytes;          /* from the cache, and not from the store; in whole blocks of
+                                       it */
     uint64_t epoch;                 /* that is under way */
 };
 

@@ -5,7 +5,7 @@
  *   plain   path
  *   .lst    index TAB label [TAB label ...] TAB path          (MXNet)
  *   .csv    path,label[,label ...]; or a header that names the columns path (file, filename) and
- *           label (class) among others                        (RFC 4180)
+ *           label (else class) among others, which are passed over    (RFC 4180)
  *   .jsonl  {"path": ..., "label": number, [numbers] or "class name"}
  *
  * A label that is no number is the name of a class. */

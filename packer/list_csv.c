@@ -108,6 +108,16 @@ static bool take_header(struct list_parser *p)
     return p->has_header;
 }
 
+/* A label that is called something else would be lost without a word. */
+static int check_header(const struct list_parser *p, struct sheaf_error *err)
+{
+    if (p->column_count == 1 || p->label_column != SIZE_MAX)
+        return SHEAF_END;
+    return err_set(err, SHEAF_ERR_CORRUPT, "a header of %zu columns, of which \"%.40s\" is the path, "
+                   "but none is called label or class", p->column_count,
+                   cell_at(p, p->path_column)->text);
+}
+
 /* Without a header, every column but the first is a label. */
 static int take_labels(struct list_parser *p, struct list_entry *entry, struct sheaf_error *err)
 {
@@ -133,7 +143,7 @@ int list_parse_csv(struct list_parser *p, char *line, size_t size, struct list_e
     if (code != SHEAF_OK)
         return code;
     if (!p->begun && take_header(p))
-        return SHEAF_END;
+        return check_header(p, err);
     if (p->has_header && cell_count(p) != p->column_count)
         return err_set(err, SHEAF_ERR_CORRUPT, "%zu columns, the header has %zu",
                        cell_count(p), p->column_count);

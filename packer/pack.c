@@ -30,12 +30,27 @@ struct pack {
 
 /* ---- Scan and plan --------------------------------------------------------------------------- */
 
+/* Its shards would be packed as samples. */
+static int refuse_data_set(const struct source *source, struct sheaf_error *err)
+{
+    struct manifest manifest;
+
+    if ((source->kind != SOURCE_TREE && source->kind != SOURCE_PREFIX) ||
+        target_read_manifest(source->url, &manifest, NULL) != SHEAF_OK)
+        return SHEAF_OK;
+    manifest_clear(&manifest);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, not files to pack: convert it, "
+                   "or unpack it first", source->url);
+}
+
 static int scan(struct pack *p, const char *source, struct sheaf_error *err)
 {
     struct scan scan = { .catalog = &p->catalog, .problems = &p->problems, .watch = &p->watch };
     const char *path = strncmp(p->dest, "file://", 7) == 0 ? p->dest + 7 : p->dest;
     int code = source_open(source, p->options.root, &p->source, err);
 
+    if (code == SHEAF_OK)
+        code = refuse_data_set(&p->source, err);
     if (code != SHEAF_OK)
         return code;
     if (!p->options.dry_run && source_contains(&p->source, path))

@@ -147,7 +147,8 @@ static int add_entry(void *context, const struct store_entry *entry)
 
 struct sets {
     const char *url;
-    char names[200];                    /* "train, val" */
+    char names[200];                    /* "train, val"; those that have room */
+    bool is_full;
 };
 
 static int add_set(void *context, const struct store_entry *entry)
@@ -155,12 +156,15 @@ static int add_set(void *context, const struct store_entry *entry)
     struct sets *s = context;
     char *directory = store_join(s->url, entry->name);
     char *manifest = directory == NULL ? NULL : store_join(directory, MANIFEST_NAME);
-    const size_t used = strlen(s->names);
+    const size_t used = strlen(s->names), room = sizeof(s->names) - used - sizeof(", ...");
+    const char *comma = used == 0 ? "" : ", ";
     uint64_t bytes;
 
-    if (manifest != NULL && store_size(manifest, &bytes, NULL) == SHEAF_OK)
-        snprintf(s->names + used, sizeof(s->names) - used, "%s%s", used == 0 ? "" : ", ",
-                 entry->name);
+    if (manifest != NULL && store_size(manifest, &bytes, NULL) == SHEAF_OK && !s->is_full) {
+        s->is_full = strlen(comma) + strlen(entry->name) > room;
+        snprintf(s->names + used, sizeof(s->names) - used, "%s%s", comma,
+                 s->is_full ? "..." : entry->name);
+    }
     free(directory);
     free(manifest);
     return SHEAF_OK;

@@ -150,9 +150,10 @@ static void test_csv_with_header(void **state)
         { "cat,a.jpg,5", "a.jpg", "5" },
     };
     static const struct expected no_label[] = {
-        { "path,size", NULL, NULL },
-        { "a.jpg,5", "a.jpg", "" },
+        { "path", NULL, NULL },
+        { "a.jpg", "a.jpg", "" },
     };
+    static const char *const unknown[] = { "path,category", "size,file", NULL };
     static const char *const malformed[] = { "a.jpg", "a.jpg,1,2", NULL };
 
     (void)state;
@@ -161,6 +162,7 @@ static void test_csv_with_header(void **state)
     check_lines(LIST_CSV, both, 2);
     check_lines(LIST_CSV, no_label, 2);
     check_malformed(LIST_CSV, "path,label", malformed);
+    check_malformed(LIST_CSV, NULL, unknown);
 }
 
 static void test_jsonl(void **state)

@@ -72,6 +72,12 @@ int extract_open(const char *directory, struct extract **extract, struct sheaf_e
     char *copy = strdup(directory);
     int errnum = x && copy ? 0 : ENOMEM;
 
+    if (!errnum && strstr(directory, "://")) {
+        free(copy);
+        free(x);
+        set_error(error, "%s: expected a local directory to unpack into", directory);
+        return error->code = SHEAF_ERR_ARGUMENT;
+    }
     if (!errnum && directory[0] == '\0')
         errnum = ENOENT;
     if (!errnum)

@@ -190,6 +190,11 @@ class Tar(Foreign):
             sheaf("unpack", self.shard(writers.tar([(name, b"x")])), self.path("out"), status=1)
         self.assertEqual(os.listdir(self.path("elsewhere")), [])
 
+    def test_unpack_takes_no_url_for_a_directory(self):
+        done = sheaf("unpack", self.shard(writers.tar([("a.txt", b"x")])), "s3://bucket/out",
+                     status=2)
+        self.assert_error(done, "local directory")
+
     def test_unpack_overwrites_nothing(self):
         write(self.path("out", "a.txt"), b"mine")
         sheaf("unpack", self.shard(writers.tar([("a.txt", b"theirs")])), self.path("out"),

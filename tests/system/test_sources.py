@@ -115,6 +115,7 @@ class Wrong(Case):
         ("c.lst", b"0\tx/a.jpg\n", 1),
         ("d.csv", b"x/a.jpg,1\nx/b.jpg,cat\n", 2),
         ("e.csv", b'"x/a.jpg,1\n', 1),
+        ("e2.csv", b"path,category\nx/a.jpg,1\n", 1),
         ("f.jsonl", b'{"path": "x/a.jpg", "label": 1}\n{"path": 3}\n', 2),
         ("g.jsonl", b'{"path": "x/a.jpg", "label": 1}\n{broken\n', 2),
         ("h.jsonl", b'{"path": "x/a.jpg", "label": "cat"}\n[1]\n', 2),
@@ -141,6 +142,13 @@ class Wrong(Case):
                 if line is not None:
                     self.assertRegex(message, r"%s.*\b%d\b" % (name, line))
                 self.assert_nothing(self.path("out-" + name))
+
+    def test_a_data_set_is_no_source(self):
+        tree = make_tree(self.path("tree"), TREE)
+        pack(tree, self.path("set"))
+        done = pack(self.path("set"), self.path("out"), status=2)
+        self.assert_error(done, "is a data set")
+        self.assert_nothing(self.path("out"))
 
     def test_missing_files_can_be_skipped(self):
         tree = make_tree(self.path("tree"), TREE)

@@ -5,7 +5,7 @@ import collections
 import os
 
 import decoders
-from support import CONTAINERS, Case, image_tree, make_tree, pack, sheaf, tree_of
+from support import CONTAINERS, Case, image_tree, make_tree, pack, sheaf, tree_of, write
 
 CLASSES, IMAGES = 6, 40
 
@@ -42,6 +42,13 @@ class Split(Case):
         done = sheaf("cat", self.path("out"), "--list", status=1)
         self.assert_error(done, "name one of")
         self.assertTrue({b"train", b"val"} <= set(done.stderr.replace(b",", b" ").split()))
+
+    def test_of_many_only_some_are_named(self):
+        for i in range(30):
+            write(self.path("many", "set-%02d" % i, "dataset.json"), b"")
+        done = sheaf("cat", self.path("many"), "--list", status=1)
+        self.assert_error(done, "set-01, ")
+        self.assertRegex(done.stderr.decode(), r"set-\d\d, \.\.\.\n$")
 
     def test_fractions_are_kept_in_each_class(self):
         found = self.parts("train=0.8,val=0.2")
