@@ -228,7 +228,10 @@ static int pack_to_dest(struct pack *p, struct sheaf_error *err)
 
     if (code != SHEAF_OK || finished)
         return code == SHEAF_OK ? target_result(&p->target, &p->result, err) : code;
-    code = run_engine(p, err);
+    if (p->options.resume || p->options.overwrite)
+        code = target_clean(&p->target, err);
+    if (code == SHEAF_OK)
+        code = run_engine(p, err);
     if (code == SHEAF_OK)
         code = watch_check(&p->watch, err);
     if (code == SHEAF_OK)

@@ -71,6 +71,8 @@ static int begin(struct sheaf_packer *p, struct sheaf_error *err)
     code = target_open(&p->target, p->dest, &p->setup, p->prefix, NULL, err);
     if (code == SHEAF_OK)
         code = target_prepare(&p->target, false, p->options.overwrite != 0, &finished, err);
+    if (code == SHEAF_OK && p->options.overwrite)
+        code = target_clean(&p->target, err);
     if (code != SHEAF_OK)
         return code;
     p->engine_open = true;

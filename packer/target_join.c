@@ -289,11 +289,14 @@ bool target_listing_has_entry(const struct target_listing *l, const struct targe
 /* Who may not list uploads cannot remove any; the data set is none the worse for it. */
 int target_clean(const struct target *o, struct sheaf_error *err)
 {
-    int code = store_clean(o->dest, err);
+    int code = SHEAF_OK;
 
-    if (code == SHEAF_ERR_ACCESS || code == SHEAF_ERR_UNSUPPORTED)
-        code = SHEAF_OK;
-    for (uint32_t s = 0; s < o->split_count && code == SHEAF_OK; s++)
-        code = journal_remove_temporaries(o->directories[s], err);
+    for (uint32_t s = 0; s < o->split_count && code == SHEAF_OK; s++) {
+        code = store_clean(o->directories[s], err);
+        if (code == SHEAF_ERR_ACCESS || code == SHEAF_ERR_UNSUPPORTED)
+            code = SHEAF_OK;
+        if (code == SHEAF_OK)
+            code = journal_remove_temporaries(o->directories[s], err);
+    }
     return code;
 }

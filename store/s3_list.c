@@ -243,7 +243,9 @@ static int abort_entry(void *context, struct s3_xml_entry *entry, struct sheaf_e
                             : code;
 }
 
-/* The first page again and again, until it is empty: so what could not be aborted shows.  Keys
+/* Right below `url` only: what is deeper may be others', who are still at work.
+ *
+ * The first page again and again, until it is empty: so what could not be aborted shows.  Keys
  * are not asked for in encoded form, since radosgw then encodes them without saying so. */
 int s3_clean(const char *url, struct sheaf_error *err)
 {
@@ -252,7 +254,9 @@ int s3_clean(const char *url, struct sheaf_error *err)
     int code = s3_locate_directory(url, &c.bucket, &prefix, err);
 
     while (code == SHEAF_OK && c.count != 0) {
-        struct sigv4_pair query[] = { { "uploads", "" }, { "prefix", prefix } };
+        struct sigv4_pair query[] = {
+            { "uploads", "" }, { "prefix", prefix }, { "delimiter", "/" }
+        };
         struct s3_xml_page page;
 
         c.is_first = true;

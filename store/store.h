@@ -201,8 +201,8 @@ int store_put(const char *url, const void *data, size_t size, struct sheaf_error
 /* The same, but SHEAF_ERR_EXISTS, and nothing written, if there is something else of that name; of
  * two who do it at once one gets the error, where the store can tell. */
 int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
-/* Removes what uploads that were never completed have left below the directory `url`, also those
- * that someone else is making there now. */
+/* Removes what uploads that were never completed have left right below the directory `url`, also
+ * those that someone else is making there now. */
 int store_clean(const char *url, struct sheaf_error *err);
 /* "directory/name" in memory of its own. */
 char *store_join(const char *directory, const char *name);

@@ -251,19 +251,21 @@ static void list_objects(struct fake_s3 *s3, const struct fake_request *r, const
 static void list_uploads(struct fake_s3 *s3, const struct fake_request *r, const char *bucket,
                          struct fake_answer *a)
 {
-    char *prefix = parameter(r, "prefix");
+    char *prefix = parameter(r, "prefix"), *delimiter = parameter(r, "delimiter");
     const size_t skip = strlen(bucket) + 1;
     unsigned count = 0;
 
     fake_answer_body(a, "<ListMultipartUploadsResult>");
     for (const struct fake_upload *u = s3->uploads; u != NULL && count < s3->page; u = u->next) {
-        if (strncmp(u->path + skip, prefix, strlen(prefix)) != 0)
+        if (strncmp(u->path + skip, prefix, strlen(prefix)) != 0 ||
+            common_size(u->path + skip, strlen(prefix), delimiter) != 0)
             continue;
         count++;
         fake_answer_body(a, "<Upload><Key>%s</Key><UploadId>%s</UploadId></Upload>",
                          u->path + skip, u->id);
     }
     fake_answer_body(a, "<IsTruncated>false</IsTruncated></ListMultipartUploadsResult>");
+    free(delimiter);
     free(prefix);
 }
 

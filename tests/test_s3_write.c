@@ -372,9 +372,10 @@ static void test_clean(void **state)
     fake_server_clear_faults(s3.server);
     assert_true(fake_s3_uploads(&s3) > 2);
     s3.page = 1;
+    must(store_clean("s3://bucket", &error));
+    assert_true(fake_s3_uploads(&s3) > 0);     /* what is deeper is not the bucket's own */
     must(store_clean("s3://bucket/dir", &error));
     must(store_clean("s3://bucket/dir/", &error));
-    must(store_clean("s3://bucket", &error));
     s3.page = 1000;
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }

@@ -214,6 +214,22 @@ class Interrupted(servers.S3Case):
                 for key in self.client.list(self.bucket):
                     self.client.delete(self.bucket, key)
 
+    def test_uploads_of_a_killed_run_are_removed(self):
+        """Shards in parts: the service keeps what was never completed until it is aborted."""
+        for way in ("--resume", "--overwrite"):
+            with self.subTest(way=way):
+                process = self.start("--shard-size", "12MB")
+                while process.poll() is None and not self.client.uploads(self.bucket):
+                    time.sleep(0.002)
+                process.kill()
+                process.wait()
+                process.stderr.close()
+                self.sheaf("pack", self.tree, self.url("set"), *self.options, "--shard-size",
+                           "12MB", way)
+                self.assert_clean("set/")
+                for key in self.client.list(self.bucket):
+                    self.client.delete(self.bucket, key)
+
     def test_killed_many_times(self):
         chance = support.random.Random(support.seed())
         for _ in range(5):
