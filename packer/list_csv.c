@@ -113,8 +113,8 @@ static int check_header(const struct list_parser *p, struct sheaf_error *err)
 {
     if (p->column_count == 1 || p->label_column != SIZE_MAX)
         return SHEAF_END;
-    return err_set(err, SHEAF_ERR_CORRUPT, "a header of %zu columns, of which \"%.40s\" is the path, "
-                   "but none is called label or class", p->column_count,
+    return err_set(err, SHEAF_ERR_CORRUPT, "a header of %zu columns, of which \"%.40s\" is the "
+                   "path, but none is called label or class", p->column_count,
                    cell_at(p, p->path_column)->text);
 }
 
