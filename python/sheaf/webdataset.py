@@ -12,6 +12,7 @@ Any container will do, not only tar.  The shuffle is the reader's, in one order 
 
 from __future__ import annotations
 
+import inspect
 import os
 import struct
 from typing import Any, Dict, Iterator, List, Optional, Union
@@ -45,6 +46,10 @@ class Samples:
     def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], *, epoch: int = 0,
                  rank: Optional[int] = None, world_size: Optional[int] = None,
                  **options: Any) -> None:
+        for name in options:
+            if name not in inspect.signature(sheaf.Reader).parameters:
+                raise TypeError("%s=: options here are those of sheaf.Reader, not webdataset's; "
+                                "it shuffles and shares an epoch out by itself" % name)
         self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
         rank, world_size = rank_of(rank, world_size, self.dataset)
         self.options = dict(options, rank=rank, world_size=world_size)

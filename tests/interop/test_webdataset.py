@@ -72,6 +72,11 @@ class WebDatasetTest(Case):
         batches = list(sheaf.webdataset.WebDataset(folder).to_tuple("jpg", "cls").batched(50))
         self.assertEqual([len(labels) for _, labels in batches], [50, 50, 20])
 
+    def test_options_of_webdataset_are_refused_at_once(self):
+        folder = self.pack("webdataset")
+        with self.assertRaisesRegex(TypeError, "shardshuffle"):
+            sheaf.webdataset.WebDataset(folder, shardshuffle=100)
+
     def test_labels_of_all_kinds_are_written_as_in_our_tar(self):
         given = {"a": [3], "b": [0.1], "c": [1, 2.5, -7], "d": [1e-20], "e": [1 << 53]}
         with sheaf.Packer(self.path("set")) as packer:
