@@ -552,7 +552,8 @@ struct sheaf_pack_result {
 
 /* Writes to the directory `dest`, which is made if need be: shards, dataset.index and, last,
  * dataset.json (each split in a directory of its own below it).  A failed call leaves no
- * dataset.json; what is finished stays for `resume`. */
+ * dataset.json; what is finished stays for `resume`.  Local shards are written past the page
+ * cache. */
 SHEAF_API SHEAF_CHECK int sheaf_pack(const char *source, const char *dest,
                                      const struct sheaf_pack_options *options,
                                      struct sheaf_pack_result *result,

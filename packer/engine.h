@@ -8,6 +8,8 @@
  *
  * Blocks are a ring: those in flight from `head` on, idle ones after them.  A block is consumed
  * in the order of its submission, so what is written does not depend on which is done first.
+ * Writing is a copy only: a thread of the store takes the bytes to the disk (store/local_write.h),
+ * or several of them to S3.
  * Memory is charged to the budget before a block is submitted, and stays charged as long as the
  * block keeps its buffers. */
 #ifndef PACKER_ENGINE_H

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The local store: listing, and writing; local_read.c reads.
+ * The local store: listing, and writing; local_read.c reads, local_write.c has a file's content.
  *
  * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp and renamed to DIR/NAME when it is
  * whole and on the disk, so no half file is ever seen under its name, and two processes that
  * write the same name do not meet.  That directory is made on demand and goes when its last file
  * goes; what a killed process leaves there is its owner's to remove. */
 #include "store/local_read.h"
+#include "store/local_write.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -33,7 +34,7 @@ struct file_writer {
     int fd;
     char *directory;            /* of the final name */
     char *temporary;            /* path */
-    uint64_t written, flushed;  /* bytes handed to the kernel; of those, sent on to the disk */
+    struct local_write content;
 };
 
 /* ---- Listing --------------------------------------------------------------------------------- */
@@ -221,6 +222,7 @@ static int create_temporary(struct file_writer *w, const char *name, struct shea
 
 static void writer_free(struct file_writer *w)
 {
+    local_write_close(&w->content);
     if (w->fd >= 0)
         close(w->fd);
     free(w->base.url);
@@ -252,6 +254,8 @@ static int file_create(const char *url, struct store_writer **writer, struct she
         writer_free(w);
         return code;
     }
+    local_write_open(&w->content, w->fd, w->base.url);
+    w->base.memory_bytes = sizeof(w->content.pieces) / sizeof(w->content.pieces[0]) * LOCAL_PIECE;
     *writer = &w->base;
     return SHEAF_OK;
 }
@@ -259,29 +263,7 @@ static int file_create(const char *url, struct store_writer **writer, struct she
 static int file_write(struct store_writer *writer, const void *data, size_t size,
                       struct sheaf_error *err)
 {
-    const uint64_t flush_bytes = 8 << 20;
-    struct file_writer *w = (struct file_writer *)writer;
-    const uint8_t *at = data;
-
-    while (size != 0) {
-        const ssize_t put = write(w->fd, at, MIN(size, IO_MOST));
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return err_errno(err, errno, "%s: cannot write %zu bytes at offset %llu",
-                             writer->url, size, (unsigned long long)w->written);
-        at += put;
-        size -= (size_t)put;
-        w->written += (uint64_t)put;
-    }
-    /* The disk begins early, so that commit does not wait for all of it.  Only a hint. */
-    if (w->written - w->flushed >= flush_bytes) {
-        sync_file_range(w->fd, (off_t)w->flushed, (off_t)(w->written - w->flushed),
-                        SYNC_FILE_RANGE_WRITE);
-        w->flushed = w->written;
-    }
-    return SHEAF_OK;
+    return local_write_add(&((struct file_writer *)writer)->content, data, size, err);
 }
 
 static int sync_directory(const char *path, struct sheaf_error *err)
@@ -301,8 +283,10 @@ static int sync_directory(const char *path, struct sheaf_error *err)
 static int publish(struct file_writer *w, struct sheaf_error *err)
 {
     const char *path = local_path(w->base.url);
-    int failed;
+    int failed, code = local_write_end(&w->content, err);
 
+    if (code != SHEAF_OK)
+        return code;
     if (fsync(w->fd) != 0)
         return err_errno(err, errno, "%s: cannot sync", w->base.url);
     failed = close(w->fd) == 0 || errno == EINTR ? 0 : errno;

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "store/store.h"
 #include "tests/common_tree.h"
 
@@ -261,13 +262,74 @@ static void test_write_that_fails(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     code = store_write(writer, block, sizeof(block), &err);
     code |= store_write(writer, block, sizeof(block), &err);
+    code |= store_write(writer, block, sizeof(block), &err);
     assert_int_equal(code, SHEAF_OK);
-    code = store_write(writer, block, sizeof(block), &err);
+    code = store_commit(writer, &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(code, SHEAF_ERR_IO);
     assert_non_null(strstr(err.message, "offset 12000"));
-    store_abort(writer);
     assert_int_equal(tree_count(&tree, ""), 0);
+}
+
+/* Of a large file, on the way: later writes and the commit fail, too. */
+static void test_large_write_that_fails(void **state)
+{
+    struct rlimit before, small;
+    struct store_writer *writer;
+    struct sheaf_error err;
+    const size_t size = 9 << 20;
+    char *block = calloc(1, size);
+    int code;
+
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_non_null(block);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){ 5000000, before.rlim_max };
+    assert_int_equal(store_create(at("a"), &writer, &err), SHEAF_OK);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    code = store_write(writer, block, size, &err);
+    assert_int_equal(code, SHEAF_ERR_IO);
+    assert_non_null(strstr(err.message, "offset 5000000"));
+    code = store_commit(writer, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(code, SHEAF_ERR_IO);
+    assert_int_equal(tree_count(&tree, ""), 0);
+    free(block);
+}
+
+/* Sizes about those of the pieces that a file is written in, in writes of all sizes. */
+static void test_content_is_whole(void **state)
+{
+    const size_t piece = 2 << 20;
+    const size_t sizes[] = { 1, piece - 1, piece, piece + 1, 2 * piece, 3 * piece + 4097 };
+    const size_t steps[] = { 4096, 65537, 3 * piece };
+    uint8_t *content = malloc(4 * piece), *found = malloc(4 * piece);
+
+    (void)state;
+    assert_true(content != NULL && found != NULL);
+    for (size_t i = 0; i < 4 * piece; i++)
+        content[i] = (uint8_t)(i * 2654435761u >> 13);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        for (size_t k = 0; k < sizeof(steps) / sizeof(steps[0]); k++) {
+            struct store_object *object;
+            struct store_writer *writer;
+
+            assert_int_equal(store_create(at("a"), &writer, NULL), SHEAF_OK);
+            for (size_t done = 0; done < sizes[i]; done += MIN(steps[k], sizes[i] - done))
+                assert_int_equal(store_write(writer, content + done,
+                                             MIN(steps[k], sizes[i] - done), NULL), SHEAF_OK);
+            assert_int_equal(store_commit(writer, NULL), SHEAF_OK);
+            assert_int_equal(store_open(at("a"), &object, NULL), SHEAF_OK);
+            assert_int_equal(object->bytes, sizes[i]);
+            assert_int_equal(store_read(object, 0, found, sizes[i], NULL), SHEAF_OK);
+            assert_memory_equal(found, content, sizes[i]);
+            store_close(object);
+        }
+    }
+    assert_int_equal(store_remove(at("a"), NULL), SHEAF_OK);
+    free(content);
+    free(found);
 }
 
 static void test_create_in_no_directory(void **state)
@@ -335,6 +397,8 @@ int main(void)
         TEST(test_two_writers_of_one_name),
         TEST(test_files_among_the_temporary_ones),
         TEST(test_write_that_fails),
+        TEST(test_large_write_that_fails),
+        TEST(test_content_is_whole),
         TEST(test_create_in_no_directory),
         TEST(test_sizes_and_directories),
         TEST(test_join),

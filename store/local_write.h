@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What goes into a local file, from its start to its end.
+ *
+ *     writer's thread    copy into a piece | copy into the other | ...
+ *     a thread                             | write the piece     | ...
+ *
+ * A file of more than one piece is written past the page cache, where the file system can: most of
+ * what a buffered write costs is the fetching of fresh memory for the cache, and the disk must have
+ * all of it before the file gets its name anyhow.  Who reads the file next finds it on the disk.  A
+ * smaller file stays in the cache.  A failure is reported by one of the calls that follow it. */
+#ifndef STORE_LOCAL_WRITE_H
+#define STORE_LOCAL_WRITE_H
+
+#include "base/workers.h"
+
+struct local_piece {
+    struct job job;
+    struct local_write *write;
+    uint8_t *data;              /* LOCAL_PIECE bytes, aligned; NULL: not used yet */
+    size_t size;
+    int code;                   /* of the write, or of one before it */
+};
+
+/* Large enough for a disk to be at its full rate with one piece under way. */
+#define LOCAL_PIECE ((size_t)2 << 20)
+
+struct local_write {
+    int fd;                     /* borrowed, like the url */
+    const char *url;            /* of the errors */
+    struct workers *thread;     /* NULL: no piece was full yet */
+    struct local_piece pieces[2];
+    unsigned filling;           /* of the pieces */
+    /* The thread's, while a piece is under way. */
+    bool is_direct;             /* past the page cache */
+    uint64_t written;
+    int code;                   /* of the first write that failed; then it writes no more */
+    struct sheaf_error error;
+};
+
+void local_write_open(struct local_write *write, int fd, const char *url);
+int local_write_add(struct local_write *write, const void *data, size_t size,
+                    struct sheaf_error *err);
+/* Waits until the kernel has all of it. */
+int local_write_end(struct local_write *write, struct sheaf_error *err);
+/* Waits for what is under way, and frees; the descriptor stays open. */
+void local_write_close(struct local_write *write);
+
+#endif
