@@ -22,7 +22,7 @@ static struct tree tree;
 static struct catalog_file files[3 * SAMPLES];
 static struct plan_sample samples[SAMPLES];
 static struct plan plan = { .files = files, .samples = samples, .sample_count = SAMPLES };
-static char names[3 * SAMPLES][16];
+static char names[3 * SAMPLES][24];
 static int root = -1;
 
 /* The samples' files lie in the opposite order of the samples. */
@@ -64,7 +64,7 @@ static void take_all(uint64_t first, uint64_t end, const char *missing)
     for (uint64_t i = first; i < end; i++)
         for (uint32_t k = 0; k < samples[i].file_count; k++) {
             const char *name = names[samples[i].file + k];
-            char text[16] = "";
+            char text[24] = "";
             int fd = file_ahead_take(&ahead);
 
             if (missing != NULL && strcmp(name, missing) == 0) {
