@@ -90,6 +90,17 @@ class Client:
         return "AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%s" % (
             self.access, scope, signed, hmac.new(key, text.encode(), hashlib.sha256).hexdigest())
 
+    def signed_put(self, path, query, digest):
+        """The URL and headers [(name, value)] of a PUT of bytes with this SHA-256."""
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+        query = "&".join("%s=%s" % (urllib.parse.quote(k, safe="~"),
+                                    urllib.parse.quote(v, safe="~"))
+                         for k, v in sorted(query))
+        headers = {"host": urllib.parse.urlsplit(self.endpoint).netloc, "x-amz-date": now,
+                   "x-amz-content-sha256": digest}
+        headers["authorization"] = self._sign("PUT", path, query, headers, now, "s3")
+        return self.endpoint + path + "?" + query, list(headers.items())
+
     def make_bucket(self, bucket):
         self.request("PUT", "/" + bucket)
 

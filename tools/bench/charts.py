@@ -83,7 +83,7 @@ CHARTS = {      # file: title, quantity, [(row, contenders)]
     "remote.svg": ("HTTP and S3 on loopback", "GB/s", [
         (6, ["curl http", "sheaf http"]),
         (7, ["curl s3", "sheaf s3", "s3torchconnector", "curl s3, TLS", "sheaf s3, TLS"]),
-        (8, ["multipart limit", "sheaf pack to s3", "aws s3 cp"])]),
+        (8, ["multipart limit", "multipart limit, signed", "sheaf pack to s3", "aws s3 cp"])]),
 }
 
 

@@ -175,11 +175,26 @@ def parts_of(bench, files):
     return cut
 
 
-class Multipart:
-    """The shards' parts, as an upload of their own each, by curl."""
+def presigned_part(client, path, query, part):
+    """curl's lines for the PUT of a part of which the server is told nothing."""
+    return ['url = "%s"' % presigned(client, client.endpoint, "PUT", path, query),
+            'upload-file = "%s"' % part]
 
-    def __init__(self, rgw, cut, config):
-        self.rgw, self.cut, self.config, self.uploads = rgw, cut, config, []
+
+def signed_part(client, path, query, part):
+    """And with the SHA-256 of its bytes in the signature, which the server then checks."""
+    with open(part, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    url, headers = client.signed_put(path, query, digest)
+    return ['url = "%s"' % url, 'upload-file = "%s"' % part,
+            *('header = "%s: %s"' % header for header in headers)]
+
+
+class Multipart:
+    """The shards' parts, as an upload of their own each, by curl.  `put` makes the request."""
+
+    def __init__(self, rgw, cut, config, put):
+        self.rgw, self.cut, self.config, self.put, self.uploads = rgw, cut, config, put, []
 
     def begin(self):
         transfers = []
@@ -189,9 +204,8 @@ class Multipart:
             upload = answer.partition("<UploadId>")[2].partition("</UploadId>")[0]
             self.uploads.append((path, upload))
             for number, part in enumerate(parts, 1):
-                url = presigned(self.rgw.client, self.rgw.plain, "PUT", path, [
-                    ("partNumber", str(number)), ("uploadId", upload)])
-                transfers.append(['url = "%s"' % url, 'upload-file = "%s"' % part,
+                query = [("partNumber", str(number)), ("uploadId", upload)]
+                transfers.append([*self.put(self.rgw.client, path, query, part),
                                   'output = "/dev/null"', 'header = "Expect:"'])
         curl(self.config, transfers, UPLOADS)
 
@@ -221,17 +235,19 @@ def forget(rgw, prefix):
 def pack_s3(bench, results):
     folder = bench.data.shards("tfrecord")
     size = data.size_of(data.shard_files(folder))
-    with radosgw(bench, results, ["sheaf pack to s3", "multipart limit", "aws s3 cp"]) as rgw:
+    limits = {"multipart limit": presigned_part, "multipart limit, signed": signed_part}
+    with radosgw(bench, results, ["sheaf pack to s3", *limits, "aws s3 cp"]) as rgw:
         if not rgw:
             return
-        limit = Multipart(rgw, parts_of(bench, data.shard_files(folder)),
-                          os.path.join(bench.folder, "curl-parts"))
+        cut = parts_of(bench, data.shard_files(folder))
         env = rgw.environment()
         turns = [Contender("sheaf pack to s3", [
             bench.data.sheaf, "pack", bench.data.tree(), "s3://%s/packed/" % BUCKET, "--format",
-            "tfrecord"], bytes=size, whole=True, env=env, after=lambda: forget(rgw, "packed/")),
-            Contender("multipart limit", limit.command(), bytes=size, whole=True,
-                      before=limit.begin, after=limit.abort)]
+            "tfrecord"], bytes=size, whole=True, env=env, after=lambda: forget(rgw, "packed/"))]
+        for number, (name, put) in enumerate(limits.items()):
+            limit = Multipart(rgw, cut, os.path.join(bench.folder, "curl-parts-%d" % number), put)
+            turns.append(Contender(name, limit.command(), bytes=size, whole=True,
+                                   before=limit.begin, after=limit.abort))
         if shutil.which("aws"):
             turns.append(Contender("aws s3 cp", [
                 "aws", "s3", "cp", "--recursive", "--only-show-errors", folder,
