@@ -7,7 +7,9 @@
 
 #define HARDLY_WAITED 32u       /* the consumer waits less than this part of the time */
 #define WORTH_IT 1.3            /* twice the reads must bring so much more; less may be chance */
-#define REST_ROUNDS 32u
+#define REST_ROUNDS 16u
+/* What is under way together comes together, so a rate is that of several windows. */
+#define MEASURED_WINDOWS 3u
 
 void window_fit(struct window *w, unsigned least, unsigned most)
 {
@@ -45,7 +47,7 @@ bool window_took(struct window *w, uint64_t bytes, uint64_t stall_ns, uint64_t n
 
     w->reads++;
     w->bytes += bytes;
-    if (w->reads < w->now)
+    if (w->reads < (w->is_settled ? MEASURED_WINDOWS * w->now : w->now))
         return false;
     if (!w->is_settled)
         w->is_settled = true;

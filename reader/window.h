@@ -25,7 +25,7 @@ struct window {
     double before_rate;         /* bytes a nanosecond then */
     unsigned rest;              /* rounds until the next trial may begin */
     bool is_settled;            /* what comes now was asked for with `now` reads */
-    /* The round: the next `now` reads. */
+    /* The round: reads that are settled, or measured. */
     unsigned reads;
     uint64_t bytes, began_ns, stall_ns;
 };

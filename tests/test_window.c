@@ -51,7 +51,7 @@ static void test_far_link_gets_all(void **state)
     struct link l = link_of(8, 32);
 
     (void)state;
-    consume(&l, 2 * (8 + 16), 1000, 100);
+    consume(&l, 4 * (8 + 16), 1000, 100);
     assert_int_equal(l.window.now, 32);
     consume(&l, 100000, 1000, 100);
     assert_int_equal(l.window.now, 32);
@@ -64,7 +64,7 @@ static void test_near_link_keeps_few(void **state)
     unsigned wide = 0;
 
     (void)state;
-    consume(&l, 2 * (8 + 16), 4, 100);
+    consume(&l, 4 * (8 + 16), 4, 100);
     assert_int_equal(l.largest, 16);
     for (unsigned i = 0; i < 10000; i++) {
         consume(&l, 1, 4, 100);
@@ -79,7 +79,7 @@ static void test_between(void **state)
     struct link l = link_of(8, 32);
 
     (void)state;
-    consume(&l, 2 * (8 + 16 + 32), 16, 100);
+    consume(&l, 4 * (8 + 16 + 32), 16, 100);
     assert_int_equal(l.largest, 32);
     assert_int_equal(l.window.now, 16);
 }
@@ -103,7 +103,7 @@ static void test_slow_consumer_needs_no_more(void **state)
     (void)state;
     consume(&l, 10000, 1000, 1);
     assert_int_equal(l.largest, 8);
-    consume(&l, 100, 1000, 50);
+    consume(&l, 200, 1000, 50);
     assert_int_equal(l.largest, 32);
 }
 
