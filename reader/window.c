@@ -8,11 +8,15 @@
 #define HARDLY_WAITED 32u       /* the consumer waits less than this part of the time */
 #define WORTH_IT 1.3            /* twice the reads must bring so much more; less may be chance */
 #define REST_ROUNDS 16u
+#define SLOW 0.75               /* bytes a nanosecond; what memory costs does not count then */
 /* What is under way together comes together, so a rate is that of several windows. */
 #define MEASURED_WINDOWS 3u
 
 void window_fit(struct window *w, unsigned least, unsigned most)
 {
+    w->reads = 0;
+    w->bytes = 0;
+    w->is_settled = false;
     w->most = most;
     w->now = MIN(MAX(w->now, least), most);
     w->before = MIN(w->before, w->now);
@@ -41,19 +45,32 @@ static void judge(struct window *w, double rate)
     w->before = 0;
 }
 
+/* At the end of a window of reads.  Whether its round is over. */
+static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
+{
+    const uint64_t took_ns = now_ns - w->began_ns + 1;
+    const bool waited = stall_ns - w->stall_ns >= took_ns / HARDLY_WAITED;
+    const double rate = (double)w->bytes / (double)took_ns;
+
+    if (!w->is_settled)
+        w->is_settled = true;
+    else if (waited && rate < SLOW && w->before == 0 && w->now < w->most)
+        set(w, MIN(2 * w->now, w->most));
+    else if (w->reads < MEASURED_WINDOWS * w->now)
+        return false;
+    else if (waited)
+        judge(w, rate);
+    return true;
+}
+
 bool window_took(struct window *w, uint64_t bytes, uint64_t stall_ns, uint64_t now_ns)
 {
     const unsigned was = w->now;
 
     w->reads++;
     w->bytes += bytes;
-    if (w->reads < (w->is_settled ? MEASURED_WINDOWS * w->now : w->now))
+    if (w->reads % w->now != 0 || !end_round(w, stall_ns, now_ns))
         return false;
-    if (!w->is_settled)
-        w->is_settled = true;
-    else if (now_ns > w->began_ns &&
-             stall_ns - w->stall_ns >= (now_ns - w->began_ns) / HARDLY_WAITED)
-        judge(w, (double)w->bytes / (double)(now_ns - w->began_ns));
     w->reads = 0;
     w->bytes = 0;
     w->began_ns = now_ns;

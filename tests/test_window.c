@@ -10,11 +10,12 @@
 
 #include "reader/window.h"
 
-#define READ_BYTES 1000u
+#define READ_BYTES ((uint64_t)8 << 20)
 
 struct link {
     struct window window;
     uint64_t now_ns, stall_ns;
+    uint64_t read_bytes;
     unsigned largest;           /* window that there was */
 };
 
@@ -30,7 +31,7 @@ static void consume(struct link *l, unsigned reads, unsigned useful, unsigned wa
 
         l->now_ns += took_ns;
         l->stall_ns += took_ns * waiting / 100;
-        changed = window_took(&l->window, READ_BYTES, l->stall_ns, l->now_ns);
+        changed = window_took(&l->window, l->read_bytes, l->stall_ns, l->now_ns);
         assert_int_equal(changed, l->window.now != before);
         if (l->window.now > l->largest)
             l->largest = l->window.now;
@@ -39,7 +40,7 @@ static void consume(struct link *l, unsigned reads, unsigned useful, unsigned wa
 
 static struct link link_of(unsigned least, unsigned most)
 {
-    struct link l = { .now_ns = 5000000000 };
+    struct link l = { .now_ns = 5000000000, .read_bytes = READ_BYTES };
 
     window_fit(&l.window, least, most);
     assert_int_equal(l.window.now, least < most ? least : most);
@@ -72,6 +73,18 @@ static void test_near_link_keeps_few(void **state)
     }
     assert_int_equal(l.largest, 16);
     assert_in_range(wide, 1, 2000);         /* it tries again, but seldom */
+}
+
+static void test_slow_link_gets_all_soon(void **state)
+{
+    struct link l = link_of(8, 32);
+
+    (void)state;
+    l.read_bytes = READ_BYTES / 1000;
+    consume(&l, 2 * (8 + 16), 4, 100);
+    assert_int_equal(l.window.now, 32);
+    consume(&l, 10000, 4, 100);
+    assert_int_equal(l.window.now, 32);
 }
 
 static void test_between(void **state)
@@ -133,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_far_link_gets_all),
         cmocka_unit_test(test_near_link_keeps_few),
+        cmocka_unit_test(test_slow_link_gets_all_soon),
         cmocka_unit_test(test_between),
         cmocka_unit_test(test_link_that_becomes_far),
         cmocka_unit_test(test_slow_consumer_needs_no_more),
