@@ -1,79 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * A ring of questions; the oldest is answered first. */
+ * Questions for sizes, and what the answers make of a list's entries. */
 #include "packer/sizes.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "store/store.h"
-
-/* A question takes some 20 ms: this makes ten thousand a second. */
-#define WINDOW 192
-
-struct question {
-    struct store_stat stat;
-    struct sizes *owner;
-    char *url, *path;
-    bool is_below;
-    uint32_t label;
-    bool answered;              /* guarded by the owner's lock */
-};
+#include "packer/questions.h"
 
 struct sizes {
     struct scan *scan;
-    struct question ring[WINDOW];
-    size_t head, count;
-    pthread_mutex_t lock;
-    pthread_cond_t answer;
+    struct questions *questions;
 };
 
-int sizes_open(struct sizes **out, struct scan *scan, struct sheaf_error *err)
-{
-    struct sizes *s = calloc(1, sizeof(*s));
-
-    if (s == NULL)
-        return err_memory(err, sizeof(*s));
-    s->scan = scan;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->answer, NULL);
-    *out = s;
-    return SHEAF_OK;
-}
-
-static void answered(struct store_stat *stat)
-{
-    struct question *q = (struct question *)stat;
-    struct sizes *s = q->owner;
-
-    pthread_mutex_lock(&s->lock);
-    q->answered = true;
-    pthread_cond_signal(&s->answer);
-    pthread_mutex_unlock(&s->lock);
-}
-
-/* Waits for the oldest answer. */
-static struct question *take(struct sizes *s)
-{
-    struct question *q = &s->ring[s->head];
-
-    pthread_mutex_lock(&s->lock);
-    while (!q->answered)
-        pthread_cond_wait(&s->answer, &s->lock);
-    pthread_mutex_unlock(&s->lock);
-    s->head = (s->head + 1) % WINDOW;
-    s->count--;
-    return q;
-}
-
-static void clear(struct question *q)
-{
-    free(q->url);
-    free(q->path);
-    q->url = q->path = NULL;
-}
+struct entry {
+    bool is_below;
+    uint32_t label;
+    char path[];
+};
 
 static bool is_of_object(int code)
 {
@@ -81,60 +26,73 @@ static bool is_of_object(int code)
            code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_UNSUPPORTED || code == SHEAF_ERR_LIMIT;
 }
 
-static int consume(struct sizes *s, struct sheaf_error *err)
+static int add(struct scan *scan, const struct entry *e, const struct store_stat *stat,
+               struct sheaf_error *err)
 {
-    struct question *q = take(s);
-    const struct catalog_stat found = { .bytes = q->stat.bytes, .stamp = q->stat.stamp,
-                                        .url = q->is_below ? NULL : q->url };
-    int code = q->stat.code;
+    const struct catalog_stat found = { .bytes = stat->bytes, .stamp = stat->stamp,
+                                        .url = e->is_below ? NULL : stat->url };
 
+    if (stat->code == SHEAF_OK)
+        return scan_add_object(scan, e->path, &found, e->label, err);
+    if (is_of_object(stat->code))
+        return scan_add_problem(scan, e->path, &stat->error, err);
+    *err = stat->error;
+    return stat->code;
+}
+
+static int take(void *context, void *about, const struct store_stat *stat,
+                struct sheaf_error *err)
+{
+    struct sizes *s = context;
+    int code = stat == NULL ? SHEAF_OK : add(s->scan, about, stat, err);
+
+    free(about);
+    return code;
+}
+
+int sizes_open(struct sizes **out, struct scan *scan, struct sheaf_error *err)
+{
+    struct sizes *s = calloc(1, sizeof(*s));
+    int code;
+
+    if (s == NULL)
+        return err_memory(err, sizeof(*s));
+    s->scan = scan;
+    code = questions_open(&s->questions, take, s, err);
     if (code == SHEAF_OK)
-        code = scan_add_object(s->scan, q->path, &found, q->label, err);
-    else if (is_of_object(code))
-        code = scan_add_problem(s->scan, q->path, &q->stat.error, err);
+        *out = s;
     else
-        *err = q->stat.error;
-    clear(q);
+        free(s);
     return code;
 }
 
 int sizes_add(struct sizes *s, const char *path, const char *url, bool is_below, uint32_t label,
               struct sheaf_error *err)
 {
-    struct question *q;
-    int code = s->count == WINDOW ? consume(s, err) : SHEAF_OK;
+    const size_t size = strlen(path) + 1;
+    struct entry *e = malloc(sizeof(*e) + size);
+    int code;
 
+    if (e == NULL)
+        return err_memory(err, sizeof(*e) + size);
+    e->is_below = is_below;
+    e->label = label;
+    memcpy(e->path, path, size);
+    code = questions_ask(s->questions, strdup(url), e, err);
     if (code != SHEAF_OK)
-        return code;
-    q = &s->ring[(s->head + s->count) % WINDOW];
-    *q = (struct question){ .owner = s, .url = strdup(url), .path = strdup(path),
-                            .is_below = is_below, .label = label };
-    if (q->url == NULL || q->path == NULL) {
-        clear(q);
-        return err_memory(err, strlen(url));
-    }
-    s->count++;
-    q->stat = (struct store_stat){ .url = q->url, .done = answered };
-    store_stat_start(&q->stat);
-    return SHEAF_OK;
+        free(e);
+    return code;
 }
 
 int sizes_drain(struct sizes *s, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
-
-    while (code == SHEAF_OK && s->count != 0)
-        code = consume(s, err);
-    return code;
+    return questions_drain(s->questions, err);
 }
 
 void sizes_close(struct sizes *s)
 {
     if (s == NULL)
         return;
-    while (s->count != 0)
-        clear(take(s));
-    pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->answer);
+    questions_close(s->questions);
     free(s);
 }
