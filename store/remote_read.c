@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/event.h"
 #include "store/s3.h"
 
 #define PROGRESS_BYTES ((size_t)16 << 10)   /* less than this does not count as progress */
@@ -321,19 +322,12 @@ void remote_read_cancel(struct store_read *read)
 
 struct waiting_read {
     struct store_read base;
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    bool is_done;
+    struct event done;
 };
 
 static void wake(struct store_read *read)
 {
-    struct waiting_read *w = (struct waiting_read *)read;
-
-    pthread_mutex_lock(&w->lock);
-    w->is_done = true;
-    pthread_cond_signal(&w->done);
-    pthread_mutex_unlock(&w->lock);
+    event_set(&((struct waiting_read *)read)->done);
 }
 
 int remote_read(struct store_object *object, uint64_t offset, void *data, size_t size,
@@ -341,16 +335,11 @@ int remote_read(struct store_object *object, uint64_t offset, void *data, size_t
 {
     struct waiting_read w = {
         .base = { .object = object, .offset = offset, .data = data, .size = size, .done = wake },
-        .lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER,
+        .done = EVENT_INIT,
     };
 
     remote_read_start(&w.base);
-    pthread_mutex_lock(&w.lock);
-    while (!w.is_done)
-        pthread_cond_wait(&w.done, &w.lock);
-    pthread_mutex_unlock(&w.lock);
-    pthread_mutex_destroy(&w.lock);
-    pthread_cond_destroy(&w.done);
+    event_wait(&w.done);
     if (w.base.code != SHEAF_OK && err != NULL)
         *err = w.base.error;
     return w.base.code;

@@ -3,7 +3,6 @@
  * Requests: building and signing an attempt, and going round until it is answered. */
 #include "store/request.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,35 +306,19 @@ void request_cancel(struct request *r)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-struct waiter {
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    bool is_done;
-};
-
 static void wake(struct request *r)
 {
-    struct waiter *w = r->waiter;
-
-    pthread_mutex_lock(&w->lock);
-    w->is_done = true;
-    pthread_cond_signal(&w->done);
-    pthread_mutex_unlock(&w->lock);
+    event_set(r->waiter);
 }
 
 int request_run(struct request *r, struct sheaf_error *err)
 {
-    struct waiter w = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false };
+    struct event done = EVENT_INIT;
 
-    r->waiter = &w;
+    r->waiter = &done;
     r->done = wake;
     request_start(r);
-    pthread_mutex_lock(&w.lock);
-    while (!w.is_done)
-        pthread_cond_wait(&w.done, &w.lock);
-    pthread_mutex_unlock(&w.lock);
-    pthread_mutex_destroy(&w.lock);
-    pthread_cond_destroy(&w.done);
+    event_wait(&done);
     if (r->code != SHEAF_OK && err != NULL)
         *err = r->error;
     return r->code;

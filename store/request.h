@@ -8,6 +8,7 @@
 #ifndef STORE_REQUEST_H
 #define STORE_REQUEST_H
 
+#include "base/event.h"
 #include "store/credentials.h"
 #include "store/http.h"
 #include "store/retry.h"
@@ -71,7 +72,7 @@ struct request {
     char payload_hash[SIGV4_HASH_SIZE];
     char *url;
     bool cancelled;
-    void *waiter;
+    struct event *waiter;
 };
 
 /* `path`, `query` and `what` are taken, also on failure; NULL for a query is none, for the others

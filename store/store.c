@@ -3,8 +3,6 @@
  * The choice of a store by URL, the dispatch of its calls, and what is built on them alone. */
 #include "store/store.h"
 
-#include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/event.h"
 
 static const struct store_ops *const stores[] = {
     &store_file_ops, &store_s3_ops, &store_http_ops, &store_https_ops,
@@ -178,35 +177,20 @@ void store_stat_start(struct store_stat *stat)
 
 struct question {
     struct store_stat stat;
-    pthread_mutex_t lock;
-    pthread_cond_t answer;
-    bool answered;
+    struct event answered;
 };
 
 static void answered(struct store_stat *stat)
 {
-    struct question *q = (struct question *)((char *)stat - offsetof(struct question, stat));
-
-    pthread_mutex_lock(&q->lock);
-    q->answered = true;
-    pthread_cond_signal(&q->answer);
-    pthread_mutex_unlock(&q->lock);
+    event_set(&((struct question *)stat)->answered);
 }
 
 int store_identify(const char *url, uint64_t *bytes, uint64_t *stamp, struct sheaf_error *err)
 {
-    struct question q = {
-        .stat = { .url = url, .done = answered },
-        .lock = PTHREAD_MUTEX_INITIALIZER, .answer = PTHREAD_COND_INITIALIZER,
-    };
+    struct question q = { .stat = { .url = url, .done = answered }, .answered = EVENT_INIT };
 
     store_stat_start(&q.stat);
-    pthread_mutex_lock(&q.lock);
-    while (!q.answered)
-        pthread_cond_wait(&q.answer, &q.lock);
-    pthread_mutex_unlock(&q.lock);
-    pthread_mutex_destroy(&q.lock);
-    pthread_cond_destroy(&q.answer);
+    event_wait(&q.answered);
     *bytes = q.stat.bytes;
     *stamp = q.stat.stamp;
     if (q.stat.code != SHEAF_OK && err != NULL)
