@@ -1,9 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
- * ISA-L takes an int length and leaves the inversions to its caller. */
+ * ISA-L takes an int length and leaves the inversions to its caller.  Its kernels fold many bytes
+ * at once and have little to win where there are few: for those the processor's own instruction
+ * takes half the time, and a tenth of it for the eight bytes of a TFRecord's length. */
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>
+#include <stdbool.h>
+
+#include "base/bytes.h"
+
+#ifdef __x86_64__
+#include <nmmintrin.h>
+
+#define FEW_BYTES ((size_t)256)     /* less is few */
+
+static inline bool is_few(size_t size)
+{
+    return size < FEW_BYTES && __builtin_cpu_supports("sse4.2");
+}
+
+__attribute__((target("sse4.2")))
+static uint32_t crc_of_few(uint32_t crc, const uint8_t *p, size_t size)
+{
+    uint64_t wide = crc;
+
+    for (; size >= 8; size -= 8, p += 8)
+        wide = _mm_crc32_u64(wide, load64(p));
+    crc = (uint32_t)wide;
+    if (size >= 4) {
+        crc = _mm_crc32_u32(crc, load32(p));
+        size -= 4;
+        p += 4;
+    }
+    for (; size != 0; size--, p++)
+        crc = _mm_crc32_u8(crc, *p);
+    return crc;
+}
+#endif
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t size)
 {
@@ -11,6 +45,10 @@ uint32_t crc32c(uint32_t crc, const void *data, size_t size)
     unsigned char *p = (unsigned char *)(uintptr_t)data;    /* ISA-L's prototype lacks const */
 
     crc = ~crc;
+#ifdef __x86_64__
+    if (is_few(size))
+        return ~crc_of_few(crc, p, size);
+#endif
     for (; size > piece; size -= piece, p += piece)
         crc = crc32_iscsi(p, (int)piece, crc);
     return ~crc32_iscsi(p, (int)size, crc);
