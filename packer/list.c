@@ -110,6 +110,15 @@ bool list_toggles(const struct list_parser *p, const char *text, size_t size)
     return quotes % 2 != 0;
 }
 
+static int check_path(const struct list_entry *entry, struct sheaf_error *err)
+{
+    if (entry->path_size == 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the path is empty");
+    if (entry->path_size != strlen(entry->path))
+        return err_set(err, SHEAF_ERR_CORRUPT, "the path holds a NUL byte");
+    return SHEAF_OK;
+}
+
 int list_parse(struct list_parser *p, const char *line, size_t size, struct list_entry *entry,
                struct sheaf_error *err)
 {
@@ -142,5 +151,5 @@ int list_parse(struct list_parser *p, const char *line, size_t size, struct list
     else
         *entry = (struct list_entry){ .path = text, .path_size = size };
     p->begun = true;
-    return code;
+    return code == SHEAF_OK ? check_path(entry, err) : code;
 }

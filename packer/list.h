@@ -23,8 +23,8 @@ enum list_kind { LIST_PLAIN, LIST_LST, LIST_CSV, LIST_JSONL };
 
 /* One line's content; the parser's, until its next call. */
 struct list_entry {
-    const char *path;           /* as written, NUL-terminated; may be anything */
-    size_t path_size;           /* the path has a NUL byte in it if this is not its length */
+    const char *path;           /* as written, NUL-terminated; may be anything but "" */
+    size_t path_size;
     const char *class_name;     /* NULL: numbers, or nothing */
     size_t class_size;
     const double *labels;

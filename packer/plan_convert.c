@@ -101,13 +101,7 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
     f->root = c->root;
     f->source = "program";
     f->fingerprint = c->manifest.fingerprint;
-    f->container = c->options.container;
-    f->codec = c->options.codec;
-    f->single_member = c->options.single_member != 0;
-    f->label_base = c->options.label_base;
-    f->on_error = c->options.on_error;
-    f->prefix = c->options.prefix;
-    f->index = c->options.index == NULL ? "" : c->options.index;
+    plan_facts_take(f, &c->options);
     f->options_json[0] = c->json;
     f->skipped = "";
     return SHEAF_OK;

@@ -15,6 +15,17 @@
 
 #define TEXT_LIMIT ((uint64_t)1 << 28)
 
+void plan_facts_take(struct plan_facts *f, const struct sheaf_pack_options *options)
+{
+    f->container = options->container;
+    f->codec = options->codec;
+    f->single_member = options->single_member != 0;
+    f->label_base = options->label_base;
+    f->on_error = options->on_error;
+    f->prefix = options->prefix;
+    f->index = options->index == NULL ? "" : options->index;
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 static int put_number(struct buf *out, uint64_t value, struct sheaf_error *err)

@@ -97,13 +97,7 @@ static int set_facts(struct making *m, struct buf *skipped, struct sheaf_error *
     f->source = source_kind_name(m->sources);
     f->fingerprint = "";
     f->is_remote = source_is_remote(m->sources);
-    f->container = m->options.container;
-    f->codec = m->options.codec;
-    f->single_member = m->options.single_member != 0;
-    f->label_base = m->options.label_base;
-    f->on_error = m->options.on_error;
-    f->prefix = m->options.prefix;
-    f->index = m->options.index == NULL ? "" : m->options.index;
+    plan_facts_take(f, &m->options);
     f->skipped = (const char *)skipped->data;
     f->skipped_bytes = skipped->size;
     f->found = m->result.files;

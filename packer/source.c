@@ -357,22 +357,31 @@ int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct s
     return catalog_class(scan->catalog, path, (size_t)(slash - path), label, err);
 }
 
+/* Notes a line that makes no file; SHEAF_END if that is to be skipped. */
+static int refuse_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
+                       struct sheaf_error *err)
+{
+    const int code = scan_bad_line(scan, url, line, reason, err);
+
+    return code == SHEAF_OK ? SHEAF_END : code;
+}
+
 /* Names and numbers of classes do not mix: a class would get a number that is used already. */
-int scan_label(struct scan *scan, const struct list_entry *entry, uint64_t line, uint32_t *label,
-               char reason[200], struct sheaf_error *err)
+static int entry_label(struct scan *scan, const char *url, uint64_t line,
+                       const struct list_entry *entry, uint32_t *label, struct sheaf_error *err)
 {
     const uint64_t other = entry->class_name != NULL ? scan->numbers_line : scan->class_line;
+    char reason[200];
 
     *label = LABEL_NONE;
-    reason[0] = '\0';
     if (entry->class_name == NULL && entry->label_count == 0)
         return SHEAF_OK;
     if (other != 0) {
-        snprintf(reason, 200, "the label is %s, but that of line %llu is %s",
+        snprintf(reason, sizeof(reason), "the label is %s, but that of line %llu is %s",
                  entry->class_name != NULL ? "the name of a class" : "a number",
                  (unsigned long long)other,
                  entry->class_name != NULL ? "a number" : "the name of a class");
-        return SHEAF_OK;
+        return refuse_line(scan, url, line, reason, err);
     }
     if (entry->class_name == NULL) {
         scan->numbers_line = scan->numbers_line != 0 ? scan->numbers_line : line;
@@ -380,4 +389,17 @@ int scan_label(struct scan *scan, const struct list_entry *entry, uint64_t line,
     }
     scan->class_line = scan->class_line != 0 ? scan->class_line : line;
     return catalog_class(scan->catalog, entry->class_name, entry->class_size, label, err);
+}
+
+int scan_line(struct scan *scan, const char *url, uint64_t line, int code,
+              const struct sheaf_error *found, const struct list_entry *entry, uint32_t *label,
+              struct sheaf_error *err)
+{
+    if (code == SHEAF_END)
+        return SHEAF_END;
+    if (code == SHEAF_ERR_MEMORY)
+        return err_set(err, code, "%s", found->message);
+    if (code != SHEAF_OK)
+        return refuse_line(scan, url, line, found->message, err);
+    return entry_label(scan, url, line, entry, label, err);
 }

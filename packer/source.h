@@ -89,9 +89,11 @@ int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_err
 /* A line, or an entry, that makes no file. */
 int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                   struct sheaf_error *err);
-/* The label of a list's entry; a reason if it cannot have one. */
-int scan_label(struct scan *scan, const struct list_entry *entry, uint64_t line, uint32_t *label,
-               char reason[200], struct sheaf_error *err);
+/* The label of the entry that a parser has found on a line, for which it returned `code`, with the
+ * error `found`.  SHEAF_END: the line has none (it says nothing, or was noted as bad). */
+int scan_line(struct scan *scan, const char *url, uint64_t line, int code,
+              const struct sheaf_error *found, const struct list_entry *entry, uint32_t *label,
+              struct sheaf_error *err);
 /* The label of the class that is the directory of a path. */
 int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct sheaf_error *err);
 

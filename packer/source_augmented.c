@@ -29,19 +29,12 @@ static int take_line(struct reading *r, const char *url, const char *line, size_
 {
     const struct augmented_field *fields;
     struct sheaf_error found;
-    char reason[200];
     uint32_t label;
     int code = augmented_parse(&r->line, line, size, number, &found);
 
-    if (code == SHEAF_END)
-        return SHEAF_OK;
-    if (code == SHEAF_ERR_MEMORY)
-        return err_set(err, code, "%s", found.message);
+    code = scan_line(r->scan, url, number, code, &found, &r->line.label, &label, err);
     if (code != SHEAF_OK)
-        return scan_bad_line(r->scan, url, number, found.message, err);
-    code = scan_label(r->scan, &r->line.label, number, &label, reason, err);
-    if (code == SHEAF_OK && reason[0] != '\0')
-        return scan_bad_line(r->scan, url, number, reason, err);
+        return code == SHEAF_END ? SHEAF_OK : code;
     fields = (const void *)r->line.fields.data;
     for (size_t i = 0; code == SHEAF_OK && i < r->line.fields.size / sizeof(*fields); i++)
         code = take_field(r, &fields[i], label, err);

@@ -57,27 +57,14 @@ static int look_for(struct reading *r, const char *path, uint32_t label, struct 
 static int take_line(struct reading *r, uint64_t number, const char *line, size_t size,
                      struct sheaf_error *err)
 {
-    const char *url = r->source->url;
     struct list_entry entry;
     struct sheaf_error found;
-    char reason[200];
     uint32_t label;
     int code = list_parse(&r->parser, line, size, &entry, &found);
 
-    if (code == SHEAF_END)
-        return SHEAF_OK;
-    if (code == SHEAF_ERR_MEMORY)
-        return err_set(err, code, "%s", found.message);
+    code = scan_line(r->scan, r->source->url, number, code, &found, &entry, &label, err);
     if (code != SHEAF_OK)
-        return scan_bad_line(r->scan, url, number, found.message, err);
-    if (entry.path_size == 0 || entry.path_size != strlen(entry.path))
-        return scan_bad_line(r->scan, url, number, entry.path_size == 0
-                             ? "the path is empty" : "the path holds a NUL byte", err);
-    code = scan_label(r->scan, &entry, number, &label, reason, err);
-    if (code != SHEAF_OK)
-        return code;
-    if (reason[0] != '\0')
-        return scan_bad_line(r->scan, url, number, reason, err);
+        return code == SHEAF_END ? SHEAF_OK : code;
     entry.path = relative(r->source, entry.path);
     if (r->source->list_kind == LIST_PLAIN)     /* it says nothing of labels, so as in a tree */
         code = scan_class_of(r->scan, entry.path, &label, err);
