@@ -528,24 +528,24 @@ unsigned fake_server_count(struct fake_server *s, const char *method, const char
     return count;
 }
 
-unsigned fake_server_faults(struct fake_server *s)
+static unsigned locked_value(struct fake_server *s, const unsigned *value)
 {
-    unsigned failed;
+    unsigned copy;
 
     pthread_mutex_lock(&s->lock);
-    failed = s->locked.failed;
+    copy = *value;
     pthread_mutex_unlock(&s->lock);
-    return failed;
+    return copy;
+}
+
+unsigned fake_server_faults(struct fake_server *s)
+{
+    return locked_value(s, &s->locked.failed);
 }
 
 unsigned fake_server_peak(struct fake_server *s)
 {
-    unsigned peak;
-
-    pthread_mutex_lock(&s->lock);
-    peak = s->locked.peak;
-    pthread_mutex_unlock(&s->lock);
-    return peak;
+    return locked_value(s, &s->locked.peak);
 }
 
 void fake_server_lock(struct fake_server *server)

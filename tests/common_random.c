@@ -26,6 +26,14 @@ void random_bytes(struct rng *rng, void *data, size_t size)
         p[i] = (uint8_t)(rng_next(rng) >> 56);
 }
 
+void random_fill(void *data, size_t size)
+{
+    struct rng rng;
+
+    rng_seed(&rng, RNG_LANE, 1, 0, 0);
+    random_bytes(&rng, data, size);
+}
+
 void random_text(struct rng *rng, void *data, size_t size)
 {
     static const char *const words[] = { "shard ", "sample ", "lane ", "of ", "the ", "a\n" };

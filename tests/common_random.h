@@ -14,6 +14,9 @@ void random_start(struct rng *rng);
 /* Bytes that do not compress. */
 void random_bytes(struct rng *rng, void *data, size_t size);
 
+/* The same such bytes at each run. */
+void random_fill(void *data, size_t size);
+
 /* Words from a short list, which compress to a third or so. */
 void random_text(struct rng *rng, void *data, size_t size);
 

@@ -111,3 +111,25 @@ void shards_remove(struct shard_set *set)
         unlink(set->paths[i]);
     assert_int_equal(rmdir(set->directory), 0);
 }
+
+struct sheaf_dataset *shards_open(const struct shard_set *set)
+{
+    const char *sources[] = { set->directory };
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error = { 0 };
+
+    if (sheaf_dataset_open(sources, 1, &dataset, &error) != SHEAF_OK)
+        fail_msg("%s", error.message);
+    return dataset;
+}
+
+struct sheaf_reader *shards_reader(const struct sheaf_dataset *dataset,
+                                   const struct sheaf_reader_options *options)
+{
+    struct sheaf_reader *reader;
+    struct sheaf_error error = { 0 };
+
+    if (sheaf_reader_open(dataset, options, &reader, &error) != SHEAF_OK)
+        fail_msg("%s", error.message);
+    return reader;
+}

@@ -20,6 +20,11 @@ struct shard_set {
 void shards_make(struct shard_set *set, const struct format_ops *format, const uint64_t *counts);
 void shards_remove(struct shard_set *set);
 
+/* The set opened, and a reader of it, by the public interface; a failure fails the test. */
+struct sheaf_dataset *shards_open(const struct shard_set *set);
+struct sheaf_reader *shards_reader(const struct sheaf_dataset *dataset,
+                                   const struct sheaf_reader_options *options);
+
 /* The first bytes of a JPEG (so that foreign RecordIO is known for what it is), "sample N ...", and
  * a length that depends on N, from 20 to 3,920 bytes; valid until the next call. */
 const char *shards_text(uint64_t number, size_t *size);

@@ -16,28 +16,6 @@ static const uint64_t counts[] = { 40, 1, 57, 13, 80, 0 };
 static const struct format_ops *const containers[] = { &tfrecord_ops, &recordio_ops,
                                                        &webdataset_ops };
 
-static struct sheaf_dataset *open_set(const struct shard_set *set)
-{
-    const char *sources[] = { set->directory };
-    struct sheaf_dataset *dataset;
-    struct sheaf_error error = { 0 };
-
-    if (sheaf_dataset_open(sources, 1, &dataset, &error) != SHEAF_OK)
-        fail_msg("%s", error.message);
-    return dataset;
-}
-
-static struct sheaf_reader *open_reader(const struct sheaf_dataset *dataset,
-                                        const struct sheaf_reader_options *options)
-{
-    struct sheaf_reader *reader;
-    struct sheaf_error error = { 0 };
-
-    if (sheaf_reader_open(dataset, options, &reader, &error) != SHEAF_OK)
-        fail_msg("%s", error.message);
-    return reader;
-}
-
 /* ---- Samples -------------------------------------------------------------------------------- */
 
 struct batch {
@@ -61,7 +39,7 @@ static void keep_epoch(struct sheaf_dataset *dataset, uint64_t buffer, uint64_t 
     sheaf_reader_options_init(&o, sizeof(o));
     o.shuffle_buffer = buffer;
     o.lanes = 4;
-    reader = open_reader(dataset, &o);
+    reader = shards_reader(dataset, &o);
     for (;; n++) {
         const struct sheaf_sample *given;
         size_t count;
@@ -104,7 +82,7 @@ static void kept_samples_outlive_the_reader(void **state)
         struct sheaf_dataset *dataset;
 
         shards_make(&set, containers[c], counts);
-        dataset = open_set(&set);
+        dataset = shards_open(&set);
         for (size_t b = 0; b < COUNT_OF(buffers); b++)
             keep_epoch(dataset, buffers[b], set.samples);
         sheaf_dataset_free(dataset);
@@ -123,8 +101,8 @@ static void what_is_kept_is_taken_from_the_reader(void **state)
 
     (void)state;
     shards_make(&set, &webdataset_ops, counts);
-    dataset = open_set(&set);
-    reader = open_reader(dataset, NULL);
+    dataset = shards_open(&set);
+    reader = shards_reader(dataset, NULL);
     assert_int_equal(sheaf_reader_keep(reader, &samples, &count, &kept), SHEAF_ERR_STATE);
     assert_int_equal(sheaf_reader_next_batch(reader, 100, &samples, &count), SHEAF_OK);
     assert_int_equal(sheaf_reader_keep(reader, &samples, &count, &kept), SHEAF_OK);
@@ -146,7 +124,7 @@ static void check_back(const struct sheaf_dataset *dataset, const struct sheaf_r
                        const char *from)
 {
     static char said[4096][SHEAF_POSITION_SIZE];
-    struct sheaf_reader *reader = open_reader(dataset, o);
+    struct sheaf_reader *reader = shards_reader(dataset, o);
     uint64_t handed = 0;
     int code;
 
@@ -194,14 +172,14 @@ static void positions_of_a_while_ago(void **state)
     data[size / 3] ^= 1;
     file_write(set.paths[2], data, size);
     free(data);
-    dataset = open_set(&set);
+    dataset = shards_open(&set);
     sheaf_reader_options_init(&o, sizeof(o));
     o.on_corrupt = SHEAF_SKIP;
     for (uint32_t lanes = 1; lanes <= 7; lanes += 3) {
         o.lanes = lanes;
         o.shuffle_buffer = lanes * 5;
         check_back(dataset, &o, NULL);
-        reader = open_reader(dataset, &o);
+        reader = shards_reader(dataset, &o);
         assert_int_equal(sheaf_reader_next_batch(reader, 50, &samples, &count), SHEAF_OK);
         assert_int_equal(sheaf_reader_position_back(reader, 3, middle), SHEAF_OK);
         sheaf_reader_free(reader);

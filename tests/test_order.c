@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "reader/order.h"
+#include "tests/common_order.h"
 #include "tests/common_random.h"
 
 #define MOST_SHARDS  40
@@ -33,56 +33,13 @@ struct sequence {
     size_t count;
 };
 
-static uint64_t number_of(const struct setting *s, const struct order_run *run)
-{
-    uint64_t number = run->record;
-
-    for (size_t i = 0; i < run->shard; i++)
-        number += s->counts[i];
-    return number;
-}
-
 /* The epoch of one member, `rounds` rounds into it. */
 static void sequence_of(const struct setting *s, const struct order_member *m, uint64_t rounds,
                         struct sequence *out)
 {
-    const uint32_t own = s->order.lanes / (m->world_size * m->workers);
-    const size_t slots_size = (order_buffer_slots(&s->order) + 1) * sizeof(uint64_t);
-    struct order_line line;
-    struct order_shuffle shuffles[MOST_LANES];
-    struct order_lane lanes[MOST_LANES];
-    uint64_t *slots[MOST_LANES];
-    bool any = true;
+    const struct order_set set = { s->counts, s->shards, s->samples };
 
-    assert_int_equal(order_line_make(&s->order, s->counts, s->shards, &line, NULL), SHEAF_OK);
-    for (uint32_t i = 0; i < own; i++) {
-        const uint32_t lane = order_member_lane(m, i);
-
-        lanes[i] = order_lane_of(&s->order, s->samples, lane);
-        slots[i] = malloc(slots_size);
-        assert_non_null(slots[i]);
-        order_shuffle_begin(&shuffles[i], &s->order, lane, order_lane_inputs(&lanes[i]));
-        order_shuffle_replay(&shuffles[i], rounds, slots[i]);
-    }
-    for (out->count = 0; any;) {
-        any = false;
-        for (uint32_t i = 0; i < own; i++) {
-            struct order_step step;
-            struct order_run run;
-
-            if (shuffles[i].filled == 0)
-                continue;
-            any = true;
-            step = order_shuffle_next(&shuffles[i]);
-            run = order_line_locate(&line, order_lane_place(&lanes[i], slots[i][step.slot]));
-            assert_true(out->count < COUNT_OF(out->numbers));
-            out->numbers[out->count++] = number_of(s, &run);
-            slots[i][step.slot] = step.refill ? step.input : slots[i][step.last];
-        }
-    }
-    for (uint32_t i = 0; i < own; i++)
-        free(slots[i]);
-    order_line_free(&line);
+    out->count = order_play(&s->order, m, &set, rounds, out->numbers, COUNT_OF(out->numbers));
 }
 
 static void random_setting(struct rng *rng, struct setting *s)

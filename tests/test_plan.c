@@ -12,35 +12,24 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "packer/plan.h"
+#include "tests/common_plan.h"
 #include "tests/common_random.h"
 
-static struct catalog catalog;
-static struct problems problems;
-static struct plan plan;
 static struct sheaf_pack_options options;
 static struct sheaf_error err;
 
 static int setup(void **state)
 {
     (void)state;
-    problems = (struct problems){ .on_error = SHEAF_SKIP };
+    plan_start_again();
     sheaf_pack_options_init(&options, sizeof(options));
     return 0;
-}
-
-static void start_again(void)
-{
-    plan_free(&plan);
-    catalog_free(&catalog);
-    problems_free(&problems);
-    problems = (struct problems){ .on_error = SHEAF_SKIP };
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    start_again();
+    plan_start_again();
     return 0;
 }
 
@@ -85,15 +74,6 @@ static void test_files_of_one_key_are_one_sample(void **state)
     assert_string_equal(first_file(&plan.samples[0])[1].path, "a.b.jpg");
     assert_string_equal(first_file(&plan.samples[1])->path, "a-b.jpg");
     assert_string_equal(first_file(&plan.samples[2])->path, "a/b.jpg");
-}
-
-static bool has_problem(const char *path, const char *words)
-{
-    for (size_t i = 0; i < problems.count; i++)
-        if (strcmp(problems.items[i].path, path) == 0 &&
-            strstr(problems.items[i].reason, words) != NULL)
-            return true;
-    return false;
 }
 
 static void test_samples_that_cannot_be(void **state)
@@ -210,12 +190,12 @@ static void test_order_of_finding_does_not_matter(void **state)
         add_random(&again, 200, 1);
         assert_int_equal(make(), SHEAF_OK);
         memcpy(hash, plan.hash, sizeof(hash));
-        start_again();
+        plan_start_again();
         again = rng;
         add_random(&again, 200, 2);
         assert_int_equal(make(), SHEAF_OK);
         assert_string_equal(plan.hash, hash);
-        start_again();
+        plan_start_again();
         rng_next(&rng);
     }
 }
@@ -244,7 +224,7 @@ static void test_every_option_that_counts_changes_the_hash(void **state)
         memcpy(hashes[i], plan.hash, PLAN_HASH_SIZE);
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(hashes[i], hashes[k]);
-        start_again();
+        plan_start_again();
     }
 }
 
@@ -259,7 +239,7 @@ static void test_files_change_the_hash(void **state)
         add("a/y.jpg", 5, "a");
         assert_int_equal(make(), SHEAF_OK);
         memcpy(hashes[i], plan.hash, PLAN_HASH_SIZE);
-        start_again();
+        plan_start_again();
     }
     assert_string_not_equal(hashes[0], hashes[1]);
     assert_string_not_equal(hashes[0], hashes[2]);
@@ -380,7 +360,7 @@ static void test_every_sample_is_in_one_shard(void **state)
         assert_int_equal(at, plan.sample_count);
         assert_int_equal(payload, plan.payload_bytes);
         free(seen);
-        start_again();
+        plan_start_again();
     }
 }
 

@@ -15,13 +15,11 @@
 #include "base/bytes.h"
 #include "packer/gather.h"
 #include "packer/plan_file.h"
+#include "tests/common_plan.h"
 #include "tests/common_random.h"
 #include "tests/common_tree.h"
 
 static struct tree tree;
-static struct catalog catalog;
-static struct problems problems;
-static struct plan plan;
 static struct sheaf_pack_options options;
 static struct sheaf_error err;
 
@@ -30,24 +28,16 @@ static int setup(void **state)
     (void)state;
     tree_make(&tree);
     tree_text(&tree, "here", "");
-    problems = (struct problems){ .on_error = SHEAF_SKIP };
+    plan_start_again();
     sheaf_pack_options_init(&options, sizeof(options));
     options.memory_bytes = (uint64_t)64 << 20;
     return 0;
 }
 
-static void start_again(void)
-{
-    plan_free(&plan);
-    catalog_free(&catalog);
-    problems_free(&problems);
-    problems = (struct problems){ .on_error = SHEAF_SKIP };
-}
-
 static int teardown(void **state)
 {
     (void)state;
-    start_again();
+    plan_start_again();
     tree_remove(&tree);
     return 0;
 }
@@ -367,7 +357,7 @@ static void check_gather(uint64_t seed, int count)
     check_streams(&g, &gathered);
     plan_free(&gathered);
     gather_close(&g);
-    start_again();
+    plan_start_again();
 }
 
 static void test_gathered_is_made(void **state)

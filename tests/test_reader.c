@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "reader/order.h"
+#include "tests/common_order.h"
 #include "tests/common_shards.h"
 
 static const uint64_t counts[] = { 40, 1, 57, 13, 80, 0 };
@@ -24,70 +24,6 @@ struct numbers {
     uint64_t list[4096];
     size_t count;
 };
-
-/* The epoch of one member by order.h alone. */
-static void expect(const struct shard_set *set, const struct order *order,
-                   const struct order_member *m, struct numbers *out)
-{
-    const uint32_t own = order->lanes / (m->world_size * m->workers);
-    struct order_line line;
-    struct order_shuffle shuffles[64];
-    struct order_lane lanes[64];
-    uint64_t *slots[64], first[16] = { 0 };
-    bool any = true;
-
-    for (size_t i = 1; i < set->count; i++)
-        first[i] = first[i - 1] + set->counts[i - 1];
-    assert_int_equal(order_line_make(order, set->counts, set->count, &line, NULL), SHEAF_OK);
-    for (uint32_t i = 0; i < own; i++) {
-        const uint32_t lane = order_member_lane(m, i);
-
-        lanes[i] = order_lane_of(order, set->samples, lane);
-        order_shuffle_begin(&shuffles[i], order, lane, order_lane_inputs(&lanes[i]));
-        slots[i] = calloc(order_buffer_slots(order) + 1, 8);
-        order_shuffle_replay(&shuffles[i], 0, slots[i]);
-    }
-    for (out->count = 0; any;) {
-        any = false;
-        for (uint32_t i = 0; i < own; i++) {
-            struct order_step step;
-            struct order_run run;
-
-            if (shuffles[i].filled == 0)
-                continue;
-            any = true;
-            step = order_shuffle_next(&shuffles[i]);
-            run = order_line_locate(&line, order_lane_place(&lanes[i], slots[i][step.slot]));
-            out->list[out->count++] = first[run.shard] + run.record;
-            slots[i][step.slot] = step.refill ? step.input : slots[i][step.last];
-        }
-    }
-    for (uint32_t i = 0; i < own; i++)
-        free(slots[i]);
-    order_line_free(&line);
-}
-
-static struct sheaf_dataset *open_set(const struct shard_set *set)
-{
-    const char *sources[] = { set->directory };
-    struct sheaf_dataset *dataset;
-    struct sheaf_error error = { 0 };
-
-    if (sheaf_dataset_open(sources, 1, &dataset, &error) != SHEAF_OK)
-        fail_msg("%s", error.message);
-    return dataset;
-}
-
-static struct sheaf_reader *open_reader(const struct sheaf_dataset *dataset,
-                                        const struct sheaf_reader_options *options)
-{
-    struct sheaf_reader *reader;
-    struct sheaf_error error = { 0 };
-
-    if (sheaf_reader_open(dataset, options, &reader, &error) != SHEAF_OK)
-        fail_msg("%s", error.message);
-    return reader;
-}
 
 /* Reads on to the end, in batches of `batch`. */
 static void read_rest(struct sheaf_reader *reader, size_t batch, struct numbers *out)
@@ -132,14 +68,16 @@ static void check_epoch(const struct shard_set *set, const struct sheaf_reader_o
                         size_t batch)
 {
     static struct numbers expected, got;
-    struct sheaf_dataset *dataset = open_set(set);
-    struct sheaf_reader *reader = open_reader(dataset, options);
+    struct sheaf_dataset *dataset = shards_open(set);
+    struct sheaf_reader *reader = shards_reader(dataset, options);
     const struct order order = order_of(options);
     const struct order_member member = { options->rank, options->world_size, options->worker,
                                          options->workers };
+    const struct order_set numbered = { set->counts, set->count, set->samples };
     struct sheaf_reader_stats stats;
 
-    expect(set, &order, &member, &expected);
+    expected.count = order_play(&order, &member, &numbered, 0, expected.list,
+                                COUNT_OF(expected.list));
     assert_int_equal(sheaf_reader_epoch_samples(reader), expected.count);
     got.count = 0;
     read_rest(reader, batch, &got);
@@ -226,7 +164,7 @@ static void too_little_memory_is_refused_with_the_numbers(void **state)
 
     (void)state;
     shards_make(&set, &webdataset_ops, counts);
-    dataset = open_set(&set);
+    dataset = shards_open(&set);
     sheaf_reader_options_init(&o, sizeof(o));
     o.memory_bytes = 100000;
     assert_int_equal(sheaf_reader_open(dataset, &o, &reader, &error), SHEAF_ERR_LIMIT);
@@ -245,13 +183,13 @@ static void positions_go_on_exactly(void **state)
 
     (void)state;
     shards_make(&set, &recordio_ops, counts);
-    dataset = open_set(&set);
+    dataset = shards_open(&set);
     sheaf_reader_options_init(&o, sizeof(o));
     o.seed = 9;
     o.shuffle_buffer = 50;
     o.lanes = 3;
     for (size_t stop = 0; stop <= set.samples; stop += 1 + stop / 9) {
-        struct sheaf_reader *reader = open_reader(dataset, &o);
+        struct sheaf_reader *reader = shards_reader(dataset, &o);
         struct sheaf_reader *other;
         struct sheaf_reader_options plain;
         char text[SHEAF_POSITION_SIZE];
@@ -266,7 +204,7 @@ static void positions_go_on_exactly(void **state)
         assert_true(strlen(text) <= 256);
         read_rest(reader, 1, &whole);
         sheaf_reader_options_init(&plain, sizeof(plain));
-        other = open_reader(dataset, &plain);
+        other = shards_reader(dataset, &plain);
         assert_int_equal(sheaf_reader_resume(other, text), SHEAF_OK);
         read_rest(other, 1, &part);
         assert_numbers(&part, &whole);
@@ -299,8 +237,8 @@ static void bad_positions_are_refused(void **state)
 
     (void)state;
     shards_make(&set, &tfrecord_ops, counts);
-    dataset = open_set(&set);
-    reader = open_reader(dataset, NULL);
+    dataset = shards_open(&set);
+    reader = shards_reader(dataset, NULL);
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         assert_true(sheaf_reader_resume(reader, bad[i]) < 0);
     assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_OK);   /* nothing was changed */
@@ -319,8 +257,8 @@ static void an_interrupt_comes_once(void **state)
 
     (void)state;
     shards_make(&set, &tfrecord_ops, counts);
-    dataset = open_set(&set);
-    reader = open_reader(dataset, NULL);
+    dataset = shards_open(&set);
+    reader = shards_reader(dataset, NULL);
     sheaf_reader_interrupt(reader);
     assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_INTERRUPTED);
     got.count = 0;
@@ -351,10 +289,10 @@ static void a_bad_record_fails_or_is_skipped_and_counted(void **state)
     data[size / 2] ^= 1;
     file_write(set.paths[2], data, size);
     free(data);
-    dataset = open_set(&set);
+    dataset = shards_open(&set);
     sheaf_reader_options_init(&o, sizeof(o));
     o.no_shuffle = 1;
-    reader = open_reader(dataset, &o);
+    reader = shards_reader(dataset, &o);
     while ((code = sheaf_reader_next(reader, &sample)) == SHEAF_OK)
         ;
     assert_int_equal(code, SHEAF_ERR_CORRUPT);
@@ -362,7 +300,7 @@ static void a_bad_record_fails_or_is_skipped_and_counted(void **state)
     assert_non_null(strstr(sheaf_reader_error(reader)->message, "record "));
     sheaf_reader_free(reader);
     o.on_corrupt = SHEAF_SKIP;
-    reader = open_reader(dataset, &o);
+    reader = shards_reader(dataset, &o);
     got.count = 0;
     read_rest(reader, 7, &got);
     assert_int_equal(got.count, set.samples - 1);
@@ -370,7 +308,7 @@ static void a_bad_record_fails_or_is_skipped_and_counted(void **state)
     assert_int_equal(stats.corrupt, 1);
     sheaf_reader_free(reader);
     o.max_corrupt = 0;
-    reader = open_reader(dataset, &o);
+    reader = shards_reader(dataset, &o);
     while ((code = sheaf_reader_next(reader, &sample)) == SHEAF_OK)
         ;
     assert_int_equal(code, SHEAF_ERR_CORRUPT);

@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "store/store.h"
 #include "tests/common_fake_s3.h"
+#include "tests/common_must.h"
 #include "tests/common_random.h"
 
 #define SIZE ((size_t)300000)
@@ -29,16 +30,10 @@ static struct fake_s3 s3;
 static struct sheaf_error error;
 static uint8_t data[SIZE];
 
-#define must(call) do { error.message[0] = '\0'; if ((call) != SHEAF_OK) \
-    fail_msg("%s: %s", #call, error.message); } while (0)
-
 static int start(void **state)
 {
-    struct rng rng;
-
     (void)state;
-    rng_seed(&rng, RNG_LANE, 1, 0, 0);
-    random_bytes(&rng, data, sizeof(data));
+    random_fill(data, sizeof(data));
     fake_s3_start(&s3);
     fake_s3_use(&s3, STALL_MS);
     fake_s3_put(&s3, "/bucket/dir/object", data, SIZE);

@@ -20,14 +20,12 @@
 #include "store/s3.h"
 #include "store/s3_upload.h"
 #include "store/store.h"
+#include "tests/common_must.h"
 
 #define MIB ((size_t)1 << 20)
 
 static char directory[64] = "/tmp/sheaf-s3-XXXXXX";
 static struct sheaf_error error;
-
-#define must(call) do { error.message[0] = '\0'; if ((call) != SHEAF_OK) \
-    fail_msg("%s: %s", #call, error.message); } while (0)
 
 #define must_fail(call, expected_code, text) do { \
     const int must_code = (call); \

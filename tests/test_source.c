@@ -14,18 +14,17 @@
 #include <cmocka.h>
 
 #include "packer/source.h"
+#include "tests/common_plan.h"
 #include "tests/common_tree.h"
 
 static struct tree tree;
-static struct catalog catalog;
-static struct problems problems;
 static struct watch watch;
 
 static int setup(void **state)
 {
     (void)state;
     tree_make(&tree);
-    problems = (struct problems){ .on_error = SHEAF_SKIP };
+    plan_start_again();
     watch = (struct watch){ .interrupt = NULL };
     return 0;
 }
@@ -33,8 +32,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    catalog_free(&catalog);
-    problems_free(&problems);
+    plan_start_again();
     tree_remove(&tree);
     return 0;
 }
@@ -69,16 +67,6 @@ static const char *class_of(const char *path)
 
     assert_non_null(f);
     return catalog.labels[f->label].class_name;
-}
-
-/* The problem of a path whose reason holds some words. */
-static bool has_problem(const char *path, const char *words)
-{
-    for (size_t i = 0; i < problems.count; i++)
-        if (strcmp(problems.items[i].path, path) == 0 &&
-            strstr(problems.items[i].reason, words) != NULL)
-            return true;
-    return false;
 }
 
 static void test_tree(void **state)

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls that have to succeed, in tests that have a `struct sheaf_error error` for them. */
+#ifndef TESTS_COMMON_MUST_H
+#define TESTS_COMMON_MUST_H
+
+#define must(call) do { error.message[0] = '\0'; if ((call) != SHEAF_OK) \
+    fail_msg("%s: %s", #call, error.message); } while (0)
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The order of an epoch by order.h alone, played on numbers: what a reader is compared with. */
+#ifndef TESTS_COMMON_ORDER_H
+#define TESTS_COMMON_ORDER_H
+
+#include "reader/order.h"
+
+/* The shards of a data set, as the order sees them. */
+struct order_set {
+    const uint64_t *counts;     /* samples of each shard */
+    size_t shards;
+    uint64_t samples;           /* of all */
+};
+
+/* Writes the numbers (in manifest order) of the samples that a member gets, from `rounds` rounds
+ * of its lanes into the epoch on, to `numbers`, which has room for `most`; returns how many. */
+size_t order_play(const struct order *order, const struct order_member *member,
+                  const struct order_set *set, uint64_t rounds, uint64_t *numbers, size_t most);
+
+#endif

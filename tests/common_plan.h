@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the tests of scanning and planning fill: a catalog, the problems, the plan of them. */
+#ifndef TESTS_COMMON_PLAN_H
+#define TESTS_COMMON_PLAN_H
+
+#include "packer/plan.h"
+
+extern struct catalog catalog;
+extern struct problems problems;
+extern struct plan plan;
+
+/* Frees and empties all three; bad files are noted, and no failure. */
+void plan_start_again(void);
+
+/* Whether `path` has a problem whose reason holds these words. */
+bool has_problem(const char *path, const char *words);
+
+#endif
