@@ -44,19 +44,6 @@ cd "$here/interop" || exit 1
 if [ "${1:-}" = --bench ]; then
     exec "$venv/bin/python" -W ignore ../../tools/bench/python_read.py
 fi
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
-trap 'exit 1' INT TERM
-
 # shellcheck disable=SC2012,SC2046
 [ $# -gt 0 ] || set -- $(ls test_*.py | sed 's/\.py$//') test_torch test_shared test_readme
-for module; do
-    if "$venv/bin/python" -W ignore -m unittest -v "$module" >"$logs/$module.log" 2>&1; then
-        printf '  %-8s %s\n' PASS "$module"
-        grep ' ... skipped ' "$logs/$module.log"
-    else
-        printf '  %-8s %s\n' FAIL "$module"
-        cat "$logs/$module.log"
-    fi
-done
-"$here/count_unittest.sh" "$logs"/*.log
+PYTHON=$venv/bin/python PYTHONWARNINGS=ignore exec "$here/run_modules.sh" 1 "$@"

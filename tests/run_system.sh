@@ -16,24 +16,9 @@ for program in sheaf make_jpegs; do
         exit 1
     fi
 done
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
-trap 'exit 1' INT TERM
-
 # The slow ones first, so that the two lanes end together.
 # shellcheck disable=SC2046
 [ $# -gt 0 ] || set -- $(printf '%s\n' test_engines.py test_scale.py test_resume.py \
                              test_corruption.py test_*.py |
                          awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
-printf '%s\n' "$@" | xargs -P 2 -n 1 sh -c '
-    "$PYTHON" -m unittest -v "$2" >"$1/$2.log" 2>&1
-    status=$?
-    if [ $status -eq 0 ]; then
-        printf "  %-8s %s\n" PASS "$2"
-        grep " ... skipped " "$1/$2.log"
-    else
-        printf "  %-8s %s\n" FAIL "$2"
-        cat "$1/$2.log"
-    fi' sh "$logs"
-
-"$tests/count_unittest.sh" "$logs"/*.log
+exec "$tests/run_modules.sh" 2 "$@"

@@ -3,20 +3,14 @@
 
 import os
 import random
-import shutil
-import tempfile
-import unittest
+import sys
 
 import sheaf
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from case import Case, seed     # pylint: disable=unused-import,wrong-import-position
+
 CONTAINERS = ("webdataset", "tfrecord", "recordio")
-
-
-def seed():
-    """The seed of a random test: SEED, or a new one; printed, so that a failure can be repeated."""
-    value = int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
-    print("SEED=%d" % value, flush=True)
-    return value
 
 
 def samples_of(count, number=1, size=400):
@@ -49,26 +43,3 @@ def flip(path, at):
         byte = file.read(1)[0]
         file.seek(at)
         file.write(bytes([byte ^ 1]))
-
-
-class Case(unittest.TestCase):
-    """A test with a directory of its own (self.path), shared by the class (cls.shared)."""
-
-    maxDiff = 500
-
-    @classmethod
-    def setUpClass(cls):
-        cls.shared = tempfile.mkdtemp(prefix="sheaf-test-")
-        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        cls.share()
-
-    @classmethod
-    def share(cls):
-        """What the tests of the class have in common."""
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(dir=self.shared)
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-
-    def path(self, *parts):
-        return os.path.join(self.folder, *parts)

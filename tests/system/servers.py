@@ -23,6 +23,7 @@ import unittest
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
+import fake_s3
 import support
 
 RADOSGW = os.path.join(support.ROOT, "tests", "s3", "radosgw.sh")
@@ -292,6 +293,17 @@ def md5_base64(data):
 # ---- Tests -------------------------------------------------------------------------------------
 
 _numbers = iter(range(1, 1 << 30))
+
+
+def start_fake(case):
+    """A service that fails (case.server), the environment to use it in (case.env), and the objects
+    of its bucket `bucket` (case.objects)."""
+    case.server = fake_s3.Server(support.seed())
+    case.addCleanup(case.server.stop)
+    case.env = {**clean_environment(), "AWS_ENDPOINT_URL": case.server.url,
+                "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x",
+                "AWS_SECRET_ACCESS_KEY": "y"}
+    case.objects = case.server.buckets["bucket"].objects
 
 
 class S3Case(support.Case):

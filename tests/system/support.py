@@ -8,12 +8,15 @@ import random
 import shutil
 import signal
 import subprocess
-import tempfile
+import sys
 import unittest
 
-import jpegs
-
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import case                     # pylint: disable=wrong-import-position
+import jpegs                    # pylint: disable=wrong-import-position
+from case import seed           # pylint: disable=unused-import,wrong-import-position
+
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
 SHEAF = os.path.join(BUILD, "sheaf")
@@ -31,13 +34,6 @@ NOT_SHARDS = (".idx", ".lst", ".json", ".index", ".tsv")
 # A shell's background job ignores SIGINT, and so would the commands that it is sent to.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def seed():
-    """The seed of a random test: SEED, or a new one; printed, so that a failure can be repeated."""
-    value = int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
-    print("SEED=%d" % value, flush=True)
-    return value
 
 
 def sheaf(*words, status=0, data=None, **how):
@@ -105,37 +101,16 @@ def flip(data, at, bit=0x01):
     return data[:at] + bytes([data[at] ^ bit]) + data[at + 1:]
 
 
-class Case(unittest.TestCase):
-    """A test with a directory of its own (self.path), shared by the class (cls.shared)."""
-
-    maxDiff = 2000
-
-    @classmethod
-    def setUpClass(cls):
-        cls.shared = tempfile.mkdtemp(prefix="sheaf-test-", dir=cls.place())
-        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        cls.share()
-
+class Case(case.Case):
     @classmethod
     def place(cls):
-        """Where the files of the test go: memory, if there is plenty (fsync costs most of the
-        time otherwise), unless TMPDIR says where."""
+        """Memory, if there is plenty (fsync costs most of the time otherwise), unless TMPDIR says
+        where."""
         memory = "/dev/shm"
         if "TMPDIR" not in os.environ and os.path.isdir(memory) and \
                 shutil.disk_usage(memory).free > 8 << 30:
             return memory
         return None
-
-    @classmethod
-    def share(cls):
-        """What the tests of the class have in common."""
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(dir=self.shared)
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-
-    def path(self, *parts):
-        return os.path.join(self.folder, *parts)
 
     def assert_same_tree(self, one, other):
         left, right = tree_of(one), tree_of(other)

@@ -323,12 +323,7 @@ class Remote(servers.S3Case, FeedCase):
 class Faults(FeedCase):
     def setUp(self):
         super().setUp()
-        self.server = Server(support.seed())
-        self.addCleanup(self.server.stop)
-        self.env = {**servers.clean_environment(), "AWS_ENDPOINT_URL": self.server.url,
-                    "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x",
-                    "AWS_SECRET_ACCESS_KEY": "y"}
-        self.objects = self.server.buckets["bucket"].objects
+        servers.start_fake(self)
 
     def test_faults_that_pass(self):
         chance = random.Random(self.server.chance.random())

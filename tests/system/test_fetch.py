@@ -20,12 +20,7 @@ class FakeCase(support.Case):
 
     def setUp(self):
         super().setUp()
-        self.server = Server(support.seed())
-        self.addCleanup(self.server.stop)
-        self.env = {**servers.clean_environment(), "AWS_ENDPOINT_URL": self.server.url,
-                    "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x",
-                    "AWS_SECRET_ACCESS_KEY": "y"}
-        self.objects = self.server.buckets["bucket"].objects
+        servers.start_fake(self)
         self.out = self.path("out")
 
     def put(self, files):
