@@ -408,23 +408,6 @@ static int print_lists(struct decode_scratch *scratch, struct sheaf_error *err)
     return code;
 }
 
-static int decode_opaque(const uint8_t *data, size_t size, const struct record *record,
-                         const struct decode_context *context, struct decode_scratch *scratch,
-                         struct sheaf_sample *sample, struct sheaf_error *err)
-{
-    const struct slice whole = { .suffix = "data", .suffix_size = 4, .data = data, .size = size };
-    const struct text no_class = { NULL, 0 };
-    char key[KEY_LIMIT + 1];
-    int code;
-
-    sample_begin(scratch);
-    code = sample_add(scratch, &whole, err);
-    if (code != SHEAF_OK)
-        return code;
-    return sample_finish(scratch, record, context, sample_made_up_key(record, context, key),
-                         no_class, sample, err);
-}
-
 int example_decode(const uint8_t *data, size_t size, const struct record *record,
                    const struct decode_context *context, struct decode_scratch *scratch,
                    struct sheaf_sample *sample, struct sheaf_error *err)
@@ -435,6 +418,8 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
     bool has_key;
     int code;
 
+    if (!context->ours && (size == 0 || data[0] != TAG_DELIMITED_1))
+        return sample_make_opaque(data, size, record, context, scratch, sample, err);
     sample_begin(scratch);
     code = buf_reserve(&scratch->slices, FIELD_LIMIT * sizeof(struct slice), err);
     if (code != SHEAF_OK)
@@ -443,7 +428,7 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
         if (context->ours)
             return err_set(err, SHEAF_ERR_CORRUPT, "the record's %zu bytes are no "
                            "tf.train.Example", size);
-        return decode_opaque(data, size, record, context, scratch, sample, err);
+        return sample_make_opaque(data, size, record, context, scratch, sample, err);
     }
     known = find_known(scratch);
     has_key = find_key(&known, path, &key);

@@ -63,9 +63,16 @@ struct record {
     uint64_t record;            /* in the shard */
 };
 
+/* Text that need not be NUL-terminated. */
+struct text {
+    const char *data;           /* NULL: none */
+    size_t size;
+};
+
 /* What a decoder must know of the data set.  All borrowed. */
 struct decode_context {
-    const char *shard_name;         /* for keys that have to be made up */
+    struct text stem;               /* name_stem() of the shard, for keys that have to be made
+                                       up */
     const char *const *classes;     /* names of the labels from label_base up; or NULL */
     size_t class_count;
     int label_base;
@@ -166,6 +173,10 @@ void decode_scratch_free(struct decode_scratch *scratch);
  * no key or no suffix by that rule ("README", ".hidden"), in which case webdataset would drop
  * the file silently. */
 bool name_split(const char *path, size_t *key_size, const char **suffix);
+
+/* What keys that have to be made up begin with: the base name of a shard up to its first dot, or
+ * "shard" if there is none that a key can begin with.  It points into `name`, or is static. */
+struct text name_stem(const char *name);
 
 /* Why a path cannot be packed, or NULL if it can: not UTF-8, control characters, absolute, "."
  * or ".." or empty components, names that webdataset's readers pass over (__x__), no key, no

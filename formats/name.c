@@ -7,6 +7,8 @@
 #include "base/utf8.h"
 #include "formats/format.h"
 
+#define STEM_MOST 255   /* bytes */
+
 bool name_split(const char *path, size_t *key_size, const char **suffix)
 {
     const char *slash = strrchr(path, '/');
@@ -18,6 +20,18 @@ bool name_split(const char *path, size_t *key_size, const char **suffix)
     *key_size = (size_t)(dot - path);
     *suffix = dot + 1;
     return true;
+}
+
+struct text name_stem(const char *name)
+{
+    static const char any[] = "shard";
+    const char *slash = strrchr(name, '/');
+    const char *base = slash == NULL ? name : slash + 1;
+    const size_t size = strcspn(base, ".");
+
+    if (size == 0 || size > STEM_MOST || !name_is_text(base, size))
+        return (struct text){ any, sizeof(any) - 1 };
+    return (struct text){ base, size };
 }
 
 bool name_lower(char *name)

@@ -280,37 +280,63 @@ int sample_finish(struct decode_scratch *scratch, const struct record *record,
     return SHEAF_OK;
 }
 
-/* As "%08" PRIu64 would print it; printf is most of the time that a small record takes. */
-static size_t put_number(char *out, uint64_t number)
+/* Writes eight digits: the number's halves, their halves and again theirs stand side by side, the
+ * first in the lowest bits, and are divided all at once by a multiplication. */
+static void put_eight_digits(char *out, uint32_t number)
 {
-    char digits[20];
-    size_t count = 0;
+    uint64_t digits = number / 10000 | (uint64_t)(number % 10000) << 32, high;
 
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while ((number /= 10) != 0 || count < 8);
-    for (size_t i = 0; i < count; i++)
-        out[i] = digits[count - 1 - i];
-    return count;
+    high = digits * 5243 >> 19 & 0x7f0000007f;              /* hundreds */
+    digits = high | (digits - high * 100) << 16;
+    high = digits * 103 >> 10 & 0x0f000f000f000f;           /* tens */
+    digits = high | (digits - high * 10) << 8;
+    store64(out, digits | 0x3030303030303030);
+}
+
+#define NUMBER_BYTES sizeof("18446744073709551615")
+
+/* Writes a made-up key, with a NUL; returns its size.  As "%.*s/%08" PRIu64 would print it, but
+ * that would be most of the time that a small record takes. */
+static size_t put_made_up_key(char *out, struct text stem, uint64_t record)
+{
+    char *const digits = out + stem.size + 1;
+
+    memcpy(out, stem.data, stem.size);
+    digits[-1] = '/';
+    if (record > 99999999)
+        return stem.size + 1 + (size_t)snprintf(digits, NUMBER_BYTES, "%" PRIu64, record);
+    put_eight_digits(digits, (uint32_t)record);
+    digits[8] = '\0';
+    return stem.size + 1 + 8;
 }
 
 struct text sample_made_up_key(const struct record *record, const struct decode_context *context,
                                char key[KEY_LIMIT + 1])
 {
-    const char *name = context->shard_name == NULL ? "" : context->shard_name;
-    const char *slash = strrchr(name, '/');
-    size_t size;
+    return (struct text){ key, put_made_up_key(key, context->stem, record->record) };
+}
 
-    if (slash != NULL)
-        name = slash + 1;
-    size = strcspn(name, ".");
-    if (size == 0 || size > 255 || !name_is_text(name, size)) {
-        name = "shard";
-        size = strlen(name);
-    }
-    memcpy(key, name, size);
-    key[size++] = '/';
-    return (struct text){ key, size + put_number(key + size, record->record) };
+int sample_make_opaque(const uint8_t *data, size_t size, const struct record *record,
+                       const struct decode_context *context, struct decode_scratch *scratch,
+                       struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    struct sheaf_field *field;
+    int code;
+
+    sample_begin(scratch);
+    code = buf_reserve(&scratch->text, context->stem.size + 1 + NUMBER_BYTES, err);
+    if (code == SHEAF_OK)
+        code = buf_reserve(&scratch->fields, sizeof(*field), err);
+    if (code != SHEAF_OK)
+        return code;
+    put_made_up_key((char *)scratch->text.data, context->stem, record->record);
+    field = (struct sheaf_field *)(void *)scratch->fields.data;
+    *field = (struct sheaf_field){ .name = "data", .suffix = "data", .data = data, .size = size };
+    *sample = (struct sheaf_sample){
+        .key = (const char *)scratch->text.data, .fields = field, .field_count = 1,
+        .number = record->number, .shard = record->shard, .record = record->record,
+    };
+    return SHEAF_OK;
 }
 
 const char *sniff_suffix(const uint8_t *data, size_t size)

@@ -58,12 +58,6 @@ static inline size_t sample_slice_count(const struct decode_scratch *scratch)
 /* Appends one label.  SHEAF_ERR_LIMIT past LABEL_LIMIT. */
 int sample_add_label(struct decode_scratch *scratch, double label, struct sheaf_error *err);
 
-/* Text that need not be NUL-terminated. */
-struct text {
-    const char *data;           /* NULL: none */
-    size_t size;
-};
-
 /* Makes the sample of the slices and labels: fields in byte order of suffix, names in lower
  * case.  The class name, if none is given, is that of the label.  SHEAF_ERR_CORRUPT if two
  * fields have one name. */
@@ -71,9 +65,15 @@ int sample_finish(struct decode_scratch *scratch, const struct record *record,
                   const struct decode_context *context, struct text key, struct text class_name,
                   struct sheaf_sample *sample, struct sheaf_error *err);
 
-/* A key for a record that has none: "<shard's base name up to its first dot>/<record>". */
+/* A key for a record that has none: "<the shard's stem>/<record>". */
 struct text sample_made_up_key(const struct record *record, const struct decode_context *context,
                                char key[KEY_LIMIT + 1]);
+
+/* Makes the sample of a record that says nothing of itself: one field `data`, and a made-up
+ * key. */
+int sample_make_opaque(const uint8_t *data, size_t size, const struct record *record,
+                       const struct decode_context *context, struct decode_scratch *scratch,
+                       struct sheaf_sample *sample, struct sheaf_error *err);
 
 /* The suffix that content speaks for: "jpg", "png", "gif", "webp", "bmp", "npy"; or NULL. */
 const char *sniff_suffix(const uint8_t *data, size_t size);

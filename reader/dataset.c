@@ -54,13 +54,15 @@ static int allocate_tables(struct sheaf_dataset *d, struct sheaf_error *err)
         d->read_bytes = file_system_read_bytes(d->urls[0]);
     d->samples = calloc(count + 1, sizeof(d->samples[0]));
     d->first_numbers = calloc(count + 1, sizeof(d->first_numbers[0]));
-    if (d->samples == NULL || d->first_numbers == NULL)
-        return err_memory(err, (count + 1) * 16);
+    d->stems = calloc(count + 1, sizeof(d->stems[0]));
+    if (d->samples == NULL || d->first_numbers == NULL || d->stems == NULL)
+        return err_memory(err, (count + 1) * 32);
     for (size_t i = 0; i < count; i++) {
         const struct manifest_shard *shard = &d->manifest.shards[i];
 
         d->samples[i] = shard->samples;
         d->first_numbers[i + 1] = d->first_numbers[i] + shard->samples;
+        d->stems[i] = name_stem(shard->name);
         d->total_bytes += shard->bytes;
         d->total_payload += shard->payload_bytes;
     }
@@ -300,6 +302,7 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
     free(d->damages);
     free(d->samples);
     free(d->first_numbers);
+    free(d->stems);
     free(d->index_url);
     free(d->manifest_json);
     free(d->url);
@@ -310,7 +313,7 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard)
 {
     return (struct decode_context){
-        .shard_name = d->manifest.shards[shard].name,
+        .stem = d->stems[shard],
         .classes = (const char *const *)d->manifest.classes,
         .class_count = d->manifest.class_count,
         .label_base = d->manifest.label_base,

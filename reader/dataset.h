@@ -34,6 +34,7 @@ struct sheaf_dataset {
     char **urls;                        /* of the shards */
     uint64_t *samples;                  /* of each shard, manifest order */
     uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
+    struct text *stems;                 /* of each shard: name_stem() */
     struct index_section **sections;    /* foreign shards that were scanned; else NULL */
     struct damage *damages;
     size_t damage_count;

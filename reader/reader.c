@@ -119,6 +119,7 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
         return err_memory(err, sizeof(*r));
     r->opened_ns = clock_ns();
     r->dataset = r->feed.dataset = dataset;
+    r->context = dataset_decode_context(dataset, 0);
     reader_options_take(&r->options, options);
     if (dataset->read_bytes != 0 && (options == NULL || options->threads == 0))
         r->options.threads = THREADS_MOST;      /* they wait for the network, not for each other */
@@ -260,13 +261,15 @@ static int decode(struct sheaf_reader *r, size_t i)
         .number = r->dataset->first_numbers[item->shard] + item->record,
         .shard = item->shard, .record = item->record,
     };
-    const struct decode_context context = dataset_decode_context(r->dataset, item->shard);
     const struct pipe_source *pipes = r->dataset->pipes;
-    int code = pipes != NULL && pipes->attributes.count != 0
-        ? attributes_decode(&pipes->attributes, &record, &context, &r->scratch[i], &r->samples[i],
-                            &r->error)
-        : format_in_use(r)->decode(&record, &context, &r->scratch[i], &r->samples[i], &r->error);
+    int code;
 
+    r->context.stem = r->dataset->stems[item->shard];
+    code = pipes != NULL && pipes->attributes.count != 0
+        ? attributes_decode(&pipes->attributes, &record, &r->context, &r->scratch[i],
+                            &r->samples[i], &r->error)
+        : format_in_use(r)->decode(&record, &r->context, &r->scratch[i], &r->samples[i],
+                                   &r->error);
     if (code == SHEAF_ERR_CORRUPT)
         err_prefix(&r->error, "%s: record %" PRIu64 ": ", r->dataset->urls[item->shard],
                    item->record);

@@ -46,7 +46,7 @@ static const char image[] = "\xff\xd8\xff\xe0 image .\x0a\x23\xd7\xce\x0a\x23\xd
 static int decode(const char *names, const void *data, size_t size,
                   struct decode_scratch *scratch, struct sheaf_sample *sample)
 {
-    const struct decode_context context = { .shard_name = "train" };
+    const struct decode_context context = { .stem = { "train", 5 } };
     const struct record record = { .data = data, .size = size, .number = 7, .record = 7 };
     struct attributes a;
     struct sheaf_error error;

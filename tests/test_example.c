@@ -79,8 +79,8 @@ static const uint8_t unpacked_example[] = {
     0xc0, 0x3f, 0x0a, 0x08, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x40, 0x40,
 };
 
-static const struct decode_context of_ours = { .shard_name = "s/train.0.tfrecord", .ours = true };
-static const struct decode_context foreign = { .shard_name = "s/train.0.tfrecord" };
+static const struct decode_context of_ours = { .stem = { "train", 5 }, .ours = true };
+static const struct decode_context foreign = { .stem = { "train", 5 } };
 static const struct record some_record = { .number = 3, .record = 12 };
 
 struct fixture {

@@ -20,7 +20,8 @@
 static const struct format_ops *const all_formats[] = { &tfrecord_ops, &recordio_ops,
                                                         &webdataset_ops };
 static const struct encode_context no_classes = { 0 };
-static const struct decode_context of_ours = { .shard_name = "shard-000000", .ours = true };
+static const struct decode_context of_ours = { .stem = { "shard-000000", 12 }, .ours = true };
+static const struct decode_context foreign = { .stem = { "shard-000000", 12 } };
 
 /* A shard of random samples. */
 struct shard {
@@ -223,7 +224,7 @@ static void flip_byte(const struct format_ops *format, const uint8_t *frame, siz
     copy[at] ^= by;
     if (format->check(copy, size, &crc, NULL) == SHEAF_OK)
         assert_int_not_equal(crc, good);
-    (void)!format->decode(&record, &(struct decode_context){ 0 }, &scratch, &sample, NULL);
+    (void)!format->decode(&record, &foreign, &scratch, &sample, NULL);
     decode_scratch_free(&scratch);
     free(copy);
 }

@@ -47,7 +47,7 @@ struct outcome {
 static uint64_t number_of(const struct format_ops *format, const uint8_t *data, size_t size)
 {
     const struct record record = { .data = data, .size = size };
-    const struct decode_context context = { .shard_name = "s.x" };
+    const struct decode_context context = { .stem = { "s", 1 } };
     struct decode_scratch scratch = { 0 };
     struct sheaf_sample sample;
     struct sheaf_error error;

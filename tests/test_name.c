@@ -10,6 +10,10 @@
 #include "base/bytes.h"
 #include "formats/format.h"
 
+#define TEXT_15  "fifteen letters"
+#define TEXT_60  TEXT_15 TEXT_15 TEXT_15 TEXT_15
+#define TEXT_255 TEXT_60 TEXT_60 TEXT_60 TEXT_60 TEXT_15
+
 static void splits_as_webdataset_does(void **state)
 {
     /* ^((?:.*\/|)[^.]+)[.]([^\/]*)$ gives these. */
@@ -47,6 +51,34 @@ static void does_not_split(void **state)
     (void)state;
     for (i = 0; i < COUNT_OF(paths); i++)
         assert_false(name_split(paths[i], &size, &suffix));
+}
+
+static void has_a_stem(void **state)
+{
+    char longest[] = "a/" TEXT_255 ".tar", longer[] = "a/x" TEXT_255 ".tar";
+    const struct {
+        const char *name, *stem;
+    } cases[] = {
+        { "d.x/train.v2.tfrecord", "train" },
+        { "shard-000000.tar", "shard-000000" },
+        { "train", "train" },
+        { "s3://bucket/a\xc3\x84.tar.gz", "a\xc3\x84" },
+        { longest, TEXT_255 },
+        { longer, "shard" },
+        { "", "shard" },
+        { "a/", "shard" },
+        { "a/.hidden", "shard" },
+        { "a/\x01.tar", "shard" },
+        { "a/\xc3.tar", "shard" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct text stem = name_stem(cases[i].name);
+
+        assert_int_equal(stem.size, strlen(cases[i].stem));
+        assert_memory_equal(stem.data, cases[i].stem, stem.size);
+    }
 }
 
 static void lowers_ascii_only(void **state)
@@ -135,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(splits_as_webdataset_does),
         cmocka_unit_test(does_not_split),
+        cmocka_unit_test(has_a_stem),
         cmocka_unit_test(lowers_ascii_only),
         cmocka_unit_test(has_no_problem),
         cmocka_unit_test(has_a_problem),

@@ -46,8 +46,8 @@ static const uint8_t two_fields_record[] = {
     0x65, 0x61, 0x66, 0x72, 0x65, 0x63, 0x00, 0x00,
 };
 
-static const struct decode_context of_ours = { .shard_name = "d/shard-000000.rec", .ours = true };
-static const struct decode_context foreign = { .shard_name = "d/shard-000000.rec" };
+static const struct decode_context of_ours = { .stem = { "shard-000000", 12 }, .ours = true };
+static const struct decode_context foreign = { .stem = { "shard-000000", 12 } };
 static const struct encode_context no_classes = { 0 };
 
 static int decode(const void *frame, size_t size, const char *line,

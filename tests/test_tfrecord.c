@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * TFRecord framing: golden bytes, and that no damage gets past both CRCs. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -20,7 +22,7 @@ static const uint8_t hello[] = {
     0x68, 0x65, 0x6c, 0x6c, 0x6f, 0xbb, 0x1f, 0x1c, 0x19,
 };
 
-static const struct decode_context foreign = { .shard_name = "d/train.v2.tfrecord" };
+static const struct decode_context foreign = { .stem = { "train", 5 } };
 
 static void reads_golden_bytes(void **state)
 {
@@ -42,6 +44,29 @@ static void reads_golden_bytes(void **state)
     assert_field(&sample, "data", "hello", 5);
     assert_int_equal(sample.number, 5);
     assert_int_equal(sample.shard, 1);
+    decode_scratch_free(&scratch);
+}
+
+/* As "%08" PRIu64 prints the number. */
+static void makes_keys_up(void **state)
+{
+    static const uint64_t numbers[] = { 0, 9, 10, 99, 100, 101, 9999, 10000, 10203040, 12345678,
+                                        98765432, 99999999, 100000000, 99999999999, UINT64_MAX };
+    struct decode_scratch scratch = { 0 };
+    struct sheaf_sample sample;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        const struct record record = { .data = hello, .size = sizeof(hello),
+                                       .record = numbers[i] };
+        char key[40];
+
+        snprintf(key, sizeof(key), "train/%08" PRIu64, numbers[i]);
+        assert_int_equal(tfrecord_ops.decode(&record, &foreign, &scratch, &sample, NULL),
+                         SHEAF_OK);
+        assert_string_equal(sample.key, key);
+        assert_int_equal(sample.record, numbers[i]);
+    }
     decode_scratch_free(&scratch);
 }
 
@@ -179,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_golden_bytes),
+        cmocka_unit_test(makes_keys_up),
         cmocka_unit_test(needs_a_whole_header),
         cmocka_unit_test(finds_every_flipped_bit),
         cmocka_unit_test(finds_a_wrong_size),

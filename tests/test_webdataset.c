@@ -18,8 +18,8 @@
 #define OUT_LIMIT ((size_t)1 << 20)
 #define MOST 8
 
-static const struct decode_context of_ours = { .shard_name = "x.tar", .ours = true };
-static const struct decode_context foreign = { .shard_name = "x.tar" };
+static const struct decode_context of_ours = { .stem = { "x", 1 }, .ours = true };
+static const struct decode_context foreign = { .stem = { "x", 1 } };
 static const struct encode_context no_classes = { 0 };
 
 struct fixture {

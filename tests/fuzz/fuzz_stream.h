@@ -67,7 +67,7 @@ static inline void fuzz_same(const struct sheaf_sample *a, const struct sheaf_sa
 static inline void fuzz_round_trip(const struct format_ops *format, const struct sheaf_sample *s)
 {
     const struct encode_context no_classes = { 0 };
-    const struct decode_context ours = { .shard_name = "a/fuzz.0", .ours = true };
+    const struct decode_context ours = { .stem = { "fuzz", 4 }, .ours = true };
     struct buf out = BUF_INIT(FUZZ_LIMIT), names = BUF_INIT(FUZZ_LIMIT);
     struct decode_scratch scratch = { 0 };
     struct sheaf_sample back;
@@ -94,7 +94,7 @@ static inline void fuzz_frame(const struct format_ops *format, const uint8_t *fr
                               const char *line, size_t line_size)
 {
     static const struct decode_context contexts[] = {
-        { .shard_name = "a/fuzz.0" }, { .shard_name = "a/fuzz.0", .ours = true },
+        { .stem = { "fuzz", 4 } }, { .stem = { "fuzz", 4 }, .ours = true },
     };
     uint8_t *copy = fuzz_copy(frame, size);
     const struct record record = { .data = copy, .size = size, .name_line = line,
