@@ -104,13 +104,27 @@ uint64_t block_need_total(struct block_need *need, const struct block_setup *set
     return need->raw + need->names + need->stored + need->scratch + need->samples;
 }
 
-void block_allow(struct block *b, const struct block_need *need)
+static int allow(struct buf *buf, uint64_t bytes, struct sheaf_error *err)
 {
-    b->raw.limit = MAX(need->raw, b->raw.capacity);
-    b->names.limit = MAX(need->names, b->names.capacity);
-    b->stored.limit = MAX(need->stored, b->stored.capacity);
-    b->scratch.limit = MAX(need->scratch, b->scratch.capacity);
-    b->samples.limit = MAX(need->samples, b->samples.capacity);
+    buf->limit = MAX(bytes, buf->capacity);
+    if (buf->capacity == buf->limit)
+        return SHEAF_OK;
+    if (buf->size == 0)
+        buf_free(buf);      /* there is nothing to be copied */
+    return buf_grow(buf, buf->limit - buf->size, err);
+}
+
+int block_allow(struct block *b, const struct block_need *need, struct sheaf_error *err)
+{
+    int code = allow(&b->raw, need->raw, err);
+
+    if (code == SHEAF_OK)
+        code = allow(&b->names, need->names, err);
+    if (code == SHEAF_OK)
+        code = allow(&b->stored, need->stored, err);
+    if (code == SHEAF_OK)
+        code = allow(&b->scratch, need->scratch, err);
+    return code == SHEAF_OK ? allow(&b->samples, need->samples, err) : code;
 }
 
 /* ---- Encoding -------------------------------------------------------------------------------- */

@@ -109,8 +109,9 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
 /* Adds what ends a block; returns the sum. */
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
-/* Lets the buffers grow that far. */
-void block_allow(struct block *block, const struct block_need *need);
+/* Makes the buffers as large as that, at least, and lets them grow no further: a thread that fills
+ * them allocates none of it, so that no memory of theirs is left in an arena of that thread. */
+int block_allow(struct block *block, const struct block_need *need, struct sheaf_error *err);
 
 /* What came of an object. */
 struct block_fetched {

@@ -166,15 +166,16 @@ static uint64_t held(const struct block *b, const struct block_need *need)
            MAX(need->samples, b->samples.capacity);
 }
 
-static bool try_charge(struct engine *e, struct slot *slot, const struct block_need *need)
+/* SHEAF_END: the budget has no room for it. */
+static int try_charge(struct engine *e, struct slot *slot, const struct block_need *need,
+                      struct sheaf_error *err)
 {
     const uint64_t wanted = MAX(held(&slot->block, need), slot->charged);
 
     if (!budget_take(&e->budget, wanted - slot->charged))
-        return false;
+        return SHEAF_END;
     slot->charged = wanted;
-    block_allow(&slot->block, need);
-    return true;
+    return block_allow(&slot->block, need, err);
 }
 
 static int consume(struct engine *e, struct sheaf_error *err);
@@ -186,9 +187,10 @@ int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
 {
     const uint64_t total = block_need_total(need, e->setup);
 
-    while (!try_charge(e, slot, need)) {
-        uint64_t used = e->budget.used;
-        int code;
+    int code;
+
+    while ((code = try_charge(e, slot, need, err)) == SHEAF_END) {
+        const uint64_t used = e->budget.used;
 
         for (size_t i = e->in_flight; i < e->slot_count; i++)
             if (slot_at(e, i) != slot || block_sample_count(&slot->block) == 0)
@@ -203,7 +205,7 @@ int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
         if (code != SHEAF_OK)
             return code;
     }
-    return SHEAF_OK;
+    return code;
 }
 
 int engine_take(struct engine *e, struct slot **slot, struct sheaf_error *err)
@@ -234,6 +236,7 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
 {
     struct block_need need;
     uint64_t total;
+    int code;
 
     workers_cancel(e->workers);
     for (size_t i = 0; i < e->in_flight; i++) {
@@ -245,10 +248,13 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
     slot->block.at_worst = true;
     need = block_need_planned(&slot->block, BLOCK_WORST);
     total = block_need_total(&need, e->setup);
-    if (!try_charge(e, slot, &need))
+    code = try_charge(e, slot, &need, err);
+    if (code == SHEAF_END)
         return err_set(err, SHEAF_ERR_LIMIT,
                        "a block needs %llu bytes of memory, the limit is %llu",
                        (unsigned long long)total, (unsigned long long)e->budget.limit);
+    if (code != SHEAF_OK)
+        return code;
     slot->submitted = true;
     workers_submit(e->workers, &slot->block.job);
     workers_wait(e->workers, &slot->block.job);
@@ -260,8 +266,10 @@ static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err
 {
     struct block_need need = block_need_planned(&slot->block, BLOCK_USUAL);
 
+    int code;
+
     block_need_total(&need, e->setup);
-    while (!try_charge(e, slot, &need)) {
+    while ((code = try_charge(e, slot, &need, err)) == SHEAF_END) {
         const uint64_t used = e->budget.used;
 
         for (size_t i = e->in_flight; i < e->slot_count; i++)
@@ -270,6 +278,8 @@ static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err
             return err_set(err, SHEAF_ERR_LIMIT, "no memory left in the budget of %llu bytes",
                            (unsigned long long)e->budget.limit);
     }
+    if (code != SHEAF_OK)
+        return code;
     slot->submitted = true;
     workers_submit(e->workers, &slot->block.job);
     return SHEAF_OK;
