@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Batches that a DataLoader's workers send go through shared memory.
 
-A worker keeps a few SLOTS, each the memory of one batch, and uses them again and again: fresh
-memory would have to be cleared and mapped for every batch.  What is sent is a slot's name.  The
-program maps a slot when it meets it first, and its Batch lies there; when the last view of the
-Batch is gone, the slot is given back by a word in it.  So a view that is kept never changes, and a
-program that keeps many makes the worker use more slots, up to a limit; past that, batches are sent
-as bytes.
+A worker has an ARENA, memory that is used again and again: fresh memory would have to be cleared
+and mapped for every batch.  What is sent is a message of a few bytes a sample, which says where in
+the arena the fields are.  The program maps the arena when it meets it first, and its Batch lies
+there; when the last view of the Batch is gone, that is said by a word in the arena, and the memory
+is free.  So a view that is kept never changes, and a program that keeps many makes the worker use
+more memory, up to a limit; past that, batches are sent as bytes.
 
-The slots are memfds and not files in /dev/shm, which has 64 MB in a container where one gets more
-memory than that.  They end with the last process that has them; a program opens a worker's by
-/proc, so it need not be the worker's parent."""
+The arena is a memfd and not a file in /dev/shm, which has 64 MB in a container where one gets more
+memory than that.  It ends with the last process that has it; a program opens a worker's by /proc,
+so it need not be the worker's parent."""
 
 from __future__ import annotations
 
@@ -19,93 +19,50 @@ import multiprocessing
 import os
 import threading
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import sheaf
 from sheaf import _sheaf
 from sheaf._member import is_worker
 
-SLOTS_MOST = 32                 # of a worker
-BYTES_MOST = 512 << 20          # of all its slots
-GRAIN = 64 << 10                # a slot's size is a multiple of it
+BYTES_MOST = 512 << 20          # of a worker's arena
 
 Name = Tuple[int, int, int, int]    # process, its descriptor, inode, bytes
 Reduced = Tuple[Callable[..., Any], Tuple[Any, ...]]
 
-
-class _Slot:
-    def __init__(self, size: int) -> None:
-        self.descriptor = os.memfd_create("sheaf-batch", os.MFD_CLOEXEC)
-        try:
-            os.posix_fallocate(self.descriptor, 0, size)    # else a lack of it would be a SIGBUS
-            self.memory = mmap.mmap(self.descriptor, size)
-            self.name: Name = (os.getpid(), self.descriptor, os.fstat(self.descriptor).st_ino,
-                               size)
-        except BaseException:
-            os.close(self.descriptor)
-            raise
-        self.size = size
-
-    def is_free(self) -> bool:
-        return _sheaf.slot_is_free(self.memory)
-
-    def close(self) -> None:
-        self.memory.close()
-        os.close(self.descriptor)
+# ---- A worker -----------------------------------------------------------------------------------
 
 
 class _Sender:
-    """A worker's slots."""
-
     def __init__(self) -> None:
         self.process = os.getpid()
-        self._slots: List[_Slot] = []
-        self._retired: List[Tuple[int, int]] = []   # process and inode, of those not told yet
-        self._lock = threading.Lock()               # a queue sends in a thread of its own
+        self.arena: Optional[_sheaf.Arena] = None
+        try:
+            self.arena = _sheaf.Arena(BYTES_MOST)
+            self.name: Name = self.arena.name
+        except OSError:                 # no memory, no descriptors, or no memfds here
+            pass
 
     def reduce(self, batch: sheaf.Batch) -> Optional[Reduced]:
-        """None: there is no slot for it."""
-        with self._lock:
-            slot = self._find(batch._slot_bytes())
-            if slot is None:
-                return None
-            batch._put_into_slot(slot.memory)
-            retired, self._retired = self._retired, []
-            return _receive, (slot.name, retired)
-
-    def _find(self, size: int) -> Optional[_Slot]:
-        free = [slot for slot in self._slots if slot.is_free()]
-        for slot in free:
-            if slot.size >= size:
-                return slot
-        size = -(-(size + size // 4) // GRAIN) * GRAIN      # most of the next will fit as well
-        if free:
-            self._retire(free[0])
-        if len(self._slots) >= SLOTS_MOST \
-                or sum(slot.size for slot in self._slots) + size > BYTES_MOST:
-            return None
-        try:
-            self._slots.append(_Slot(size))
-        except OSError:                 # no memory, no descriptors, or no memfds here
-            return None
-        return self._slots[-1]
-
-    def _retire(self, slot: _Slot) -> None:
-        self._slots.remove(slot)
-        self._retired.append((slot.name[0], slot.name[2]))
-        slot.close()
+        """None: there is no room for it."""
+        sent = None if self.arena is None else self.arena.send(batch)
+        return None if sent is None else (_receive, (self.name, *sent))
 
 
 _sender: Optional[_Sender] = None
+_lock = threading.Lock()                # a queue sends in a thread of its own
+
+
+def _own_sender() -> _Sender:
+    global _sender
+    with _lock:
+        if _sender is None or _sender.process != os.getpid():
+            _sender = _Sender()
+        return _sender
 
 
 def _reduce(batch: sheaf.Batch) -> Reduced:
-    global _sender
-    reduced = None
-    if is_worker():
-        if _sender is None or _sender.process != os.getpid():
-            _sender = _Sender()
-        reduced = _sender.reduce(batch)
+    reduced = _own_sender().reduce(batch) if is_worker() else None
     return reduced or (_sheaf.unpack, (batch._pack(),))
 
 
@@ -114,15 +71,13 @@ def _reduce(batch: sheaf.Batch) -> Reduced:
 _mapped: Dict[Tuple[int, int], mmap.mmap] = {}      # by process and inode
 
 
-def _receive(name: Name, retired: List[Tuple[int, int]]) -> sheaf.Batch:
+def _receive(name: Name, word: int, message: bytes) -> sheaf.Batch:
     process, _, inode, _ = name
-    for old in retired:
-        _mapped.pop(old, None)
     memory = _mapped.get((process, inode))
     if memory is None:
         _forget_ended()
         memory = _mapped[process, inode] = _map(name)
-    return _sheaf.batch_of_slot(memory)
+    return _sheaf.receive(memory, word, message)
 
 
 def _map(name: Name) -> mmap.mmap:

@@ -19,7 +19,8 @@ DataLoader cannot know where they are."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, Optional, Union
+import os
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
 
 import torch.utils.data
 
@@ -131,13 +132,18 @@ class ShardDataset(torch.utils.data.IterableDataset[Any]):
         self._resume = None
 
     def __iter__(self) -> Iterator[Any]:
-        worker, workers = worker_of()
+        place = (os.getpid(), *worker_of())
         state, self._resume = self._resume, None
+        last, self._pass = self._pass, None
         epoch = self._epochs.begin(None if state is None else state["epoch"])
-        reader = self._reader(worker, workers, epoch)
-        if state is not None and state["position"] is not None:
-            reader.resume(state["position"])
-        self._pass = _Pass(self, reader)
+        if last is not None and last.is_over and last.place == place:
+            reader = last.reader.epoch(epoch)       # its threads and memory are warm
+        else:
+            reader = self._reader(*place[1:], epoch)
+        position = None if state is None else state["position"]
+        if position is not None:
+            reader.resume(position)
+        self._pass = _Pass(self, reader, place if position is None else None)
         return self._pass
 
     def state_dict(self) -> Dict[str, Any]:
@@ -159,19 +165,28 @@ class ShardDataset(torch.utils.data.IterableDataset[Any]):
 
 
 class _Pass:
-    """One pass of one process."""
+    """One pass of one process.  When it is over, another one at the same place may have its
+    reader; place None: it was resumed, and with that has taken over another order."""
 
-    def __init__(self, dataset: ShardDataset, reader: sheaf.Reader) -> None:
-        self.dataset, self.reader = dataset, reader
+    def __init__(self, dataset: ShardDataset, reader: sheaf.Reader,
+                 place: Optional[Tuple[int, int, int]]) -> None:
+        self.dataset, self.reader, self.place = dataset, reader, place
+        self.is_over = False
 
     def __iter__(self) -> "_Pass":
         return self
 
     def __next__(self) -> Any:
+        if self.is_over:
+            raise StopIteration
         size = self.dataset.batch_size
         if size is None:
-            return self.dataset.decode(next(self.reader))
-        batch = self.reader.next_batch(size)
-        if batch is None or (self.dataset.drop_last and len(batch) < size):
-            raise StopIteration
-        return self.dataset.decode(batch)
+            sample = next(self.reader, None)
+            if sample is not None:
+                return self.dataset.decode(sample)
+        else:
+            batch = self.reader.next_batch(size)
+            if batch is not None and (len(batch) == size or not self.dataset.drop_last):
+                return self.dataset.decode(batch)
+        self.is_over = True
+        raise StopIteration

@@ -3,7 +3,7 @@
  * Batch: samples that the library has given away, and what keeps their memory alive.
  *
  *     batch --samples--> tables of a hold, or, of more than one, a table of its own
- *           --holds----> [kept samples of the library] [a slot of shared memory] ...
+ *           --holds----> [kept samples of the library] [an arena's piece] ...
  *
  * A reader's samples end with its next call, but a view that Python keeps may live for ever; and
  * bytes under a view cannot move.  So the library gives them away (sheaf_reader_keep), and all
@@ -386,9 +386,6 @@ static PyMethodDef batch_methods[] = {
       "stack(name): the bytes of a field that has one size in every sample, as one memoryview "
       "of samples x bytes; small ones lie so already, and are not copied.  Else a ValueError." },
     { "_pack", (PyCFunction)batch_pack, METH_NOARGS, "A copy of it as bytes, for unpack()." },
-    { "_slot_bytes", (PyCFunction)batch_slot_bytes, METH_NOARGS, "The slot that it needs." },
-    { "_put_into_slot", (PyCFunction)batch_put_into_slot, METH_O,
-      "_put_into_slot(buffer): copies it into a free slot, for batch_of_slot() to find." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -46,10 +46,8 @@ static PyMethodDef functions[] = {
       "index(directory, peers, overwrite, **options) -> dict" },
     { "unpack", batch_unpack, METH_O,
       "unpack(buffer): the Batch that Batch._pack() gave, in the buffer's memory." },
-    { "batch_of_slot", batch_of_slot, METH_O,
-      "batch_of_slot(buffer): the Batch in a slot, which is given back after it." },
-    { "slot_is_free", slot_is_free, METH_O,
-      "slot_is_free(buffer): whether its last batch is gone, or there was none." },
+    { "receive", batch_receive, METH_VARARGS,
+      "receive(memory, word, message): the Batch that an Arena has sent, in its memory." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -70,7 +68,8 @@ PyMODINIT_FUNC PyInit__sheaf(void)
     if (module == NULL)
         return NULL;
     if (errors_add(module) == 0 && dataset_add(module) == 0 && batch_add(module) == 0 &&
-        sample_add(module) == 0 && reader_add(module) == 0 && packer_add(module) == 0 &&
+        arena_add(module) == 0 && sample_add(module) == 0 && reader_add(module) == 0 &&
+        packer_add(module) == 0 &&
         PyModule_AddStringConstant(module, "version", sheaf_version()) == 0 &&
         pthread_atfork(count_begun, NULL, count_fork) == 0)
         return module;

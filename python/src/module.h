@@ -4,7 +4,8 @@
  *
  *     dataset.c   Dataset
  *     batch.c     Batch: samples that the library has given away
- *     packed.c    batches in one piece, for pickles and shared memory
+ *     packed.c    batches as bytes, for pickles and other processes
+ *     arena.c     memory that a DataLoader's worker shares with its program
  *     sample.c    Sample and the buffers of its fields, which keep their batch alive
  *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
  *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, index
@@ -42,6 +43,7 @@ void object_free(void *object);
 /* Each adds its part to the module; -1 on failure. */
 int errors_add(PyObject *module);
 int dataset_add(PyObject *module);
+int arena_add(PyObject *module);
 int batch_add(PyObject *module);
 int sample_add(PyObject *module);
 int reader_add(PyObject *module);
@@ -140,12 +142,36 @@ size_t batch_payload(const struct sheaf_sample *samples, size_t count);
 
 /* ---- packed.c ----------------------------------------------------------------------------- */
 
+/* Memory that the bytes of fields may lie in already. */
+struct extent {
+    const char *base;
+    size_t bytes;
+};
+
+struct layout {
+    size_t fields, labels;
+    size_t text;                /* bytes */
+    size_t data;                /* bytes that are to be copied, at most; 0: none */
+    bool refers;                /* some are there already */
+};
+
+struct layout packed_measure(const struct batch_object *batch, const struct extent *there);
+/* The bytes of head, tables and texts. */
+size_t packed_bytes(const struct batch_object *batch, const struct layout *layout);
+/* Writes those to `base`, and the bytes of the fields that are not there to data + data_at; what
+ * is `there` is relative to its start.  Needs no GIL.  Returns the end of what was copied. */
+size_t packed_put(const struct batch_object *batch, const struct layout *layout, char *base,
+                  const struct extent *there, char *data, size_t data_at);
+/* The Batch that lies in a buffer, its fields in the buffer too, or there: that memory is then
+ * released when nothing of the batch is left.  NULL with an exception, and nothing released. */
+PyObject *packed_get(PyObject *buffer, const struct extent *there, hold_fn *release, void *what);
+
 PyObject *batch_pack(struct batch_object *self, PyObject *ignored);
-PyObject *batch_slot_bytes(struct batch_object *self, PyObject *ignored);
-PyObject *batch_put_into_slot(struct batch_object *self, PyObject *slot);
 PyObject *batch_unpack(PyObject *module, PyObject *object);
-PyObject *batch_of_slot(PyObject *module, PyObject *object);
-PyObject *slot_is_free(PyObject *module, PyObject *slot);
+
+/* ---- arena.c ------------------------------------------------------------------------------ */
+
+PyObject *batch_receive(PyObject *module, PyObject *args);
 
 /* ---- sample.c ----------------------------------------------------------------------------- */
 

@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batches in one piece of memory that means the same wherever it lies: what is pickled, and what
- * goes from a DataLoader's worker to its program through shared memory.
+ * Batches as bytes that mean the same wherever they lie: what is pickled, and what a DataLoader's
+ * worker tells its program of a batch.
  *
- *     head | samples | fields of all | labels of all | keys, names | bytes of the fields
+ *     head | samples | fields of all | labels of all | keys, names [| bytes of the fields]
  *
- * All places are offsets from the head.  The bytes go column by column, the first field of every
- * sample, then the second, so that fields of one size make an array.
- *
- * A SLOT is shared memory with a word before the head that says whose it is: the worker's, or the
- * program's, which gives it back when nothing of the batch is left.  What a child of a fork may
- * see is never given back. */
+ * All places are offsets: of tables and texts from the head, of the fields' bytes from the head
+ * too, or from the start of an arena (arena.c) that both processes have.  Bytes that are not in
+ * the arena yet are copied column by column, the first field of every sample, then the second, so
+ * that fields of one size make an array. */
 #include "module.h"
 
 #include <string.h>
 
 #define MAGIC      0x7461626661656873u      /* "sheafbat" */
 #define ALIGNMENT  ((size_t)16)
-#define SLOT_HEAD  ((size_t)64)             /* the word has a cache line of its own */
 #define NOTHING    UINT64_MAX               /* the offset of what there is none of */
 
-enum { SLOT_FREE, SLOT_TAKEN };
-
 struct packed_head {
-    uint64_t magic, bytes;                  /* of all, this head too */
+    uint64_t magic;
     uint64_t samples, fields, labels;
 };
 
@@ -37,12 +32,6 @@ struct packed_sample {
 struct packed_field {
     uint64_t name, suffix, data;            /* offsets */
     uint64_t size;
-};
-
-struct layout {
-    size_t fields, labels;
-    size_t text;                            /* bytes */
-    size_t data;                            /* bytes, at most */
 };
 
 static size_t aligned(size_t place, size_t alignment)
@@ -60,7 +49,27 @@ static size_t alignment_of(size_t size)
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-static struct layout measure(const struct batch_object *batch)
+static bool is_in(const struct extent *there, const struct sheaf_field *field)
+{
+    const uintptr_t from = (uintptr_t)field->data - (uintptr_t)there->base;
+
+    return from < there->bytes && field->size <= there->bytes - from;
+}
+
+/* Whether field f of sample i has the names that the sample before has there; they are told
+ * once. */
+static bool is_named_alike(const struct sheaf_sample *samples, size_t i, size_t f)
+{
+    const struct sheaf_field *own = &samples[i].fields[f], *before;
+
+    if (i == 0 || f >= samples[i - 1].field_count)
+        return false;
+    before = &samples[i - 1].fields[f];
+    return (own->name == before->name && own->suffix == before->suffix) ||
+           (strcmp(own->name, before->name) == 0 && strcmp(own->suffix, before->suffix) == 0);
+}
+
+struct layout packed_measure(const struct batch_object *batch, const struct extent *there)
 {
     struct layout l = { 0 };
 
@@ -72,10 +81,15 @@ static struct layout measure(const struct batch_object *batch)
         l.text += strlen(s->key) + 1;
         l.text += s->class_name != NULL ? strlen(s->class_name) + 1 : 0;
         for (size_t f = 0; f < s->field_count; f++) {
-            l.text += strlen(s->fields[f].name) + strlen(s->fields[f].suffix) + 2;
-            l.data += s->fields[f].size + ALIGNMENT;
+            if (!is_named_alike(batch->samples, i, f))
+                l.text += strlen(s->fields[f].name) + strlen(s->fields[f].suffix) + 2;
+            if (is_in(there, &s->fields[f]))
+                l.refers = true;
+            else
+                l.data += s->fields[f].size + ALIGNMENT;
         }
     }
+    l.data += l.data != 0 ? ALIGNMENT : 0;
     return l;
 }
 
@@ -85,10 +99,9 @@ static size_t tables_bytes(size_t samples, size_t fields, size_t labels)
            + fields * sizeof(struct packed_field) + labels * sizeof(double);
 }
 
-static size_t packed_bytes(const struct batch_object *batch, const struct layout *l)
+size_t packed_bytes(const struct batch_object *batch, const struct layout *l)
 {
-    return aligned(tables_bytes(batch->count, l->fields, l->labels) + l->text, ALIGNMENT)
-           + l->data + ALIGNMENT;
+    return aligned(tables_bytes(batch->count, l->fields, l->labels) + l->text, ALIGNMENT);
 }
 
 static uint64_t put_text(char *base, size_t *at, const char *text)
@@ -100,9 +113,10 @@ static uint64_t put_text(char *base, size_t *at, const char *text)
     return place;
 }
 
-/* The bytes of the fields, from `at` on; returns their end. */
-static size_t put_data(const struct batch_object *batch, char *base, struct packed_field *fields,
-                       size_t at)
+/* Says where the bytes of the fields are, once those that are not `there` are copied to `at`.
+ * Returns their end. */
+static size_t put_data(const struct batch_object *batch, struct packed_field *fields,
+                       const struct extent *there, char *base, size_t at)
 {
     size_t last = 1;
 
@@ -110,26 +124,48 @@ static size_t put_data(const struct batch_object *batch, char *base, struct pack
         struct packed_field *own = fields;      /* of each sample in turn */
 
         at = aligned(at, ALIGNMENT);
-        for (size_t i = 0; i < batch->count; i++) {
+        for (size_t i = 0; i < batch->count; own += batch->samples[i++].field_count) {
             const struct sheaf_sample *s = &batch->samples[i];
 
             last = s->field_count > last ? s->field_count : last;
-            if (f < s->field_count) {
-                at = aligned(at, alignment_of(s->fields[f].size));
-                own[f].data = at;
-                own[f].size = s->fields[f].size;
-                if (s->fields[f].size != 0)
-                    memcpy(base + at, s->fields[f].data, s->fields[f].size);
-                at += s->fields[f].size;
+            if (f >= s->field_count)
+                continue;
+            own[f].size = s->fields[f].size;
+            if (is_in(there, &s->fields[f])) {
+                own[f].data = (uint64_t)((const char *)s->fields[f].data - there->base);
+                continue;
             }
-            own += s->field_count;
+            at = aligned(at, alignment_of(s->fields[f].size));
+            own[f].data = at;
+            if (s->fields[f].size != 0)
+                memcpy(base + at, s->fields[f].data, s->fields[f].size);
+            at += s->fields[f].size;
         }
     }
     return at;
 }
 
-/* Writes the batch to memory of packed_bytes() bytes; needs no GIL.  Returns its size. */
-static size_t put(const struct batch_object *batch, const struct layout *l, char *base)
+/* Names of one sample's fields, or what the sample before says of them. */
+static void put_names(const struct sheaf_sample *samples, size_t i, struct packed_field *field,
+                      char *base, size_t *at)
+{
+    const struct sheaf_sample *s = &samples[i];
+
+    for (size_t f = 0; f < s->field_count; f++) {
+        if (is_named_alike(samples, i, f)) {
+            const struct packed_field *before = &field[f] - samples[i - 1].field_count;
+
+            field[f].name = before->name;
+            field[f].suffix = before->suffix;
+        } else {
+            field[f].name = put_text(base, at, s->fields[f].name);
+            field[f].suffix = put_text(base, at, s->fields[f].suffix);
+        }
+    }
+}
+
+size_t packed_put(const struct batch_object *batch, const struct layout *l, char *base,
+                  const struct extent *there, char *data, size_t data_at)
 {
     struct packed_head *head = (struct packed_head *)(void *)base;
     struct packed_sample *sample = (struct packed_sample *)(void *)(head + 1);
@@ -149,90 +185,32 @@ static size_t put(const struct batch_object *batch, const struct layout *l, char
             .fields = s->field_count, .labels = s->label_count,
             .number = s->number, .record = s->record, .shard = s->shard,
         };
-        for (size_t f = 0; f < s->field_count; f++, field++) {
-            field->name = put_text(base, &at, s->fields[f].name);
-            field->suffix = put_text(base, &at, s->fields[f].suffix);
-        }
+        put_names(batch->samples, i, field, base, &at);
+        field += s->field_count;
         for (size_t n = 0; n < s->label_count; n++)
             *label++ = s->labels[n];
     }
-    head->bytes = put_data(batch, base, fields, at);
-    return (size_t)head->bytes;
+    return put_data(batch, fields, there, data, data_at);
 }
 
 PyObject *batch_pack(struct batch_object *self, PyObject *Py_UNUSED(ignored))
 {
-    const struct layout l = measure(self);
-    const size_t bytes = packed_bytes(self, &l);
-    PyObject *result = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+    const struct extent nowhere = { 0 };
+    const struct layout l = packed_measure(self, &nowhere);
+    const size_t tables = packed_bytes(self, &l);
+    PyObject *result = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(tables + l.data));
+    char *base;
 
     if (result == NULL)
         return NULL;
-    if (PyByteArray_Resize(result, (Py_ssize_t)put(self, &l, PyByteArray_AsString(result))) != 0)
+    base = PyByteArray_AsString(result);
+    if (PyByteArray_Resize(result, (Py_ssize_t)packed_put(self, &l, base, &nowhere, base,
+                                                          tables)) != 0)
         Py_CLEAR(result);
     return result;
 }
 
-PyObject *batch_slot_bytes(struct batch_object *self, PyObject *Py_UNUSED(ignored))
-{
-    const struct layout l = measure(self);
-
-    return PyLong_FromSize_t(SLOT_HEAD + packed_bytes(self, &l));
-}
-
-PyObject *batch_put_into_slot(struct batch_object *self, PyObject *slot)
-{
-    const struct layout l = measure(self);
-    Py_buffer view;
-
-    if (PyObject_GetBuffer(slot, &view, PyBUF_WRITABLE) != 0)
-        return NULL;
-    if ((size_t)view.len < SLOT_HEAD + packed_bytes(self, &l)) {
-        PyErr_Format(PyExc_ValueError, "a slot of %zd bytes for a batch of %zu", view.len,
-                     SLOT_HEAD + packed_bytes(self, &l));
-        PyBuffer_Release(&view);
-        return NULL;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    put(self, &l, (char *)view.buf + SLOT_HEAD);
-    Py_END_ALLOW_THREADS
-    __atomic_store_n((uint32_t *)view.buf, SLOT_TAKEN, __ATOMIC_RELEASE);
-    PyBuffer_Release(&view);
-    Py_RETURN_NONE;
-}
-
-PyObject *slot_is_free(PyObject *Py_UNUSED(module), PyObject *slot)
-{
-    Py_buffer view;
-    bool is_free;
-
-    if (PyObject_GetBuffer(slot, &view, PyBUF_SIMPLE) != 0)
-        return NULL;
-    is_free = (size_t)view.len >= SLOT_HEAD &&
-              __atomic_load_n((const uint32_t *)view.buf, __ATOMIC_ACQUIRE) == SLOT_FREE;
-    PyBuffer_Release(&view);
-    return PyBool_FromLong(is_free);
-}
-
 /* ---- Reading -------------------------------------------------------------------------------- */
-
-/* The memory of a batch that was unpacked. */
-struct source {
-    Py_buffer view;
-    bool is_slot;
-    unsigned forks;             /* forks_begun when it came */
-    /* struct sheaf_sample[], struct sheaf_field[] */
-};
-
-static void release_source(void *what)
-{
-    struct source *source = what;
-
-    if (source->is_slot && source->forks == forks_begun)
-        __atomic_store_n((uint32_t *)source->view.buf, SLOT_FREE, __ATOMIC_RELEASE);
-    PyBuffer_Release(&source->view);
-    PyMem_Free(source);
-}
 
 /* Memory to be read, with its end. */
 struct span {
@@ -265,14 +243,15 @@ static const struct packed_head *head_of(const struct span *span)
     const struct packed_head *head = (const struct packed_head *)(const void *)span->base;
     const uint64_t most = span->bytes / sizeof(double);
 
-    if (span->bytes < sizeof(*head) || head->magic != MAGIC || head->bytes > span->bytes ||
-        head->samples > most || head->fields > most || head->labels > most ||
-        tables_bytes(head->samples, head->fields, head->labels) > head->bytes)
+    if (span->bytes < sizeof(*head) || head->magic != MAGIC || head->samples > most ||
+        head->fields > most || head->labels > most ||
+        tables_bytes(head->samples, head->fields, head->labels) > span->bytes)
         return NULL;
     return head;
 }
 
-static bool get(struct span *span, const struct packed_head *head, struct sheaf_sample *samples)
+static bool get(struct span *span, struct span *data, const struct packed_head *head,
+                struct sheaf_sample *samples)
 {
     const struct packed_sample *packed = (const struct packed_sample *)(const void *)(head + 1);
     const struct packed_field *pf = (const struct packed_field *)(const void *)(packed
@@ -298,31 +277,50 @@ static bool get(struct span *span, const struct packed_head *head, struct sheaf_
         for (size_t f = 0; f < p->fields; f++, pf++)
             *field++ = (struct sheaf_field){ .name = text_at(span, pf->name),
                                              .suffix = text_at(span, pf->suffix),
-                                             .data = data_at(span, pf->data, pf->size),
+                                             .data = data_at(data, pf->data, pf->size),
                                              .size = pf->size };
     }
-    return !span->bad;
+    return !span->bad && !data->bad;
 }
 
-/* The batch in the source's memory, which it takes over if all is well. */
-static PyObject *unpack(const Py_buffer *view, bool is_slot)
+/* What a batch that was unpacked lies in. */
+struct source {
+    Py_buffer view;
+    hold_fn *release;           /* of `what`, in whose memory the fields are; NULL: in the view */
+    void *what;
+    /* struct sheaf_sample[], struct sheaf_field[] */
+};
+
+static void release_source(void *what)
 {
-    const size_t begin = is_slot ? SLOT_HEAD : 0;
-    struct span span = { .base = (const char *)view->buf + begin,
-                         .bytes = (size_t)view->len < begin ? 0 : (size_t)view->len - begin };
+    struct source *source = what;
+
+    if (source->release != NULL)
+        source->release(source->what);
+    PyBuffer_Release(&source->view);
+    PyMem_Free(source);
+}
+
+/* The batch that the view tells of; takes over the view if all is well. */
+static PyObject *unpack(const Py_buffer *view, const struct extent *there, hold_fn *release,
+                        void *what)
+{
+    struct span span = { .base = view->buf, .bytes = (uint64_t)view->len }, data = span;
     const struct packed_head *head = head_of(&span);
     struct batch_object *batch = batch_new();
     struct source *source = NULL;
     struct hold *hold = NULL;
 
+    if (there != NULL)
+        data = (struct span){ .base = there->base, .bytes = there->bytes };
     if (head != NULL && batch != NULL)
         source = PyMem_Malloc(sizeof(*source) + head->samples * sizeof(struct sheaf_sample)
                               + head->fields * sizeof(struct sheaf_field) + 1);
     if (source != NULL) {
-        *source = (struct source){ .view = *view, .is_slot = is_slot, .forks = forks_begun };
+        *source = (struct source){ .view = *view, .release = release, .what = what };
         hold = hold_new(release_source, source);
     }
-    if (hold != NULL && get(&span, head, (struct sheaf_sample *)(void *)(source + 1)) &&
+    if (hold != NULL && get(&span, &data, head, (struct sheaf_sample *)(void *)(source + 1)) &&
         batch_extend(batch, hold, (struct sheaf_sample *)(void *)(source + 1), head->samples))
         return (PyObject *)batch;
     PyMem_Free(hold);
@@ -335,14 +333,14 @@ static PyObject *unpack(const Py_buffer *view, bool is_slot)
     return NULL;
 }
 
-static PyObject *unpack_object(PyObject *object, bool is_slot)
+PyObject *packed_get(PyObject *buffer, const struct extent *there, hold_fn *release, void *what)
 {
     Py_buffer view;
     PyObject *batch;
 
-    if (PyObject_GetBuffer(object, &view, is_slot ? PyBUF_WRITABLE : PyBUF_SIMPLE) != 0)
+    if (PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) != 0)
         return NULL;
-    batch = unpack(&view, is_slot);
+    batch = unpack(&view, there, release, what);
     if (batch == NULL)
         PyBuffer_Release(&view);
     return batch;
@@ -350,10 +348,5 @@ static PyObject *unpack_object(PyObject *object, bool is_slot)
 
 PyObject *batch_unpack(PyObject *Py_UNUSED(module), PyObject *object)
 {
-    return unpack_object(object, false);
-}
-
-PyObject *batch_of_slot(PyObject *Py_UNUSED(module), PyObject *object)
-{
-    return unpack_object(object, true);
+    return packed_get(object, NULL, NULL, NULL);
 }

@@ -4,6 +4,7 @@ can do so (python3-dbg); elsewhere, memory over many rounds, Python's and the pr
 
 import ctypes
 import gc
+import mmap
 import os
 import sys
 import tracemalloc
@@ -97,22 +98,23 @@ class LeakTest(Case):
             self.assertTrue(found)
         self.assert_steady(lambda: (cycle(), gc.collect()))
 
-    def test_packed_batches_and_slots(self):
-        slot = bytearray(1 << 20)
-
+    def test_packed_batches_and_arenas(self):
         def send():
+            arena = sheaf._sheaf.Arena(1 << 20)
+            _, descriptor, _, size = arena.name
+            memory = mmap.mmap(descriptor, size)
             for batch in sheaf.Reader(self.set).batches(64):
                 kept = [sheaf._sheaf.unpack(batch._pack()).fields("bin")]
-                batch._put_into_slot(slot)
-                kept.append(list(sheaf._sheaf.batch_of_slot(slot)))
-                self.assertFalse(sheaf._sheaf.slot_is_free(slot))
+                word, message = arena.send(batch)
+                kept.append(list(sheaf._sheaf.receive(memory, word, message)))
+                other, message = arena.send(batch)
+                self.assertNotEqual(other, word)
                 del kept
-                self.assertTrue(sheaf._sheaf.slot_is_free(slot))
-                for damaged in (b"", bytes(100), bytes(slot[:200])):
-                    try:
-                        sheaf._sheaf.unpack(damaged)
-                    except ValueError:
-                        pass
+                sheaf._sheaf.receive(memory, other, message)
+                for damaged in (b"", bytes(100), message[:200]):
+                    for wrong in ((memory, 0, damaged), (b"", 0, message), (memory, -1, message)):
+                        with self.assertRaises((ValueError, BufferError)):
+                            sheaf._sheaf.receive(*wrong)
         self.assert_steady(send)
 
     def test_packing_and_verifying(self):

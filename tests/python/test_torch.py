@@ -186,6 +186,19 @@ class EpochTest(TorchCase):
         found = self.flat(DataLoader(dataset, batch_size=7, num_workers=3))
         self.assertEqual(sorted(found), sorted(self.expected()))
 
+    def test_a_pass_that_is_over_stays_over(self):
+        for options in ({}, {"batch_size": 7, "decode": keys_of_batch}):
+            dataset = self.dataset(**options)
+            first, second = iter(dataset), iter(dataset)    # side by side
+            for one, other in zip(first, second):
+                self.assertNotEqual(one, other)
+            self.assertEqual(list(second), [])
+            third = iter(dataset)
+            next(third)
+            self.assertEqual((list(first), list(second)), ([], []))
+            if not options:
+                self.assertEqual(list(third), self.expected(epoch=2)[1:])
+
     def test_epochs_out_of_range(self):
         for epoch in (-1, 1 << 31):
             with self.assertRaises(ValueError):
