@@ -400,8 +400,8 @@ struct sheaf_channel_info {
 SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options,
                                           size_t sizeof_options);
 /* Finds out what the channel is.  `options` may be NULL.  SHEAF_ERR_NOT_FOUND: there is none of
- * that name, with the names there are; SHEAF_ERR_ARGUMENT: no name of a channel, or a
- * configuration that makes no sense. */
+ * that name, with the names there are; SHEAF_ERR_ARGUMENT: no name of a channel;
+ * SHEAF_ERR_CORRUPT: a configuration that makes no sense. */
 SHEAF_API SHEAF_CHECK int sheaf_channel_open(const char *name,
                                              const struct sheaf_channel_options *options,
                                              struct sheaf_channel **channel,
@@ -513,7 +513,8 @@ struct sheaf_pack_options {
     int single_member;              /* 0; 1: one gzip member or LZ4 frame a shard, for readers
                                        that stop after the first */
     uint64_t shard_bytes;           /* payload of a shard, about; 150000000 */
-    uint64_t shard_count;           /* 0: from shard_bytes; else just so many (per split) */
+    uint64_t shard_count;           /* 0: from shard_bytes; else just so many (per split), but at
+                                       most one for each sample */
     const char *prefix;             /* "shard" */
     const char *root;               /* NULL: of a list, its directory */
     int no_shuffle;                 /* 0; 1: samples stay in byte order of keys */

@@ -35,7 +35,7 @@ static int get_text(const json_t *object, const char *member, const char **text,
     if (value == NULL || json_is_null(value))
         return SHEAF_OK;
     if (!json_is_string(value))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s is no text", member);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s is no text", member);
     *text = json_string_value(value);
     return SHEAF_OK;
 }
@@ -47,7 +47,7 @@ static int get_object(const json_t *object, const char *member, const json_t **v
     *value = json_object_get(object, member);
     if (*value == NULL || json_is_object(*value))
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_ARGUMENT, "%s is no object", member);
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s is no object", member);
 }
 
 /* A number, which the platform may have written as text. */
@@ -64,7 +64,7 @@ static int parse_seed(const json_t *value, int64_t *seed, struct sheaf_error *er
     if (text != NULL && text[0] != '\0')
         *seed = strtoll(text, &end, 10);
     if (text == NULL || text[0] == '\0' || *end != '\0' || errno != 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "ShuffleConfig has no Seed that is a whole number");
+        return err_set(err, SHEAF_ERR_CORRUPT, "ShuffleConfig has no Seed that is a whole number");
     return SHEAF_OK;
 }
 
@@ -89,10 +89,10 @@ static int parse_attributes(const json_t *object, struct channel_config *c,
         return SHEAF_OK;
     c->attributes = names;
     if (!json_is_array(names))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "AttributeNames is no array");
+        return err_set(err, SHEAF_ERR_CORRUPT, "AttributeNames is no array");
     json_array_foreach(names, i, name)
         if (!json_is_string(name))
-            return err_set(err, SHEAF_ERR_ARGUMENT, "AttributeNames has what is no text");
+            return err_set(err, SHEAF_ERR_CORRUPT, "AttributeNames has what is no text");
     return SHEAF_OK;
 }
 
@@ -114,7 +114,7 @@ static int parse_source(const json_t *entry, struct channel_config *c, struct sh
     if (code == SHEAF_OK)
         code = get_text(s3, "S3DataDistributionType", &c->distribution, err);
     if (code == SHEAF_OK && c->source[0] == '\0')
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "S3DataSource has no S3Uri");
+        code = err_set(err, SHEAF_ERR_CORRUPT, "S3DataSource has no S3Uri");
     return code;
 }
 
@@ -131,7 +131,7 @@ static int parse_entry(const json_t *entry, struct channel_config *c, struct she
     int code = SHEAF_OK;
 
     if (!json_is_object(entry))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "is no object");
+        return err_set(err, SHEAF_ERR_CORRUPT, "is no object");
     for (size_t i = 0; code == SHEAF_OK && i < COUNT_OF(texts); i++)
         code = get_text(entry, texts[i].member, texts[i].text, err);
     if (code == SHEAF_OK)
@@ -178,10 +178,13 @@ int channel_config_parse(const char *text, size_t size, const char *name,
         return SHEAF_OK;
     c->json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &found);
     if (c->json == NULL)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "line %d, column %d: %s", found.line, found.column,
+        return err_set(err, SHEAF_ERR_CORRUPT, "line %d, column %d: %s", found.line, found.column,
                        found.text);
     if (!json_is_object(c->json))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "is no object with a member for each channel");
+        return err_set(err, SHEAF_ERR_CORRUPT, "is no object with a member for each channel");
+    if (json_object_size(c->json) > CHANNELS_MOST)
+        return err_set(err, SHEAF_ERR_CORRUPT, "has %zu channels, where a job has %u at most",
+                       json_object_size(c->json), CHANNELS_MOST);
     entry = json_object_get(c->json, name);
     if (entry == NULL)
         return no_such_channel(c->json, name, err);

@@ -19,6 +19,7 @@
 #include "sheaf.h"
 
 #define CHANNEL_NAME_MOST 64u
+#define CHANNELS_MOST     20u       /* of a job, in SageMaker */
 
 /* Strings are the JSON's; "" where it says nothing. */
 struct channel_config {
@@ -34,7 +35,7 @@ struct channel_config {
 bool channel_name_is_good(const char *name);
 
 /* `text` NULL: no configuration.  SHEAF_ERR_NOT_FOUND: it has no such channel;
- * SHEAF_ERR_ARGUMENT: it is malformed. */
+ * SHEAF_ERR_CORRUPT: it is malformed. */
 int channel_config_parse(const char *text, size_t size, const char *name,
                          struct channel_config *config, struct sheaf_error *err);
 void channel_config_free(struct channel_config *config);

@@ -389,7 +389,8 @@ int store_clean(const char *url, struct sheaf_error *err)
 char *store_join(const char *directory, const char *name)
 {
     const size_t size = strlen(directory);
-    const char *slash = size == 0 || directory[size - 1] == '/' ? "" : "/";
+    const bool is_scheme = size >= 3 && strcmp(directory + size - 3, "://") == 0;
+    const char *slash = size == 0 || (directory[size - 1] == '/' && !is_scheme) ? "" : "/";
     char *joined;
 
     return asprintf(&joined, "%s%s%s", directory, slash, name) < 0 ? NULL : joined;

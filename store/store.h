@@ -204,7 +204,7 @@ int store_put_new(const char *url, const void *data, size_t size, struct sheaf_e
 /* Removes what uploads that were never completed have left right below the directory `url`, also
  * those that someone else is making there now. */
 int store_clean(const char *url, struct sheaf_error *err);
-/* "directory/name" in memory of its own. */
+/* "directory/name" in memory of its own; of "s3://", whose bucket is missing, "s3:///name". */
 char *store_join(const char *directory, const char *name);
 
 #endif

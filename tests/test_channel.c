@@ -174,11 +174,30 @@ static void what_is_malformed_is_refused_with_its_place(void **state)
         struct channel_config c;
         struct sheaf_error error = { 0 };
 
-        assert_int_equal(parse(cases[i].text, &c, &error), SHEAF_ERR_ARGUMENT);
+        assert_int_equal(parse(cases[i].text, &c, &error), SHEAF_ERR_CORRUPT);
         if (strstr(error.message, cases[i].says) == NULL)
             fail_msg("%s: \"%s\"", cases[i].text, error.message);
         channel_config_free(&c);
     }
+}
+
+static void a_job_has_twenty_channels_at_most(void **state)
+{
+    char text[1000] = "{\"train\": {}";
+    struct channel_config c;
+    struct sheaf_error error;
+    size_t size = strlen(text);
+
+    (void)state;
+    for (int i = 1; i < 20; i++)
+        size += (size_t)snprintf(text + size, sizeof(text) - size, ", \"c%d\": {}", i);
+    snprintf(text + size, sizeof(text) - size, "}");
+    assert_int_equal(parse(text, &c, &error), SHEAF_OK);
+    channel_config_free(&c);
+    snprintf(text + size, sizeof(text) - size, ", \"c20\": {}}");
+    assert_int_equal(parse(text, &c, &error), SHEAF_ERR_CORRUPT);
+    assert_non_null(strstr(error.message, "21 channels"));
+    channel_config_free(&c);
 }
 
 static void an_unknown_channel_is_told_beside_those_there_are(void **state)
@@ -401,6 +420,7 @@ int main(void)
         cmocka_unit_test(hyperparameters_say_the_order),
         cmocka_unit_test(hyperparameters_that_make_no_sense_are_refused),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_place),
+        cmocka_unit_test(a_job_has_twenty_channels_at_most),
         cmocka_unit_test(an_unknown_channel_is_told_beside_those_there_are),
         cmocka_unit_test(file_systems_are_known_by_their_numbers),
         cmocka_unit_test_setup_teardown(what_is_at_the_path_decides, setup, teardown),

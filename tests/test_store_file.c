@@ -74,6 +74,23 @@ static void test_shrunk_file_has_changed(void **state)
     store_close(object);
 }
 
+static void test_names_are_joined(void **state)
+{
+    static const char *const cases[][3] = {
+        { "a", "b", "a/b" }, { "a/", "b", "a/b" }, { "/", "b", "/b" }, { "", "b", "b" },
+        { "s3://a", "b", "s3://a/b" }, { "s3://a/", "b", "s3://a/b" },
+        { "s3://", "b", "s3:///b" },        /* b is no bucket */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *joined = store_join(cases[i][0], cases[i][1]);
+
+        assert_string_equal(joined, cases[i][2]);
+        free(joined);
+    }
+}
+
 static void test_url_forms(void **state)
 {
     struct store_object *object;
@@ -389,6 +406,7 @@ int main(void)
         TEST(test_read),
         TEST(test_shrunk_file_has_changed),
         TEST(test_url_forms),
+        cmocka_unit_test(test_names_are_joined),
         TEST(test_named_pipe_is_a_stream),
         TEST(test_get_has_a_limit),
         TEST(test_list),

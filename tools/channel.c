@@ -3,6 +3,9 @@
  * Channels in place of data sets; see channel.h. */
 #include "tools/channel.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 #include "tools/signals.h"
 
 void channel_options_init(struct channel_options *c)
@@ -11,11 +14,24 @@ void channel_options_init(struct channel_options *c)
     sheaf_channel_options_init(&c->options, sizeof(c->options));
 }
 
+/* The options that say something of a channel, given where there is none. */
+static bool has_more(const struct channel_options *c)
+{
+    struct sheaf_channel_options defaults;
+
+    sheaf_channel_options_init(&defaults, sizeof(defaults));
+    return strcmp(c->options.root, defaults.root) != 0 || c->options.attributes != NULL ||
+           c->options.wait_seconds != defaults.wait_seconds;
+}
+
 int channel_open(struct channel_options *c, const struct command *command, size_t count)
 {
     struct sheaf_channel_info info;
     struct sheaf_error error;
 
+    if (c->name == NULL && has_more(c))
+        return misuse("%s: --channel-root, --channel-wait and --attributes go with --channel",
+                      command->name);
     if (c->name == NULL && count == 0)
         return misuse("%s: an argument is missing; usage: sheaf %s %s", command->name,
                       command->name, command->arguments);

@@ -24,6 +24,7 @@ static int plan(char **sources, size_t count, const char *output,
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
+    complain_of_few_shards(options, &result);
     printf("planned %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64
            " shard%s; %" PRIu64 " file%s skipped\n", result.samples, plural(result.samples),
            result.payload_bytes, result.shards, plural(result.shards), result.skipped,

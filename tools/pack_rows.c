@@ -3,6 +3,9 @@
  * What `pack` and `plan` do with their options. */
 #include "tools/pack_rows.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 const struct choice label_base_choices[] = { { "0", 0 }, { "1", 1 }, { NULL, 0 } };
 
 void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options)
@@ -23,4 +26,16 @@ int pack_choices_take(const struct pack_choices *choices, const char *command,
     options->on_error = (enum sheaf_on_error)choices->on_error;
     options->jobs = (unsigned)choices->jobs;
     return -1;
+}
+
+void complain_of_few_shards(const struct sheaf_pack_options *options,
+                            const struct sheaf_pack_result *result)
+{
+    uint64_t asked = options->shard_count;
+
+    for (const char *p = options->split; p != NULL && (p = strchr(p, ',')) != NULL; p++)
+        asked += options->shard_count;          /* of each split */
+    if (result->shards < asked)
+        complain("there are too few samples for %" PRIu64 " shard%s: %" PRIu64 " of one sample or "
+                 "more", asked, plural(asked), result->shards);
 }

@@ -22,6 +22,10 @@ void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *
 int pack_choices_take(const struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options);
 
+/* Says so where there are fewer shards than were asked for. */
+void complain_of_few_shards(const struct sheaf_pack_options *options,
+                            const struct sheaf_pack_result *result);
+
 /* The table's rows; pointers to a struct pack_choices and a struct sheaf_pack_options. */
 #define PACK_ROWS(c, o)                                                                         \
     { "format", OPTION_CHOICE, "NAME", .choice = &(c)->container,                               \
@@ -34,7 +38,8 @@ int pack_choices_take(const struct pack_choices *choices, const char *command,
     { "shard-size", OPTION_SIZE, "SIZE", .number = &(o)->shard_bytes, .least = 1,               \
       .meaning = "content of a shard, about: shards are made equal, near this size" },          \
     { "shard-count", OPTION_NUMBER, "N", .number = &(o)->shard_count, .standard = "",           \
-      .least = 1, .meaning = "make just N shards (of each split), whatever their size" },       \
+      .least = 1, .meaning = "make just N shards (of each split), whatever their size, but " \
+                 "none without a sample" },       \
     { "prefix", OPTION_TEXT, "WORD", .text = &(o)->prefix,                                      \
       .meaning = "first word of the shards' names" },                                           \
     { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \

@@ -43,7 +43,9 @@ class Manners(Case):
                       ["pack", "a", "b", "--format", "tfrecord", "--shard-size", "1XB"],
                       ["pack", "a", "b", "--format", "tfrecord", "--shard-size", "0"],
                       ["pack", "a", "b", "--format", "tfrecord", "--label-base", "2"],
-                      ["cat", "x", "--list=yes"], ["cat", "s3://bucket/x"]):
+                      ["cat", "x", "--list=yes"], ["cat", "x", "--channel-root", "/r"],
+                      ["info", "x", "--attributes", "a"], ["cat", "s3://"],
+                      ["cat", "s3://bucket/x"]):
             with self.subTest(words=words):
                 done = sheaf(*words, status=None, cwd=self.folder)
                 self.assertEqual(done.stdout, b"")
@@ -60,6 +62,20 @@ class Manners(Case):
                 done = sheaf(*words, status=1, cwd=self.folder)
                 self.assertEqual(done.stdout, b"")
                 self.assertRegex(done.stderr.decode(), r"^sheaf: .*missing.*\n$")
+
+    def test_a_malformed_configuration_is_a_failure(self):
+        write(self.path("input", "config", "inputdataconfig.json"), b"{")
+        done = sheaf("cat", "--channel", "train", "--channel-root", self.folder, status=1)
+        self.assertIn(b"inputdataconfig.json: line 1", done.stderr)
+
+    def test_fewer_shards_than_asked_for_are_said(self):
+        make_tree(self.path("s"), {"a/%d.txt" % i: b"1" for i in range(10)})
+        for count, split, said in ((100, "x=1", b"100 shards: 10 of one"), (10, "x=1", b""),
+                                   (7, "x=0.5,y=0.5", b"14 shards: 10 of one")):
+            done = sheaf("pack", self.path("s"), self.path("out"), "--format", "tfrecord",
+                         "--shard-count", count, "--split", split, "--dry-run")
+            self.assertEqual(said in done.stderr, True)
+            self.assertEqual(done.stderr == b"", said == b"")
 
     def test_an_option_is_taken_with_and_without_equals_sign(self):
         make_tree(self.path("s"), {"a/1.txt": b"1"})
