@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "packer/entries.h"
 #include "packer/pack_options.h"
 #include "packer/planned.h"
 
@@ -58,32 +59,22 @@ static int check_facts(const struct plan_shard *shard, const struct shard_facts 
                    (unsigned long long)shard->payload_bytes);
 }
 
-static int check_shard(struct commit_run *c, size_t i, struct journal_entry *entry,
+/* The entry of shard `i`, if the journal has one: `entries_next` found it with this code. */
+static int check_shard(struct commit_run *c, size_t i, int code, const struct journal_entry *entry,
                        struct sheaf_error *err)
 {
     const struct plan_shard *shard = &c->planned.file.facts.plan.shards[i];
-    const struct target *target = &c->planned.target;
-    char name[SHARD_NAME_BYTES];
-    int code = planned_name(&c->planned, i, name, err);
+    enum target_shard_state state = SHARD_MISSING;
 
     if (code == SHEAF_OK)
-        code = watch_check(&c->watch, err);
-    if (code != SHEAF_OK)
-        return code;
-    c->states[i] = SHARD_MISSING;
-    if (!target_listing_has_entry(c->listing, target, shard->split, name))
-        return SHEAF_OK;
-    code = journal_get(&target->journal, target->journal.plan.splits[shard->split], name, entry,
-                       err);
-    if (code == SHEAF_END)
-        return SHEAF_OK;
-    if (code == SHEAF_OK)
         code = check_facts(shard, &entry->facts, err);
-    if (code != SHEAF_OK)
-        return code;
-    c->states[i] = (uint8_t)target_listing_check(c->listing, target, shard->split, entry);
-    if (c->states[i] != SHARD_THERE)
-        return SHEAF_OK;
+    if (code == SHEAF_OK)
+        code = target_listing_check(c->listing, &c->planned.target, shard->split, entry, &state,
+                                    err);
+    c->states[i] = (uint8_t)state;
+    c->missing_count += state != SHARD_THERE;
+    if (code != SHEAF_OK || state != SHARD_THERE)
+        return code == SHEAF_END ? SHEAF_OK : code;
     c->has_cls |= entry->facts.has_cls;
     count(c, &entry->facts);
     return problems_read(&c->problems, (const char *)entry->skipped.data, entry->skipped.size,
@@ -154,22 +145,46 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
+/* What is not listed need not be asked for. */
+static bool shard_with_entry(const void *context, uint64_t number, struct plan_shard *shard)
+{
+    const struct commit_run *c = context;
+    char name[SHARD_NAME_BYTES];
+
+    *shard = c->planned.file.facts.plan.shards[number];
+    return planned_name(&c->planned, number, name, NULL) == SHEAF_OK &&
+           target_listing_has_entry(c->listing, &c->planned.target, shard->split, name);
+}
+
+static int check_shards(struct commit_run *c, size_t count, struct sheaf_error *err)
+{
+    struct entries *entries = NULL;
+    int code = entries_open(&c->planned.target, count, shard_with_entry, c, &entries, err);
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        const struct journal_entry *entry;
+        const int found = entries_next(entries, &entry, err);
+
+        code = check_shard(c, i, found, entry, err);
+        if (code == SHEAF_OK)
+            code = watch_check(&c->watch, err);
+    }
+    entries_close(entries);
+    return code;
+}
+
 static int check_all(struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan *plan = &c->planned.file.facts.plan;
-    struct journal_entry entry = { .facts = { .bytes = 0 } };
-    int code = SHEAF_OK;
+    int code;
 
     c->states = calloc(plan->shard_count, sizeof(c->states[0]));
     if (c->states == NULL)
         return err_memory(err, plan->shard_count);
     c->progress.total_count = plan->sample_count;
     code = target_list(&c->planned.target, &c->listing, err);
-    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
-        code = check_shard(c, i, &entry, err);
-        c->missing_count += c->states[i] != SHARD_THERE;
-    }
-    journal_entry_free(&entry);
+    if (code == SHEAF_OK)
+        code = check_shards(c, plan->shard_count, err);
     if (code == SHEAF_OK && c->missing_count != 0)
         code = refuse_missing(c, err);
     return code;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "formats/manifest.h"
 #include "formats/peers.h"
+#include "packer/entries.h"
 #include "store/store.h"
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -77,65 +78,89 @@ int target_open_shard(const struct target *o, const struct plan_shard *shard,
     return code;
 }
 
-/* The hash of an object of so many bytes; false if it is not like that. */
-static bool hash_object(struct store_object *object, uint64_t bytes, void *buffer,
-                        XXH3_state_t *state)
+static int hash_object(struct store_object *object, void *buffer, XXH3_state_t *state,
+                       struct sheaf_error *err)
 {
-    if (object->is_stream || object->bytes != bytes)
-        return false;
-    XXH3_128bits_reset(state);
-    for (uint64_t at = 0; at < bytes;) {
-        const size_t size = (size_t)MIN(bytes - at, CHECK_BYTES);
+    int code = SHEAF_OK;
 
-        if (store_read(object, at, buffer, size, NULL) != SHEAF_OK)
-            return false;
-        XXH3_128bits_update(state, buffer, size);
+    XXH3_128bits_reset(state);
+    for (uint64_t at = 0; at < object->bytes && code == SHEAF_OK;) {
+        const size_t size = (size_t)MIN(object->bytes - at, CHECK_BYTES);
+
+        code = store_read(object, at, buffer, size, err);
+        if (code == SHEAF_OK)
+            XXH3_128bits_update(state, buffer, size);
         at += size;
     }
-    return true;
+    return code;
 }
 
-/* Whether a file is there with this size and hash. */
-static bool has_file(const char *directory, const char *name, uint64_t bytes, const char *hash)
+/* What a file that is there, but another one, makes opening and reading say. */
+static bool is_another(int code)
 {
-    char *url = store_join(directory, name), found[HASH_TEXT_BYTES];
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT ||
+           code == SHEAF_ERR_TRUNCATED || code == SHEAF_ERR_CHANGED;
+}
+
+/* *has: an object is there with this size and hash. */
+static int check_object(const char *url, uint64_t bytes, const char *hash, bool *has,
+                        struct sheaf_error *err)
+{
     XXH3_state_t *state = XXH3_createState();
     struct store_object *object = NULL;
     void *buffer = malloc(CHECK_BYTES);
-    bool has = url != NULL && state != NULL && buffer != NULL &&
-               store_open(url, &object, NULL) == SHEAF_OK &&
-               hash_object(object, bytes, buffer, state);
+    char found[HASH_TEXT_BYTES] = "";
+    int code = state == NULL || buffer == NULL ? err_memory(err, CHECK_BYTES)
+                                               : store_open(url, &object, err);
 
-    if (has) {
+    if (code == SHEAF_OK && !object->is_stream && object->bytes == bytes) {
+        code = hash_object(object, buffer, state, err);
         hash_text(XXH3_128bits_digest(state), found);
-        has = strncmp(found, hash, HASH_TEXT_BYTES - 1) == 0;
     }
+    *has = code == SHEAF_OK && strncmp(found, hash, HASH_TEXT_BYTES - 1) == 0;
     store_close(object);
     XXH3_freeState(state);
     free(buffer);
-    free(url);
-    return has;
+    return is_another(code) ? SHEAF_OK : code;
 }
 
-/* Whether each "NAME<TAB>BYTES<TAB>HASH" is there. */
-static bool has_sides(const char *directory, const struct buf *sides)
+static int check_file(const char *directory, const char *name, uint64_t bytes, const char *hash,
+                      bool *has, struct sheaf_error *err)
 {
-    const char *at = (const char *)sides->data, *end = at + sides->size;
+    char *url = store_join(directory, name);
+    const int code = url == NULL ? err_memory(err, strlen(name))
+                                 : check_object(url, bytes, hash, has, err);
+
+    free(url);
+    return code;
+}
+
+int target_check_shard(const struct target *o, uint32_t split, const struct journal_entry *entry,
+                       bool *intact, struct sheaf_error *err)
+{
+    const char *directory = o->directories[split];
+    const char *at = (const char *)entry->sides.data, *end = at + entry->sides.size;
     char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
     uint64_t bytes;
+    int code = SHEAF_OK;
 
-    while (at < end)
-        if (!journal_take_side(&at, end, name, &bytes, hash) ||
-            !has_file(directory, name, bytes, hash))
-            return false;
-    return true;
+    *intact = true;
+    while (at < end && *intact && code == SHEAF_OK) {
+        *intact = journal_take_side(&at, end, name, &bytes, hash);
+        if (*intact)
+            code = check_file(directory, name, bytes, hash, intact, err);
+    }
+    if (code == SHEAF_OK && *intact)
+        code = check_file(directory, entry->facts.name, entry->facts.bytes, entry->facts.xxh3,
+                          intact, err);
+    return code;
 }
 
 bool target_is_intact(const struct target *o, uint32_t split, const struct journal_entry *entry)
 {
-    return has_sides(o->directories[split], &entry->sides) &&
-           has_file(o->directories[split], entry->facts.name, entry->facts.bytes,
-                    entry->facts.xxh3);
+    bool intact;
+
+    return target_check_shard(o, split, entry, &intact, NULL) == SHEAF_OK && intact;
 }
 
 int target_find_shard(const struct target *o, uint32_t split, const char *name,
@@ -187,29 +212,33 @@ static int describe_shard(struct manifest *m, const struct journal_entry *entry,
     return SHEAF_OK;
 }
 
+static bool shard_of_split(const void *context, uint64_t number, struct plan_shard *shard)
+{
+    *shard = (struct plan_shard){ .split = *(const uint32_t *)context,
+                                  .number = (uint32_t)number };
+    return true;
+}
+
 /* Joins the sections, as the journal has them, and gathers the manifest on the way. */
 static int write_index(const struct target *o, uint32_t split, uint64_t shard_count,
                        struct manifest *m, struct store_writer *writer, struct sheaf_error *err)
 {
-    struct journal_entry entry = { .facts = { .bytes = 0 } };
-    int code = SHEAF_OK;
+    struct entries *entries = NULL;
+    int code = entries_open(o, shard_count, shard_of_split, &split, &entries, err);
 
     for (uint64_t k = 0; k < shard_count && code == SHEAF_OK; k++) {
-        const struct plan_shard shard = { .split = split, .number = (uint32_t)k };
-        char name[SHARD_NAME_BYTES];
+        const struct journal_entry *entry;
 
-        code = target_shard_name(o, &shard, name, err);
-        if (code == SHEAF_OK)
-            code = journal_get(&o->journal, o->journal.plan.splits[split], name, &entry, err);
+        code = entries_next(entries, &entry, err);
         if (code == SHEAF_END)
-            code = err_set(err, SHEAF_ERR_CHANGED, "%s/%s.done: vanished or was changed",
-                           o->journal.directory, name);
+            code = err_set(err, SHEAF_ERR_CHANGED, "%s: the entry of shard %llu vanished or was "
+                           "changed", o->journal.directory, (unsigned long long)k);
         if (code == SHEAF_OK)
-            code = describe_shard(m, &entry, err);
+            code = describe_shard(m, entry, err);
         if (code == SHEAF_OK)
-            code = store_write(writer, entry.section.data, entry.section.size, err);
+            code = store_write(writer, entry->section.data, entry->section.size, err);
     }
-    journal_entry_free(&entry);
+    entries_close(entries);
     return code;
 }
 

@@ -59,7 +59,11 @@ int target_look(const struct target *target, struct sheaf_error *err);
 int target_find_shard(const struct target *target, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, struct sheaf_error *err);
 
-/* Whether shard and sides have the sizes and hashes that an entry says; reads all of them. */
+/* Whether shard and sides have the sizes and hashes that an entry says; reads all of them.  An
+ * error: they cannot be read. */
+int target_check_shard(const struct target *target, uint32_t split,
+                       const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
+/* The same for those who pack again what is not intact, for whatever reason. */
 bool target_is_intact(const struct target *target, uint32_t split,
                       const struct journal_entry *entry);
 
@@ -108,10 +112,11 @@ void target_listing_free(struct target_listing *listing);     /* NULL is fine */
 /* Whether a split has such a file. */
 bool target_listing_has(const struct target_listing *listing, uint32_t split, const char *name);
 enum target_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
-/* How shard and sides are, by the listing; they are read where that cannot tell. */
-enum target_shard_state target_listing_check(const struct target_listing *listing,
-                                             const struct target *target, uint32_t split,
-                                             const struct journal_entry *entry);
+/* How shard and sides are, by the listing; they are read where that cannot tell, and an error says
+ * that they cannot be. */
+int target_listing_check(const struct target_listing *listing, const struct target *target,
+                         uint32_t split, const struct journal_entry *entry,
+                         enum target_shard_state *state, struct sheaf_error *err);
 /* Whether the journal has an entry of a shard. */
 bool target_listing_has_entry(const struct target_listing *listing, const struct target *target,
                               uint32_t split, const char *name);

@@ -259,16 +259,20 @@ bool target_listing_has(const struct target_listing *l, uint32_t split, const ch
     return find_name(&l->splits[split], name) != NULL;
 }
 
-enum target_shard_state target_listing_check(const struct target_listing *l,
-                                             const struct target *o, uint32_t split,
-                                             const struct journal_entry *entry)
+int target_listing_check(const struct target_listing *l, const struct target *o, uint32_t split,
+                         const struct journal_entry *entry, enum target_shard_state *state,
+                         struct sheaf_error *err)
 {
     uint64_t stamp;
-    const enum target_shard_state state = look(find_listed, l, split, entry, &stamp);
+    bool intact;
+    int code;
 
-    if (state != SHARD_THERE || is_known(entry, stamp))
-        return state;
-    return target_is_intact(o, split, entry) ? SHARD_THERE : SHARD_ALTERED;
+    *state = look(find_listed, l, split, entry, &stamp);
+    if (*state != SHARD_THERE || is_known(entry, stamp))
+        return SHEAF_OK;
+    code = target_check_shard(o, split, entry, &intact, err);
+    *state = intact ? SHARD_THERE : SHARD_ALTERED;
+    return code;
 }
 
 bool target_listing_has_entry(const struct target_listing *l, const struct target *o,

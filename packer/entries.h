@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The journal's entries of many shards, one after the other: each is an object of its own, perhaps
+ * far away, so several are read at a time. */
+#ifndef PACKER_ENTRIES_H
+#define PACKER_ENTRIES_H
+
+#include "packer/target.h"
+
+struct entries;
+
+/* Which shard is the `number`-th; false: it has no entry, and none is looked for. */
+typedef bool entries_shard_fn(const void *context, uint64_t number, struct plan_shard *shard);
+
+/* The entries of shards 0 to count - 1, by `shard`, which is called in that order. */
+int entries_open(const struct target *target, uint64_t count, entries_shard_fn *shard,
+                 const void *context, struct entries **entries, struct sheaf_error *err);
+/* The next of them, good until the next call; returns as journal_get. */
+int entries_next(struct entries *entries, const struct journal_entry **entry,
+                 struct sheaf_error *err);
+void entries_close(struct entries *entries);        /* NULL is fine */
+
+#endif
