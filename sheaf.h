@@ -218,7 +218,9 @@ struct sheaf_reader_options {
     uint32_t worker, workers;       /* 0 of 1 */
     enum sheaf_remainder remainder; /* AUTO: KEEP alone, PAD if world_size > 1 */
     uint64_t memory_bytes;          /* hard ceiling for prefetch, buffer and index; 1 GiB */
-    unsigned threads;               /* that read and check ahead; 0: the processors, 8 at most */
+    unsigned threads;               /* that read and check ahead; 0: the processors, 8 at most,
+                                       and for local files one less, since next() lends a hand
+                                       instead of waiting */
     enum sheaf_on_error on_corrupt; /* FAIL; SKIP passes over bad records */
     uint64_t max_corrupt;           /* with SKIP: fail at the next one; UINT64_MAX, no limit */
     sheaf_report_fn *report;        /* NULL; called for each record skipped, from next() */

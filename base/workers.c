@@ -53,28 +53,33 @@ static struct job *pop_locked(struct workers *w)
     return job;
 }
 
+/* Takes the first job, and runs it with the lock open. */
+static void run_first_locked(struct workers *w)
+{
+    struct job *job = pop_locked(w);
+
+    job->state = JOB_RUNNING;
+    w->locked.running++;
+    pthread_mutex_unlock(&w->lock);
+    job->run(job);
+    pthread_mutex_lock(&w->lock);
+    job->state = JOB_DONE;
+    w->locked.running--;
+    if (job->awaited || w->locked.cancelling)
+        pthread_cond_broadcast(&w->done);
+}
+
 static void *work(void *argument)
 {
     struct workers *w = argument;
 
     pthread_mutex_lock(&w->lock);
     for (;;) {
-        struct job *job;
-
         while (w->locked.first == NULL && !w->locked.ending)
             pthread_cond_wait(&w->work, &w->lock);
         if (w->locked.first == NULL)
             break;
-        job = pop_locked(w);
-        job->state = JOB_RUNNING;
-        w->locked.running++;
-        pthread_mutex_unlock(&w->lock);
-        job->run(job);
-        pthread_mutex_lock(&w->lock);
-        job->state = JOB_DONE;
-        w->locked.running--;
-        if (job->awaited || w->locked.cancelling)
-            pthread_cond_broadcast(&w->done);
+        run_first_locked(w);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -164,8 +169,21 @@ bool workers_wait_for(struct workers *w, struct job *job, uint64_t timeout_ns)
     return done;
 }
 
-bool workers_wait_or(struct workers *w, struct job *job, const volatile int *interrupt,
-                     uint64_t *waited_ns)
+/* Works on what is queued until the job is done or nothing is. */
+static bool help(struct workers *w, const struct job *job, const volatile int *interrupt)
+{
+    bool done;
+
+    pthread_mutex_lock(&w->lock);
+    while (job->state != JOB_DONE && w->locked.first != NULL && *interrupt == 0)
+        run_first_locked(w);
+    done = job->state == JOB_DONE;
+    pthread_mutex_unlock(&w->lock);
+    return done;
+}
+
+bool workers_wait_or(struct workers *w, struct job *job, bool helps,
+                     const volatile int *interrupt, uint64_t *waited_ns)
 {
     const uint64_t poll_ns = 20000000;
     uint64_t start;
@@ -175,7 +193,7 @@ bool workers_wait_or(struct workers *w, struct job *job, const volatile int *int
         return true;
     start = clock_ns();
     while (!done && *interrupt == 0)
-        done = workers_wait_for(w, job, poll_ns);
+        done = (helps && help(w, job, interrupt)) || workers_wait_for(w, job, poll_ns);
     *waited_ns += clock_ns() - start;
     return done;
 }

@@ -39,9 +39,11 @@ uint64_t workers_wait(struct workers *workers, struct job *job);
 bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout_ns);
 
 /* Waits as workers_wait, but gives up (false) once *interrupt is nonzero, which it looks at every
- * 20 ms: it may be set by a signal handler.  Adds the time waited to *waited_ns. */
-bool workers_wait_or(struct workers *workers, struct job *job, const volatile int *interrupt,
-                     uint64_t *waited_ns);
+ * 20 ms: it may be set by a signal handler.  Adds the time waited to *waited_ns.  `helps`: instead
+ * of sleeping, the thread runs queued jobs itself, which saves being woken and a thread more than
+ * there are processors; for jobs that do not take long. */
+bool workers_wait_or(struct workers *workers, struct job *job, bool helps,
+                     const volatile int *interrupt, uint64_t *waited_ns);
 
 /* Marks every queued job cancelled and done, and waits for those that run.  Jobs submitted
  * later run as usual. */

@@ -321,7 +321,7 @@ static int wait_for(struct engine *e, struct block *b, struct sheaf_error *err)
     uint64_t waited = 0;
 
     if (e->watch->interrupt != NULL &&
-        !workers_wait_or(e->workers, &b->job, e->watch->interrupt, &waited))
+        !workers_wait_or(e->workers, &b->job, false, e->watch->interrupt, &waited))
         return watch_check(e->watch, err);
     workers_wait(e->workers, &b->job);
     return SHEAF_OK;

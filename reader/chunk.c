@@ -22,7 +22,8 @@ void item_free(struct item *item, struct heap *heap)
 void chunk_reset(struct chunk *chunk, struct heap *heap)
 {
     struct chunk empty = { .kept_data = chunk->kept_data, .kept_names = chunk->kept_names,
-                           .kept_items = chunk->kept_items, .kept_stored = chunk->kept_stored };
+                           .kept_items = chunk->kept_items, .kept_stored = chunk->kept_stored,
+                           .kept_runs = chunk->kept_runs };
 
     for (size_t i = chunk->taken; chunk->items != NULL && i < chunk->count; i++)
         item_free(&chunk->items[i], heap);
@@ -38,13 +39,21 @@ void chunk_free(struct chunk *chunk, struct heap *heap)
     buf_free(&chunk->kept_names);
     buf_free(&chunk->kept_items);
     buf_free(&chunk->kept_stored);
+    buf_free(&chunk->kept_runs);
     free(chunk);
+}
+
+void chunk_drop_shards(struct chunk *chunk, struct shards *shards)
+{
+    for (size_t i = 0; i < chunk->run_count; i++)
+        shards_drop(shards, chunk->runs[i].shard);
+    chunk->run_count = 0;
 }
 
 size_t chunk_kept_bytes(const struct chunk *chunk)
 {
     return chunk->kept_data.capacity + chunk->kept_names.capacity + chunk->kept_items.capacity
-           + chunk->kept_stored.capacity;
+           + chunk->kept_stored.capacity + chunk->kept_runs.capacity;
 }
 
 /* Room for `size` bytes in kept memory, whose content is not kept. */
@@ -56,17 +65,18 @@ static void *room(struct buf *kept, size_t size, struct sheaf_error *err)
     return buf_reserve(kept, size + 1, err) == SHEAF_OK ? kept->data : NULL;
 }
 
-/* The raw bytes that hold the chunk's records: [*begin, *end) of the shard.  With a codec, of
- * blocks [*block, *block_end). */
+/* The raw bytes that hold a run's records: [begin, end) of the shard.  With a codec, of blocks
+ * [block, block_end). */
 struct extent {
     uint64_t begin, end;
     uint64_t block, block_end;
 };
 
-static struct extent extent_of(const struct index_section *s, uint64_t first, size_t count)
+static struct extent extent_of(const struct run *run)
 {
-    struct extent e = { .begin = s->offsets[first] };
-    const uint64_t last = first + count - 1;
+    const struct index_section *s = run->shard->section;
+    struct extent e = { .begin = s->offsets[run->first] };
+    const uint64_t last = run->first + run->count - 1;
 
     e.end = s->offsets[last] + index_frame_bytes(s, last);
     if (s->blocks == NULL)
@@ -78,64 +88,120 @@ static struct extent extent_of(const struct index_section *s, uint64_t first, si
     return e;
 }
 
+/* Of `count` records from the `first` on. */
 static uint64_t names_bytes(const struct index_section *s, uint64_t first, size_t count)
 {
     return s->name_offsets == NULL ? 0 : s->name_offsets[first + count] - s->name_offsets[first];
 }
 
-uint64_t chunk_memory(const struct shard *shard, uint64_t first, size_t count)
-{
-    const struct index_section *s = shard->section;
-    const struct extent e = extent_of(s, first, count);
-    uint64_t bytes = e.end - e.begin + names_bytes(s, first, count)
-                   + count * sizeof(struct item) + sizeof(struct chunk);
+/* What runs take in the chunk's buffers. */
+struct sizes {
+    uint64_t data, names, stored;
+    size_t count;
+};
 
-    if (s->blocks != NULL)
-        bytes += s->blocks[e.block_end].stored_offset - s->blocks[e.block].stored_offset;
-    return bytes;
+static struct sizes sizes_of(const struct run *runs, size_t run_count)
+{
+    struct sizes z = { 0 };
+
+    for (size_t i = 0; i < run_count; i++) {
+        const struct index_section *s = runs[i].shard->section;
+        const struct extent e = extent_of(&runs[i]);
+
+        z.data += e.end - e.begin;
+        z.names += names_bytes(s, runs[i].first, runs[i].count);
+        z.count += runs[i].count;
+        if (s->blocks != NULL)
+            z.stored = MAX(z.stored, s->blocks[e.block_end].stored_offset
+                                     - s->blocks[e.block].stored_offset);
+    }
+    return z;
 }
 
-int chunk_take_pieces(struct chunk *chunk, struct heap *heap, struct sheaf_error *err)
+uint64_t chunk_memory(const struct run *runs, size_t run_count)
 {
-    const struct index_section *s = chunk->shard->section;
+    const struct sizes z = sizes_of(runs, run_count);
 
-    chunk->items = room(&chunk->kept_items, chunk->count * sizeof(chunk->items[0]), err);
-    if (chunk->items == NULL)
-        return SHEAF_ERR_MEMORY;
-    memset(chunk->items, 0, chunk->count * sizeof(chunk->items[0]));
-    for (size_t i = 0; chunk->own_frames && i < chunk->count; i++) {
-        const uint64_t record = chunk->first + i;
+    return z.data + z.names + z.stored + z.count * sizeof(struct item)
+           + run_count * sizeof(struct run) + sizeof(struct chunk);
+}
 
-        chunk->items[i].own = heap_take(heap, index_frame_bytes(s, record)
-                                              + names_bytes(s, record, 1));
-        if (chunk->items[i].own == NULL)
-            return SHEAF_END;
+static int take_pieces(struct chunk *chunk, struct heap *heap)
+{
+    struct item *item = chunk->items;
+
+    for (size_t r = 0; r < chunk->run_count; r++) {
+        const struct run *run = &chunk->runs[r];
+        const struct index_section *s = run->shard->section;
+
+        for (uint64_t i = run->first; i < run->first + run->count; i++, item++) {
+            item->own = heap_take(heap, index_frame_bytes(s, i) + names_bytes(s, i, 1));
+            if (item->own == NULL)
+                return SHEAF_END;
+        }
     }
     return SHEAF_OK;
 }
 
+int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
+                  struct heap *heap, struct sheaf_error *err)
+{
+    const size_t count = sizes_of(runs, run_count).count;
+
+    chunk->runs = room(&chunk->kept_runs, run_count * sizeof(runs[0]), err);
+    chunk->items = room(&chunk->kept_items, count * sizeof(chunk->items[0]), err);
+    if (chunk->runs == NULL || chunk->items == NULL)
+        return SHEAF_ERR_MEMORY;
+    memcpy(chunk->runs, runs, run_count * sizeof(runs[0]));
+    memset(chunk->items, 0, count * sizeof(chunk->items[0]));
+    chunk->run_count = run_count;
+    chunk->count = count;
+    return chunk->own_frames ? take_pieces(chunk, heap) : SHEAF_OK;
+}
+
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Notes that record i of the chunk is bad; what `error` says is put behind its place. */
-static int mark_bad(struct chunk *chunk, size_t i, const struct sheaf_error *error)
+/* A run on its way through the job. */
+struct pass {
+    struct chunk *chunk;
+    const struct run *run;
+    const struct index_section *section;
+    struct extent extent;
+    struct item *items;         /* of the run, in the chunk's table */
+    uint8_t *data;              /* where its bytes go */
+    char *names;                /* and its .lst lines; NULL: it has none */
+};
+
+static const char *url_of(const struct pass *p)
 {
-    const uint64_t record = chunk->first + i;
+    return p->chunk->dataset->urls[p->run->shard->number];
+}
+
+/* What the manifest says that the shard has. */
+static uint64_t expected_bytes(const struct pass *p)
+{
+    return p->chunk->dataset->manifest.shards[p->run->shard->number].bytes;
+}
+
+/* Notes that record i of the run is bad; what `error` says is put behind its place. */
+static int mark_bad(struct pass *p, size_t i, const struct sheaf_error *error)
+{
+    const uint64_t record = p->run->first + i;
     struct sheaf_error *bad = malloc(sizeof(*bad));
 
     if (bad == NULL)
-        return err_memory(&chunk->error, sizeof(*bad));
+        return err_memory(&p->chunk->error, sizeof(*bad));
     bad->code = error->code;
-    err_set(bad, error->code, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s",
-            chunk->dataset->urls[chunk->shard->number], chunk->shard->section->offsets[record],
-            record, error->message);
-    chunk->items[i].bad = bad;
+    err_set(bad, error->code, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", url_of(p),
+            p->section->offsets[record], record, error->message);
+    p->items[i].bad = bad;
     return SHEAF_OK;
 }
 
 /* How much of the stored bytes [begin, end) there is: a truncated shard has less. */
-static uint64_t stored_there(const struct chunk *chunk, uint64_t begin, uint64_t end)
+static uint64_t stored_there(const struct shard *shard, uint64_t begin, uint64_t end)
 {
-    const uint64_t there = chunk->shard->object->bytes;
+    const uint64_t there = shard->object->bytes;
 
     return MIN(end, there) - MIN(begin, there);
 }
@@ -154,151 +220,148 @@ static int read_object(struct chunk *chunk, struct store_object *object,
     return fetch->read.code;
 }
 
-static int read_stored(struct chunk *chunk, uint64_t begin, uint64_t end, uint8_t *data,
+static int read_stored(struct pass *p, uint64_t begin, uint64_t end, uint8_t *data,
                        uint64_t *have)
 {
-    *have = stored_there(chunk, begin, end);
-    return read_object(chunk, chunk->shard->object, &chunk->data_fetch, begin, data, *have);
+    *have = stored_there(p->run->shard, begin, end);
+    return read_object(p->chunk, p->run->shard->object, &p->chunk->data_fetch, begin, data,
+                       *have);
 }
 
 /* Marks the records that reach into raw bytes [begin, end) as bad. */
-static int mark_range(struct chunk *chunk, uint64_t begin, uint64_t end,
+static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
                       const struct sheaf_error *error)
 {
-    const struct index_section *s = chunk->shard->section;
     int code = SHEAF_OK;
 
-    for (size_t i = 0; code == SHEAF_OK && i < chunk->count; i++) {
-        const uint64_t from = s->offsets[chunk->first + i];
-        const uint64_t to = from + index_frame_bytes(s, chunk->first + i);
+    for (size_t i = 0; code == SHEAF_OK && i < p->run->count; i++) {
+        const uint64_t record = p->run->first + i;
+        const uint64_t from = p->section->offsets[record];
+        const uint64_t to = from + index_frame_bytes(p->section, record);
 
-        if (from < end && to > begin && chunk->items[i].bad == NULL)
-            code = mark_bad(chunk, i, error);
+        if (from < end && to > begin && p->items[i].bad == NULL)
+            code = mark_bad(p, i, error);
     }
     return code;
 }
 
-/* The shard ends at stored byte `at`, before `expected`. */
-static int mark_truncated(struct chunk *chunk, uint64_t begin, uint64_t end, uint64_t expected)
+/* The shard does not have raw bytes [begin, end). */
+static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
 {
     struct sheaf_error error;
 
     err_set(&error, SHEAF_ERR_TRUNCATED, "the shard has %" PRIu64 " bytes, but %" PRIu64
-            " are expected", chunk->shard->object->bytes, expected);
-    return mark_range(chunk, begin, end, &error);
+            " are expected", p->run->shard->object->bytes, expected_bytes(p));
+    return mark_range(p, begin, end, &error);
 }
 
-static int read_plain(struct chunk *chunk, const struct extent *e)
+static int read_plain(struct pass *p)
 {
+    const struct extent *e = &p->extent;
     uint64_t have = 0;
-    int code;
+    int code = read_stored(p, e->begin, e->end, p->data, &have);
 
-    chunk->data = room(&chunk->kept_data, e->end - e->begin, &chunk->error);
-    if (chunk->data == NULL)
-        return SHEAF_ERR_MEMORY;
-    code = read_stored(chunk, e->begin, e->end, chunk->data, &have);
     if (code == SHEAF_OK && have < e->end - e->begin)
-        code = mark_truncated(chunk, e->begin + have, e->end,
-                              chunk->dataset->manifest.shards[chunk->shard->number].bytes);
+        code = mark_truncated(p, e->begin + have, e->end);
     return code;
 }
 
-static int unpack_block(struct chunk *chunk, const struct extent *e, uint64_t block,
-                        const uint8_t *stored, uint64_t have)
+/* `stored` begins with the run's first block, and has `have` bytes. */
+static int unpack_block(struct pass *p, uint64_t block, const uint8_t *stored, uint64_t have)
 {
-    const struct index_block *b = &chunk->shard->section->blocks[block];
-    const struct manifest *m = &chunk->dataset->manifest;
-    const uint64_t skip = b[0].stored_offset - chunk->shard->section->blocks[e->block]
-                                                   .stored_offset;
+    const struct index_block *b = &p->section->blocks[block];
+    const struct sheaf_dataset *d = p->chunk->dataset;
+    const uint64_t skip = b[0].stored_offset - p->section->blocks[p->extent.block].stored_offset;
     const size_t size = b[1].stored_offset - b[0].stored_offset;
     const size_t raw_size = b[1].raw_offset - b[0].raw_offset;
     struct sheaf_error error;
 
     if (skip + size > have)
-        return mark_truncated(chunk, b[0].raw_offset, b[1].raw_offset,
-                              m->shards[chunk->shard->number].bytes);
-    if (chunk->dataset->codec->decompress(m->single_member, stored + skip, size,
-                                          chunk->data + (b[0].raw_offset - e->begin), raw_size,
-                                          &error) == SHEAF_OK)
+        return mark_truncated(p, b[0].raw_offset, b[1].raw_offset);
+    if (d->codec->decompress(d->manifest.single_member, stored + skip, size,
+                             p->data + (b[0].raw_offset - p->extent.begin), raw_size, &error)
+        == SHEAF_OK)
         return SHEAF_OK;
-    err_prefix(&error, "the %s block at stored offset %" PRIu64 ": ",
-               chunk->dataset->codec->name, b[0].stored_offset);
-    return mark_range(chunk, b[0].raw_offset, b[1].raw_offset, &error);
+    err_prefix(&error, "the %s block at stored offset %" PRIu64 ": ", d->codec->name,
+               b[0].stored_offset);
+    return mark_range(p, b[0].raw_offset, b[1].raw_offset, &error);
 }
 
-static int read_packed(struct chunk *chunk, const struct extent *e)
+static int read_packed(struct pass *p)
 {
-    const struct index_block *blocks = chunk->shard->section->blocks;
-    const uint64_t begin = blocks[e->block].stored_offset;
-    const uint64_t end = blocks[e->block_end].stored_offset;
-    uint8_t *stored = room(&chunk->kept_stored, end - begin, &chunk->error);
+    const struct extent *e = &p->extent;
+    const uint64_t begin = p->section->blocks[e->block].stored_offset;
+    const uint64_t end = p->section->blocks[e->block_end].stored_offset;
+    uint8_t *stored = room(&p->chunk->kept_stored, end - begin, &p->chunk->error);
     uint64_t have;
     int code;
 
-    chunk->data = room(&chunk->kept_data, e->end - e->begin, &chunk->error);
-    if (stored == NULL || chunk->data == NULL)
+    if (stored == NULL)
         return SHEAF_ERR_MEMORY;
-    code = read_stored(chunk, begin, end, stored, &have);
+    code = read_stored(p, begin, end, stored, &have);
     for (uint64_t i = e->block; code == SHEAF_OK && i < e->block_end; i++)
-        code = unpack_block(chunk, e, i, stored, have);
+        code = unpack_block(p, i, stored, have);
     return code;
 }
 
-static int read_names(struct chunk *chunk)
+static int read_names(struct pass *p)
 {
-    const struct index_section *s = chunk->shard->section;
-    const uint64_t size = names_bytes(s, chunk->first, chunk->count);
+    const struct shard *shard = p->run->shard;
+    const uint64_t size = names_bytes(p->section, p->run->first, p->run->count);
+    const uint64_t offset = size == 0 ? 0 : p->section->name_offsets[p->run->first];
 
-    if (chunk->shard->names == NULL || size == 0)
+    if (size == 0 || (shard->names == NULL && shard->lines == NULL)) {
+        p->names = NULL;
         return SHEAF_OK;
-    chunk->names = room(&chunk->kept_names, size, &chunk->error);
-    if (chunk->names == NULL)
-        return SHEAF_ERR_MEMORY;
-    return read_object(chunk, chunk->shard->names, &chunk->names_fetch,
-                       s->name_offsets[chunk->first], chunk->names, size);
+    }
+    if (shard->lines == NULL)
+        return read_object(p->chunk, shard->names, &p->chunk->names_fetch, offset, p->names,
+                           size);
+    memcpy(p->names, shard->lines + offset, size);
+    return SHEAF_OK;
 }
 
 /* ---- Checking ------------------------------------------------------------------------------- */
 
 /* Where item i lies in the chunk's buffers. */
-static void place_item(struct chunk *chunk, const struct extent *e, size_t i)
+static void place_item(struct pass *p, size_t i)
 {
-    const struct index_section *s = chunk->shard->section;
-    const uint64_t record = chunk->first + i;
-    struct item *item = &chunk->items[i];
+    const struct index_section *s = p->section;
+    const uint64_t record = p->run->first + i;
+    struct item *item = &p->items[i];
 
-    item->shard = chunk->shard->number;
+    item->shard = p->run->shard->number;
     item->record = record;
-    item->data = chunk->data + (s->offsets[record] - e->begin);
+    item->data = p->data + (s->offsets[record] - p->extent.begin);
     item->size = index_frame_bytes(s, record);
-    if (chunk->names != NULL) {     /* each line with its newline */
-        item->name = chunk->names + (s->name_offsets[record] - s->name_offsets[chunk->first]);
+    if (p->names != NULL) {     /* each line with its newline */
+        item->name = p->names + (s->name_offsets[record] - s->name_offsets[p->run->first]);
         item->name_size = (uint32_t)(s->name_offsets[record + 1] - s->name_offsets[record]) - 1;
     }
 }
 
-static int check_item(struct chunk *chunk, size_t i)
+static int check_item(struct pass *p, size_t i)
 {
-    const struct index_section *s = chunk->shard->section;
-    struct item *item = &chunk->items[i];
+    const struct index_section *s = p->section;
+    struct item *item = &p->items[i];
     struct sheaf_error error;
     uint32_t crc;
 
     if (item->bad != NULL)
         return SHEAF_OK;
-    if (chunk->dataset->format->check(item->data, item->size, &crc, &error) != SHEAF_OK)
-        return mark_bad(chunk, i, &error);
+    if (p->chunk->dataset->format->check(item->data, item->size, &crc, &error) != SHEAF_OK)
+        return mark_bad(p, i, &error);
     if (item->name != NULL && item->name[item->name_size] != '\n') {
         err_set(&error, SHEAF_ERR_CORRUPT, "its line in the .lst ends with byte 0x%02x, not with a "
                 "newline", (uint8_t)item->name[item->name_size]);
-        return mark_bad(chunk, i, &error);
+        return mark_bad(p, i, &error);
     }
     if (item->name != NULL)
         crc = crc32c(crc, item->name, item->name_size);
     if (s->crcs != NULL && crc != s->crcs[item->record]) {
         err_set(&error, SHEAF_ERR_CORRUPT, "CRC-32C 0x%08x, but the index has 0x%08x", crc,
                 s->crcs[item->record]);
-        return mark_bad(chunk, i, &error);
+        return mark_bad(p, i, &error);
     }
     return SHEAF_OK;
 }
@@ -312,31 +375,46 @@ static void move_item(struct item *item)
         item->name = memcpy(item->own + item->size, item->name, item->name_size);
 }
 
-static int finish_items(struct chunk *chunk, const struct extent *e)
+static int finish_items(struct pass *p)
 {
     int code = SHEAF_OK;
 
-    for (size_t i = 0; code == SHEAF_OK && i < chunk->count; i++) {
-        place_item(chunk, e, i);
-        code = check_item(chunk, i);
-        if (chunk->own_frames && chunk->items[i].bad == NULL)
-            move_item(&chunk->items[i]);
+    for (size_t i = 0; code == SHEAF_OK && i < p->run->count; i++) {
+        place_item(p, i);
+        code = check_item(p, i);
+        if (p->chunk->own_frames && p->items[i].bad == NULL)
+            move_item(&p->items[i]);
     }
     return code;
+}
+
+static int read_run(struct pass *p)
+{
+    int code = p->section->blocks == NULL ? read_plain(p) : read_packed(p);
+
+    if (code == SHEAF_OK)
+        code = read_names(p);
+    return code == SHEAF_OK ? finish_items(p) : code;
 }
 
 void chunk_run(struct job *job)
 {
     struct chunk *chunk = (struct chunk *)(void *)job;
-    const struct extent e = extent_of(chunk->shard->section, chunk->first, chunk->count);
-    int code = chunk->shard->section->blocks == NULL ? read_plain(chunk, &e)
-                                                     : read_packed(chunk, &e);
+    const struct sizes z = sizes_of(chunk->runs, chunk->run_count);
+    struct item *items = chunk->items;
+    uint8_t *data = room(&chunk->kept_data, z.data, &chunk->error);
+    char *names = room(&chunk->kept_names, z.names, &chunk->error);
 
-    if (code == SHEAF_OK)
-        code = read_names(chunk);
-    if (code == SHEAF_OK)
-        code = finish_items(chunk, &e);
-    chunk->code = code;
+    chunk->code = data == NULL || names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
+    for (size_t i = 0; chunk->code == SHEAF_OK && i < chunk->run_count; i++) {
+        const struct run *run = &chunk->runs[i];
+        struct pass p = { chunk, run, run->shard->section, extent_of(run), items, data, names };
+
+        chunk->code = read_run(&p);
+        items += run->count;
+        data += p.extent.end - p.extent.begin;
+        names += names_bytes(p.section, run->first, run->count);
+    }
 }
 
 /* ---- Fetching from afar --------------------------------------------------------------------- */
@@ -366,10 +444,10 @@ static void start_fetch(struct chunk *chunk, struct fetch *fetch, struct store_o
 
 void chunk_fetch(struct chunk *chunk)
 {
-    const struct index_section *s = chunk->shard->section;
-    const struct extent e = extent_of(s, chunk->first, chunk->count);
-    const uint64_t names = chunk->shard->names == NULL ? 0
-                         : names_bytes(s, chunk->first, chunk->count);
+    const struct run *run = &chunk->runs[0];
+    const struct index_section *s = run->shard->section;
+    const struct extent e = extent_of(run);
+    const uint64_t names = run->shard->names == NULL ? 0 : names_bytes(s, run->first, run->count);
     const uint64_t begin = s->blocks == NULL ? e.begin : s->blocks[e.block].stored_offset;
     const uint64_t end = s->blocks == NULL ? e.end : s->blocks[e.block_end].stored_offset;
     void *data = room(s->blocks == NULL ? &chunk->kept_data : &chunk->kept_stored, end - begin,
@@ -382,11 +460,11 @@ void chunk_fetch(struct chunk *chunk)
     }
     chunk->is_fetched = true;
     atomic_init(&chunk->fetches_left, 1);   /* this call's own, given up at its end */
-    start_fetch(chunk, &chunk->data_fetch, chunk->shard->object, begin, data,
-                stored_there(chunk, begin, end));
+    start_fetch(chunk, &chunk->data_fetch, run->shard->object, begin, data,
+                stored_there(run->shard, begin, end));
     if (names != 0)
-        start_fetch(chunk, &chunk->names_fetch, chunk->shard->names,
-                    s->name_offsets[chunk->first], lines, names);
+        start_fetch(chunk, &chunk->names_fetch, run->shard->names, s->name_offsets[run->first],
+                    lines, names);
     one_less(chunk);
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A chunk: a run of consecutive records of one shard, read, unpacked and checked by one job.
+ * A chunk: runs of consecutive records, read, unpacked and checked by one job.
  *
- *     plan (records first .. first + count - 1) --job--> items, each a frame that is right, or
- *                                                        the error that says why it is not
+ *     plan (runs of records) --job--> items, each a frame that is right, or the error that says
+ *                                     why it is not
  *
- * Frames either lie together in the chunk's buffer (sequential reading: no copy is made after
- * the kernel's) or, for a shuffle buffer, each in a piece of the reader's heap, so that one sample
- * does not hold back its neighbours.  The planning thread takes the pieces before the job runs
- * and gives them back; the job only fills them. */
+ * In the order of the line there is one run; where samples are read as they are drawn, each is a
+ * run of its own.  Frames either lie together in the chunk's buffer (no copy is made after the
+ * kernel's) or, for a shuffle buffer of samples, each in a piece of the reader's heap, so that one
+ * sample does not hold back its neighbours.  The planning thread takes the pieces before the job
+ * runs and gives them back; the job only fills them. */
 #ifndef READER_CHUNK_H
 #define READER_CHUNK_H
 
@@ -39,13 +40,20 @@ struct fetch {
     struct chunk *chunk;
 };
 
+/* Consecutive records of one shard. */
+struct run {
+    struct shard *shard;
+    uint64_t first;
+    size_t count;
+};
+
 struct chunk {
     struct job job;
     struct chunk *next;         /* in the lane's queue */
     const struct sheaf_dataset *dataset;
-    struct shard *shard;        /* used by it; NULL for a stream's */
-    uint64_t first;             /* record in the shard */
-    size_t count;
+    struct run *runs;           /* their shards are used by it; none in a stream's */
+    size_t run_count;
+    size_t count;               /* records */
     bool own_frames;            /* each item has a piece of its own */
     uint64_t memory_bytes;      /* taken from the budget until the chunk is consumed */
     struct workers *workers;    /* that run its job */
@@ -62,25 +70,26 @@ struct chunk {
     char *names;
     /* Memory kept for the next chunk that this one becomes: data, names and items point into it,
      * so that a fresh page is not touched for every byte read. */
-    struct buf kept_data, kept_names, kept_items, kept_stored;
+    struct buf kept_data, kept_names, kept_items, kept_stored, kept_runs;
     bool is_last;               /* of a stream's chunk: nothing comes after it, because of */
     int tail_code;              /* this: SHEAF_OK at the end, or an error, with `error` set */
     bool is_done;               /* its consumer has seen that the job is done */
     size_t taken;               /* items that the lane has taken */
 };
 
-/* The budget that a chunk of these records will need, without the pieces of its items. */
-uint64_t chunk_memory(const struct shard *shard, uint64_t first, size_t count);
+/* The budget that a chunk of these runs will need, without the pieces of its items. */
+uint64_t chunk_memory(const struct run *runs, size_t run_count);
 
-/* Makes the table of items, and takes a piece of the heap for each if the chunk has own frames.
- * SHEAF_END, and nothing taken: the heap has no room now. */
-int chunk_take_pieces(struct chunk *chunk, struct heap *heap, struct sheaf_error *err);
+/* Makes the tables of runs and items, and takes a piece of the heap for each if the chunk has own
+ * frames.  SHEAF_END, and nothing taken: the heap has no room now. */
+int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
+                  struct heap *heap, struct sheaf_error *err);
 
 /* The job's function: chunk->job.run. */
 void chunk_run(struct job *job);
 
-/* Begins to read the chunk from afar, and submits its job once that is done.  (A local chunk is
- * read by its job, so that it is checked on the processor whose cache has it.) */
+/* Begins to read the chunk, of one run, from afar, and submits its job once that is done.  (A
+ * local chunk is read by its job, so that it is checked on the processor whose cache has it.) */
 void chunk_fetch(struct chunk *chunk);
 /* Makes reads that are under way end soon. */
 void chunk_cancel(struct chunk *chunk);
@@ -90,6 +99,9 @@ void chunk_cancel(struct chunk *chunk);
 void chunk_reset(struct chunk *chunk, struct heap *heap);
 /* Resets it, and frees all; NULL is fine. */
 void chunk_free(struct chunk *chunk, struct heap *heap);
+
+/* Ends the use of its runs' shards. */
+void chunk_drop_shards(struct chunk *chunk, struct shards *shards);
 
 /* The memory that a reset chunk keeps. */
 size_t chunk_kept_bytes(const struct chunk *chunk);

@@ -47,6 +47,13 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
     return d->first_numbers[d->manifest.shard_count];
 }
 
+/* Its shards are files of this machine's disks: to read them is quick, and what was read is kept
+ * by the kernel. */
+static inline bool dataset_is_local(const struct sheaf_dataset *d)
+{
+    return !d->is_stream && !d->is_remote && d->read_bytes == 0;
+}
+
 /* Opens foreign shards, also where a manifest lies beside them. */
 int dataset_open_foreign(const char *const *sources, size_t source_count,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);

@@ -40,10 +40,12 @@ static struct needs needs_of(const struct sheaf_reader *r)
     const struct sheaf_dataset *d = r->dataset;
     const struct feed *feed = &r->feed;
     struct needs n = { 0 };
-    uint64_t section = 0;
+    uint64_t section = 0, open_shards = 2;      /* of a lane */
 
     for (uint32_t i = 0; i < feed->lane_count; i++)
         n.slots += feed->lanes[i].slot_count;
+    if (feed->draws)
+        open_shards = draws_shards(d, &feed->order);
     for (size_t i = 0; i < d->manifest.shard_count; i++) {
         const struct manifest_shard *shard = &d->manifest.shards[i];
 
@@ -51,10 +53,11 @@ static struct needs needs_of(const struct sheaf_reader *r)
             n.mean = MAX(n.mean, shard->raw_bytes / shard->samples);
         n.largest = MAX(n.largest, shard->largest);
         section = MAX(section, shard->index_bytes + index_memory(shard->samples,
-                      d->format != NULL && d->format->has_names, 0));
+                      d->format != NULL && d->format->has_names, 0)
+                      + (feed->draws ? shard->names_bytes : 0));
     }
     n.sections = d->sections != NULL ? 0
-               : section * MIN((uint64_t)d->manifest.shard_count, 2 * (uint64_t)feed->lane_count);
+               : section * MIN((uint64_t)d->manifest.shard_count, open_shards * feed->lane_count);
     return n;
 }
 
@@ -148,6 +151,8 @@ static int fit_memory(struct sheaf_reader *r)
     int code = SHEAF_OK;
 
     r->table_bytes = n.slots * sizeof(struct item);
+    if (feed->draws)
+        r->table_bytes += feed->lane_count * order_buffer_slots(&feed->order) * sizeof(uint64_t);
     if (r->dataset->is_stream) {
         feed->chunk_bytes = STREAM_CHUNK_BYTES;
         for (uint32_t i = 0; i < feed->lane_count; i++)
@@ -385,7 +390,9 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     int code = order_line_make(&feed->order, d->samples, d->manifest.shard_count, &feed->line,
                                &r->error);
 
-    feed->own_frames = order_buffer_slots(&feed->order) > 1;
+    feed->draws = draws_are_possible(d, &feed->order, feed->lane_count);
+    feed->shards.keep_lines = feed->draws;
+    feed->own_frames = order_buffer_slots(&feed->order) > 1 && !feed->draws;
     if (code == SHEAF_OK)
         code = begin_lanes(r, rounds, extra);
     if (code == SHEAF_OK)

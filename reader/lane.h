@@ -8,13 +8,15 @@
  * An INTAKE is one item that a lane takes in: first what fills its slots, then its further
  * inputs one by one.  Chunks are planned in the order in which their first intake will be needed
  * (the least intake number over all lanes first), so whatever the budget holds is always what is
- * needed soonest, and no lane can starve another.  All of this runs on the caller's thread;
+ * needed soonest, and no lane can starve another.
+ *
+ * Where samples are read as they are drawn (see draw.h), the lane has one slot, and its intakes
+ * are its draws.  All of this runs on the caller's thread;
  * workers only run the jobs. */
 #ifndef READER_LANE_H
 #define READER_LANE_H
 
-#include "reader/chunk.h"
-#include "reader/order.h"
+#include "reader/draw.h"
 #include "reader/window.h"
 
 struct stream;
@@ -32,6 +34,7 @@ struct lane {
     struct chunk *first, *last;
     unsigned waiting;           /* of a stream: chunks planned and not yet taken away */
     struct stream *stream;      /* the data set is one: the lane's shards; else NULL */
+    struct draws *draws;        /* samples are read as they are drawn; else NULL */
     struct shard *shard;        /* the planned place is in it */
     struct shard *ahead;        /* the next one on the line; NULL: none, or not yet */
     struct item *slots;
@@ -55,7 +58,8 @@ struct feed {
     size_t outstanding_limit;
     struct window window;       /* of reads from afar: outstanding_limit follows it */
     uint64_t chunk_bytes;       /* raw bytes of a chunk, about */
-    bool own_frames;            /* there is a shuffle buffer: each frame has a piece of */
+    bool draws;                 /* samples are read as they are drawn */
+    bool own_frames;            /* the shuffle buffer has samples: each frame has a piece of */
     struct heap *frames;        /* this heap, which is kept from epoch to epoch */
     uint64_t lend_bytes;        /* what may be lent of it to the program */
     struct chunk *retired;      /* consumed, but items of it may be with the caller */
@@ -68,6 +72,8 @@ struct feed {
     uint64_t wait_until_ns;         /* and at this time; 0: not then */
 };
 
+/* ---- reader/lane.c -------------------------------------------------------------------------- */
+
 /* Sets up one lane at `steps` steps into the epoch (0: its start). */
 int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct sheaf_error *err);
 /* Makes reads from afar end soon. */
@@ -76,6 +82,12 @@ void lane_cancel(struct lane *lane);
 void lane_wait(struct lane *lane);
 /* Frees the slots and chunks; no job may be running. */
 void lane_clear(struct feed *feed, struct lane *lane);
+
+/* How many intakes it has, and which place on the line one of them is; of draws, only how many. */
+uint64_t lane_intakes(const struct lane *lane);
+uint64_t lane_intake_place(const struct lane *lane, uint64_t intake);
+
+/* ---- reader/feed.c -------------------------------------------------------------------------- */
 
 /* Submits as much as window and budget permit.  SHEAF_ERR_INTERRUPTED: a shard was not opened in
  * time, and it may be called again. */

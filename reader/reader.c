@@ -37,8 +37,17 @@ void reader_options_take(struct sheaf_reader_options *taken,
     sheaf_reader_options_init(taken, sizeof(*taken));
     if (given != NULL)
         memcpy(taken, given, MIN(given->sizeof_options, sizeof(*taken)));
-    if (taken->threads == 0)
-        taken->threads = MIN(workers_processors(), THREADS_MOST);
+}
+
+/* The thread that calls next() lends a hand with local files; those of a network file system wait
+ * for the network, not for each other. */
+static unsigned threads_for(const struct sheaf_dataset *d)
+{
+    const unsigned processors = MIN(workers_processors(), THREADS_MOST);
+
+    if (d->read_bytes != 0)
+        return THREADS_MOST;
+    return dataset_is_local(d) ? MAX(processors, 2) - 1 : processors;
 }
 
 /* Streams have no counts: whole shards go to lanes, which end when they end. */
@@ -121,8 +130,8 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
     r->dataset = r->feed.dataset = dataset;
     r->context = dataset_decode_context(dataset, 0);
     reader_options_take(&r->options, options);
-    if (dataset->read_bytes != 0 && (options == NULL || options->threads == 0))
-        r->options.threads = THREADS_MOST;      /* they wait for the network, not for each other */
+    if (r->options.threads == 0)
+        r->options.threads = threads_for(dataset);
     r->feed.budget.limit = r->options.memory_bytes;
     r->feed.interrupt = &r->interrupt;
     code = order_of_options(dataset, &r->options, &r->feed.order, &r->member, err);

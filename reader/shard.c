@@ -77,6 +77,7 @@ static void close_shard(struct shard *shard)
 {
     store_close(shard->object);
     store_close(shard->names);
+    free(shard->lines);
     index_section_free(shard->own_section);
     free(shard);
 }
@@ -128,6 +129,23 @@ static int load_section(struct shard *shard, struct sheaf_error *err)
     return code;
 }
 
+static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *err)
+{
+    const struct index_section *s = shard->section;
+    int code;
+
+    if (s->name_offsets != NULL && s->name_offsets[s->samples] > bytes)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " bytes, but the index %u",
+                       shard->names->url, bytes, s->name_offsets[s->samples]);
+    shard->lines = malloc(bytes + 1);
+    if (shard->lines == NULL)
+        return err_memory(err, bytes);
+    code = store_read(shard->names, 0, shard->lines, bytes, err);
+    store_close(shard->names);
+    shard->names = NULL;
+    return code;
+}
+
 /* The .lst beside a RecordIO shard. */
 static int open_names(struct shard *shard, struct sheaf_error *err)
 {
@@ -146,7 +164,8 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
                        "%" PRIu64, names, shard->names->bytes, m->names_bytes);
     free(names);
-    return code;
+    return code == SHEAF_OK && shard->owner->keep_lines ? load_lines(shard, m->names_bytes, err)
+                                                        : code;
 }
 
 static void open_shard(struct job *job)
@@ -200,6 +219,8 @@ int shards_use(struct shards *s, uint32_t number, struct shard **result, struct 
         shard->memory_bytes = m->index_bytes
                             + index_memory(m->samples, s->dataset->format->has_names,
                                            s->dataset->codec != NULL ? m->index_bytes / 8 : 0);
+    if (s->keep_lines)
+        shard->memory_bytes += m->names_bytes;
     if (!budget_take(s->budget, shard->memory_bytes)) {
         err_set(err, SHEAF_ERR_LIMIT, "%s: its index takes %" PRIu64 " bytes of memory, but only "
                 "%" PRIu64 " of %" PRIu64 " are left", m->name, shard->memory_bytes,

@@ -24,7 +24,8 @@ struct shard {
     int code;
     struct sheaf_error error;
     struct store_object *object;
-    struct store_object *names;         /* RecordIO: the .lst; else NULL */
+    struct store_object *names;         /* RecordIO: the .lst; else NULL; */
+    char *lines;                        /* or, where lines are kept, all of it */
     const struct index_section *section;
     struct index_section *own_section;  /* NULL: it is the data set's */
 };
@@ -34,6 +35,7 @@ struct shards {
     struct workers *workers;
     struct budget *budget;
     struct cache *cache;                /* NULL: none */
+    bool keep_lines;                    /* of each .lst: its lines are not wanted in order */
     bool keep_short;                    /* a shard that is cut is read as far as it goes */
     struct store_object *index;         /* dataset.index; NULL for foreign shards */
     uint8_t *index_data;                /* all of it, if it is far away and small; else NULL */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,9 @@
 /* The fewer and larger the pieces in which a pipe hands over its bytes, the fewer system calls.
  * What an unprivileged process may have. */
 #define PIPE_BYTES (1 << 20)
+
+/* What the kernel reads ahead at once, at most, by default. */
+#define WARM_BYTES ((uint64_t)128 << 10)
 
 /* A failure that may pass is waited for this long in all: 50, 100, ... ms. */
 #define TRIES         7u
@@ -225,6 +229,38 @@ int local_read(struct store_object *object, uint64_t offset, void *data, size_t 
         size -= (size_t)got;
     }
     return SHEAF_OK;
+}
+
+/* Whether it looks as if all of it were cached: a few pages are. */
+static bool is_cached(int fd, uint64_t offset, uint64_t size)
+{
+    const uint64_t step = MAX(size / 4, 1);
+    char byte;
+
+    for (uint64_t at = step; at <= size; at += step) {
+        struct iovec one = { &byte, 1 };
+
+        if (preadv2(fd, &one, 1, (off_t)(offset + at - 1), RWF_NOWAIT) != 1)
+            return false;
+    }
+    return true;
+}
+
+/* The kernel begins to read what it is told will be needed, but only so much of it at once; and to
+ * read the last byte is to wait for it. */
+void local_warm(struct store_object *object, uint64_t offset, uint64_t size)
+{
+    const struct file_object *o = (const struct file_object *)object;
+    const uint64_t end = offset + size;
+    char last;
+
+    if (is_cached(o->fd, offset, size))
+        return;
+    for (; offset < end; offset += MIN(end - offset, WARM_BYTES))
+        (void)posix_fadvise(o->fd, (off_t)offset, (off_t)MIN(end - offset, WARM_BYTES),
+                            POSIX_FADV_WILLNEED);
+    if (size != 0 && pread(o->fd, &last, 1, (off_t)end - 1) < 0)
+        return;                 /* whoever needs it will be told */
 }
 
 /* ---- Pipes ---------------------------------------------------------------------------------- */

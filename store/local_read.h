@@ -20,6 +20,7 @@ static inline const char *local_path(const char *url)
 int local_open(const char *url, struct store_object **object, struct sheaf_error *err);
 int local_read(struct store_object *object, uint64_t offset, void *data, size_t size,
               struct sheaf_error *err);
+void local_warm(struct store_object *object, uint64_t offset, uint64_t size);
 int local_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                    struct sheaf_error *err);
 int local_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);

@@ -81,6 +81,12 @@ void store_read_cancel(struct store_read *read)
         read->object->ops->read_cancel(read);
 }
 
+void store_warm(struct store_object *object, uint64_t offset, uint64_t size)
+{
+    if (object->ops->warm != NULL)
+        object->ops->warm(object, offset, size);
+}
+
 int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                     struct sheaf_error *err)
 {

@@ -91,6 +91,8 @@ struct store_ops {
     /* The next bytes of a stream: up to `size`; *got == 0 at its end. */
     int (*read_next)(struct store_object *object, void *data, size_t size, size_t *got,
                      struct sheaf_error *err);
+    /* store_warm; NULL: there is no such cache. */
+    void (*warm)(struct store_object *object, uint64_t offset, uint64_t size);
     /* store_wait; NULL where there are no streams. */
     int (*wait)(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);
     void (*close)(struct store_object *object);
@@ -161,6 +163,9 @@ int store_read(struct store_object *object, uint64_t offset, void *data, size_t 
 void store_read_start(struct store_read *read);
 /* Makes a read end soon, as SHEAF_ERR_INTERRUPTED unless it is over already. */
 void store_read_cancel(struct store_read *read);
+/* Brings bytes into the cache that the machine has of its files, and returns about when they are
+ * there; if they cannot be read, whoever does so will be told. */
+void store_warm(struct store_object *object, uint64_t offset, uint64_t size);
 int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                     struct sheaf_error *err);
 /* Waits up to some `wait_ms` for a stream's next bytes, its end, or, of a pipe, its writer:

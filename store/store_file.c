@@ -459,6 +459,7 @@ const struct store_ops store_file_ops = {
     .scheme = "file",
     .open = local_open,
     .read = local_read,
+    .warm = local_warm,
     .read_next = local_read_next,
     .wait = local_wait,
     .close = local_close,

@@ -13,12 +13,14 @@
 
 #include <cmocka.h>
 
+size_t shards_least = 20;
+
 const char *shards_text(uint64_t number, size_t *size)
 {
-    static char text[4096];
-    const size_t length = 20 + (size_t)(number * 2654435761u % 3900);
+    static char text[SHARDS_LEAST_MOST + 4096];
+    const size_t length = shards_least + (size_t)(number * 2654435761u % 3900);
 
-    memset(text, 'a' + (int)(number % 26), sizeof(text));
+    memset(text, 'a' + (int)(number % 26), length);
     snprintf(text, sizeof(text), "\377\330\377sample %06" PRIu64, number);
     text[16] = ' ';
     *size = length;

@@ -25,8 +25,12 @@ struct sheaf_dataset *shards_open(const struct shard_set *set);
 struct sheaf_reader *shards_reader(const struct sheaf_dataset *dataset,
                                    const struct sheaf_reader_options *options);
 
+/* What the samples of a program have at least: 20 bytes at first, SHARDS_LEAST_MOST at most. */
+#define SHARDS_LEAST_MOST ((size_t)32 << 10)
+extern size_t shards_least;
+
 /* The first bytes of a JPEG (so that foreign RecordIO is known for what it is), "sample N ...", and
- * a length that depends on N, from 20 to 3,920 bytes; valid until the next call. */
+ * a length that depends on N, up to 3,900 bytes more than the least; valid until the next call. */
 const char *shards_text(uint64_t number, size_t *size);
 
 /* The number that a sample's content tells; fails the test if it is not that sample's content to

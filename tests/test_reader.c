@@ -317,8 +317,24 @@ static void a_bad_record_fails_or_is_skipped_and_counted(void **state)
     shards_remove(&set);
 }
 
+/* From 16 KiB on, samples are read when they are drawn. */
+static int make_samples_large(void **state)
+{
+    (void)state;
+    shards_least = (size_t)20 << 10;
+    return 0;
+}
+
 int main(void)
 {
+    const struct CMUnitTest large[] = {
+        cmocka_unit_test(order_is_that_of_numbers),
+        cmocka_unit_test(every_member_has_its_lanes),
+        cmocka_unit_test(little_memory_gives_the_same),
+        cmocka_unit_test(positions_go_on_exactly),
+        cmocka_unit_test(an_interrupt_comes_once),
+        cmocka_unit_test(a_bad_record_fails_or_is_skipped_and_counted),
+    };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_is_that_of_numbers),
         cmocka_unit_test(every_member_has_its_lanes),
@@ -330,5 +346,6 @@ int main(void)
         cmocka_unit_test(a_bad_record_fails_or_is_skipped_and_counted),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL)
+           + cmocka_run_group_tests(large, make_samples_large, NULL);
 }
