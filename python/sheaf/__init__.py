@@ -34,8 +34,9 @@ from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptErr
                      OutOfMemoryError, Sample, StateError, StoreError, TruncatedError,
                      UnsupportedError)
 
-__all__ = ["Batch", "Channel", "Dataset", "PackResult", "Packer", "PlanShard", "Problem",
-           "Progress", "Reader", "Sample", "Shard", "VerifyResult", "index", "pack", "verify",
+__all__ = ["Batch", "Channel", "Dataset", "FetchResult", "PackResult", "Packer", "PlanShard",
+           "Problem", "Progress", "Reader", "Sample", "Shard", "Stats", "VerifyResult", "commit",
+           "fetch", "index", "pack", "pack_part", "plan", "verify",
            "Error", "AccessError", "ArgumentError", "ChangedError", "CorruptError",
            "ExistsError", "InterruptedError", "LimitError", "NetworkError", "NotFoundError",
            "OutOfMemoryError", "StateError", "StoreError", "TruncatedError", "UnsupportedError"]
@@ -108,6 +109,18 @@ class PackResult(NamedTuple):
     plan_bytes: int
 
 
+class FetchResult(NamedTuple):
+    """What was fetched; sheaf.h says more of each number."""
+    objects: int
+    bytes: int
+    kept: int
+    kept_bytes: int
+    fetched: int
+    fetched_bytes: int
+    verified: int
+    memory_peak_bytes: int
+
+
 class VerifyResult(NamedTuple):
     """What was checked, and the problems (the first thousand of them; all are counted)."""
     shards: int
@@ -122,6 +135,7 @@ class Stats(NamedTuple):
     samples: int
     payload_bytes: int
     read_bytes: int
+    cached_bytes: int
     corrupt: int
     stall_ns: int
     first_sample_ns: int
@@ -136,6 +150,10 @@ def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[
     if not callable(call):
         raise TypeError("expected a callable or None, not %r" % (call,))
     return lambda *values: call(kind(*values))
+
+
+def _text(path: Optional[Path]) -> Optional[str]:
+    return None if path is None else _os.fsdecode(path)
 
 
 class Dataset(_sheaf.Dataset):
@@ -193,19 +211,22 @@ class Reader(_sheaf.Reader):
     The order is a function of (data set, seed, epoch, lanes, shuffle_buffer) and of nothing else.
     lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto" keeps alone and
     pads if world_size > 1.  memory_bytes is a hard ceiling.  on_corrupt="skip" passes over bad
-    records, up to max_corrupt of them, and tells report of each (a Problem)."""
+    records, up to max_corrupt of them, and tells report of each (a Problem).  What is read from afar
+    is kept in cache_directory, if given, for other readers and later epochs."""
 
     def __init__(self, source: Union[Source, Dataset], *, seed: int = 0, epoch: int = 0,
                  no_shuffle: bool = False, shuffle_buffer: int = 10000, lanes: int = 0,
                  rank: int = 0, world_size: int = 1, worker: int = 0, workers: int = 1,
                  remainder: str = "auto", memory_bytes: int = 1 << 30, threads: int = 0,
                  on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
+                 cache_directory: Optional[Path] = None, cache_bytes: int = 64000000000,
                  report: Optional[Callable[[Problem], Any]] = None) -> None:
         super().__init__(source if isinstance(source, Dataset) else Dataset(source), seed=seed,
                          epoch=epoch, no_shuffle=no_shuffle, shuffle_buffer=shuffle_buffer,
                          lanes=lanes, rank=rank, world_size=world_size, worker=worker,
                          workers=workers, remainder=remainder, memory_bytes=memory_bytes,
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
+                         cache_directory=_text(cache_directory), cache_bytes=cache_bytes,
                          report=_told(report, Problem))
 
     def stats(self) -> Stats:
@@ -272,11 +293,71 @@ def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "
     return PackResult(**_sheaf.pack(
         source, dest, format=format, codec=codec, single_member=single_member,
         shard_bytes=shard_bytes, shard_count=shard_count, prefix=prefix,
-        root=None if root is None else _os.fsdecode(root), no_shuffle=no_shuffle, seed=seed,
+        root=_text(root), no_shuffle=no_shuffle, seed=seed,
         label_base=label_base, split=split, on_error=on_error, resume=resume,
         overwrite=overwrite, dry_run=dry_run, index=index, jobs=jobs, memory_bytes=memory_bytes,
         progress=_told(progress, Progress), report=_told(report, Problem),
         plan=_told(plan, PlanShard)))
+
+
+def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
+         format: str = "webdataset", codec: str = "none", single_member: bool = False,
+         shard_bytes: int = 150000000, shard_count: int = 0, prefix: str = "shard",
+         root: Optional[Path] = None, no_shuffle: bool = False, seed: int = 0,
+         label_base: int = 0, split: Optional[str] = None, on_error: str = "fail",
+         resume: bool = False, overwrite: bool = False, index: Optional[str] = None,
+         jobs: int = 0, memory_bytes: int = 512 << 20,
+         progress: Optional[Callable[[Progress], Any]] = None,
+         report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
+    """Packing on many machines: 1. plan, once; 2. pack_part, for each part, anywhere; 3. commit.
+    Lists the sources, and stores what is to go into which shard of `dest` in `plan`, a path or an
+    s3:// URL, as `sheaf plan` does."""
+    return PackResult(**_sheaf.plan(
+        source, dest, plan, format=format, codec=codec, single_member=single_member,
+        shard_bytes=shard_bytes, shard_count=shard_count, prefix=prefix, root=_text(root),
+        no_shuffle=no_shuffle, seed=seed, label_base=label_base, split=split, on_error=on_error,
+        resume=resume, overwrite=overwrite, index=index, jobs=jobs, memory_bytes=memory_bytes,
+        progress=_told(progress, Progress), report=_told(report, Problem)))
+
+
+def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None, *,
+              jobs: int = 0, memory_bytes: int = 512 << 20,
+              progress: Optional[Callable[[Progress], Any]] = None,
+              report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
+    """Packs part number `part`, from 0, of `parts` of a plan: in any order, at once, or again.
+    Without them, the part is the one that the environment says (Slurm, Kubernetes, AWS Batch, MPI,
+    SageMaker)."""
+    if (part is None) != (parts is None):
+        raise ValueError("part and parts are given together, or neither")
+    if part is None or parts is None:
+        found = _sheaf.part_from_environment()
+        if found is None:
+            raise ValueError("nothing in the environment says which part this is: give part and "
+                             "parts")
+        part, parts = found
+    return PackResult(**_sheaf.pack_part(
+        plan, part, parts, jobs=jobs, memory_bytes=memory_bytes,
+        progress=_told(progress, Progress), report=_told(report, Problem)))
+
+
+def commit(plan: Path, *, jobs: int = 0, memory_bytes: int = 512 << 20,
+           progress: Optional[Callable[[Progress], Any]] = None,
+           report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
+    """Checks that all shards of a plan are there, and makes them a data set.  A NotFoundError says
+    which are missing, and their parts."""
+    return PackResult(**_sheaf.commit(
+        plan, jobs=jobs, memory_bytes=memory_bytes, progress=_told(progress, Progress),
+        report=_told(report, Problem)))
+
+
+def fetch(source: Path, directory: Path, *, host: int = 0, hosts: int = 1,
+          memory_bytes: int = 256 << 20, threads: int = 0,
+          progress: Optional[Callable[[Progress], Any]] = None) -> FetchResult:
+    """Copies the objects of a source, such as an s3:// prefix, into a directory, each n-th of them
+    for n hosts; what is there already stays.  As `sheaf fetch` does."""
+    return FetchResult(**_sheaf.fetch(source, directory, host=host, hosts=hosts,
+                                      memory_bytes=memory_bytes, threads=threads,
+                                      progress=_told(progress, Progress)))
 
 
 class _Problems:

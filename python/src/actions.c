@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that run to their end: pack, verify, index. */
+ * The calls that run to their end: pack, also in parts; verify, index, fetch. */
 #include "module.h"
 
 /* ---- pack ----------------------------------------------------------------------------------- */
@@ -15,37 +15,120 @@ PyObject *pack_result_dict(const struct sheaf_pack_result *r)
 #undef COUNT
 }
 
-PyObject *action_pack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
-{
+/* A call that packs, or has to do with it. */
+struct packing {
     struct sheaf_pack_options options;
-    struct sheaf_pack_result result = { 0 };
-    struct sheaf_error error = { 0 };
-    PyObject *source = NULL, *dest = NULL;
+    struct sheaf_pack_result result;
+    struct sheaf_error error;
     struct calls calls;
     int code;
+};
 
-    sheaf_pack_options_init(&options, sizeof(options));
-    if (!PyArg_ParseTuple(args, "O&O&:pack", PyUnicode_FSConverter, &source,
-                          PyUnicode_FSConverter, &dest) ||
-        options_set(&options, pack_options_table, keywords) != 0) {
-        Py_XDECREF(source);
-        Py_XDECREF(dest);
-        return NULL;
+/* -1 with an exception. */
+static int packing_init(struct packing *p, PyObject *keywords)
+{
+    *p = (struct packing){ 0 };
+    sheaf_pack_options_init(&p->options, sizeof(p->options));
+    if (options_set(&p->options, pack_options_table, keywords) != 0)
+        return -1;
+    calls_take(&p->calls, keywords);
+    p->options.progress = calls_progress;
+    p->options.report = calls_report;
+    p->options.plan = calls_plan;
+    p->options.context = &p->calls;
+    p->options.interrupt = &p->calls.interrupt;
+    return 0;
+}
+
+static PyObject *packing_result(const struct packing *p)
+{
+    return p->code == SHEAF_OK && !PyErr_Occurred() ? pack_result_dict(&p->result)
+                                                    : calls_raise(&p->error);
+}
+
+PyObject *action_pack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    PyObject *source = NULL, *dest = NULL, *made = NULL;
+    struct packing p;
+
+    if (PyArg_ParseTuple(args, "O&O&:pack", PyUnicode_FSConverter, &source,
+                         PyUnicode_FSConverter, &dest) && packing_init(&p, keywords) == 0) {
+        calls_begin(&p.calls);
+        p.code = sheaf_pack(PyBytes_AsString(source), PyBytes_AsString(dest), &p.options,
+                            &p.result, &p.error);
+        calls_end(&p.calls);
+        made = packing_result(&p);
     }
-    calls_take(&calls, keywords);
-    options.progress = calls_progress;
-    options.report = calls_report;
-    options.plan = calls_plan;
-    options.context = &calls;
-    options.interrupt = &calls.interrupt;
-    calls_begin(&calls);
-    code = sheaf_pack(PyBytes_AsString(source), PyBytes_AsString(dest), &options, &result,
-                      &error);
-    calls_end(&calls);
-    Py_DECREF(source);
-    Py_DECREF(dest);
-    return code == SHEAF_OK && !PyErr_Occurred() ? pack_result_dict(&result)
-                                                 : calls_raise(&error);
+    Py_XDECREF(source);
+    Py_XDECREF(dest);
+    return made;
+}
+
+PyObject *action_plan(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    PyObject *given, *dest = NULL, *plan = NULL, *made = NULL;
+    struct sources sources = { 0 };
+    struct packing p;
+
+    if (PyArg_ParseTuple(args, "OO&O&:plan", &given, PyUnicode_FSConverter, &dest,
+                         PyUnicode_FSConverter, &plan) &&
+        packing_init(&p, keywords) == 0 && sources_take(given, &sources) == 0) {
+        calls_begin(&p.calls);
+        p.code = sheaf_plan_make(sources.texts, sources.count, PyBytes_AsString(dest),
+                                 PyBytes_AsString(plan), &p.options, &p.result, &p.error);
+        calls_end(&p.calls);
+        made = packing_result(&p);
+        sources_free(&sources);
+    }
+    Py_XDECREF(dest);
+    Py_XDECREF(plan);
+    return made;
+}
+
+PyObject *action_pack_part(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    PyObject *plan = NULL, *made = NULL;
+    unsigned long part, parts;
+    struct packing p;
+
+    if (PyArg_ParseTuple(args, "O&kk:pack_part", PyUnicode_FSConverter, &plan, &part, &parts) &&
+        packing_init(&p, keywords) == 0) {
+        calls_begin(&p.calls);
+        p.code = sheaf_pack_part(PyBytes_AsString(plan), (uint32_t)part, (uint32_t)parts,
+                                 &p.options, &p.result, &p.error);
+        calls_end(&p.calls);
+        made = packing_result(&p);
+    }
+    Py_XDECREF(plan);
+    return made;
+}
+
+PyObject *action_commit(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    PyObject *plan = NULL, *made = NULL;
+    struct packing p;
+
+    if (PyArg_ParseTuple(args, "O&:commit", PyUnicode_FSConverter, &plan) &&
+        packing_init(&p, keywords) == 0) {
+        calls_begin(&p.calls);
+        p.code = sheaf_commit(PyBytes_AsString(plan), &p.options, &p.result, &p.error);
+        calls_end(&p.calls);
+        made = packing_result(&p);
+    }
+    Py_XDECREF(plan);
+    return made;
+}
+
+PyObject *action_part(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    struct sheaf_error error = { 0 };
+    uint32_t part, parts;
+    const int code = sheaf_part_from_environment(NULL, &part, &parts, NULL, &error);
+
+    if (code == SHEAF_END)
+        Py_RETURN_NONE;
+    return code == SHEAF_OK ? Py_BuildValue("kk", (unsigned long)part, (unsigned long)parts)
+                            : error_raise(&error);
 }
 
 /* ---- verify and index ----------------------------------------------------------------------- */
@@ -126,4 +209,53 @@ PyObject *action_index(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
     calls_end(&calls);
     Py_DECREF(directory);
     return verify_result(code, &result, &error);
+}
+
+/* ---- fetch ---------------------------------------------------------------------------------- */
+
+#define FETCH(name, kind) { #name, kind, offsetof(struct sheaf_fetch_options, name) }
+
+static const struct option fetch_options_table[] = {
+    FETCH(host, OPTION_U32), FETCH(hosts, OPTION_U32), FETCH(memory_bytes, OPTION_U64),
+    FETCH(threads, OPTION_U32), FETCH(progress, OPTION_CALL), { NULL, OPTION_CALL, 0 },
+};
+
+static PyObject *fetch_result(int code, const struct sheaf_fetch_result *r,
+                              const struct sheaf_error *error)
+{
+    if (code != SHEAF_OK || PyErr_Occurred())
+        return calls_raise(error);
+#define COUNT(name) #name, (unsigned long long)r->name
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(objects), COUNT(bytes),
+                         COUNT(kept), COUNT(kept_bytes), COUNT(fetched), COUNT(fetched_bytes),
+                         COUNT(verified), COUNT(memory_peak_bytes));
+#undef COUNT
+}
+
+PyObject *action_fetch(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    struct sheaf_fetch_options options;
+    struct sheaf_fetch_result result = { 0 };
+    struct sheaf_error error = { 0 };
+    PyObject *source = NULL, *directory = NULL, *made = NULL;
+    struct calls calls;
+    int code;
+
+    sheaf_fetch_options_init(&options, sizeof(options));
+    if (PyArg_ParseTuple(args, "O&O&:fetch", PyUnicode_FSConverter, &source,
+                         PyUnicode_FSConverter, &directory) &&
+        options_set(&options, fetch_options_table, keywords) == 0) {
+        calls_take(&calls, keywords);
+        options.progress = calls_progress;
+        options.context = &calls;
+        options.interrupt = &calls.interrupt;
+        calls_begin(&calls);
+        code = sheaf_fetch(PyBytes_AsString(source), PyBytes_AsString(directory), &options,
+                           &result, &error);
+        calls_end(&calls);
+        made = fetch_result(code, &result, &error);
+    }
+    Py_XDECREF(source);
+    Py_XDECREF(directory);
+    return made;
 }

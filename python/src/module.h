@@ -8,7 +8,7 @@
  *     arena.c     memory that a DataLoader's worker shares with its program
  *     sample.c    Sample and the buffers of its fields, which keep their batch alive
  *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
- *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, index
+ *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, ...
  *     errors.c    the exceptions; options.c keyword arguments into options structs
  *     guard.c     one thread at a time; calls.c callables; aside.c calls that may be left
  *
@@ -250,6 +250,11 @@ PyObject *pack_result_dict(const struct sheaf_pack_result *result);
 /* ---- actions.c ---------------------------------------------------------------------------- */
 
 PyObject *action_pack(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_plan(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_pack_part(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_commit(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_part(PyObject *module, PyObject *ignored);
+PyObject *action_fetch(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_verify(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_index(PyObject *module, PyObject *args, PyObject *keywords);
 

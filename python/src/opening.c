@@ -6,11 +6,13 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct opening {
     struct opening *next;           /* in `left` */
     PyObject *dataset;              /* a reference */
     struct sheaf_reader_options options;
+    char *cache_directory;          /* the options' */
     struct teller *teller;
     struct sheaf_reader *reader;
     struct sheaf_error error;
@@ -62,6 +64,7 @@ static void drop_left(void)
         struct opening *next = o->next;
 
         Py_DECREF(o->dataset);
+        free(o->cache_directory);
         free(o);
         o = next;
     }
@@ -73,7 +76,12 @@ static struct opening *opening_new(PyObject *dataset, const struct sheaf_reader_
 
     if (o != NULL)
         o->teller = calloc(1, sizeof(*o->teller));
-    if (o == NULL || o->teller == NULL) {
+    if (o != NULL && options->cache_directory != NULL)
+        o->cache_directory = strdup(options->cache_directory);
+    if (o == NULL || o->teller == NULL ||
+        (options->cache_directory != NULL && o->cache_directory == NULL)) {
+        if (o != NULL)
+            free(o->teller);
         free(o);
         PyErr_NoMemory();
         return NULL;
@@ -81,6 +89,7 @@ static struct opening *opening_new(PyObject *dataset, const struct sheaf_reader_
     o->teller->last = &o->teller->first;
     o->dataset = Py_NewRef(dataset);
     o->options = *options;
+    o->options.cache_directory = o->cache_directory;
     o->options.report = reader_on_skip;
     o->options.report_context = o->teller;
     return o;
@@ -111,6 +120,7 @@ int reader_open(struct reader_object *self, const struct sheaf_reader_options *o
     self->teller = o->teller;
     self->teller->reader = self;
     Py_DECREF(o->dataset);
+    free(o->cache_directory);
     free(o);
     if (self->reader == NULL || tell(self) != 0)
         return -1;

@@ -11,7 +11,8 @@ static const struct option reader_options_table[] = {
     READER(world_size, OPTION_U32), READER(worker, OPTION_U32), READER(workers, OPTION_U32),
     READER(remainder, OPTION_REMAINDER), READER(memory_bytes, OPTION_U64),
     READER(threads, OPTION_U32), READER(on_corrupt, OPTION_ON_ERROR),
-    READER(max_corrupt, OPTION_U64), READER(report, OPTION_CALL), { NULL, OPTION_CALL, 0 },
+    READER(max_corrupt, OPTION_U64), READER(cache_directory, OPTION_TEXT),
+    READER(cache_bytes, OPTION_U64), READER(report, OPTION_CALL), { NULL, OPTION_CALL, 0 },
 };
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
@@ -161,10 +162,11 @@ static PyObject *reader_stats(struct reader_object *self, PyObject *Py_UNUSED(ig
     if (left != 0)
         left_bytes = batch_payload(self->batch->samples + self->next, left);
     reader_leave(self);
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
                          "samples", (unsigned long long)(s.samples - left),
                          "payload_bytes", (unsigned long long)(s.payload_bytes - left_bytes),
                          "read_bytes", (unsigned long long)s.read_bytes,
+                         "cached_bytes", (unsigned long long)s.cached_bytes,
                          "corrupt", (unsigned long long)s.corrupt,
                          "stall_ns", (unsigned long long)s.stall_ns,
                          "first_sample_ns", (unsigned long long)s.first_sample_ns,

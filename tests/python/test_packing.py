@@ -3,6 +3,7 @@
 
 import os
 import unittest
+from unittest import mock
 
 import sheaf
 from support import CONTAINERS, Case, flip, pack, samples_of
@@ -123,6 +124,51 @@ class PackTest(Case):
             with self.subTest(options), self.assertRaises(error):
                 sheaf.pack(source, self.path("set"), **options)
         self.assertFalse(os.path.exists(self.path("set", "dataset.json")))
+
+
+class PartsTest(Case):
+    def files(self, folder):
+        found = {}
+        for name in os.listdir(folder):
+            if not name.startswith("."):
+                with open(os.path.join(folder, name), "rb") as file:
+                    found[name] = file.read()
+        return found
+
+    def test_parts_make_what_pack_makes(self):
+        source = tree(self.path("tree"), classes=5, files=20)
+        options = {"format": "tfrecord", "shard_bytes": 30, "seed": 3}
+        whole = sheaf.pack(source, self.path("whole"), **options)
+        plan = self.path("plan")
+        planned = sheaf.plan(source, self.path("set"), plan, **options)
+        self.assertEqual((planned.samples, planned.shards), (100, whole.shards))
+        with self.assertRaisesRegex(sheaf.NotFoundError, "shards are missing"):
+            sheaf.commit(plan)
+        told = []
+        packed = [sheaf.pack_part(plan, part, 3, progress=told.append) for part in (2, 0, 1, 1)]
+        self.assertEqual(sum(result.samples for result in packed[:3]), 100)
+        self.assertEqual(packed[3].shards_kept, packed[3].shards)
+        self.assertIsInstance(told[0], sheaf.Progress)
+        self.assertEqual(sheaf.commit(plan).shards, whole.shards)
+        self.assertEqual(self.files(self.path("set")), self.files(self.path("whole")))
+
+    def test_a_part_from_the_environment(self):
+        plan = self.path("plan")
+        sheaf.plan([tree(self.path("one")), tree(self.path("two"), files=5)], self.path("set"),
+                   plan, shard_bytes=10)
+        with mock.patch.dict(os.environ, clear=True):
+            with self.assertRaisesRegex(ValueError, "which part"):
+                sheaf.pack_part(plan)
+            os.environ.update(AWS_BATCH_JOB_ARRAY_INDEX="0", AWS_BATCH_JOB_ARRAY_SIZE="2")
+            first = sheaf.pack_part(plan)
+            self.assertIn(first.samples, range(1, 27))
+            os.environ.update(AWS_BATCH_JOB_ARRAY_INDEX="2")
+            with self.assertRaises(sheaf.ArgumentError):
+                sheaf.pack_part(plan)
+        with self.assertRaises(ValueError):
+            sheaf.pack_part(plan, 1)
+        sheaf.pack_part(plan, 1, 2)
+        self.assertEqual(sheaf.commit(plan).samples, 27)
 
 
 class VerifyTest(Case):
