@@ -2,8 +2,6 @@
  *
  * A list of files: reads its lines through the store, and looks for each file below the root, in
  * a directory or in a store. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +9,7 @@
 #include "packer/lines.h"
 #include "packer/sizes.h"
 #include "packer/source.h"
+#include "packer/stats.h"
 #include "store/store.h"
 
 struct reading {
@@ -18,7 +17,8 @@ struct reading {
     struct scan *scan;
     struct list_parser parser;
     struct lines lines;
-    struct sizes *sizes;        /* of objects; NULL: the root is a directory */
+    struct stats *stats;        /* of files, if the root is a directory; */
+    struct sizes *sizes;        /* else of objects */
 };
 
 /* Takes off the root, if the path is absolute and below it, and leading "./". */
@@ -36,17 +36,22 @@ static const char *relative(const struct source *s, const char *path)
     return path;
 }
 
+static int found(void *context, const char *path, uint32_t label, int errnum,
+                 const struct stat *st, struct sheaf_error *err)
+{
+    struct scan *scan = context;
+
+    return errnum != 0 ? scan_add_bad(scan, path, errnum, "cannot stat", err)
+                       : scan_add(scan, path, st, label, err);
+}
+
 static int look_for(struct reading *r, const char *path, uint32_t label, struct sheaf_error *err)
 {
-    struct stat st;
     char *url;
     int code;
 
-    if (r->sizes == NULL) {
-        if (fstatat(r->source->root_fd, path, &st, 0) != 0)
-            return scan_add_bad(r->scan, path, errno, "cannot stat", err);
-        return scan_add(r->scan, path, &st, label, err);
-    }
+    if (r->sizes == NULL)
+        return stats_add(r->stats, path, label, err);
     url = store_join(r->source->root, path);
     code = url == NULL ? err_memory(err, strlen(path))
                        : sizes_add(r->sizes, path, url, true, label, err);
@@ -81,16 +86,19 @@ int source_scan_list(const struct source *source, struct scan *scan, struct shea
 
     list_parser_init(&r.parser, source->list_kind);
     code = lines_open(&r.lines, source->url, &r.parser, err);
-    if (code == SHEAF_OK && source_is_remote(source))
-        code = sizes_open(&r.sizes, scan, err);
+    if (code == SHEAF_OK)
+        code = source_is_remote(source)
+             ? sizes_open(&r.sizes, scan, err)
+             : stats_open(&r.stats, source->root_fd, found, scan, err);
     while (code == SHEAF_OK) {
         code = lines_next(&r.lines, &line, &size, &number, err);
         if (code == SHEAF_OK)
             code = take_line(&r, number, line, size, err);
     }
     if (code == SHEAF_END)
-        code = r.sizes == NULL ? SHEAF_OK : sizes_drain(r.sizes, err);
+        code = r.sizes == NULL ? stats_drain(r.stats, err) : sizes_drain(r.sizes, err);
     sizes_close(r.sizes);
+    stats_close(r.stats);
     list_parser_free(&r.parser);
     lines_close(&r.lines);
     return code;

@@ -4,8 +4,9 @@
  * root; files right in the root have none.  Symbolic links are followed; a directory that is
  * found again below itself is a loop.
  *
- * Each directory is read whole and closed before those below it, so the number of open files
- * does not grow with the depth. */
+ * One thread reads the directories, each whole and closed before the next, so that the number of
+ * open files does not grow with the depth; what the names in them are is asked for by others
+ * (stats.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,34 +19,21 @@
 #include "base/error.h"
 #include "formats/format.h"
 #include "packer/source.h"
+#include "packer/stats.h"
 
 /* Room for any path that can be packed, and the longest name after it. */
 #define PATH_BYTES (KEY_LIMIT + FIELD_LIMIT + 256)
 
-/* A directory on the way from the root. */
-struct level {
-    const struct level *above;
-    dev_t device;
-    ino_t inode;
-};
-
 struct tree {
     const struct source *source;
     struct scan *scan;
+    struct stats *stats;
+    struct buf below;           /* directories that were found and not read yet: their paths, each
+                                   with its size after it; the last is read first */
+    size_t start;               /* of the path: the directory that the walk began with */
     size_t path_size;
     char path[PATH_BYTES];      /* of what is being looked at, relative to the root */
 };
-
-static int scan_directory(struct tree *tree, const struct level *above,
-                          struct sheaf_error *err);
-
-static bool is_loop(const struct level *level)
-{
-    for (const struct level *l = level->above; l != NULL; l = l->above)
-        if (l->device == level->device && l->inode == level->inode)
-            return true;
-    return false;
-}
 
 /* Appends a name to the path; false if that becomes too long. */
 static bool push(struct tree *t, const char *name)
@@ -67,34 +55,70 @@ static void pop(struct tree *t, size_t size)
     t->path[size] = '\0';
 }
 
-static int class_of(struct tree *t, size_t directory_size, uint32_t *label,
-                    struct sheaf_error *err)
+/* ---- Directories to be read ------------------------------------------------------------------ */
+
+static int keep_directory(struct tree *t, const char *path, struct sheaf_error *err)
+{
+    const size_t size = strlen(path);
+    int code = buf_reserve(&t->below, size + sizeof(size), err);
+
+    if (code == SHEAF_OK) {
+        buf_put(&t->below, path, size);
+        buf_put(&t->below, &size, sizeof(size));
+    }
+    return code;
+}
+
+/* Makes the next one the path; false: there is none. */
+static bool next_directory(struct tree *t)
+{
+    size_t size;
+
+    if (t->below.size == 0)
+        return false;
+    t->below.size -= sizeof(size);
+    memcpy(&size, t->below.data + t->below.size, sizeof(size));
+    t->below.size -= size;
+    memcpy(t->path, t->below.data + t->below.size, size);
+    pop(t, size);
+    return true;
+}
+
+/* Takes what was found at a path. */
+static int found(void *context, const char *path, uint32_t label, int errnum,
+                 const struct stat *st, struct sheaf_error *err)
+{
+    struct tree *t = context;
+
+    if (errnum != 0)
+        return scan_add_bad(t->scan, path, errnum, "cannot stat", err);
+    return S_ISDIR(st->st_mode) ? keep_directory(t, path, err)
+                                : scan_add(t->scan, path, st, label, err);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
 {
     *label = LABEL_NONE;
-    if (directory_size == 0)
+    if (t->path_size == 0)
         return SHEAF_OK;
-    return catalog_class(t->scan->catalog, t->path, directory_size, label, err);
+    return catalog_class(t->scan->catalog, t->path, t->path_size, label, err);
 }
 
-/* Looks at one entry, whose path is in t->path; directories are kept for later. */
-static int scan_entry(struct tree *t, int directory_fd, const char *name, uint32_t label,
-                      struct buf *below, struct sheaf_error *err)
+/* Only what is no directory for certain need be asked for. */
+static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
+                   struct sheaf_error *err)
 {
-    struct stat st;
-
-    if (fstatat(directory_fd, name, &st, 0) != 0)
-        return scan_add_bad(t->scan, t->path, errno, "cannot stat", err);
-    if (S_ISDIR(st.st_mode))
-        return buf_append(below, name, strlen(name) + 1, err);
-    return scan_add(t->scan, t->path, &st, label, err);
+    return d->d_type == DT_DIR ? keep_directory(t, t->path, err)
+                               : stats_add(t->stats, t->path, label, err);
 }
 
-static int read_entries(struct tree *t, DIR *directory, struct buf *below,
-                        struct sheaf_error *err)
+static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
 {
     const size_t size = t->path_size;
     uint32_t label = LABEL_NONE;
-    int code = class_of(t, size, &label, err);
+    int code = class_of(t, &label, err);
 
     while (code == SHEAF_OK) {
         const struct dirent *d;
@@ -109,15 +133,33 @@ static int read_entries(struct tree *t, DIR *directory, struct buf *below,
         if (!push(t, d->d_name))
             return problems_add(t->scan->problems, err, t->path, SHEAF_ERR_LIMIT,
                                 "paths below it are longer than %d bytes", PATH_BYTES);
-        code = scan_entry(t, dirfd(directory), d->d_name, label, below, err);
+        code = look_at(t, d, label, err);
         pop(t, size);
     }
     return code;
 }
 
+/* Whether a directory is also one of those above it, down from where the walk began. */
+static bool is_loop(struct tree *t, const struct stat *st)
+{
+    bool loop = false;
+
+    for (size_t size = t->start; size < t->path_size && !loop;) {
+        const char end = t->path[size];
+        struct stat above;
+
+        t->path[size] = '\0';
+        loop = fstatat(t->source->root_fd, size == 0 ? "." : t->path, &above, 0) == 0 &&
+               above.st_dev == st->st_dev && above.st_ino == st->st_ino;
+        t->path[size] = end;
+        size += size != 0;
+        size += strcspn(t->path + size, "/");
+    }
+    return loop;
+}
+
 /* Opens the directory at t->path and notes a problem if that fails: *directory is then NULL. */
-static int open_directory(struct tree *t, struct level *level, DIR **directory,
-                          struct sheaf_error *err)
+static int open_directory(struct tree *t, DIR **directory, struct sheaf_error *err)
 {
     const char *path = t->path_size == 0 ? "." : t->path;
     const int fd = openat(t->source->root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -127,9 +169,7 @@ static int open_directory(struct tree *t, struct level *level, DIR **directory,
     if (fd < 0)
         return scan_add_bad(t->scan, path, errno, "cannot open the directory", err);
     if (fstat(fd, &st) == 0) {
-        level->device = st.st_dev;
-        level->inode = st.st_ino;
-        if (is_loop(level)) {
+        if (is_loop(t, &st)) {
             close(fd);
             return problems_add(t->scan->problems, err, path, SHEAF_ERR_UNSUPPORTED,
                                 "a directory loop: it is also above itself");
@@ -145,46 +185,46 @@ static int open_directory(struct tree *t, struct level *level, DIR **directory,
     return SHEAF_OK;
 }
 
-static int scan_below(struct tree *t, const struct level *level, const struct buf *below,
-                      struct sheaf_error *err)
+static int read_directory(struct tree *t, struct sheaf_error *err)
 {
-    const size_t size = t->path_size;
-    int code = SHEAF_OK;
-
-    for (size_t at = 0; at < below->size && code == SHEAF_OK;) {
-        const char *name = (const char *)below->data + at;
-
-        /* It has fitted before. */
-        if (push(t, name))
-            code = scan_directory(t, level, err);
-        pop(t, size);
-        at += strlen(name) + 1;
-    }
-    return code;
-}
-
-static int scan_directory(struct tree *t, const struct level *above, struct sheaf_error *err)
-{
-    struct buf below = BUF_INIT(SIZE_MAX / 2);
-    struct level level = { .above = above };
     DIR *directory;
-    int code = open_directory(t, &level, &directory, err);
+    int code = open_directory(t, &directory, err);
 
     if (code != SHEAF_OK || directory == NULL)
         return code;
-    code = read_entries(t, directory, &below, err);
+    code = read_entries(t, directory, err);
     closedir(directory);
-    if (code == SHEAF_OK)
-        code = scan_below(t, &level, &below, err);
-    buf_free(&below);
+    return code;
+}
+
+/* A symbolic link may turn out to be one more directory. */
+static int read_all(struct tree *t, struct sheaf_error *err)
+{
+    int code = read_directory(t, err);
+
+    while (code == SHEAF_OK) {
+        while (code == SHEAF_OK && next_directory(t))
+            code = read_directory(t, err);
+        if (code == SHEAF_OK)
+            code = stats_drain(t->stats, err);
+        if (t->below.size == 0)
+            break;
+    }
     return code;
 }
 
 int source_scan_tree(const struct source *source, struct scan *scan, struct sheaf_error *err)
 {
-    struct tree tree = { .source = source, .scan = scan };
+    struct tree tree = { .source = source, .scan = scan, .below.limit = SIZE_MAX / 2 };
+    int code;
 
     if (source->below != NULL && !push(&tree, source->below))
         return err_set(err, SHEAF_ERR_LIMIT, "%s: its path is too long", source->below);
-    return scan_directory(&tree, NULL, err);
+    tree.start = tree.path_size;
+    code = stats_open(&tree.stats, source->root_fd, found, &tree, err);
+    if (code == SHEAF_OK)
+        code = read_all(&tree, err);
+    stats_close(tree.stats);
+    buf_free(&tree.below);
+    return code;
 }

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Questions about paths: each is answered, in its turn, with what it is about, however many there
+ * are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "packer/stats.h"
+#include "tests/common_tree.h"
+
+#define FILES 7u                /* of 0, 1, 2, ... bytes */
+#define MANY  20000u            /* more than are asked for at once */
+
+static struct tree tree;
+static int root = -1;
+
+struct answers {
+    uint32_t next;              /* the label that is to come */
+    uint32_t stop;              /* at this one the answer is refused */
+};
+
+static int setup(void **state)
+{
+    char name[16];
+
+    (void)state;
+    tree_make(&tree);
+    for (unsigned i = 0; i < FILES; i++) {
+        snprintf(name, sizeof(name), "d/%u", i);
+        tree_write(&tree, name, "123456789", i);
+    }
+    root = open(tree.root, O_RDONLY | O_DIRECTORY);
+    assert_true(root >= 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    close(root);
+    tree_remove(&tree);
+    return 0;
+}
+
+/* Every eleventh path is that of no file, every thirteenth that of the directory. */
+static void name_of(uint32_t label, char name[16])
+{
+    if (label % 11 == 10)
+        snprintf(name, 16, "d/none");
+    else if (label % 13 == 12)
+        snprintf(name, 16, "d");
+    else
+        snprintf(name, 16, "d/%u", label % FILES);
+}
+
+static int take(void *context, const char *path, uint32_t label, int errnum,
+                const struct stat *st, struct sheaf_error *err)
+{
+    struct answers *a = context;
+    char name[16];
+
+    assert_int_equal(label, a->next);
+    a->next++;
+    name_of(label, name);
+    assert_string_equal(path, name);
+    if (label == a->stop)
+        return err_set(err, SHEAF_ERR_CORRUPT, "stop");
+    assert_int_equal(errnum, label % 11 == 10 ? ENOENT : 0);
+    if (errnum != 0)
+        return SHEAF_OK;
+    assert_int_equal(S_ISDIR(st->st_mode) != 0, label % 13 == 12);
+    if (S_ISREG(st->st_mode))
+        assert_int_equal(st->st_size, label % FILES);
+    return SHEAF_OK;
+}
+
+static int ask(struct stats *stats, uint32_t first, uint32_t end)
+{
+    struct sheaf_error err;
+    int code = SHEAF_OK;
+
+    for (uint32_t i = first; i < end && code == SHEAF_OK; i++) {
+        char name[16];
+
+        name_of(i, name);
+        code = stats_add(stats, name, i, &err);
+    }
+    return code;
+}
+
+static void each_is_answered_in_its_turn(void **state)
+{
+    static const uint32_t counts[] = { 0, 1, 127, 128, 129, MANY };
+    struct sheaf_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        struct answers a = { 0, UINT32_MAX };
+        struct stats *stats;
+
+        assert_int_equal(stats_open(&stats, root, take, &a, &err), SHEAF_OK);
+        assert_int_equal(ask(stats, 0, counts[i]), SHEAF_OK);
+        assert_int_equal(stats_drain(stats, &err), SHEAF_OK);
+        assert_int_equal(a.next, counts[i]);
+        assert_int_equal(ask(stats, counts[i], counts[i] + 3), SHEAF_OK);   /* it goes on */
+        assert_int_equal(stats_drain(stats, &err), SHEAF_OK);
+        assert_int_equal(a.next, counts[i] + 3);
+        stats_close(stats);
+    }
+}
+
+static void a_refused_answer_is_the_last(void **state)
+{
+    struct answers a = { 0, 5000 };
+    struct sheaf_error err;
+    struct stats *stats;
+
+    (void)state;
+    assert_int_equal(stats_open(&stats, root, take, &a, &err), SHEAF_OK);
+    assert_int_equal(ask(stats, 0, MANY), SHEAF_ERR_CORRUPT);
+    assert_int_equal(a.next, 5001);
+    stats_close(stats);
+    a = (struct answers){ 0, 3 };
+    assert_int_equal(stats_open(&stats, root, take, &a, &err), SHEAF_OK);
+    assert_int_equal(ask(stats, 0, 10), SHEAF_OK);
+    assert_int_equal(stats_drain(stats, &err), SHEAF_ERR_CORRUPT);
+    assert_int_equal(a.next, 4);
+    stats_close(stats);
+}
+
+static void what_was_not_answered_is_dropped(void **state)
+{
+    struct answers a = { 0, UINT32_MAX };
+    struct sheaf_error err;
+    struct stats *stats;
+
+    (void)state;
+    assert_int_equal(stats_open(&stats, root, take, &a, &err), SHEAF_OK);
+    assert_int_equal(ask(stats, 0, 1000), SHEAF_OK);
+    stats_close(stats);
+    stats_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_is_answered_in_its_turn),
+        cmocka_unit_test(a_refused_answer_is_the_last),
+        cmocka_unit_test(what_was_not_answered_is_dropped),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
