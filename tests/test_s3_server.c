@@ -39,7 +39,8 @@ static int script(const char *what)
     char command[200];
     int status;
 
-    snprintf(command, sizeof(command), "tests/s3/radosgw.sh %s %s", what, directory);
+    snprintf(command, sizeof(command), "tests/s3/radosgw.sh %s %s %d", what, directory,
+             (int)getpid());
     status = system(command);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

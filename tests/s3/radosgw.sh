@@ -4,17 +4,18 @@
 # A real S3 service on loopback: Ceph's radosgw over one monitor and one OSD that keeps its
 # objects in memory.  No root, no system services; up in about a second.
 #
-#     radosgw.sh start DIR    starts it; DIR (short: sockets are in it) gets all state and logs,
-#                             and DIR/env the endpoints and keys as shell assignments
-#     radosgw.sh stop DIR     ends it and removes its state
+#     radosgw.sh start DIR [PID]  starts it; DIR (short: sockets are in it) gets all state and logs,
+#                                 and DIR/env the endpoints and keys as shell assignments; with PID,
+#                                 it is stopped when that process has ended, however it did
+#     radosgw.sh stop DIR         ends it and removes its state
 #
 # It needs the Debian packages radosgw, ceph-mon, ceph-osd, curl and openssl.  Exit status 77: they
 # are not there.
 set -eu
 export LC_ALL=C
 
-usage() { echo "usage: $0 start|stop DIR" >&2; exit 2; }
-[ $# -eq 2 ] || usage
+usage() { echo "usage: $0 start|stop DIR [PID]" >&2; exit 2; }
+[ $# -eq 2 ] || [ $# -eq 3 ] || usage
 mkdir -p "$2"
 dir=$(cd "$2" && pwd)
 conf=$dir/ceph.conf
@@ -116,6 +117,10 @@ daemon() {          # NAME COMMAND...: a daemon that stays in the foreground, in
     echo $! >"$dir/$name.pid"
 }
 
+# PID: a process of its own that looks after it, until somebody else has stopped the service.
+watch() { setsid "$0" watch "$dir" "$1" >/dev/null 2>&1 </dev/null & }
+wait_for() { while runs "$1"; do [ -d "$dir/mon" ] || exit 0; sleep 0.5; done; }
+
 admin() { log rgw timeout 300 radosgw-admin -c "$conf" "$@" || fail "radosgw-admin $1 $2 failed"; }
 
 role() {            # NAME POLICY
@@ -133,6 +138,7 @@ start() {
     done
     read -r plain tls mon <<<"$(free_ports 3)"
     mkdir -p "$dir/mon" "$dir/osd" "$dir/rgw"
+    [ -z "$1" ] || watch "$1"
     log rgw openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 \
         -subj "/CN=$host" -addext "subjectAltName=DNS:$host,DNS:*.$host,DNS:localhost,IP:127.0.0.1" \
         -keyout "$dir/tls.key" -out "$dir/tls.crt" || fail "no certificate"
@@ -192,7 +198,8 @@ stop() {
 }
 
 case $1 in
-start) start ;;
+start) start "${3-}" ;;
 stop) stop ;;
+watch) wait_for "$3"; stop ;;
 *) usage ;;
 esac

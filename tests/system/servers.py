@@ -7,6 +7,7 @@
 
 import base64
 import contextlib
+import ctypes
 import datetime
 import hashlib
 import hmac
@@ -164,8 +165,8 @@ class Radosgw:
 
     def __init__(self):
         self.folder = _state_folder()
-        done = subprocess.run([RADOSGW, "start", self.folder], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=900)
+        done = subprocess.run([RADOSGW, "start", self.folder, str(os.getpid())],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
         if done.returncode != 0:
             shutil.rmtree(self.folder, ignore_errors=True)
         if done.returncode == 77:
@@ -217,6 +218,15 @@ def free_port():
             return port
 
 
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+def _die_with_parent():
+    """A test that is killed leaves no server behind."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 class Nginx:
     """Serves `root` at self.url."""
 
@@ -245,7 +255,7 @@ class Nginx:
         errors = os.path.join(self.folder, "errors")
         self.process = subprocess.Popen(
             [self.program, "-c", os.path.join(self.folder, "conf"), "-e", errors],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=_die_with_parent)
         while self.process.poll() is None:
             with contextlib.suppress(OSError):
                 self._get("/")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Who may read and write: keys, roles, tenants; and Amazon's own command beside ours."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -13,6 +14,33 @@ import unittest
 import servers
 import support
 from support import make_tree, pack, read
+
+
+def running(pid):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return b"\nState:\tZ" not in read("/proc/%d/status" % pid)
+    return False
+
+
+class Orphans(support.Case):
+    def test_servers_end_with_a_test_that_is_killed(self):
+        program = ("import sys, time, servers; s, n = servers.Radosgw(), servers.Nginx('/tmp'); "
+                   "print(s.folder, n.process.pid, flush=True); time.sleep(1000)")
+        with subprocess.Popen([sys.executable, "-c", program], cwd=support.HERE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as test:
+            said = test.stdout.readline().split()
+            if not said:
+                self.skipTest("no radosgw and nginx here")
+            test.kill()
+        folder, pids = said[0].decode(), [int(said[1])]
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        for name in ("rgw", "osd", "mon"):
+            with contextlib.suppress(FileNotFoundError):        # it has ended already
+                pids.append(int(read(os.path.join(folder, name + ".pid"))))
+        deadline = time.monotonic() + 60
+        while any(running(pid) for pid in pids):
+            self.assertLess(time.monotonic(), deadline, pids)
+            time.sleep(0.05)
 
 
 class Keys(servers.S3Case):
