@@ -58,6 +58,12 @@ static bool wait_to_retry(unsigned *tries)
     return true;
 }
 
+bool local_may_pass(const char *path, int failed, unsigned *tries)
+{
+    return (failed == ESTALE || failed == EIO) &&
+           file_system_of_path(path) != FILE_SYSTEM_LOCAL && wait_to_retry(tries);
+}
+
 static int open_path(const char *url)
 {
     unsigned tries = 0;

@@ -17,6 +17,10 @@ static inline const char *local_path(const char *url)
     return strncmp(url, "file://", 7) == 0 ? url + 7 : url;
 }
 
+/* After a failure to read a directory: waits a little, and true, if it may pass, as those of files
+ * do; false if it will not, or was tried often enough.  *tries is 0 at first. */
+bool local_may_pass(const char *path, int failed, unsigned *tries);
+
 int local_open(const char *url, struct store_object **object, struct sheaf_error *err);
 int local_read(struct store_object *object, uint64_t offset, void *data, size_t size,
               struct sheaf_error *err);

@@ -88,55 +88,84 @@ static int entry_add(struct entries *all, const char *name, const struct stat *s
     return SHEAF_OK;
 }
 
-static int gather(const char *url, DIR *directory, bool directories, struct entries *all,
-                  struct sheaf_error *err)
+/* Says that listing, or the stat of what was listed, failed. */
+static int failed_to(const char *url, const char *name, int *failed, struct sheaf_error *err)
 {
-    for (;;) {
-        struct dirent *d;
+    *failed = errno;
+    return err_errno(err, *failed, "%s%s%s: cannot %s", url, name[0] == '\0' ? "" : "/", name,
+                     name[0] == '\0' ? "list" : "stat");
+}
+
+/* *failed: the error of the system, if that is what ended it. */
+static int gather(const char *url, DIR *directory, bool directories, struct entries *all,
+                  int *failed, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK) {
+        const struct dirent *d;
         struct stat st;
-        int code;
 
         errno = 0;
         d = readdir(directory);
         if (d == NULL)
-            return errno == 0 ? SHEAF_OK : err_errno(err, errno, "%s: cannot list", url);
+            return errno == 0 ? SHEAF_OK : failed_to(url, "", failed, err);
         if (d->d_name[0] == '.')
             continue;
         if (fstatat(dirfd(directory), d->d_name, &st, 0) != 0) {
             if (errno == ENOENT)
                 continue;   /* it went just now, or is a link to nothing */
-            return err_errno(err, errno, "%s/%s: cannot stat", url, d->d_name);
+            return failed_to(url, d->d_name, failed, err);
         }
-        if (S_ISDIR(st.st_mode) != directories)
-            continue;
-        code = entry_add(all, d->d_name, &st, err);
-        if (code != SHEAF_OK)
-            return code;
+        if (S_ISDIR(st.st_mode) == directories)
+            code = entry_add(all, d->d_name, &st, err);
     }
+    return code;
+}
+
+static void entries_clear(struct entries *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        free(all->items[i].name);
+    all->count = 0;
+}
+
+/* A directory behind a network is read anew after a failure that may pass. */
+static int gather_all(const char *url, bool directories, struct entries *all,
+                      struct sheaf_error *err)
+{
+    unsigned tries = 0;
+    int code, failed;
+
+    do {
+        DIR *directory = opendir(local_path(url));
+
+        failed = 0;
+        entries_clear(all);
+        code = directory == NULL ? failed_to(url, "", &failed, err)
+                                 : gather(url, directory, directories, all, &failed, err);
+        if (directory != NULL)
+            closedir(directory);
+    } while (code != SHEAF_OK && local_may_pass(local_path(url), failed, &tries));
+    return code;
 }
 
 static int list(const char *url, bool directories, store_entry_fn *each, void *context,
                 struct sheaf_error *err)
 {
     struct entries all = { NULL, 0, 0 };
-    DIR *directory = opendir(local_path(url));
-    int code;
+    int code = gather_all(url, directories, &all, err);
 
-    if (directory == NULL)
-        return err_errno(err, errno, "%s: cannot list", url);
-    code = gather(url, directory, directories, &all, err);
-    closedir(directory);
     if (all.count > 1)
         qsort(all.items, all.count, sizeof(all.items[0]), entry_compare);
-    for (size_t i = 0; i < all.count; i++) {
+    for (size_t i = 0; i < all.count && code == SHEAF_OK; i++) {
         const struct store_entry entry = { .name = all.items[i].name,
                                            .bytes = all.items[i].bytes,
                                            .stamp = all.items[i].stamp };
 
-        if (code == SHEAF_OK)
-            code = each(context, &entry);
-        free(all.items[i].name);
+        code = each(context, &entry);
     }
+    entries_clear(&all);
     free(all.items);
     return code;
 }

@@ -17,8 +17,9 @@ import unittest
 @contextlib.contextmanager
 def mounted(source, folder, **options):
     """Shows `source` at `folder`; yields a function that gives the operations counted so far.
-    latency: seconds an open or read takes.  eio: every so-manieth read fails, once.  stale: from
-    that read on, all files opened before are stale.  changed: and have another time then."""
+    latency: seconds an open or read takes.  eio: every so-manieth read fails, once.  lists: so many
+    listings fail, the first ones.  stale: from that read on, all files opened before are stale.
+    changed: and have another time then."""
     os.makedirs(folder, exist_ok=True)
     counts = folder.rstrip("/") + ".counts"
     words = [sys.executable, os.path.abspath(__file__), source, folder, counts]
@@ -53,7 +54,7 @@ def main():
     class Faults(fusepy.Operations):
         def __init__(self, options):
             self.options, self.lock = options, threading.Lock()
-            self.counts = {"getattr": 0, "open": 0, "read": 0, "failed": 0, "largest": 0}
+            self.counts = {"getattr": 0, "open": 0, "read": 0, "list": 0, "failed": 0, "largest": 0}
             self.generation, self.generations = 0, {}       # of each open file
             self._write()
 
@@ -85,6 +86,8 @@ def main():
             return found
 
         def readdir(self, path, fh):
+            if self._count("list") <= self.options.lists:
+                raise fusepy.FuseOSError(errno.EIO)
             return [".", "..", *os.listdir(self._path(path))]
 
         def open(self, path, flags):
@@ -116,7 +119,7 @@ def main():
     for name in ("source", "folder", "counts"):
         parser.add_argument(name)
     parser.add_argument("--latency", type=float, default=0)
-    for name in ("eio", "stale", "changed", "direct"):
+    for name in ("eio", "lists", "stale", "changed", "direct"):
         parser.add_argument("--" + name, type=int, default=0)
     options = parser.parse_args()
     fusepy.FUSE(Faults(options), options.folder, foreground=True, ro=True, attr_timeout=0,

@@ -44,6 +44,20 @@ class Network(Case):
                 _, counts = self.read(container, direct=1, eio=4)
                 self.assertGreater(counts["failed"], 2)
 
+    def test_listings_that_fail_for_a_moment(self):
+        for name in os.listdir(os.path.join(self.shared, "webdataset")):
+            if name.endswith(".tar"):           # shards without a manifest: they are listed
+                os.makedirs(self.path("shards"), exist_ok=True)
+                os.link(os.path.join(self.shared, "webdataset", name), self.path("shards", name))
+        for failures, status in ((2, 0), (1000, 1)):
+            with faultfs.mounted(self.path("shards"), self.path("mnt"), lists=failures) as counts:
+                done = sheaf("cat", self.path("mnt"), "--list", status=status)
+                self.assertGreater(counts()["list"], 2)
+            if status == 0:
+                self.assertEqual(len(done.stdout.splitlines()), len(self.lists["webdataset"]))
+            else:
+                self.assert_error(done, "cannot list", "Input/output error")
+
     def test_reads_that_fail_for_good(self):
         done, counts = self.read(status=1, direct=1, eio=1)
         self.assert_error(done, "cannot read", "Input/output error")
