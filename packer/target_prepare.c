@@ -9,7 +9,8 @@
  *                                     refuse            refuse
  *     overwrite            begin      remove, begin     remove, begin       refuse
  *
- * Only what a manifest or a journal says to be a data set's own is ever removed. */
+ * The splits of one data set are that data set, also where the run has none, or others.  Only what
+ * a manifest or a journal says to be a data set's own is ever removed. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,12 @@ static char *option_of(const struct manifest *m, const char *name)
     return copy;
 }
 
+static int refuse_dataset(const char *directory, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already; --overwrite replaces it",
+                   directory);
+}
+
 static int remove_put(void *context, const char *name, const void *data, size_t size,
                       struct sheaf_error *err)
 {
@@ -194,6 +201,86 @@ static int note_replaced(const char *directory, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
+/* ---- Splits of an earlier data set ----------------------------------------------------------- */
+
+/* Called with the directories in DEST. */
+typedef int below_fn(void *context, char *directory, const char *name, struct sheaf_error *err);
+
+struct below {
+    const char *dest;
+    below_fn *each;
+    void *context;
+    struct sheaf_error *err;
+};
+
+static int visit_below(void *context, const struct store_entry *entry)
+{
+    const struct below *b = context;
+    char *directory = store_join(b->dest, entry->name);
+    const int code = directory == NULL ? err_memory(b->err, strlen(entry->name))
+                                       : b->each(b->context, directory, entry->name, b->err);
+
+    free(directory);
+    return code;
+}
+
+static int for_each_below(const char *dest, below_fn *each, void *context,
+                          struct sheaf_error *err)
+{
+    struct below below = { dest, each, context, err };
+    const int code = store_list_directories(dest, visit_below, &below, err);
+
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
+}
+
+/* Whether it holds a data set that is the split of this name of the one in the directory above. */
+static int is_split(const char *directory, const char *name, bool *is, struct sheaf_error *err)
+{
+    struct manifest m;
+    char *split;
+    int code = target_read_manifest(directory, &m, err);
+
+    *is = false;
+    if (code != SHEAF_OK)       /* what cannot be parsed says nothing */
+        return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
+    split = option_of(&m, "split_name");
+    *is = split != NULL && strcmp(split, name) == 0;
+    free(split);
+    manifest_clear(&m);
+    return SHEAF_OK;
+}
+
+/* Also of splits that the run has not. */
+static int note_split(void *context, char *directory, const char *name, struct sheaf_error *err)
+{
+    bool is;
+    int code = is_split(directory, name, &is, err);
+
+    if (code != SHEAF_OK || !is)
+        return code;
+    *(bool *)context = true;
+    return note_replaced(directory, err);
+}
+
+/* Ends with SHEAF_ERR_EXISTS at the first. */
+static int refuse_split(void *context, char *directory, const char *name,
+                        struct sheaf_error *err)
+{
+    bool is;
+    int code = is_split(directory, name, &is, err);
+
+    (void)context;
+    return code == SHEAF_OK && is ? refuse_dataset(directory, err) : code;
+}
+
+static int remove_split(void *context, char *directory, const char *name,
+                        struct sheaf_error *err)
+{
+    (void)context;
+    (void)name;
+    return remove_replaced(directory, err);
+}
+
 /* Ends the removal that this run, or an earlier one, has begun: takes the manifest away, without
  * which there is no data set, then the rest. */
 static int finish_removal(struct target *o, struct sheaf_error *err)
@@ -201,8 +288,8 @@ static int finish_removal(struct target *o, struct sheaf_error *err)
     char *dest = strdup(o->dest);
     int code = dest == NULL ? err_memory(err, strlen(o->dest)) : remove_replaced(dest, err);
 
-    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
-        code = remove_replaced(o->directories[i], err);
+    if (code == SHEAF_OK)
+        code = for_each_below(o->dest, remove_split, NULL, err);
     free(dest);
     return code;
 }
@@ -319,7 +406,10 @@ static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
         if (failed != SHEAF_OK)
             return failed;
     }
-    return code == SHEAF_END ? begin(o, err) : SHEAF_OK;
+    if (code == SHEAF_OK)
+        return code;
+    code = for_each_below(o->dest, refuse_split, NULL, err);
+    return code == SHEAF_OK ? begin(o, err) : code;
 }
 
 /* Removes what an unfinished run has made, wherever its plan says that is. */
@@ -381,6 +471,8 @@ static int replace(struct target *o, struct sheaf_error *err)
         code = note_replaced(dest, err);
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
         code = note_replaced(o->directories[i], err);
+    if (code == SHEAF_OK)
+        code = for_each_below(o->dest, note_split, &any, err);
     if (code == SHEAF_OK && any)
         code = journal_begin(&o->journal, err);
     if (code == SHEAF_OK)
@@ -392,14 +484,15 @@ static int replace(struct target *o, struct sheaf_error *err)
 int target_look(const struct target *o, struct sheaf_error *err)
 {
     const char *dataset = find_dataset(o);
+    int code;
 
     if (dataset != NULL)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already; --overwrite "
-                       "replaces it", dataset);
+        return refuse_dataset(dataset, err);
     if (journal_has_leftovers(&o->journal))
         return err_set(err, SHEAF_ERR_EXISTS, "%s: holds what an unfinished run has left; --resume "
                        "goes on with it, --overwrite begins anew", o->dest);
-    return look_for_others(o, err);
+    code = for_each_below(o->dest, refuse_split, NULL, err);
+    return code == SHEAF_OK ? look_for_others(o, err) : code;
 }
 
 int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished,

@@ -104,22 +104,29 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-struct listing {
+struct name {
+    char *text;
+    uint64_t bytes, stamp;
+};
+
+/* Directory buckets list in no order, so all names are collected and sorted. */
+struct names {
     const char *prefix;
     size_t prefix_size;
-    store_entry_fn *each;
-    void *context;
+    bool directories;           /* the prefixes below it, and not the objects */
+    struct name *items;
+    size_t count, capacity;
 };
 
 /* The entry's name below the prefix; NULL for what is no plain entry: the prefix itself and other
  * markers of directories, and hidden names. */
-static const char *name_below(const struct listing *l, const char *key, struct sheaf_error *err)
+static const char *name_below(const struct names *all, const char *key, struct sheaf_error *err)
 {
-    const char *name = key + l->prefix_size;
+    const char *name = key + all->prefix_size;
     const char *base;
 
-    if (strncmp(key, l->prefix, l->prefix_size) != 0) {
-        err_set(err, SHEAF_ERR_CORRUPT, "a listing of \"%s\" has the key \"%.200s\"", l->prefix,
+    if (strncmp(key, all->prefix, all->prefix_size) != 0) {
+        err_set(err, SHEAF_ERR_CORRUPT, "a listing of \"%s\" has the key \"%.200s\"", all->prefix,
                 key);
         return NULL;
     }
@@ -128,29 +135,19 @@ static const char *name_below(const struct listing *l, const char *key, struct s
     return *base == '\0' || *base == '.' ? "" : name;
 }
 
-/* ---- In order -------------------------------------------------------------------------------- */
-
-struct name {
-    char *text;
-    uint64_t bytes, stamp;
-};
-
-/* Directory buckets list in no order, so all names are collected and sorted. */
-struct names {
-    struct listing listing;
-    struct name *items;
-    size_t count, capacity;
-};
-
 static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
 {
     struct names *all = context;
-    const char *name = name_below(&all->listing, entry->key, err);
+    const size_t size = strlen(entry->key);
     struct name *grown;
+    const char *name;
 
+    if (entry->is_prefix && size != 0 && entry->key[size - 1] == '/')
+        entry->key[size - 1] = '\0';
+    name = name_below(all, entry->key, err);
     if (name == NULL)
         return SHEAF_ERR_CORRUPT;
-    if (*name == '\0')
+    if (*name == '\0' || entry->is_prefix != all->directories)
         return SHEAF_OK;
     if (all->count == all->capacity) {
         const size_t capacity = MAX(2 * all->capacity, (size_t)64);
@@ -176,16 +173,17 @@ static int name_compare(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
-int s3_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
+static int list(const char *url, bool directories, store_entry_fn *each, void *context,
+                struct sheaf_error *err)
 {
-    struct names all = { .count = 0 };
+    struct names all = { .directories = directories };
     const struct s3_bucket *bucket;
     char *prefix = NULL;
     int code = s3_locate_directory(url, &bucket, &prefix, err);
 
     if (code == SHEAF_OK) {
-        all.listing.prefix = prefix;
-        all.listing.prefix_size = strlen(prefix);
+        all.prefix = prefix;
+        all.prefix_size = strlen(prefix);
         code = list_pages(bucket, prefix, "/", keep_entry, &all, err);
     }
     if (code == SHEAF_OK && all.count != 0)
@@ -202,6 +200,17 @@ int s3_list(const char *url, store_entry_fn *each, void *context, struct sheaf_e
     free(all.items);
     free(prefix);
     return code;
+}
+
+int s3_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
+{
+    return list(url, false, each, context, err);
+}
+
+int s3_list_directories(const char *url, store_entry_fn *each, void *context,
+                        struct sheaf_error *err)
+{
+    return list(url, true, each, context, err);
 }
 
 /* ---- Uploads that were never completed ------------------------------------------------------- */

@@ -8,6 +8,8 @@
 
 /* s3_list.c */
 int s3_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
+int s3_list_directories(const char *url, store_entry_fn *each, void *context,
+                        struct sheaf_error *err);
 int s3_clean(const char *url, struct sheaf_error *err);
 
 /* s3_walk.c */

@@ -173,6 +173,7 @@ const struct store_ops store_s3_ops = {
     .read_cancel = remote_read_cancel,
     .close = remote_close,
     .list = s3_list,
+    .list_directories = s3_list_directories,
     .walk = s3_walk,
     .stat_start = s3_stat_start,
     .open_known = s3_open_known,

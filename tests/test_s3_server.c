@@ -320,6 +320,11 @@ static void test_list(void **state)
     listed.size = 0;
     must(store_list("s3://shared/nothing/", collect, &listed, &error));
     assert_int_equal(listed.size, 0);
+    must(store_put("s3://shared/list/above/.hidden/file", "x", 1, &error));
+    must(store_put("s3://shared/list/.away/file", "x", 1, &error));
+    must(store_list_directories("s3://shared/list", collect, &listed, &error));
+    assert_int_equal(listed.size, strlen("above:0\nbelow:0\n"));
+    assert_memory_equal(listed.data, "above:0\nbelow:0\n", listed.size);
     must_fail(store_list("s3://no-such-bucket/x", collect, &listed, &error), SHEAF_ERR_NOT_FOUND,
               "NoSuchBucket");
     buf_free(&listed);

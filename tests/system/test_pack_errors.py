@@ -190,6 +190,25 @@ class Destination(Case):
         pack(self.source, self.path("fresh"), "tfrecord", "gzip")
         self.assertEqual(tree_of(self.path("out")), tree_of(self.path("fresh")))
 
+    def test_splits_are_a_data_set(self):
+        """Of which no old one stays beside a new one."""
+        out = self.path("out")
+        pack(self.source, out, "recordio", "none", "--split", "train=0.5,val=0.5")
+        pack(self.source, self.path("out", "mine"))             # a data set of its own
+        before = tree_of(out)
+        for more in ([], ["--resume"], ["--split", "train=0.5,test=0.5"], ["--dry-run"]):
+            self.assert_error(pack(self.source, out, "webdataset", "none", *more, status=1),
+                              "out/train", "--overwrite")
+        self.assertEqual(tree_of(out), before)
+        pack(self.source, out, "webdataset", "none", "--split", "test=0.5,val=0.5", "--overwrite")
+        self.assertEqual(sorted({name.split("/")[0] for name in tree_of(out)}),
+                         ["mine", "test", "val"])
+        pack(self.source, out, "tfrecord", "none", "--overwrite")
+        pack(self.source, self.path("fresh"), "tfrecord", "none")
+        self.assertEqual({name: data for name, data in tree_of(out).items()
+                          if not name.startswith("mine/")}, tree_of(self.path("fresh")))
+        sheaf("verify", self.path("out", "mine"))
+
     def test_overwrite_leaves_files_of_others(self):
         pack(self.source, self.path("out"), "webdataset", "none", "--shard-count", 3)
         write(self.path("out", "notes.md"), b"mine")
