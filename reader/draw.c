@@ -59,7 +59,7 @@ int draws_open(struct draws **draws, struct shards *shards, const struct order_l
         return err_memory(err, shuffle->filled * sizeof(d->held[0]));
     order_shuffle_replay(&d->shuffle, steps, d->held);
     d->ahead = 1 + WARM_AHEAD_BYTES / mean_bytes(shards->dataset);
-    d->warmed = steps == 0 ? 0 : d->shuffle.next;
+    d->warmed = d->shuffle.next - MIN(d->shuffle.next, d->shuffle.filled);
     return SHEAF_OK;
 }
 
@@ -123,23 +123,37 @@ static void warm(struct job *job)
     store_warm(w->shard->object, w->offset, w->bytes);
 }
 
-/* Begins with what is to be warmed next; false: its shard is not open yet. */
-static bool begin_warming(struct draws *d, struct warming *w, struct workers *workers)
+/* Makes warm_shard the one that is to be warmed next; false: it is not open yet. */
+static bool open_for_warming(struct draws *d, uint32_t number, struct workers *workers)
+{
+    struct sheaf_error ignored;
+
+    if (d->warm_shard == NULL || d->warm_shard->number != number) {
+        shards_drop(d->shards, d->warm_shard);
+        d->warm_shard = NULL;
+        if (shards_use(d->shards, number, &d->warm_shard, &ignored) != SHEAF_OK)
+            d->warm_shard = NULL;
+    }
+    return d->warm_shard != NULL && workers_is_done(workers, &d->warm_shard->job);
+}
+
+/* Begins with what is to be warmed next, unless its shard is not open yet. */
+static void begin_warming(struct draws *d, struct warming *w, struct workers *workers)
 {
     const struct order_run run = locate(d, d->warmed);
     const uint64_t most = MIN(run.count, d->range->count - d->warmed);
     const struct index_section *s;
-    struct sheaf_error ignored;
     uint64_t count = 1;
 
-    if (shards_use(d->shards, run.shard, &w->shard, &ignored) != SHEAF_OK)
-        return false;
-    if (!workers_is_done(workers, &w->shard->job) || w->shard->code != SHEAF_OK) {
-        shards_drop(d->shards, w->shard);
-        w->shard = NULL;
-        return false;
+    if (!open_for_warming(d, run.shard, workers))
+        return;
+    if (d->warm_shard->code != SHEAF_OK) {
+        d->warmed += most;          /* who draws from it will be told */
+        return;
     }
-    s = w->shard->section;
+    s = d->warm_shard->section;
+    w->shard = d->warm_shard;
+    w->shard->users++;
     w->offset = s->offsets[run.record];
     while (count < most && s->offsets[run.record + count] < w->offset + WARM_BYTES)
         count++;
@@ -147,23 +161,31 @@ static bool begin_warming(struct draws *d, struct warming *w, struct workers *wo
     w->job.run = warm;
     d->warmed += count;
     workers_submit(workers, &w->job);
-    return true;
 }
 
-void draws_warm(struct draws *d, struct workers *workers)
+struct job *draws_warm(struct draws *d, struct workers *workers)
 {
-    const uint64_t until = MIN(d->range->count, d->shuffle.next + d->ahead);
+    const uint64_t last = d->range->count;
+    struct job *busy = NULL;
 
-    for (unsigned i = 0; i < DRAWS_WARM && d->warmed < until; i++) {
+    for (unsigned i = 0; i < DRAWS_WARM; i++) {
         struct warming *w = &d->warming[i];
 
-        if (w->shard != NULL && !workers_is_done(workers, &w->job))
-            continue;
-        shards_drop(d->shards, w->shard);
-        w->shard = NULL;
-        if (!begin_warming(d, w, workers))
-            return;
+        if (w->shard != NULL && workers_is_done(workers, &w->job)) {
+            shards_drop(d->shards, w->shard);
+            w->shard = NULL;
+        }
+        if (w->shard == NULL && d->warmed < MIN(last, d->shuffle.next + d->ahead))
+            begin_warming(d, w, workers);
+        if (w->shard != NULL)
+            busy = &w->job;
     }
+    if (d->warmed >= MIN(last, d->shuffle.next))
+        return NULL;
+    if (busy == NULL && d->warm_shard != NULL
+        && !workers_is_done(workers, &d->warm_shard->job))
+        busy = &d->warm_shard->job;
+    return busy;
 }
 
 /* ---- The end -------------------------------------------------------------------------------- */
@@ -178,6 +200,7 @@ void draws_close(struct draws *d)
         workers_wait(d->shards->workers, &d->warming[i].job);
         shards_drop(d->shards, d->warming[i].shard);
     }
+    shards_drop(d->shards, d->warm_shard);
     for (size_t i = d->due_first; i < d->due_count; i++)
         shards_drop(d->shards, d->due[i].shard);
     for (uint64_t i = 0; d->held != NULL && i < MIN(d->entered, d->shuffle.filled); i++)

@@ -23,7 +23,7 @@
 #include "reader/order.h"
 
 #define DRAWS_DUE  64u      /* that are drawn at once, at most */
-#define DRAWS_WARM 2u       /* warming jobs of a lane */
+#define DRAWS_WARM 4u       /* warming jobs of a lane */
 
 /* Brings some of a file into the kernel's cache. */
 struct warming {
@@ -42,6 +42,7 @@ struct draws {
     struct run due[DRAWS_DUE];      /* drawn, of one record each, their shards in use */
     size_t due_first, due_count;
     struct warming warming[DRAWS_WARM];
+    struct shard *warm_shard;       /* the one that is warmed, in use for that; NULL: not yet */
     uint64_t warmed;                /* inputs before this were warmed, or will be soon */
     uint64_t ahead;                 /* inputs that are warmed before the buffer takes them in */
 };
@@ -68,8 +69,10 @@ int draws_fill(struct draws *draws, struct sheaf_error *err);
 /* The first `count` due have gone into a chunk, and their uses of shards with them. */
 void draws_took(struct draws *draws, size_t count);
 
-/* Begins to warm what the buffer takes in next, as far as it is time for it. */
-void draws_warm(struct draws *draws, struct workers *workers);
+/* Begins to warm what the buffer takes in next, as far as it is time for it.  Returns a job that
+ * further draws had better wait for, as what they draw from is not warm: else a disk would be read
+ * here and there, while it is read from start to end.  NULL: they need not wait. */
+struct job *draws_warm(struct draws *draws, struct workers *workers);
 
 /* Waits for the warming; drops all shards.  NULL is fine. */
 void draws_close(struct draws *draws);

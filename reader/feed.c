@@ -11,6 +11,7 @@
 #include "reader/stream.h"
 
 #define CHUNK_FIRST_BYTES ((uint64_t)64 << 10)     /* of the first chunk of draws */
+#define DRAWS_COLD        32u   /* the first samples of a lane, which wait for no others */
 
 /* ---- Planning ------------------------------------------------------------------------------- */
 
@@ -216,12 +217,30 @@ static size_t draw_count(const struct feed *feed, const struct lane *lane)
     return count;
 }
 
+/* Until what the lane draws from is warm.  SHEAF_END: it is not, and there are chunks enough not
+ * to wait for it now. */
+static int wait_for_warmth(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+{
+    struct job *job = draws_warm(lane->draws, feed->workers);
+
+    while (job != NULL && lane->planned >= DRAWS_COLD) {
+        if (lane->first != NULL)
+            return SHEAF_END;
+        if (!workers_wait_or(feed->workers, job, true, feed->interrupt, &feed->stall_ns))
+            return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+        job = draws_warm(lane->draws, feed->workers);
+    }
+    return SHEAF_OK;
+}
+
 static int plan_draws(struct feed *feed, struct lane *lane, struct sheaf_error *err)
 {
     struct draws *d = lane->draws;
-    int code = draws_fill(d, err);
+    int code = wait_for_warmth(feed, lane, err);
     size_t count;
 
+    if (code == SHEAF_OK)
+        code = draws_fill(d, err);
     if (code == SHEAF_OK)
         code = use_shard(feed, d->due[d->due_first].shard, err);
     if (code != SHEAF_OK)
@@ -230,7 +249,6 @@ static int plan_draws(struct feed *feed, struct lane *lane, struct sheaf_error *
     code = begin_chunk(feed, lane, d->due + d->due_first, count, err);
     if (code == SHEAF_OK)
         draws_took(d, count);
-    draws_warm(d, feed->workers);
     return code;
 }
 
