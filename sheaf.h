@@ -351,7 +351,7 @@ SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader
  *      NAME a "TrainingInputMode" of "Pipe": the pipe is waited for;
  *   5) it has a "DataSource": {"S3DataSource": {"S3Uri": ...}}, which is SageMaker's own way to
  *      write it in a training job, and may name any source: that is read directly (of a
- *      "S3DataType", "S3Prefix" only).
+ *      "S3DataType", "S3Prefix", or "ManifestFile", whose objects are then as in a directory).
  * A name is 1 to 64 of A-Z a-z 0-9 . - _
  *
  * Pipes.  Epoch E is the pipe NAME_E; where the first epoch asked for has none, but another is

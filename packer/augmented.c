@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/format.h"
-#include "packer/json_text.h"
+#include "formats/json_text.h"
 
 #define NAME_MOST 1024
 

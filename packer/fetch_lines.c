@@ -11,8 +11,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/json_text.h"
 #include "packer/fetch.h"
-#include "packer/json_text.h"
 #include "packer/lines.h"
 
 #define TEMPORARY "manifest.tmp"

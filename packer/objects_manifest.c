@@ -7,26 +7,28 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/json_text.h"
+#include "formats/attributes.h"
+#include "formats/json_text.h"
+#include "formats/object_list.h"
 #include "packer/lines.h"
-#include "packer/manifest_text.h"
 #include "packer/objects.h"
-
-#define ATTRIBUTES_MOST 16      /* SageMaker's own limit */
 
 /* ---- The manifest ---------------------------------------------------------------------------- */
 
 int objects_list_manifest(const char *url, struct objects *o, struct sheaf_error *err)
 {
-    struct manifest_text m;
-    int code = manifest_text_open(&m, url, err);
+    struct object_list list;
+    char *text = NULL;
+    size_t size = 0;
+    int code = store_get(url, OBJECT_LIST_LIMIT, &text, &size, err);
 
+    object_list_begin(&list, url, text, size);
     if (code == SHEAF_OK)
-        code = manifest_text_prefix(&m, &o->root, err);
+        code = object_list_prefix(&list, &o->root, err);
     while (code == SHEAF_OK) {
         json_t *entry;
 
-        code = manifest_text_next(&m, &entry, err);
+        code = object_list_next(&list, &entry, err);
         if (code == SHEAF_OK) {
             const struct object found = { .name = json_string_value(entry),
                                           .bytes = OBJECT_UNKNOWN };
@@ -35,38 +37,11 @@ int objects_list_manifest(const char *url, struct objects *o, struct sheaf_error
         }
         json_decref(entry);
     }
-    manifest_text_close(&m);
+    free(text);
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
 /* ---- The augmented manifest ------------------------------------------------------------------ */
-
-struct attributes {
-    char *text;                 /* the names, each with a NUL after it */
-    const char *names[ATTRIBUTES_MOST];
-    size_t count;               /* 0: every object */
-};
-
-static int parse_attributes(const char *list, struct attributes *a, struct sheaf_error *err)
-{
-    char *next, *name;
-
-    *a = (struct attributes){ 0 };
-    if (list == NULL)
-        return SHEAF_OK;
-    next = a->text = strdup(list);
-    if (next == NULL)
-        return err_memory(err, strlen(list));
-    while ((name = strsep(&next, ",")) != NULL) {
-        if (*name == '\0')
-            return err_set(err, SHEAF_ERR_ARGUMENT, "the attributes \"%.200s\" have an empty name",
-                           list);
-        if (a->count == ATTRIBUTES_MOST)
-            return err_set(err, SHEAF_ERR_ARGUMENT, "more than %d attributes", ATTRIBUTES_MOST);
-        a->names[a->count++] = name;
-    }
-    return SHEAF_OK;
-}
 
 struct line {
     const char *text, *end;
@@ -185,15 +160,15 @@ static int take_line(struct objects *o, const struct attributes *a, const char *
 int objects_list_augmented(const char *url, const char *list, struct objects *o,
                            struct sheaf_error *err)
 {
-    struct attributes attributes = { .text = NULL };
+    struct attributes attributes = { .count = 0 };     /* every object */
     struct lines lines;
     const char *text;
     size_t size;
     uint64_t number = 0;
     int code = lines_open(&lines, url, NULL, err);
 
-    if (code == SHEAF_OK)
-        code = parse_attributes(list, &attributes, err);
+    if (code == SHEAF_OK && list != NULL)
+        code = attributes_parse(list, &attributes, err);
     while (code == SHEAF_OK) {
         code = lines_next(&lines, &text, &size, &number, err);
         if (code != SHEAF_OK)
@@ -206,7 +181,7 @@ int objects_list_augmented(const char *url, const char *list, struct objects *o,
         if (code == SHEAF_ERR_CORRUPT)
             err_prefix(err, "%s: line %llu: ", url, (unsigned long long)number);
     }
-    free(attributes.text);
+    attributes_free(&attributes);
     lines_close(&lines);
     return code == SHEAF_END ? SHEAF_OK : code;
 }

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "packer/manifest_text.h"
+#include "formats/object_list.h"
 #include "packer/sizes.h"
 #include "packer/source.h"
+#include "store/store.h"
 
 /* The URL is prefix and path, one after the other. */
 static int take_path(const char *root, const char *entry, struct sizes *sizes,
@@ -33,11 +34,11 @@ static int take_path(const char *root, const char *entry, struct sizes *sizes,
     return code;
 }
 
-static int take_entries(struct source *s, struct manifest_text *m, struct sizes *sizes,
+static int take_entries(struct source *s, struct object_list *list, struct sizes *sizes,
                         struct scan *scan, struct sheaf_error *err)
 {
     char *prefix;
-    int code = manifest_text_prefix(m, &prefix, err);
+    int code = object_list_prefix(list, &prefix, err);
 
     if (code == SHEAF_OK) {
         free(s->root);
@@ -46,7 +47,7 @@ static int take_entries(struct source *s, struct manifest_text *m, struct sizes 
     while (code == SHEAF_OK) {
         json_t *entry;
 
-        code = manifest_text_next(m, &entry, err);
+        code = object_list_next(list, &entry, err);
         if (code == SHEAF_OK)
             code = take_path(s->root, json_string_value(entry), sizes, scan, err);
         json_decref(entry);
@@ -56,15 +57,18 @@ static int take_entries(struct source *s, struct manifest_text *m, struct sizes 
 
 int source_scan_manifest(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
-    struct manifest_text m;
+    struct object_list list;
     struct sizes *sizes = NULL;
-    int code = manifest_text_open(&m, s->url, err);
+    char *text = NULL;
+    size_t size = 0;
+    int code = store_get(s->url, OBJECT_LIST_LIMIT, &text, &size, err);
 
+    object_list_begin(&list, s->url, text, size);
     if (code == SHEAF_OK)
         code = sizes_open(&sizes, scan, err);
     if (code == SHEAF_OK)
-        code = take_entries(s, &m, sizes, scan, err);
+        code = take_entries(s, &list, sizes, scan, err);
     sizes_close(sizes);
-    manifest_text_close(&m);
+    free(text);
     return code;
 }

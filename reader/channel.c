@@ -313,10 +313,19 @@ static int open_pipes(const struct sheaf_channel *c, struct sheaf_dataset **data
     return code == SHEAF_ERR_ARGUMENT ? err_prefix(err, "channel %s: ", c->name) : code;
 }
 
-/* A list of objects, which the platform would have fetched. */
-static bool is_list(const struct sheaf_channel *c)
+static int open_direct(const struct sheaf_channel *c, struct sheaf_dataset **dataset,
+                       struct sheaf_error *err)
 {
-    return c->config.data_type[0] != '\0' && !channel_word_is(c->config.data_type, "S3Prefix");
+    const char *const sources[] = { c->location };
+    const char *type = c->config.data_type;
+
+    if (type[0] == '\0' || channel_word_is(type, "S3Prefix"))
+        return sheaf_dataset_open(sources, 1, dataset, err);
+    if (channel_word_is(type, "ManifestFile"))
+        return channel_list_open(c->location, dataset, err);
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "channel %s: %s is read directly only if it is a "
+                   "prefix or a manifest file, and it is of the type %s: sheaf fetch copies what "
+                   "it lists, and sheaf pipe feeds it", c->name, c->location, type);
 }
 
 int sheaf_channel_dataset(const struct sheaf_channel *c, struct sheaf_dataset **dataset,
@@ -326,10 +335,8 @@ int sheaf_channel_dataset(const struct sheaf_channel *c, struct sheaf_dataset **
 
     if (c->kind == SHEAF_CHANNEL_PIPE)
         return open_pipes(c, dataset, err);
-    if (c->kind == SHEAF_CHANNEL_DIRECT && is_list(c))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "channel %s: %s is read directly only if it is "
-                       "a prefix, and it is of the type %s: sheaf fetch copies what it lists, and "
-                       "sheaf pipe feeds it", c->name, c->location, c->config.data_type);
+    if (c->kind == SHEAF_CHANNEL_DIRECT)
+        return open_direct(c, dataset, err);
     /* A manifest names shards that other hosts have. */
     if (is_sharded(c))
         return dataset_open_foreign(sources, 1, dataset, err);

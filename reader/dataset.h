@@ -73,6 +73,9 @@ struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint
 
 /* ---- reader/foreign.c ----------------------------------------------------------------------- */
 
+/* Whether a file of this name is found beside shards and is none. */
+bool foreign_is_side_file(const char *name);
+
 /* Turns sources (see sheaf_dataset_open) into shard URLs; a data set with a manifest is not one
  * of them.  The caller frees each and the array. */
 int foreign_expand(const char *const *sources, size_t source_count, char ***urls, size_t *count,

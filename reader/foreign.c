@@ -115,8 +115,7 @@ static int expand_braces(struct urls *urls, const char *pattern, struct sheaf_er
 
 /* ---- Directories and lists ------------------------------------------------------------------ */
 
-/* Files that are found beside shards and are none. */
-static bool is_side_file(const char *name)
+bool foreign_is_side_file(const char *name)
 {
     static const char *const suffixes[] = {
         ".idx", ".lst", ".tfindex", ".index", ".json", ".jsonl", ".txt", ".tsv", ".csv", ".md",
@@ -140,7 +139,7 @@ static int add_entry(void *context, const struct store_entry *entry)
 {
     struct directory *d = context;
 
-    if (is_side_file(entry->name))
+    if (foreign_is_side_file(entry->name))
         return SHEAF_OK;
     return add_url(d->urls, store_join(d->url, entry->name), d->err);
 }

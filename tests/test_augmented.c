@@ -12,8 +12,8 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "formats/json_text.h"
 #include "packer/augmented.h"
-#include "packer/json_text.h"
 #include "tests/common_random.h"
 
 static struct augmented a;

@@ -14,6 +14,7 @@
 #include "reader/channel_config.h"
 #include "reader/pipe.h"
 #include "store/file_system.h"
+#include "tests/common_shards.h"
 #include "tests/common_tree.h"
 
 static struct tree root;
@@ -311,22 +312,67 @@ static void a_source_is_read_where_nothing_is_mounted(void **state)
     assert_int_equal(kind_of("train", found), SHEAF_CHANNEL_DIRECTORY);
 }
 
-static void lists_of_objects_are_not_read_directly(void **state)
+/* Opens the data set of a channel that is to be read directly. */
+static int open_direct(const char *type, const char *url, struct sheaf_dataset **dataset,
+                       struct sheaf_error *error)
 {
     struct sheaf_channel_options options;
     struct sheaf_channel *channel;
+    char text[TREE_PATH + 200];
+    int code;
+
+    snprintf(text, sizeof(text), "{\"train\": {\"DataSource\": {\"S3DataSource\": {\"S3DataType\": "
+             "\"%s\", \"S3Uri\": \"%s\"}}}}", type, url);
+    config(text);
+    sheaf_channel_options_init(&options, sizeof(options));
+    options.root = root.root;
+    assert_int_equal(sheaf_channel_open("train", &options, &channel, error), SHEAF_OK);
+    code = sheaf_channel_dataset(channel, dataset, error);
+    sheaf_channel_free(channel);
+    return code;
+}
+
+static void augmented_manifests_are_not_read_directly(void **state)
+{
     struct sheaf_dataset *dataset;
     struct sheaf_error error;
 
     (void)state;
-    config("{\"train\": {\"DataSource\": {\"S3DataSource\": {\"S3DataType\": \"ManifestFile\", "
-           "\"S3Uri\": \"s3://b/p/m.manifest\"}}}}");
-    sheaf_channel_options_init(&options, sizeof(options));
-    options.root = root.root;
-    assert_int_equal(sheaf_channel_open("train", &options, &channel, &error), SHEAF_OK);
-    assert_int_equal(sheaf_channel_dataset(channel, &dataset, &error), SHEAF_ERR_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "ManifestFile: sheaf fetch"));
-    sheaf_channel_free(channel);
+    assert_int_equal(open_direct("AugmentedManifestFile", "s3://b/p/m.manifest", &dataset, &error),
+                     SHEAF_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "AugmentedManifestFile: sheaf fetch"));
+}
+
+/* As they would be in a directory: in byte order, once, and without what is no shard. */
+static void what_a_manifest_file_lists_is_read(void **state)
+{
+    static const uint64_t counts[] = { 3, 5, 7, 0 };
+    struct sheaf_shard_info shard;
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+    struct shard_set set;
+    char text[500];
+
+    (void)state;
+    shards_make(&set, &tfrecord_ops, counts);
+    snprintf(text, sizeof(text), "[{\"prefix\": \"file://%s/s-\"}, \"002.tfrecord\", "
+             "\"000.tfrecord\", \"000.idx\", \"002.tfrecord\"]", set.directory);
+    tree_text(&root, "m.manifest", text);
+    if (open_direct("ManifestFile", tree_path(&root, "m.manifest"), &dataset, &error) != SHEAF_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(sheaf_dataset_shard(dataset, 0, &shard, sizeof(shard)), SHEAF_OK);
+    assert_int_equal(shard.samples, 3);
+    assert_int_equal(sheaf_dataset_shard(dataset, 1, &shard, sizeof(shard)), SHEAF_OK);
+    assert_int_equal(shard.samples, 7);
+    assert_int_equal(sheaf_dataset_shard(dataset, 2, &shard, sizeof(shard)), SHEAF_ERR_ARGUMENT);
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+    tree_text(&root, "m.manifest", "[{\"prefix\": \"s3://b/p/\"}, \"x.idx\"]");
+    assert_int_equal(open_direct("ManifestFile", tree_path(&root, "m.manifest"), &dataset, &error),
+                     SHEAF_ERR_NOT_FOUND);
+    tree_text(&root, "m.manifest", "{}");
+    assert_int_equal(open_direct("ManifestFile", tree_path(&root, "m.manifest"), &dataset, &error),
+                     SHEAF_ERR_CORRUPT);
 }
 
 static void train_1_is_not_epoch_1_of_train(void **state)
@@ -427,7 +473,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_path_needs_no_configuration, setup, teardown),
         cmocka_unit_test_setup_teardown(a_source_is_read_where_nothing_is_mounted, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(lists_of_objects_are_not_read_directly, setup, teardown),
+        cmocka_unit_test_setup_teardown(augmented_manifests_are_not_read_directly, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_a_manifest_file_lists_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(train_1_is_not_epoch_1_of_train, setup, teardown),
         cmocka_unit_test_setup_teardown(objects_that_are_dealt_out_are_not_dealt_again, setup,
                                         teardown),

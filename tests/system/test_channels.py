@@ -105,6 +105,15 @@ class EveryMode(S3Case):
             "S3DataDistributionType": "FullyReplicated"}})
         return self.program(root, "read directly", *more)
 
+    def from_manifest(self, container, *more):
+        """The objects of the data set, listed in a manifest file."""
+        names = sorted(os.listdir(os.path.join(self.shared, container)))
+        self.client.put(self.bucket, container + ".manifest", json.dumps(
+            [{"prefix": self.url(container + "/")}, *names]).encode())
+        root = self.root(TrainingInputMode="FastFile", DataSource={"S3DataSource": {
+            "S3DataType": "ManifestFile", "S3Uri": self.url(container + ".manifest")}})
+        return self.program(root, "read directly", *more)
+
     def from_pipe(self, container, *more):
         root = self.root(TrainingInputMode="Pipe")
         shards = shards_of(os.path.join(self.shared, container))
@@ -140,6 +149,7 @@ class EveryMode(S3Case):
                 self.assertEqual(self.in_fuse(container), whole)
                 self.assertEqual(self.in_slow_directory(container), whole)
                 self.assertEqual(self.from_s3(container), whole)
+                self.assertEqual(self.from_manifest(container), whole)
                 for _ in range(2):
                     self.assertEqual(self.from_s3(container, "--cache", self.path("cache")),
                                      whole)

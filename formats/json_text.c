@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Strings, and the depth of brackets. */
-#include "packer/json_text.h"
+#include "formats/json_text.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * Where the values of a JSON text begin and end: for taking a large array apart piece by piece,
  * and for keeping a value as it was written.  Whether a piece is JSON is for a parser to say. */
-#ifndef PACKER_JSON_TEXT_H
-#define PACKER_JSON_TEXT_H
+#ifndef FORMATS_JSON_TEXT_H
+#define FORMATS_JSON_TEXT_H
 
 /* The first byte that is no blank. */
 const char *json_text_blanks(const char *text, const char *end);
