@@ -125,8 +125,8 @@ int lines_next(struct lines *l, const char **line, size_t *size, uint64_t *numbe
     l->given = 0;
     *number = l->number + 1;
     for (;;) {
-        const char *text = (const char *)l->text.data + l->taken;
         const size_t shown = l->text.size - l->taken;
+        const char *text = shown == 0 ? "" : (const char *)l->text.data + l->taken;
         const char *end = shown > from ? memchr(text + from, '\n', shown - from) : NULL;
         int code;
 

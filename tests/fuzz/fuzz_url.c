@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * URLs, and the shared configuration files: text from people.  What is taken of a URL must be fit
- * for a request line, and what is encoded must decode to itself. */
+ * URLs, the shared configuration files, and credentials as JSON: text from people and services.
+ * What is taken of a URL must be fit for a request line, and what is encoded must decode to
+ * itself. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/credentials_sources.h"
 #include "store/profile.h"
 #include "store/url.h"
 
@@ -50,12 +52,15 @@ static void check_encoding(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct profiles profiles = { 0 };
+    struct credentials *set = NULL;
     char *text = malloc(size + 1);
 
     memcpy(text, data, size);
     text[size] = '\0';
     check_parse(text);
     check_encoding(text);
+    if (credentials_from_json(text, size, "fuzz", &set, NULL) == SHEAF_OK)
+        credentials_release(set);
     (void)profiles_parse(&profiles, PROFILE_CONFIG, "fuzz", text, NULL);
     (void)profiles_get(&profiles, "default", "region");
     profiles_free(&profiles);
