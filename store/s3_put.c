@@ -22,7 +22,7 @@ static int put(const struct s3_bucket *bucket, const char *key, const void *data
     if (code == SHEAF_OK && conditional)
         code = request_set_header(&put.request, "if-none-match", "*", err);
     if (code == SHEAF_OK)
-        code = request_run(&put.request, err);
+        code = s3_put_run(&put, bucket, err);
     request_free(&put.request);
     return code;
 }

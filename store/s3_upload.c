@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/md5.h"
 #include "store/s3_xml.h"
 
 #define COMPLETE_MOST ((size_t)4 << 20)     /* bytes of 10000 parts in XML */
@@ -23,25 +24,6 @@ static void hexadecimal(const unsigned char *digest, size_t size, char *text)
 {
     for (size_t i = 0; i < size; i++)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
-}
-
-static bool md5(const void *data, size_t size, unsigned char digest[16])
-{
-    return EVP_Digest(data, size, digest, NULL, EVP_md5(), NULL) == 1;
-}
-
-void s3_proof_make(struct s3_proof *p, const struct s3_bucket *bucket, const void *data,
-                   size_t size)
-{
-    memset(p, 0, sizeof(*p));
-    if (bucket->checksums) {
-        const uint32_t crc = __builtin_bswap32(crc32c(0, data, size));
-
-        memcpy(p->crc, &crc, sizeof(p->crc));
-        EVP_EncodeBlock((unsigned char *)p->crc_text, p->crc, sizeof(p->crc));
-    } else if (md5(size != 0 ? data : "", size, p->md5)) {
-        hexadecimal(p->md5, sizeof(p->md5), p->md5_text);
-    }
 }
 
 /* Whether an ETag is `size` hexadecimal digits in quotes, and `suffix`. */
@@ -100,10 +82,54 @@ int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *
     r->judge = put_judge;
     r->http.body = data;
     r->http.body_size = size;
-    s3_proof_make(&put->proof, bucket, data, size);
-    if (code == SHEAF_OK && put->proof.crc_text[0] != '\0')
-        code = request_set_header(r, "x-amz-checksum-crc32c", put->proof.crc_text, err);
+    memset(&put->proof, 0, sizeof(put->proof));
     return code;
+}
+
+static int prove_crc(struct s3_put *put, struct sheaf_error *err)
+{
+    struct s3_proof *p = &put->proof;
+    const struct http_exchange *http = &put->request.http;
+    const uint32_t crc = __builtin_bswap32(crc32c(0, http->body, http->body_size));
+
+    memcpy(p->crc, &crc, sizeof(p->crc));
+    EVP_EncodeBlock((unsigned char *)p->crc_text, p->crc, sizeof(p->crc));
+    return request_set_header(&put->request, "x-amz-checksum-crc32c", p->crc_text, err);
+}
+
+static void prove_md5(struct s3_put *const puts[], size_t count)
+{
+    struct md5_message messages[MD5_LANES];
+
+    for (size_t i = 0; i < count; i++)
+        messages[i] = (struct md5_message){ puts[i]->request.http.body,
+                                            puts[i]->request.http.body_size, { 0 } };
+    md5_hash(messages, count);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(puts[i]->proof.md5, messages[i].digest, sizeof(puts[i]->proof.md5));
+        hexadecimal(messages[i].digest, MD5_BYTES, puts[i]->proof.md5_text);
+    }
+}
+
+int s3_puts_prove(const struct s3_bucket *bucket, struct s3_put *const puts[], size_t count,
+                  struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        if (bucket->checksums)
+            code = prove_crc(puts[i], err);
+        else if (i % MD5_LANES == 0)
+            prove_md5(puts + i, MIN(count - i, (size_t)MD5_LANES));
+    }
+    return code;
+}
+
+int s3_put_run(struct s3_put *put, const struct s3_bucket *bucket, struct sheaf_error *err)
+{
+    int code = s3_puts_prove(bucket, &put, 1, err);
+
+    return code == SHEAF_OK ? request_run(&put->request, err) : code;
 }
 
 /* ---- Begin and abort ------------------------------------------------------------------------- */
@@ -213,21 +239,23 @@ enum proof { PROVEN, DISPROVEN, NOT_SAID };
 static enum proof check_etag(const struct s3_proof *parts, unsigned count, const char *etag,
                              char *expected, size_t expected_size)
 {
-    unsigned char *all = malloc((size_t)count * 16);
-    unsigned char digest[16];
+    unsigned char *all = malloc((size_t)count * MD5_BYTES);
+    struct md5_message message = { all, (size_t)count * MD5_BYTES, { 0 } };
     char digits[33], suffix[16];
     bool is_md5 = all != NULL && etag != NULL;
 
     for (unsigned i = 0; i < count && is_md5; i++) {
         is_md5 = parts[i].is_md5;
-        memcpy(all + (size_t)i * 16, parts[i].md5, 16);
+        memcpy(all + (size_t)i * MD5_BYTES, parts[i].md5, MD5_BYTES);
     }
     snprintf(suffix, sizeof(suffix), "-%u", count);
-    is_md5 = is_md5 && is_md5_etag(etag, suffix) && md5(all, (size_t)count * 16, digest);
+    is_md5 = is_md5 && is_md5_etag(etag, suffix);
+    if (is_md5)
+        md5_hash(&message, 1);
     free(all);
     if (!is_md5)
         return NOT_SAID;
-    hexadecimal(digest, sizeof(digest), digits);
+    hexadecimal(message.digest, MD5_BYTES, digits);
     snprintf(expected, expected_size, "ETag \"%s%s\"", digits, suffix);
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }

@@ -17,16 +17,12 @@
 /* What is known of one part's bytes, and the store's word for them. */
 struct s3_proof {
     unsigned char md5[16];
-    char md5_text[33];              /* "" if the MD5 is not had: checksums do the work then */
+    char md5_text[33];              /* "" with checksums */
     unsigned char crc[4];           /* big-endian CRC-32C, with checksums */
     char crc_text[S3_CRC_SIZE];     /* "" without */
     char etag[S3_ETAG_SIZE];        /* as answered */
     bool is_md5;                    /* the ETag was the MD5 */
 };
-
-/* Computes what the bucket wants to be proved with. */
-void s3_proof_make(struct s3_proof *proof, const struct s3_bucket *bucket, const void *data,
-                   size_t size);
 
 /* A PUT of bytes: a whole object, or with `upload_id` one part of it. */
 struct s3_put {
@@ -36,6 +32,12 @@ struct s3_put {
 int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
                 const char *upload_id, unsigned number, const void *data, size_t size,
                 struct sheaf_error *err);
+/* Computes what the bucket wants the bytes of each to be proved with; due before it is started.
+ * Several at once take hardly longer than one (base/md5.h). */
+int s3_puts_prove(const struct s3_bucket *bucket, struct s3_put *const puts[], size_t count,
+                  struct sheaf_error *err);
+/* Proves it, and runs it. */
+int s3_put_run(struct s3_put *put, const struct s3_bucket *bucket, struct sheaf_error *err);
 
 /* Begins one, with a new mark. */
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **upload_id,

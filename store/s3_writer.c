@@ -6,37 +6,46 @@
  * The slots are all the memory there is.  A slot's bytes stay until the store has acknowledged
  * them, since an attempt may have to be repeated; the writer waits when all are under way.
  *
- *     write()  -> fills slots[filling] -> full -> hashed, sent -> acknowledged: proofs[number-1],
- *                                                 (threads)       slot free
+ *     FREE --filled by write()--> WAITING --hashed, MD5_LANES at once--> SENT --acknowledged--+
+ *      ^                                                                   proofs[number - 1] |
+ *      +--------------------------------------------------------------------------------------+
  *
  * Hashing a part (MD5, and SHA-256 without TLS) takes longer than all else that is done with its
- * bytes, so threads of the writer do it, of several parts at once, while the next one fills.
- */
+ * bytes, so threads of the writer do it while the next parts fill; and since three parts side by
+ * side take as long as one, a part waits for two more. */
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/md5.h"
 #include "base/workers.h"
 #include "store/s3_ops.h"
 #include "store/s3_upload.h"
 
-#define SLOTS 4
+#define SLOTS 8
 #define HASHERS 2u
+#define BATCHES 4u
 #define PART_BYTES ((size_t)8 << 20)
 /* After this many parts the next are twice as large, so that 10000 reach S3's largest object. */
 #define PARTS_OF_ONE_SIZE 1000
 
 struct slot {
     struct s3_put put;
-    struct job job;                 /* hashes and sends it */
     struct s3_writer *writer;
     uint8_t *data;
     size_t size, capacity;
-    unsigned number;                /* of its part, from 1; 0: it never had one */
+    unsigned number;                /* of its part, from 1 */
 };
+
+/* The hashing and sending of up to MD5_LANES parts. */
+struct batch {
+    struct job job;
+    struct s3_writer *writer;
+};
+
+enum slot_state { FREE, WAITING, SENT };
 
 struct s3_writer {
     struct store_writer base;
@@ -50,12 +59,15 @@ struct s3_writer {
     struct workers *hashers;        /* NULL: nothing was sent yet */
     struct slot slots[SLOTS];
     struct slot *filling;           /* NULL: take a free one */
+    struct batch batches[BATCHES];  /* a ring */
+    unsigned batch_count;           /* begun */
 
     pthread_mutex_t lock;
     pthread_cond_t acknowledged;
     struct {
-        bool busy[SLOTS];
-        unsigned busy_count;
+        enum slot_state state[SLOTS];
+        unsigned under_way;         /* slots that wait or were sent */
+        bool is_ending;             /* no more parts come */
         struct sheaf_error error;   /* the first that a part had; code 0: none */
     } locked;
 };
@@ -78,8 +90,12 @@ static void end_part(struct slot *slot, const struct sheaf_error *error)
     else if (w->locked.error.code == SHEAF_OK)
         w->locked.error = *error;
     request_free(&slot->put.request);
-    w->locked.busy[slot - w->slots] = false;
-    w->locked.busy_count--;
+    if (w->locked.is_ending) {      /* the next object needs the memory */
+        free(slot->data);
+        slot->data = NULL;
+    }
+    w->locked.state[slot - w->slots] = FREE;
+    w->locked.under_way--;
     pthread_cond_signal(&w->acknowledged);
     pthread_mutex_unlock(&w->lock);
 }
@@ -90,20 +106,53 @@ static void part_done(struct request *r)
     end_part((struct slot *)r, r->code == SHEAF_OK ? NULL : &r->error);
 }
 
+/* Parts that wait, as many as are hashed side by side.  They count as sent from here on: whoever
+ * cancels them waits for this thread first. */
+static size_t take_waiting(struct s3_writer *w, struct slot *taken[MD5_LANES])
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < SLOTS && count < MD5_LANES; i++) {
+        if (w->locked.state[i] == WAITING) {
+            w->locked.state[i] = SENT;
+            taken[count++] = &w->slots[i];
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+    return count;
+}
+
 /* On a hasher's thread. */
 static void hash_and_send(struct job *job)
 {
-    struct slot *slot = (struct slot *)((char *)job - offsetof(struct slot, job));
-    const struct s3_writer *w = slot->writer;
+    struct s3_writer *w = ((struct batch *)job)->writer;
+    struct slot *taken[MD5_LANES];
+    struct s3_put *puts[MD5_LANES];
+    const size_t taken_count = take_waiting(w, taken);
+    size_t count = 0;
     struct sheaf_error error;
+    int code;
 
-    if (s3_put_init(&slot->put, w->bucket, w->key, w->upload_id, slot->number, slot->data,
-                    slot->size, &error) != SHEAF_OK) {
-        end_part(slot, &error);
-        return;
+    for (size_t i = 0; i < taken_count; i++) {
+        struct slot *slot = taken[i];
+
+        code = s3_put_init(&slot->put, w->bucket, w->key, w->upload_id, slot->number, slot->data,
+                           slot->size, &error);
+        if (code == SHEAF_OK)
+            puts[count++] = &slot->put;
+        else
+            end_part(slot, &error);
     }
-    slot->put.request.done = part_done;
-    request_start(&slot->put.request);
+    code = s3_puts_prove(w->bucket, puts, count, &error);
+    for (size_t i = 0; i < count; i++) {
+        if (code != SHEAF_OK) {
+            end_part((struct slot *)puts[i], &error);
+            continue;
+        }
+        puts[i]->request.done = part_done;
+        request_start(&puts[i]->request);
+    }
 }
 
 static int begin_upload(struct s3_writer *w, struct sheaf_error *err)
@@ -115,6 +164,18 @@ static int begin_upload(struct s3_writer *w, struct sheaf_error *err)
     return code;
 }
 
+static void hash_waiting(struct s3_writer *w)
+{
+    struct batch *batch = &w->batches[w->batch_count % BATCHES];
+
+    if (w->batch_count++ >= BATCHES)
+        workers_wait(w->hashers, &batch->job);
+    batch->writer = w;
+    batch->job.run = hash_and_send;
+    workers_submit(w->hashers, &batch->job);
+}
+
+/* The part that fills is full, or the last. */
 static int send_part(struct s3_writer *w, struct sheaf_error *err)
 {
     struct slot *slot = w->filling;
@@ -127,17 +188,14 @@ static int send_part(struct s3_writer *w, struct sheaf_error *err)
         code = begin_upload(w, err);
     if (code != SHEAF_OK)
         return code;
-    /* The part before may be acknowledged while the thread that sent it is on its way back. */
-    if (slot->number != 0)
-        workers_wait(w->hashers, &slot->job);
     slot->number = ++w->part_count;
-    slot->job.run = hash_and_send;
     w->filling = NULL;
     pthread_mutex_lock(&w->lock);
-    w->locked.busy[slot - w->slots] = true;
-    w->locked.busy_count++;
+    w->locked.state[slot - w->slots] = WAITING;
+    w->locked.under_way++;
     pthread_mutex_unlock(&w->lock);
-    workers_submit(w->hashers, &slot->job);
+    if (w->part_count % MD5_LANES == 0)
+        hash_waiting(w);
     return SHEAF_OK;
 }
 
@@ -155,9 +213,9 @@ static int take_slot(struct s3_writer *w, struct sheaf_error *err)
     int code;
 
     pthread_mutex_lock(&w->lock);
-    while ((code = failed_locked(w, err)) == SHEAF_OK && w->locked.busy_count == SLOTS)
+    while ((code = failed_locked(w, err)) == SHEAF_OK && w->locked.under_way == SLOTS)
         pthread_cond_wait(&w->acknowledged, &w->lock);
-    while (code == SHEAF_OK && w->locked.busy[slot - w->slots])
+    while (code == SHEAF_OK && w->locked.state[slot - w->slots] != FREE)
         slot++;
     pthread_mutex_unlock(&w->lock);
     if (code != SHEAF_OK)
@@ -170,7 +228,7 @@ static int take_slot(struct s3_writer *w, struct sheaf_error *err)
             return err_memory(err, capacity);
     }
     slot->size = 0;
-    w->filling = slot;
+    w->filling = slot;              /* FREE for all others: only this thread takes slots */
     return SHEAF_OK;
 }
 
@@ -180,7 +238,8 @@ static int drain(struct s3_writer *w, struct sheaf_error *err)
     int code;
 
     pthread_mutex_lock(&w->lock);
-    while (w->locked.busy_count != 0)
+    w->locked.is_ending = true;
+    while (w->locked.under_way != 0)
         pthread_cond_wait(&w->acknowledged, &w->lock);
     code = failed_locked(w, err);
     pthread_mutex_unlock(&w->lock);
@@ -264,7 +323,7 @@ static int put_whole(struct s3_writer *w, struct sheaf_error *err)
     int code = s3_put_init(&put, w->bucket, w->key, NULL, 0, data, (size_t)w->bytes, err);
 
     if (code == SHEAF_OK)
-        code = request_run(&put.request, err);
+        code = s3_put_run(&put, w->bucket, err);
     request_free(&put.request);
     return code;
 }
@@ -281,6 +340,8 @@ int s3_commit(struct store_writer *writer, struct sheaf_error *err)
     }
     if (w->filling != NULL && w->filling->size != 0)
         code = send_part(w, err);
+    if (code == SHEAF_OK && w->part_count % MD5_LANES != 0)
+        hash_waiting(w);
     if (code == SHEAF_OK)
         code = drain(w, err);
     if (code == SHEAF_OK)
@@ -297,14 +358,14 @@ int s3_commit(struct store_writer *writer, struct sheaf_error *err)
 static void cancel_parts(struct s3_writer *w)
 {
     if (w->hashers != NULL)
-        workers_cancel(w->hashers);     /* from now on, what is busy was sent, or never will be */
+        workers_cancel(w->hashers);     /* from now on, what waits will never be sent */
     pthread_mutex_lock(&w->lock);
     for (size_t i = 0; i < SLOTS; i++) {
-        if (w->locked.busy[i] && !w->slots[i].job.cancelled) {
+        if (w->locked.state[i] == SENT) {
             request_cancel(&w->slots[i].put.request);
-        } else if (w->locked.busy[i]) {
-            w->locked.busy[i] = false;
-            w->locked.busy_count--;
+        } else if (w->locked.state[i] == WAITING) {
+            w->locked.state[i] = FREE;
+            w->locked.under_way--;
         }
     }
     pthread_mutex_unlock(&w->lock);
