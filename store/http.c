@@ -6,8 +6,9 @@
  *     http_submit ---> submitted ---> queued (in order of due time) ---> active ---> done()
  *                      (locked)         until due, and a place is free     in libcurl
  *
- * Handles are taken from a list of spare ones, since libcurl keeps connections with the multi
- * handle and a used easy handle costs nothing to clear. */
+ * What happens on the sockets is told by store/http_events.c.  Handles are taken from a list of
+ * spare ones, since libcurl keeps connections with the multi handle and a used easy handle costs
+ * nothing to clear. */
 #include "store/http.h"
 
 #include <curl/curl.h>
@@ -21,6 +22,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/workers.h"
+#include "store/http_events.h"
 
 #define MS 1000000ull
 #define ACTIVE_MOST 256             /* exchanges in libcurl at once */
@@ -35,6 +37,7 @@ TAILQ_HEAD(exchanges, http_exchange);
 
 struct http_engine {
     CURLM *multi;
+    struct http_events *events;     /* of its sockets */
     pid_t process;                  /* that the thread is in */
     bool answered;                  /* atomic: some server has, once */
     pthread_t thread;
@@ -439,14 +442,12 @@ static int wait_ms(struct http_engine *e)
 static void *run(void *argument)
 {
     struct http_engine *e = argument;
-    int running;
 
     while (take_in(e)) {
         start_due(e);
-        curl_multi_perform(e->multi, &running);
+        http_events_handle(e->events, wait_ms(e));
         finish_answered(e);
         end_stalled(e);
-        curl_multi_poll(e->multi, NULL, 0, wait_ms(e), NULL);
     }
     return NULL;
 }
@@ -482,7 +483,7 @@ void http_submit(struct http_engine *e, struct http_exchange *x, uint64_t delay_
     if (refused)
         refuse(x, HTTP_CANCELLED);
     else if (wake)
-        curl_multi_wakeup(e->multi);
+        http_events_wake(e->events);
 }
 
 void http_cancel(struct http_engine *e, struct http_exchange *x)
@@ -491,7 +492,7 @@ void http_cancel(struct http_engine *e, struct http_exchange *x)
     __atomic_store_n(&x->cancel, true, __ATOMIC_RELEASE);
     e->locked.cancels = true;
     pthread_mutex_unlock(&e->lock);
-    curl_multi_wakeup(e->multi);
+    http_events_wake(e->events);
 }
 
 bool http_has_answered(const struct http_engine *e)
@@ -499,10 +500,21 @@ bool http_has_answered(const struct http_engine *e)
     return __atomic_load_n(&e->answered, __ATOMIC_RELAXED);
 }
 
+static void free_engine(struct http_engine *e)
+{
+    while (e->spare_count != 0)
+        curl_easy_cleanup(e->spare[--e->spare_count]);
+    curl_multi_cleanup(e->multi);
+    http_events_close(e->events);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+    curl_global_cleanup();
+}
+
 int http_engine_open(struct http_engine **engine, struct sheaf_error *err)
 {
     struct http_engine *e;
-    int failed;
+    int failed, code;
 
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return err_set(err, SHEAF_ERR_MEMORY, "libcurl cannot be started");
@@ -519,13 +531,15 @@ int http_engine_open(struct http_engine **engine, struct sheaf_error *err)
     TAILQ_INIT(&e->locked.submitted);
     TAILQ_INIT(&e->queued);
     TAILQ_INIT(&e->active);
+    code = http_events_open(&e->events, e->multi, err);
+    if (code != SHEAF_OK) {
+        free_engine(e);
+        return code;
+    }
     e->process = getpid();
     failed = pthread_create(&e->thread, NULL, run, e);
     if (failed != 0) {
-        curl_multi_cleanup(e->multi);
-        pthread_mutex_destroy(&e->lock);
-        free(e);
-        curl_global_cleanup();
+        free_engine(e);
         return err_errno(err, failed, "cannot start the network thread");
     }
     *engine = e;
@@ -542,7 +556,7 @@ void http_engine_stop(struct http_engine *e)
     pthread_mutex_unlock(&e->lock);
     if (was_ending)
         return;
-    curl_multi_wakeup(e->multi);
+    http_events_wake(e->events);
     pthread_join(e->thread, NULL);
 }
 
@@ -551,10 +565,5 @@ void http_engine_close(struct http_engine *e)
     if (e == NULL)
         return;
     http_engine_stop(e);
-    while (e->spare_count != 0)
-        curl_easy_cleanup(e->spare[--e->spare_count]);
-    curl_multi_cleanup(e->multi);
-    pthread_mutex_destroy(&e->lock);
-    free(e);
-    curl_global_cleanup();
+    free_engine(e);
 }

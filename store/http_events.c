@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libcurl says which sockets it wants to hear of, and when it wants to be called at the latest. */
+#include "store/http_events.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/workers.h"
+
+#define MS 1000000ull
+#define EVENTS_MOST 64          /* told of by one call; the others follow */
+
+struct http_events {
+    CURLM *multi;
+    int epoll;
+    int wake;                   /* an eventfd */
+    uint64_t due_ns;            /* when libcurl wants to be called; UINT64_MAX: never */
+};
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *unused)
+{
+    struct http_events *e = context;
+    struct epoll_event event = {
+        .events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u),
+        .data.fd = fd,
+    };
+    int failed;
+
+    (void)easy, (void)unused;
+    if (what == CURL_POLL_REMOVE) {
+        epoll_ctl(e->epoll, EPOLL_CTL_DEL, fd, NULL);
+        return 0;
+    }
+    failed = epoll_ctl(e->epoll, EPOLL_CTL_MOD, fd, &event);
+    if (failed != 0 && errno == ENOENT)
+        failed = epoll_ctl(e->epoll, EPOLL_CTL_ADD, fd, &event);
+    return failed;
+}
+
+static int on_timer(CURLM *multi, long in_ms, void *context)
+{
+    struct http_events *e = context;
+
+    (void)multi;
+    e->due_ns = in_ms < 0 ? UINT64_MAX : clock_ns() + (uint64_t)in_ms * MS;
+    return 0;
+}
+
+int http_events_open(struct http_events **events, void *multi, struct sheaf_error *err)
+{
+    struct http_events *e = calloc(1, sizeof(*e));
+    struct epoll_event event = { .events = EPOLLIN };
+
+    if (e == NULL)
+        return err_memory(err, sizeof(*e));
+    e->multi = multi;
+    e->due_ns = UINT64_MAX;
+    e->epoll = epoll_create1(EPOLL_CLOEXEC);
+    e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    event.data.fd = e->wake;
+    if (e->epoll < 0 || e->wake < 0 || epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->wake, &event) != 0) {
+        const int why = errno;
+
+        http_events_close(e);
+        return err_errno(err, why, "cannot wait for the network");
+    }
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, e);
+    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, e);
+    *events = e;
+    return SHEAF_OK;
+}
+
+void http_events_close(struct http_events *e)
+{
+    if (e == NULL)
+        return;
+    if (e->wake >= 0)
+        close(e->wake);
+    if (e->epoll >= 0)
+        close(e->epoll);
+    free(e);
+}
+
+static int until_due_ms(const struct http_events *e, int most_ms)
+{
+    const uint64_t now_ns = clock_ns();
+
+    if (e->due_ns <= now_ns)
+        return 0;
+    return (int)MIN((uint64_t)most_ms, (e->due_ns - now_ns - 1) / MS + 1);
+}
+
+static void handle(struct http_events *e, const struct epoll_event *event)
+{
+    /* An error is found out by whoever reads or writes then.  (To say that it is one would be wrong
+     * where the event is of a socket that was closed meanwhile, and another has its number.) */
+    const uint32_t in = EPOLLIN | EPOLLERR | EPOLLHUP, out = EPOLLOUT | EPOLLERR | EPOLLHUP;
+    const int what = (event->events & in ? CURL_CSELECT_IN : 0) |
+                     (event->events & out ? CURL_CSELECT_OUT : 0);
+    uint64_t count;
+    int running;
+
+    if (event->data.fd != e->wake)
+        curl_multi_socket_action(e->multi, event->data.fd, what, &running);
+    else if (read(e->wake, &count, sizeof(count)) < 0)
+        return;                 /* EAGAIN: there is no more to take */
+}
+
+void http_events_handle(struct http_events *e, int most_ms)
+{
+    struct epoll_event events[EVENTS_MOST];
+    const int count = epoll_wait(e->epoll, events, EVENTS_MOST, until_due_ms(e, most_ms));
+    int running;
+
+    for (int i = 0; i < count; i++)
+        handle(e, &events[i]);
+    if (e->due_ns > clock_ns())
+        return;
+    e->due_ns = UINT64_MAX;     /* libcurl will say if there is more */
+    curl_multi_socket_action(e->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+}
+
+void http_events_wake(struct http_events *e)
+{
+    const uint64_t one = 1;
+
+    /* It fails only if it is full of wakes already. */
+    while (write(e->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+        continue;
+}
