@@ -280,10 +280,11 @@ SHEAF_API SHEAF_CHECK int sheaf_reader_next_batch(struct sheaf_reader *reader, s
 
 /* Takes the samples of the last call out of the reader, for as long as the program likes:
  * *samples (*count of them) stay as they are until sheaf_kept_free, whatever becomes of reader and
- * data set.  What that call itself gave is no longer valid.  Large samples out of a shuffle buffer
- * are not copied while the reader's memory budget, in which they stay, has room to spare for them;
- * others are, into memory outside the budget, and then fields of one place and size lie back to
- * back.  SHEAF_ERR_STATE if that call gave none, or they were taken already. */
+ * data set.  What that call itself gave is no longer valid.  Samples of 4 KiB or more are not
+ * copied while the reader's memory budget, in which they stay, has room to spare for them and for
+ * the neighbours that they share a piece of memory with (a MiB or so; from afar 8); others are,
+ * into memory outside the budget, and then fields of one place and size lie back to back.
+ * SHEAF_ERR_STATE if that call gave none, or they were taken already. */
 struct sheaf_kept;
 SHEAF_API SHEAF_CHECK int sheaf_reader_keep(struct sheaf_reader *reader,
                                             const struct sheaf_sample **samples, size_t *count,

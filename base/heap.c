@@ -22,20 +22,23 @@
 #define STEP_LEAST ((size_t)64 << 10)       /* bytes that the heap grows by */
 #define STEP_MOST  ((size_t)2 << 20)
 #define RESERVED_MOST ((uint64_t)1 << 42)  /* addresses */
-#define FREE       ((size_t)1)              /* in `size`, whose low bits are not needed */
+#define FREE       ((size_t)1)              /* in `size`, whose low bits are not needed; */
+#define LENT       ((size_t)2)              /* it is lent, or was */
 
 struct heap_block {
     struct heap_block *before;      /* the neighbour; NULL: it is the first */
-    size_t size;                    /* bytes behind the head; FREE if it is */
+    size_t size;                    /* bytes behind the head, and FREE or LENT */
+    atomic_size_t users;            /* of a LENT one: the owner, and those it is lent to */
     /* The head ends here; of a free block only: */
-    struct heap_block *next, *previous;
+    _Alignas(GRAIN) struct heap_block *next;
+    struct heap_block *previous;
 };
 
 #define HEAD offsetof(struct heap_block, next)
 
 static size_t size_of(const struct heap_block *b)
 {
-    return b->size & ~FREE;
+    return b->size & ~(FREE | LENT);
 }
 
 static bool is_free(const struct heap_block *b)
@@ -221,9 +224,26 @@ static struct heap_block *block_of(void *piece)
     return (struct heap_block *)(void *)((uint8_t *)piece - HEAD);
 }
 
+bool heap_is_lent(const void *piece)
+{
+    return (block_of((void *)(uintptr_t)piece)->size & LENT) != 0;
+}
+
+size_t heap_piece_bytes(const void *piece)
+{
+    return size_of(block_of((void *)(uintptr_t)piece));
+}
+
 void heap_lend(struct heap *h, void *piece)
 {
-    h->lent_bytes += block_of(piece)->size;
+    struct heap_block *b = block_of(piece);
+
+    if ((b->size & LENT) == 0) {
+        atomic_init(&b->users, 1);
+        h->lent_bytes += size_of(b);
+        b->size |= LENT;
+    }
+    atomic_fetch_add(&b->users, 1);
     atomic_fetch_add(&h->users, 1);
 }
 
@@ -231,13 +251,48 @@ void heap_return(struct heap *h, void *piece)
 {
     struct heap_block *b = block_of(piece);
 
-    b->next = atomic_load(&h->returned);
-    while (!atomic_compare_exchange_weak(&h->returned, &b->next, b))
-        continue;
+    if (atomic_fetch_sub(&b->users, 1) == 1) {
+        b->next = atomic_load(&h->returned);
+        while (!atomic_compare_exchange_weak(&h->returned, &b->next, b))
+            continue;
+    }
     one_user_less(h);
 }
 
-/* Takes back what was returned. */
+/* Makes a block free, and one with its neighbours that are. */
+static void release(struct heap *h, struct heap_block *b)
+{
+    struct heap_block *next = after(b);
+
+    if ((b->size & LENT) != 0) {
+        b->size &= ~LENT;
+        h->lent_bytes -= b->size;
+    }
+    if (is_free(next)) {
+        withdraw(h, next);
+        b->size += HEAD + next->size;
+    }
+    if (b->before != NULL && is_free(b->before)) {
+        withdraw(h, b->before);
+        b->before->size += HEAD + b->size;
+        b = b->before;
+    }
+    after(b)->before = b;
+    insert(h, b);
+}
+
+void heap_give(struct heap *h, void *piece)
+{
+    struct heap_block *b;
+
+    if (piece == NULL)
+        return;
+    b = block_of(piece);
+    if ((b->size & LENT) == 0 || atomic_fetch_sub(&b->users, 1) == 1)
+        release(h, b);
+}
+
+/* Takes back what became free elsewhere. */
 static void look_at_returned(struct heap *h)
 {
     struct heap_block *b, *next;
@@ -246,8 +301,7 @@ static void look_at_returned(struct heap *h)
         return;
     for (b = atomic_exchange(&h->returned, NULL); b != NULL; b = next) {
         next = b->next;
-        h->lent_bytes -= b->size;
-        heap_give(h, (uint8_t *)b + HEAD);
+        release(h, b);
     }
 }
 
@@ -278,25 +332,4 @@ void *heap_take(struct heap *h, size_t size)
         insert(h, rest);
     }
     return (uint8_t *)b + HEAD;
-}
-
-void heap_give(struct heap *h, void *piece)
-{
-    struct heap_block *b, *next;
-
-    if (piece == NULL)
-        return;
-    b = block_of(piece);
-    next = after(b);
-    if (is_free(next)) {
-        withdraw(h, next);
-        b->size += HEAD + next->size;
-    }
-    if (b->before != NULL && is_free(b->before)) {
-        withdraw(h, b->before);
-        b->before->size += HEAD + b->size;
-        b = b->before;
-    }
-    after(b)->before = b;
-    insert(h, b);
 }

@@ -17,6 +17,7 @@
 #define BASE_HEAP_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,9 +38,9 @@ struct heap {
     uint64_t rows;              /* which rows have a free block, */
     uint32_t slots[HEAP_ROWS];  /* and which sizes of them */
     struct heap_block *free[HEAP_ROWS][HEAP_SLOTS];
-    uint64_t lent_bytes;        /* of pieces that are lent, as far as the owner has looked */
-    _Atomic(struct heap_block *) returned;      /* pieces that were lent and not yet looked at */
-    atomic_size_t users;        /* the owner, and every piece that is lent */
+    uint64_t lent_bytes;        /* of pieces that were lent, until the owner sees them free */
+    _Atomic(struct heap_block *) returned;      /* pieces that became free on other threads */
+    atomic_size_t users;        /* the owner, and all who were lent pieces */
 };
 
 /* Reserves addresses for `most_bytes`, and takes nothing from the budget yet, which must outlive
@@ -50,12 +51,17 @@ int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
 /* `size` bytes, aligned for anything; NULL if neither the heap nor the budget has room. */
 void *heap_take(struct heap *heap, size_t size);
 
-/* Gives a piece back, in any order.  NULL is fine. */
+/* Gives a piece back, in any order; one that is lent is free when it is returned, too.  NULL is
+ * fine. */
 void heap_give(struct heap *heap, void *piece);
 
-/* Lends a piece: it is no longer to be given back, but returned, by whatever thread. */
+/* Lends a piece that is not yet given back.  It is returned as often as it was lent, on whatever
+ * thread. */
 void heap_lend(struct heap *heap, void *piece);
 void heap_return(struct heap *heap, void *piece);
+
+bool heap_is_lent(const void *piece);
+size_t heap_piece_bytes(const void *piece);
 
 /* Gives the budget its bytes back, and frees everything, but for what is lent, which is freed when
  * the last piece of it is returned.  NULL is fine. */

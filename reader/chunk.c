@@ -13,8 +13,8 @@
 
 void item_free(struct item *item, struct heap *heap)
 {
-    if (!item->lent)
-        heap_give(heap, item->own);
+    if (item->owns)
+        heap_give(heap, item->piece);
     free(item->bad);
     memset(item, 0, sizeof(*item));
 }
@@ -27,6 +27,7 @@ void chunk_reset(struct chunk *chunk, struct heap *heap)
 
     for (size_t i = chunk->taken; chunk->items != NULL && i < chunk->count; i++)
         item_free(&chunk->items[i], heap);
+    heap_give(heap, chunk->piece);
     *chunk = empty;
 }
 
@@ -118,11 +119,16 @@ static struct sizes sizes_of(const struct run *runs, size_t run_count)
     return z;
 }
 
-uint64_t chunk_memory(const struct run *runs, size_t run_count)
+uint64_t chunk_data_bytes(const struct run *runs, size_t run_count)
+{
+    return sizes_of(runs, run_count).data;
+}
+
+uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames)
 {
     const struct sizes z = sizes_of(runs, run_count);
 
-    return z.data + z.names + z.stored + z.count * sizeof(struct item)
+    return (own_frames ? z.data : 0) + z.names + z.stored + z.count * sizeof(struct item)
            + run_count * sizeof(struct run) + sizeof(struct chunk);
 }
 
@@ -135,8 +141,9 @@ static int take_pieces(struct chunk *chunk, struct heap *heap)
         const struct index_section *s = run->shard->section;
 
         for (uint64_t i = run->first; i < run->first + run->count; i++, item++) {
-            item->own = heap_take(heap, index_frame_bytes(s, i) + names_bytes(s, i, 1));
-            if (item->own == NULL)
+            item->piece = heap_take(heap, index_frame_bytes(s, i) + names_bytes(s, i, 1));
+            item->owns = true;
+            if (item->piece == NULL)
                 return SHEAF_END;
         }
     }
@@ -146,7 +153,8 @@ static int take_pieces(struct chunk *chunk, struct heap *heap)
 int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
                   struct heap *heap, struct sheaf_error *err)
 {
-    const size_t count = sizes_of(runs, run_count).count;
+    const struct sizes z = sizes_of(runs, run_count);
+    const size_t count = z.count;
 
     chunk->runs = room(&chunk->kept_runs, run_count * sizeof(runs[0]), err);
     chunk->items = room(&chunk->kept_items, count * sizeof(chunk->items[0]), err);
@@ -156,7 +164,10 @@ int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
     memset(chunk->items, 0, count * sizeof(chunk->items[0]));
     chunk->run_count = run_count;
     chunk->count = count;
-    return chunk->own_frames ? take_pieces(chunk, heap) : SHEAF_OK;
+    if (chunk->own_frames)
+        return take_pieces(chunk, heap);
+    chunk->piece = heap_take(heap, z.data);
+    return chunk->piece == NULL ? SHEAF_END : SHEAF_OK;
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
@@ -334,6 +345,8 @@ static void place_item(struct pass *p, size_t i)
     item->record = record;
     item->data = p->data + (s->offsets[record] - p->extent.begin);
     item->size = index_frame_bytes(s, record);
+    if (!item->owns)
+        item->piece = p->chunk->piece;
     if (p->names != NULL) {     /* each line with its newline */
         item->name = p->names + (s->name_offsets[record] - s->name_offsets[p->run->first]);
         item->name_size = (uint32_t)(s->name_offsets[record + 1] - s->name_offsets[record]) - 1;
@@ -369,10 +382,10 @@ static int check_item(struct pass *p, size_t i)
 /* Moves a frame, and its name, into the piece that is there for it. */
 static void move_item(struct item *item)
 {
-    memcpy(item->own, item->data, item->size);
-    item->data = item->own;
+    memcpy(item->piece, item->data, item->size);
+    item->data = item->piece;
     if (item->name != NULL)
-        item->name = memcpy(item->own + item->size, item->name, item->name_size);
+        item->name = memcpy(item->piece + item->size, item->name, item->name_size);
 }
 
 static int finish_items(struct pass *p)
@@ -397,12 +410,18 @@ static int read_run(struct pass *p)
     return code == SHEAF_OK ? finish_items(p) : code;
 }
 
+/* Where the chunk's frames go first. */
+static uint8_t *data_room(struct chunk *chunk, uint64_t bytes)
+{
+    return chunk->own_frames ? room(&chunk->kept_data, bytes, &chunk->error) : chunk->piece;
+}
+
 void chunk_run(struct job *job)
 {
     struct chunk *chunk = (struct chunk *)(void *)job;
     const struct sizes z = sizes_of(chunk->runs, chunk->run_count);
     struct item *items = chunk->items;
-    uint8_t *data = room(&chunk->kept_data, z.data, &chunk->error);
+    uint8_t *data = data_room(chunk, z.data);
     char *names = room(&chunk->kept_names, z.names, &chunk->error);
 
     chunk->code = data == NULL || names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
@@ -450,9 +469,9 @@ void chunk_fetch(struct chunk *chunk)
     const uint64_t names = run->shard->names == NULL ? 0 : names_bytes(s, run->first, run->count);
     const uint64_t begin = s->blocks == NULL ? e.begin : s->blocks[e.block].stored_offset;
     const uint64_t end = s->blocks == NULL ? e.end : s->blocks[e.block_end].stored_offset;
-    void *data = room(s->blocks == NULL ? &chunk->kept_data : &chunk->kept_stored, end - begin,
-                      NULL);
-    void *lines = room(&chunk->kept_names, names, NULL);
+    void *data = s->blocks == NULL ? data_room(chunk, end - begin)
+                                   : room(&chunk->kept_stored, end - begin, &chunk->error);
+    void *lines = room(&chunk->kept_names, names, &chunk->error);
 
     if (data == NULL || lines == NULL) {
         workers_submit(chunk->workers, &chunk->job);    /* it will fail there, and say so */

@@ -8,7 +8,8 @@
  * In the order of the line there is one run; where samples are read as they are drawn, each is a
  * run of its own.  Frames either lie together in the chunk's buffer (no copy is made after the
  * kernel's) or, for a shuffle buffer of samples, each in a piece of the reader's heap, so that one
- * sample does not hold back its neighbours.  The planning thread takes the pieces before the job
+ * sample does not hold back its neighbours.  The buffer is such a piece, too, so that it can be
+ * lent to the program.  The planning thread takes the pieces before the job
  * runs and gives them back; the job only fills them. */
 #ifndef READER_CHUNK_H
 #define READER_CHUNK_H
@@ -28,8 +29,9 @@ struct item {
     uint32_t shard;
     uint64_t record;
     struct sheaf_error *bad;    /* the record is bad, and there is no data */
-    uint8_t *own;               /* the piece that holds data, and the name behind it; or NULL */
-    bool lent;                  /* the piece is the program's now */
+    uint8_t *piece;             /* of the heap, in which data is; NULL: it is in none */
+    bool owns;                  /* the piece is for it alone, and has the name behind data */
+    bool lent;                  /* the piece goes to the program, too */
 };
 
 void item_free(struct item *item, struct heap *heap);
@@ -66,10 +68,9 @@ struct chunk {
     struct sheaf_error error;
     uint64_t read_bytes;
     struct item *items;         /* count */
-    uint8_t *data;
-    char *names;
-    /* Memory kept for the next chunk that this one becomes: data, names and items point into it,
-     * so that a fresh page is not touched for every byte read. */
+    uint8_t *piece;             /* where their frames are, unless each has its own */
+    /* Memory kept for the next chunk that this one becomes, so that a fresh page is not touched
+     * for every byte read.  kept_data is for frames on the way to their pieces. */
     struct buf kept_data, kept_names, kept_items, kept_stored, kept_runs;
     bool is_last;               /* of a stream's chunk: nothing comes after it, because of */
     int tail_code;              /* this: SHEAF_OK at the end, or an error, with `error` set */
@@ -77,11 +78,13 @@ struct chunk {
     size_t taken;               /* items that the lane has taken */
 };
 
-/* The budget that a chunk of these runs will need, without the pieces of its items. */
-uint64_t chunk_memory(const struct run *runs, size_t run_count);
+/* The bytes of these runs' frames. */
+uint64_t chunk_data_bytes(const struct run *runs, size_t run_count);
+/* The budget that a chunk of these runs will need besides pieces of the heap. */
+uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames);
 
-/* Makes the tables of runs and items, and takes a piece of the heap for each if the chunk has own
- * frames.  SHEAF_END, and nothing taken: the heap has no room now. */
+/* Makes the tables of runs and items, and takes a piece of the heap for all their bytes, or for
+ * each if the chunk has own frames.  SHEAF_END: the heap has no room now. */
 int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
                   struct heap *heap, struct sheaf_error *err);
 

@@ -78,23 +78,27 @@ static uint64_t other_memory(const struct sheaf_reader *r, const struct needs *n
     return n->sections + n->slots * sizeof(struct item) + chunks * chunk * 5 / 4;
 }
 
-/* Leaves to the frames what the rest can do without, and to the program what the frames can do
- * without.  What they had in the last epoch is theirs still, unless it is more than that. */
-static int fit_frames(struct sheaf_reader *r, const struct needs *n, uint64_t others_bytes)
+/* How the budget is shared out: the heap may grow to `heap_bytes`, of which the program may be lent
+ * `lend_bytes`. */
+struct shares {
+    uint64_t heap_bytes, lend_bytes;
+};
+
+/* What the heap had in the last epoch is its still, unless it is more than that. */
+static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
 {
     struct feed *feed = &r->feed;
-    const uint64_t most = feed->budget.limit - others_bytes;
     int code = SHEAF_OK;
 
-    if (feed->frames->size > (feed->own_frames ? most : 0)) {
+    if (feed->frames->size > shares->heap_bytes) {
         heap_close(feed->frames);
         feed->frames = NULL;
         code = heap_open(&feed->frames, &feed->budget, feed->budget.limit, &r->error);
     }
     if (code != SHEAF_OK)
         return code;
-    feed->frames->most_bytes = most;
-    feed->lend_bytes = most - MIN(most, frames_memory(r, n));
+    feed->frames->most_bytes = shares->heap_bytes;
+    feed->lend_bytes = shares->lend_bytes;
     return SHEAF_OK;
 }
 
@@ -108,12 +112,31 @@ static void fit_window(struct feed *feed)
     feed->outstanding_limit = feed->lane_count + feed->window.now;
 }
 
-/* Chooses chunk size and window for the budget, or refuses.  *others: what is not for frames. */
-static int fit_chunks(struct sheaf_reader *r, const struct needs *n, uint64_t *others)
+/* Leaves to the heap what the rest can do without, and to the program what the heap can do
+ * without.  Frames of a shuffle buffer fill the heap; those of chunks are about as many as chunks
+ * are in flight. */
+static struct shares share_out(const struct sheaf_reader *r, const struct needs *n)
+{
+    const struct feed *feed = &r->feed;
+    const uint64_t limit = feed->budget.limit, frames = frames_memory(r, n);
+    const uint64_t least = other_memory(r, n, CHUNK_LEAST_BYTES, feed->lane_count + 2u);
+    const uint64_t usual = other_memory(r, n, feed->chunk_bytes, feed->outstanding_limit);
+    struct shares s = { limit - least, limit - MIN(limit, least + frames) };
+
+    if (!feed->own_frames) {
+        s.heap_bytes = limit - MIN(limit, n->sections + r->table_bytes);
+        s.lend_bytes = limit - MIN(limit, usual + r->table_bytes);
+    }
+    return s;
+}
+
+/* Chooses chunk size and window for the budget, or refuses. */
+static int fit_chunks(struct sheaf_reader *r, const struct needs *n, struct shares *shares)
 {
     struct feed *feed = &r->feed;
     const uint64_t frames = frames_memory(r, n);
     const uint64_t limit = feed->budget.limit;
+    const uint64_t least = other_memory(r, n, CHUNK_LEAST_BYTES, feed->lane_count + 2u);
 
     feed->outstanding_limit = feed->lane_count + 2 * r->options.threads + 2;
     feed->chunk_bytes = MAX(CHUNK_LOCAL_BYTES, r->dataset->read_bytes);
@@ -121,13 +144,12 @@ static int fit_chunks(struct sheaf_reader *r, const struct needs *n, uint64_t *o
         feed->outstanding_limit = feed->lane_count + REMOTE_READS;
         feed->chunk_bytes = CHUNK_REMOTE_BYTES;
     }
-    *others = other_memory(r, n, CHUNK_LEAST_BYTES, feed->lane_count + 2u);
-    if (*others + frames > limit)
+    if (least + frames > limit)
         return err_set(&r->error, SHEAF_ERR_LIMIT, "a shuffle buffer of %" PRIu64 " samples of %"
                        PRIu64 " bytes (largest %" PRIu64 ") in %u lanes takes about %" PRIu64
                        " bytes of memory, but the budget is %" PRIu64 ": raise it, or lower the "
                        "shuffle buffer", feed->own_frames ? n->slots : 0, n->mean, n->largest,
-                       feed->lane_count, *others + frames, limit);
+                       feed->lane_count, least + frames, limit);
     while (feed->chunk_bytes > CHUNK_LEAST_BYTES
            && other_memory(r, n, feed->chunk_bytes, feed->outstanding_limit) + frames > limit) {
         /* A request of a MiB is worth its round trip; rather fewer than smaller. */
@@ -136,6 +158,7 @@ static int fit_chunks(struct sheaf_reader *r, const struct needs *n, uint64_t *o
         else
             feed->chunk_bytes /= 2;
     }
+    *shares = share_out(r, n);
     if (r->dataset->is_remote)
         fit_window(feed);
     return SHEAF_OK;
@@ -147,7 +170,7 @@ static int fit_memory(struct sheaf_reader *r)
     struct feed *feed = &r->feed;
     const struct needs n = needs_of(r);
     const uint64_t limit = feed->budget.limit;
-    uint64_t others;
+    struct shares shares = { 0 };
     int code = SHEAF_OK;
 
     r->table_bytes = n.slots * sizeof(struct item);
@@ -157,15 +180,16 @@ static int fit_memory(struct sheaf_reader *r)
         feed->chunk_bytes = STREAM_CHUNK_BYTES;
         for (uint32_t i = 0; i < feed->lane_count; i++)
             r->table_bytes += stream_memory(feed->lanes[i].stream);
-        others = MIN(r->table_bytes, limit);
+        shares.heap_bytes = limit - MIN(r->table_bytes, limit);
+        shares.lend_bytes = shares.heap_bytes - MIN(shares.heap_bytes, frames_memory(r, &n));
     } else {
-        code = fit_chunks(r, &n, &others);
+        code = fit_chunks(r, &n, &shares);
     }
     /* Their buffers have room for up to twice what is needed. */
     feed->spare_most_bytes = 3 * feed->chunk_bytes + (r->dataset->codec != NULL ? 2 * BLOCK_BYTES
                                                                                 : 0);
     if (code == SHEAF_OK)
-        code = fit_frames(r, &n, others);
+        code = fit_heap(r, &shares);
     if (code == SHEAF_OK && !budget_take(&feed->budget, r->table_bytes))
         code = err_set(&r->error, SHEAF_ERR_LIMIT, "a shuffle buffer of %" PRIu64 " samples does "
                        "not fit into the memory budget of %" PRIu64 " bytes", n.slots, limit);

@@ -120,7 +120,7 @@ static void recycle(struct feed *feed, struct chunk *chunk)
 static int take_chunk(struct feed *feed, const struct run *runs, size_t run_count,
                       struct chunk **result, struct sheaf_error *err)
 {
-    const uint64_t memory = chunk_memory(runs, run_count);
+    const uint64_t memory = chunk_memory(runs, run_count, feed->own_frames);
     struct chunk *chunk;
     int code;
 
@@ -183,7 +183,7 @@ static int begin_chunk(struct feed *feed, struct lane *lane, const struct run *r
         err_set(err, SHEAF_ERR_LIMIT, "%s: the next %" PRIu64 " bytes do not fit into the memory "
                 "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or lower "
                 "the shuffle buffer", feed->dataset->urls[runs[0].shard->number],
-                chunk_memory(runs, run_count), feed->budget.limit, feed->budget.used);
+                chunk_data_bytes(runs, run_count), feed->budget.limit, feed->budget.used);
     if (code != SHEAF_OK)
         return code;
     append_chunk(feed, lane, chunk);
@@ -410,10 +410,11 @@ static int account_stream(struct feed *feed, struct chunk *chunk, struct sheaf_e
     struct item *item = &chunk->items[chunk->taken];
 
     if (feed->own_frames) {
-        item->own = heap_take(feed->frames, item->size);
-        if (item->own != NULL) {
+        item->piece = heap_take(feed->frames, item->size);
+        item->owns = true;
+        if (item->piece != NULL) {
             if (item->bad == NULL)
-                item->data = memcpy(item->own, item->data, item->size);
+                item->data = memcpy(item->piece, item->data, item->size);
             return SHEAF_OK;
         }
     } else if (chunk->memory_bytes != 0

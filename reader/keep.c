@@ -2,12 +2,12 @@
  *
  * Samples that outlive the call that gave them.
  *
- *     kept | frames | samples | fields of all | labels of all | keys, names | bytes of fields |
- *          frames[i] --> a piece of the reader's heap
+ *     kept | pieces | samples | fields of all | labels of all | keys, names | bytes of fields |
+ *          pieces[i] --> in the reader's heap
  *
- * A frame out of a shuffle buffer is a piece of the reader's heap, which is lent to the program, so
- * that no byte is copied, if the budget can spare it.  All else is copied: what lies in memory
- * that the reader reads into again, and small frames, whose bytes are better together.  Their
+ * A frame lies in a piece of the reader's heap, alone or with its neighbours.  The piece is lent to
+ * the program, so that no byte is copied, if the budget can spare it.  All else is copied: what
+ * lies elsewhere, and small frames, whose bytes are better together.  Their
  * bytes go column by column, the first field of every sample, then the second, so that fields of
  * one size make an array. */
 #include <stdlib.h>
@@ -22,13 +22,13 @@
 
 struct sheaf_kept {
     struct heap *heap;
-    size_t frame_count;
-    uint8_t *frames[];
+    size_t piece_count;
+    uint8_t *pieces[];
 };
 
 /* What the samples take. */
 struct layout {
-    size_t frames, fields, labels;
+    size_t pieces, fields, labels;
     size_t text, data;          /* bytes, at most */
 };
 
@@ -40,17 +40,25 @@ struct places {
     char *text;
 };
 
-/* Chooses the frames that are lent. */
+/* Chooses the frames whose pieces are lent.  What lies in one piece comes one after another. */
 static void choose_frames(struct sheaf_reader *r)
 {
     uint64_t bytes = r->feed.frames->lent_bytes;
+    const uint8_t *last = NULL;
+    bool lends = false;
 
     for (size_t i = 0; i < r->out_count; i++) {
         struct item *item = &r->out[i];
+        const bool is_worth_it = item->piece != NULL && item->size >= MOVE_LEAST;
 
-        item->lent = item->own != NULL && item->size >= MOVE_LEAST
-                     && bytes + item->size <= r->feed.lend_bytes;
-        bytes += item->lent ? item->size : 0;
+        if (is_worth_it && item->piece != last) {
+            const uint64_t more = heap_is_lent(item->piece) ? 0 : heap_piece_bytes(item->piece);
+
+            last = item->piece;
+            lends = bytes + more <= r->feed.lend_bytes;
+            bytes += lends ? more : 0;
+        }
+        item->lent = is_worth_it && lends;
     }
 }
 
@@ -96,7 +104,7 @@ static struct layout measure(const struct sheaf_reader *r)
     for (size_t i = 0; i < r->out_count; i++) {
         const struct sheaf_sample *s = &r->samples[i];
 
-        l.frames += r->out[i].lent;
+        l.pieces += r->out[i].lent;
         l.fields += s->field_count;
         l.labels += s->label_count;
         l.text += strlen(s->key) + 1;
@@ -183,15 +191,18 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
     }
 }
 
-static void lend_frames(const struct sheaf_reader *r, struct sheaf_kept *kept)
+static void lend_pieces(const struct sheaf_reader *r, struct sheaf_kept *kept)
 {
     kept->heap = r->feed.frames;
-    kept->frame_count = 0;
+    kept->piece_count = 0;
     for (size_t i = 0; i < r->out_count; i++) {
-        if (!r->out[i].lent)
+        uint8_t *piece = r->out[i].piece;
+
+        if (!r->out[i].lent || (kept->piece_count != 0
+                                && piece == kept->pieces[kept->piece_count - 1]))
             continue;
-        heap_lend(kept->heap, r->out[i].own);
-        kept->frames[kept->frame_count++] = r->out[i].own;
+        heap_lend(kept->heap, piece);
+        kept->pieces[kept->piece_count++] = piece;
     }
 }
 
@@ -207,18 +218,15 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
         return err_set(&r->error, SHEAF_ERR_STATE, "there are no samples to keep");
     choose_frames(r);
     l = measure(r);
-    head = aligned(sizeof(*k) + l.frames * sizeof(k->frames[0]), ALIGNMENT);
+    head = aligned(sizeof(*k) + l.pieces * sizeof(k->pieces[0]), ALIGNMENT);
     tables = r->out_count * sizeof(*to.sample) + l.fields * sizeof(*to.field)
              + l.labels * sizeof(*to.label);
     text = aligned(head + tables + l.text, ALIGNMENT);
     total = text + l.data + 1;
     k = aligned_alloc(ALIGNMENT, aligned(total, ALIGNMENT));
-    if (k == NULL) {
-        for (size_t i = 0; i < r->out_count; i++)
-            r->out[i].lent = false;
+    if (k == NULL)
         return err_memory(&r->error, total);
-    }
-    lend_frames(r, k);
+    lend_pieces(r, k);
     to.sample = (struct sheaf_sample *)(void *)((char *)k + head);
     to.field = (struct sheaf_field *)(void *)(to.sample + r->out_count);
     to.label = (double *)(void *)(to.field + l.fields);
@@ -236,7 +244,7 @@ void sheaf_kept_free(struct sheaf_kept *kept)
 {
     if (kept == NULL)
         return;
-    for (size_t i = 0; i < kept->frame_count; i++)
-        heap_return(kept->heap, kept->frames[i]);
+    for (size_t i = 0; i < kept->piece_count; i++)
+        heap_return(kept->heap, kept->pieces[i]);
     free(kept);
 }

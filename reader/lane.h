@@ -59,7 +59,8 @@ struct feed {
     struct window window;       /* of reads from afar: outstanding_limit follows it */
     uint64_t chunk_bytes;       /* raw bytes of a chunk, about */
     bool draws;                 /* samples are read as they are drawn */
-    bool own_frames;            /* the shuffle buffer has samples: each frame has a piece of */
+    bool own_frames;            /* the shuffle buffer has samples: each frame has a piece of its
+                                   own, else each chunk, of */
     struct heap *frames;        /* this heap, which is kept from epoch to epoch */
     uint64_t lend_bytes;        /* what may be lent of it to the program */
     struct chunk *retired;      /* consumed, but items of it may be with the caller */

@@ -148,30 +148,48 @@ static void *return_piece(void *argument)
     return NULL;
 }
 
+static void return_elsewhere(struct heap *heap, const struct piece *piece)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, return_piece,
+                                    (void *[]){ heap, piece->data }), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 static void test_what_is_lent_comes_back(void **state)
 {
     struct budget budget = { .limit = 1 << 20 };
     struct piece lent, last;
     struct heap *heap;
-    pthread_t thread;
 
     (void)state;
     assert_int_equal(heap_open(&heap, &budget, budget.limit, NULL), SHEAF_OK);
     take(heap, &lent, 600000, 1);
+    assert_false(heap_is_lent(lent.data));
+    assert_true(heap_piece_bytes(lent.data) >= 600000);
     heap_lend(heap, lent.data);
-    assert_true(heap->lent_bytes >= 600000);
-    assert_null(heap_take(heap, 600000));
-    assert_int_equal(pthread_create(&thread, NULL, return_piece,
-                                    (void *[]){ heap, lent.data }), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    heap_lend(heap, lent.data);
+    assert_true(heap_is_lent(lent.data));
+    assert_int_equal(heap->lent_bytes, heap_piece_bytes(lent.data));
+    heap_give(heap, lent.data);
+    return_elsewhere(heap, &lent);
+    assert_null(heap_take(heap, 600000));       /* one has it still */
+    return_elsewhere(heap, &lent);
     take(heap, &last, 600000, 2);
     assert_ptr_equal(last.data, lent.data);
     assert_int_equal(heap->lent_bytes, 0);
     heap_lend(heap, last.data);
+    return_elsewhere(heap, &last);
+    assert_null(heap_take(heap, 600000));       /* the owner has it still */
+    heap_give(heap, last.data);
+    assert_int_equal(heap->lent_bytes, 0);
+    take(heap, &last, 600000, 3);
+    heap_lend(heap, last.data);
     heap_close(heap);
     assert_int_equal(budget.used, 0);
     for (size_t i = 0; i < last.size; i++)
-        assert_int_equal(last.data[i], 2);
+        assert_int_equal(last.data[i], 3);
     heap_return(heap, last.data);
 }
 

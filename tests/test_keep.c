@@ -189,6 +189,14 @@ static void positions_of_a_while_ago(void **state)
     shards_remove(&set);
 }
 
+/* From 16 KiB on, samples are read when they are drawn. */
+static int make_samples_large(void **state)
+{
+    (void)state;
+    shards_least = (size_t)20 << 10;
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,5 +205,6 @@ int main(void)
         cmocka_unit_test(positions_of_a_while_ago),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL)
+           + cmocka_run_group_tests_name("large samples", tests, make_samples_large, NULL);
 }

@@ -347,5 +347,5 @@ int main(void)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL)
-           + cmocka_run_group_tests(large, make_samples_large, NULL);
+           + cmocka_run_group_tests_name("large samples", large, make_samples_large, NULL);
 }
