@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Samples kept beyond the call that gave them, and positions of samples handed out a while ago. */
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
