@@ -206,6 +206,10 @@ struct sheaf_reader;
  * repeat one sample. */
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
 
+/* The first `bytes` of the memory that was given will be used from now on: they can be made to be
+ * there.  Nonzero: they cannot, and the reader goes on with what it has, if it is enough. */
+typedef int sheaf_memory_fn(void *context, size_t bytes);
+
 struct sheaf_reader_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t seed;                  /* 0 */
@@ -229,6 +233,10 @@ struct sheaf_reader_options {
                                        read from there later; processes of a host may share it */
     uint64_t cache_bytes;           /* what it may hold: then goes what was not used for longest;
                                        64 GB */
+    void *memory;                   /* NULL; else the memory_bytes that begin here, on a page: the
+                                       reader puts samples there (below, sheaf_reader_keep) */
+    sheaf_memory_fn *memory_needed; /* NULL; called before so much of `memory` is used */
+    void *memory_context;
 };
 
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options,
@@ -284,7 +292,11 @@ SHEAF_API SHEAF_CHECK int sheaf_reader_next_batch(struct sheaf_reader *reader, s
  * copied while the reader's memory budget, in which they stay, has room to spare for them and for
  * the neighbours that they share a piece of memory with (a MiB or so; from afar 8); others are,
  * into memory outside the budget, and then fields of one place and size lie back to back.
- * SHEAF_ERR_STATE if that call gave none, or they were taken already. */
+ * SHEAF_ERR_STATE if that call gave none, or they were taken already.
+ *
+ * What is not copied lies in the memory that options.memory gave, if it did: memory that another
+ * process or a device can see as well, so that samples need not be copied for them either.  It is
+ * the reader's until the reader and all that was kept are freed. */
 struct sheaf_kept;
 SHEAF_API SHEAF_CHECK int sheaf_reader_keep(struct sheaf_reader *reader,
                                             const struct sheaf_sample **samples, size_t *count,

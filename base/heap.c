@@ -128,6 +128,14 @@ static struct heap_block *search(struct heap *h, size_t size)
 
 /* ---- Growing -------------------------------------------------------------------------------- */
 
+/* Makes the first `size` addresses memory, after `h->size` of them. */
+static bool make_memory(struct heap *h, size_t size)
+{
+    if (h->given.base == NULL)
+        return mprotect(h->base + h->size, size - h->size, PROT_READ | PROT_WRITE) == 0;
+    return h->given.needed == NULL || h->given.needed(h->given.context, size) == 0;
+}
+
 /* Makes `extra` more bytes memory: one free block, with what is free before it.  NULL: there is
  * no room. */
 static struct heap_block *extend(struct heap *h, size_t extra)
@@ -137,7 +145,7 @@ static struct heap_block *extend(struct heap *h, size_t extra)
 
     if (extra > most - MIN(h->size, most) || !budget_take(h->budget, extra))
         return NULL;
-    if (mprotect(h->base + h->size, extra, PROT_READ | PROT_WRITE) != 0) {
+    if (!make_memory(h, h->size + extra)) {
         budget_give(h->budget, extra);
         return NULL;
     }
@@ -180,32 +188,59 @@ static struct heap_block *grow(struct heap *h, size_t size)
     return b != NULL ? b : extend(h, least);
 }
 
-int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
-              struct sheaf_error *err)
+static struct heap *make(struct budget *budget, uint8_t *base, size_t reserved,
+                         uint64_t most_bytes)
 {
-    const size_t reserved = whole_pages((size_t)MIN(MAX(most_bytes, 1), RESERVED_MOST));
     struct heap *h = calloc(1, sizeof(*h));
 
     if (h == NULL)
-        return err_memory(err, sizeof(*h));
-    h->base = mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (h->base == MAP_FAILED) {
-        free(h);
-        return err_memory(err, reserved);
-    }
+        return NULL;
+    h->base = base;
     h->budget = budget;
     h->reserved = reserved;
     h->most_bytes = most_bytes;
     atomic_init(&h->users, 1);
-    *heap = h;
+    return h;
+}
+
+int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
+              struct sheaf_error *err)
+{
+    const size_t reserved = whole_pages((size_t)MIN(MAX(most_bytes, 1), RESERVED_MOST));
+    uint8_t *base = mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (base == MAP_FAILED)
+        return err_memory(err, reserved);
+    *heap = make(budget, base, reserved, most_bytes);
+    if (*heap != NULL)
+        return SHEAF_OK;
+    munmap(base, reserved);
+    return err_memory(err, sizeof(**heap));
+}
+
+int heap_open_in(struct heap **heap, struct budget *budget, uint64_t most_bytes,
+                 const struct heap_memory *memory, struct sheaf_error *err)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    *heap = make(budget, memory->base, most_bytes / page * page, most_bytes);
+    if (*heap == NULL)
+        return err_memory(err, sizeof(**heap));
+    (*heap)->given = *memory;
     return SHEAF_OK;
+}
+
+bool heap_is_alone(const struct heap *h)
+{
+    return atomic_load(&h->users) == 1;
 }
 
 static void one_user_less(struct heap *h)
 {
     if (atomic_fetch_sub(&h->users, 1) != 1)
         return;
-    munmap(h->base, h->reserved);
+    if (h->given.base == NULL)
+        munmap(h->base, h->reserved);
     free(h);
 }
 

@@ -29,9 +29,18 @@ struct heap_block;
 #define HEAP_ROWS  44           /* one for each power of two */
 #define HEAP_SLOTS 16u          /* sizes of a row */
 
+/* Memory of somebody else: `needed`, if not NULL, is called before the first `bytes` of it are
+ * used, and says with nonzero that they cannot be. */
+struct heap_memory {
+    void *base;                 /* on a page */
+    int (*needed)(void *context, size_t bytes);
+    void *context;
+};
+
 struct heap {
     struct budget *budget;
     uint8_t *base;              /* `reserved` addresses, of which the first `size` are memory */
+    struct heap_memory given;   /* .base NULL: it is the heap's own */
     size_t size, reserved;
     uint64_t most_bytes;        /* `size` does not grow past it; may be changed */
     struct heap_block *end;     /* the mark behind the last block */
@@ -47,6 +56,14 @@ struct heap {
  * it. */
 int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
               struct sheaf_error *err);
+
+/* The same, in `most_bytes` of memory that is given for as long as the heap has an owner or pieces
+ * that are lent. */
+int heap_open_in(struct heap **heap, struct budget *budget, uint64_t most_bytes,
+                 const struct heap_memory *memory, struct sheaf_error *err);
+
+/* Nothing is lent. */
+bool heap_is_alone(const struct heap *heap);
 
 /* `size` bytes, aligned for anything; NULL if neither the heap nor the budget has room. */
 void *heap_take(struct heap *heap, size_t size);

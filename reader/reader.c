@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -117,6 +118,22 @@ static int open_cache(struct sheaf_reader *r, struct sheaf_error *err)
     return cache_open(&r->feed.cache, r->options.cache_directory, r->options.cache_bytes, err);
 }
 
+int reader_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err)
+{
+    const struct heap_memory memory = { r->options.memory, r->options.memory_needed,
+                                        r->options.memory_context };
+    struct feed *feed = &r->feed;
+
+    if (!memory_is_free)
+        r->options.memory = NULL;       /* for good: nobody tells when it is */
+    if (r->options.memory == NULL)
+        return heap_open(&feed->frames, &feed->budget, feed->budget.limit, err);
+    if ((uintptr_t)memory.base % (uintptr_t)sysconf(_SC_PAGESIZE) != 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "memory for samples at %p: expected the start of "
+                       "a page", memory.base);
+    return heap_open_in(&feed->frames, &feed->budget, feed->budget.limit, &memory, err);
+}
+
 int sheaf_reader_open(const struct sheaf_dataset *dataset,
                       const struct sheaf_reader_options *options, struct sheaf_reader **reader,
                       struct sheaf_error *err)
@@ -148,7 +165,7 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
         code = shards_init(&r->feed.shards, dataset, r->feed.workers, &r->feed.budget,
                            r->feed.cache, err);
     if (code == SHEAF_OK)
-        code = heap_open(&r->feed.frames, &r->feed.budget, r->feed.budget.limit, err);
+        code = reader_open_heap(r, true, err);
     r->feed.shards.keep_short = r->options.on_corrupt == SHEAF_SKIP;
     if (code == SHEAF_OK) {
         code = epoch_begin(r, 0, 0);

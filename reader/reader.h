@@ -52,6 +52,10 @@ int order_of_options(const struct sheaf_dataset *dataset,
                      const struct sheaf_reader_options *options, struct order *order,
                      struct order_member *member, struct sheaf_error *err);
 
+/* Opens the heap of samples: in the memory that the options give, unless something that was lent is
+ * in it still. */
+int reader_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err);
+
 /* Takes back what the caller had of the last call. */
 void reader_release(struct sheaf_reader *r);
 

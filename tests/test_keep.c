@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Samples kept beyond the call that gave them, and positions of samples handed out a while ago. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -115,6 +116,158 @@ static void what_is_kept_is_taken_from_the_reader(void **state)
     shards_remove(&set);
 }
 
+/* ---- In the program's memory ---------------------------------------------------------------- */
+
+struct region {
+    size_t bytes, most;
+};
+
+static int region_needed(void *context, size_t bytes)
+{
+    struct region *region = context;
+
+    if (bytes > region->most)
+        return -1;
+    region->bytes = MAX(bytes, region->bytes);
+    return 0;
+}
+
+/* Keeps an epoch of large samples: they are in the memory, in what of it was needed. */
+static void keep_in_memory(struct sheaf_dataset *dataset, uint64_t buffer)
+{
+    struct region region = { 0, (size_t)64 << 20 };
+    struct sheaf_kept *kept[4096];
+    struct sheaf_reader_options o;
+    struct sheaf_reader *reader;
+    const struct sheaf_sample *s;
+    size_t count, n = 0;
+
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.shuffle_buffer = buffer;
+    o.memory_bytes = region.most;
+    o.memory = aligned_alloc(4096, region.most);
+    o.memory_needed = region_needed;
+    o.memory_context = &region;
+    assert_non_null(o.memory);
+    reader = shards_reader(dataset, &o);
+    while (sheaf_reader_next(reader, &s) == SHEAF_OK) {
+        assert_true(n < COUNT_OF(kept));
+        assert_int_equal(sheaf_reader_keep(reader, &s, &count, &kept[n++]), SHEAF_OK);
+        shards_number(s);
+        assert_true((uintptr_t)s->fields[0].data - (uintptr_t)o.memory < region.bytes);
+    }
+    sheaf_reader_free(reader);
+    assert_true(n > 100);
+    while (n-- > 0)
+        sheaf_kept_free(kept[n]);
+    free(o.memory);
+}
+
+static void samples_are_read_into_the_program_s_memory(void **state)
+{
+    static const uint64_t buffers[] = { 0, 30, 1000 };
+    const size_t least = shards_least;
+    struct region region = { 0, 4096 };
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    struct sheaf_reader_options o;
+    struct sheaf_error error;
+    struct shard_set set;
+
+    (void)state;
+    shards_least = (size_t)20 << 10;
+    for (size_t c = 0; c < COUNT_OF(containers); c++) {
+        shards_make(&set, containers[c], counts);
+        dataset = shards_open(&set);
+        for (size_t b = 0; b < COUNT_OF(buffers); b++)
+            keep_in_memory(dataset, buffers[b]);
+        sheaf_reader_options_init(&o, sizeof(o));
+        o.memory_bytes = (uint64_t)64 << 20;
+        o.memory = aligned_alloc(4096, o.memory_bytes);
+        o.memory_needed = region_needed;
+        o.memory_context = &region;
+        reader = shards_reader(dataset, &o);
+        assert_int_equal(sheaf_reader_next(reader, &(const struct sheaf_sample *){ NULL }),
+                         SHEAF_ERR_LIMIT);      /* there is less memory than that */
+        sheaf_reader_free(reader);
+        o.memory = (char *)o.memory + 1;
+        assert_int_equal(sheaf_reader_open(dataset, &o, &reader, &error), SHEAF_ERR_ARGUMENT);
+        free((char *)o.memory - 1);
+        sheaf_dataset_free(dataset);
+        shards_remove(&set);
+    }
+    shards_least = least;
+}
+
+/* Keeps what there is to the end of the epoch; how many samples' bytes are elsewhere. */
+static size_t keep_rest(struct sheaf_reader *reader, const struct sheaf_reader_options *o,
+                        const struct sheaf_sample **samples, struct sheaf_kept **kept, size_t *n)
+{
+    size_t elsewhere = 0, count;
+
+    for (*n = 0; sheaf_reader_next(reader, &samples[*n]) == SHEAF_OK; ++*n) {
+        assert_int_equal(sheaf_reader_keep(reader, &samples[*n], &count, &kept[*n]), SHEAF_OK);
+        elsewhere += (uintptr_t)samples[*n]->fields[0].data - (uintptr_t)o->memory
+                     >= o->memory_bytes;
+    }
+    return elsewhere;
+}
+
+static void free_all(const struct sheaf_sample **samples, struct sheaf_kept **kept, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        shards_number(samples[i]);
+        sheaf_kept_free(kept[i]);
+    }
+}
+
+/* A position of more lanes leaves the heap less room than it has, so that there is a new one; what
+ * was kept stays as it is. */
+static void memory_in_which_something_is_kept_is_left_alone(void **state)
+{
+    static const struct sheaf_sample *samples[2][4096];
+    static struct sheaf_kept *kept[2][4096];
+    const size_t least = shards_least;
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    struct sheaf_error error;
+    struct shard_set set;
+    char position[SHEAF_POSITION_SIZE];
+    size_t n[2], all = 0, elsewhere = 0;
+
+    (void)state;
+    shards_least = 4000;
+    shards_make(&set, &webdataset_ops, counts);
+    dataset = shards_open(&set);
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.lanes = 8;
+    o.shuffle_buffer = 40;
+    reader = shards_reader(dataset, &o);
+    assert_int_equal(sheaf_reader_position(reader, position), SHEAF_OK);
+    sheaf_reader_free(reader);
+    o.lanes = 1;
+    o.threads = 1;
+    for (o.memory_bytes = 4096 * 200; o.memory_bytes < (4 << 20); o.memory_bytes += 4096 * 50) {
+        o.memory = aligned_alloc(4096, o.memory_bytes);
+        if (sheaf_reader_open(dataset, &o, &reader, &error) == SHEAF_OK) {
+            keep_rest(reader, &o, samples[0], kept[0], &n[0]);
+            if (sheaf_reader_resume(reader, position) == SHEAF_OK) {
+                elsewhere += keep_rest(reader, &o, samples[1], kept[1], &n[1]);
+                all += n[1];
+                free_all(samples[1], kept[1], n[1]);
+            }
+            free_all(samples[0], kept[0], n[0]);
+            sheaf_reader_free(reader);
+        }
+        free(o.memory);
+    }
+    assert_in_range(elsewhere, 1, all - 1);
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+    shards_least = least;
+}
+
 /* ---- Positions ------------------------------------------------------------------------------ */
 
 /* Reads to the end in uneven batches; what was said of every place at the time is said again from
@@ -201,6 +354,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kept_samples_outlive_the_reader),
         cmocka_unit_test(what_is_kept_is_taken_from_the_reader),
+        cmocka_unit_test(samples_are_read_into_the_program_s_memory),
+        cmocka_unit_test(memory_in_which_something_is_kept_is_left_alone),
         cmocka_unit_test(positions_of_a_while_ago),
     };
 
