@@ -38,28 +38,6 @@ static double float_of(uint64_t bits)
 
 /* ---- Finding the features ----------------------------------------------------------------- */
 
-/* The names that say something of the sample. */
-enum name { IMAGE, FILENAME, FORMAT, HEIGHT, WIDTH, LABEL, CLASS_TEXT, KEY, UNKNOWN };
-
-/* Most records have most of them, so a name is seldom compared with more than the one that it
- * is. */
-static enum name name_of(const char *text, size_t size)
-{
-#define IF_NAME(known, name) \
-    if (size == sizeof(known) - 1 && memcmp(text, known, sizeof(known) - 1) == 0) \
-        return name
-    IF_NAME("image/encoded", IMAGE);
-    IF_NAME("image/filename", FILENAME);
-    IF_NAME("image/format", FORMAT);
-    IF_NAME("image/height", HEIGHT);
-    IF_NAME("image/width", WIDTH);
-    IF_NAME("image/class/label", LABEL);
-    IF_NAME("image/class/text", CLASS_TEXT);
-    IF_NAME("__key__", KEY);
-#undef IF_NAME
-    return UNKNOWN;
-}
-
 static bool parse_bytes_list(struct wire list, struct slice *s)
 {
     struct wire value = list;
@@ -128,14 +106,11 @@ static bool parse_entry(struct wire entry, struct slice *s)
             return false;
         *part = content;
     }
-    if (name.p == NULL || feature.p == NULL || name.p == name.end)
+    if (name.p == NULL || feature.p == NULL || name.p == name.end ||
+        wire_left(&name) > KEY_LIMIT || !name_is_text((const char *)name.p, wire_left(&name)))
         return false;
     s->suffix = (const char *)name.p;
     s->suffix_size = wire_left(&name);
-    s->name = name_of(s->suffix, s->suffix_size);
-    if (s->name == UNKNOWN &&
-        (s->suffix_size > KEY_LIMIT || !name_is_text(s->suffix, s->suffix_size)))
-        return false;
     return parse_feature(feature, s);
 }
 
@@ -173,20 +148,37 @@ static bool parse_example(const uint8_t *data, size_t size, struct decode_scratc
 
 /* ---- What the features of ours say -------------------------------------------------------- */
 
+enum known { IMAGE, FILENAME, FORMAT, HEIGHT, WIDTH, LABEL, CLASS_TEXT, KEY, KNOWN_COUNT };
+
 /* The features that are known by name; NULL where there is none, or once it is taken out. */
 struct known_features {
-    struct slice *of[UNKNOWN];
+    struct slice *of[KNOWN_COUNT];
 };
 
 static struct known_features find_known(const struct decode_scratch *scratch)
 {
+#define NAME(text) { text, sizeof(text) - 1 }
+    static const struct text names[KNOWN_COUNT] = {
+        [IMAGE] = NAME("image/encoded"), [FILENAME] = NAME("image/filename"),
+        [FORMAT] = NAME("image/format"), [HEIGHT] = NAME("image/height"),
+        [WIDTH] = NAME("image/width"), [LABEL] = NAME("image/class/label"),
+        [CLASS_TEXT] = NAME("image/class/text"), [KEY] = NAME("__key__"),
+    };
+#undef NAME
     struct known_features known = { { NULL } };
     struct slice *slices = sample_slices(scratch);
-    size_t i, count = sample_slice_count(scratch);
+    size_t i, k, count = sample_slice_count(scratch);
 
     for (i = 0; i < count; i++) {
-        if (slices[i].name != UNKNOWN && known.of[slices[i].name] == NULL)
-            known.of[slices[i].name] = &slices[i];
+        if (slices[i].suffix[0] != 'i' && slices[i].suffix[0] != '_')
+            continue;
+        for (k = 0; k < KNOWN_COUNT; k++) {
+            if (slices[i].suffix_size == names[k].size && known.of[k] == NULL &&
+                memcmp(slices[i].suffix, names[k].data, names[k].size) == 0) {
+                known.of[k] = &slices[i];
+                break;
+            }
+        }
     }
     return known;
 }

@@ -3,6 +3,7 @@
  * SageMaker's manifest files, entry by entry. */
 #include "formats/object_list.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

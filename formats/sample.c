@@ -196,28 +196,20 @@ static char *put_text(struct buf *out, const char *data, size_t size)
     return copy;
 }
 
-/* Suffix and name of a field, in the scratch's text.  Byte by byte: to look again, in words, at
- * what was just written in bytes would wait for those to arrive in the cache. */
+/* Names and suffixes of a field, in the scratch's text. */
 static void name_field(struct buf *text, const struct slice *slice, struct sheaf_field *field)
 {
-    char *const suffix = (char *)text->data + text->size;
-    bool has_upper = false;
+    char *suffix = put_text(text, slice->suffix, slice->suffix_size), *name, *slash;
 
-    for (size_t i = 0; i < slice->suffix_size; i++) {
-        const char c = slice->suffix[i];
-
-        suffix[i] = c == '/' ? '.' : c;
-        has_upper |= c >= 'A' && c <= 'Z';
+    for (slash = strchr(suffix, '/'); slash != NULL; slash = strchr(slash, '/'))
+        *slash = '.';
+    name = put_text(text, suffix, slice->suffix_size);
+    if (!name_lower(name)) {
+        text->size -= slice->suffix_size + 1;
+        name = suffix;
     }
-    suffix[slice->suffix_size] = '\0';
-    text->size += slice->suffix_size + 1;
-    field->name = field->suffix = suffix;
-    if (has_upper) {
-        char *name = put_text(text, suffix, slice->suffix_size);
-
-        name_lower(name);
-        field->name = name;
-    }
+    field->suffix = suffix;
+    field->name = name;
     field->data = slice->data;
     field->size = slice->size;
 }

@@ -35,7 +35,7 @@ struct slice {
     size_t suffix_size;
     const uint8_t *data;
     size_t size;
-    int form, name;             /* the decoder's own */
+    int form;                   /* the decoder's own */
 };
 
 /* Empties the scratch. */

@@ -274,19 +274,15 @@ static int put_peers(const struct target *o, uint32_t split, const struct manife
     return code;
 }
 
-/* A store without locks lets two runs come this far: whoever is second must not replace the data
- * set of the first, whose shards may be other ones. */
 static int put_manifest(const struct target *o, uint32_t split, struct manifest *m,
                         struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
-    char *url = store_join(o->directories[split], MANIFEST_NAME);
-    int code = url == NULL ? err_memory(err, strlen(o->dest)) : manifest_write(m, &text, err);
+    int code = manifest_write(m, &text, err);
 
     if (code == SHEAF_OK)
-        code = store_put_new(url, text.data, text.size, err);
+        code = put_file(o->directories[split], MANIFEST_NAME, text.data, text.size, err);
     buf_free(&text);
-    free(url);
     return code;
 }
 

@@ -10,6 +10,7 @@
  * A prefix with more entries than one answer holds is not split, as that could cost more requests
  * than it saves.  Entries are handed on by the caller's thread. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -370,24 +370,17 @@ int store_put(const char *url, const void *data, size_t size, struct sheaf_error
 int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);
-    size_t found_size;
-    bool same;
-    char *found;
+    uint64_t bytes;
     int code;
 
     if (ops == NULL)
         return SHEAF_ERR_UNSUPPORTED;
     if (ops->put_new != NULL)
         return ops->put_new(url, data, size, err);
-    code = store_get(url, size, &found, &found_size, err);
-    if (code == SHEAF_ERR_NOT_FOUND)
-        return store_put(url, data, size, err);
-    same = code == SHEAF_OK && found_size == size && memcmp(found, data, size) == 0;
+    code = ops->size(url, &bytes, err);
     if (code == SHEAF_OK)
-        free(found);
-    if (same || (code != SHEAF_OK && code != SHEAF_ERR_LIMIT))      /* or it is larger */
-        return code;
-    return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists", url);
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists", url);
+    return code == SHEAF_ERR_NOT_FOUND ? store_put(url, data, size, err) : code;
 }
 
 int store_clean(const char *url, struct sheaf_error *err)

@@ -3,6 +3,7 @@
  * The records of an augmented manifest's line: their names, what they become, and damage. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * The cache of objects from afar. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

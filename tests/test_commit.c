@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_commit from afar: the journal's entries are read several at a time, a shard that cannot be
- * read is not taken for one that was altered, and the data set of another run is not replaced. */
+ * sheaf_commit from afar: the journal's entries are read several at a time, and a shard that
+ * cannot be read is not taken for one that was altered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -103,30 +103,11 @@ static void what_cannot_be_read_is_not_called_altered(void **state)
     assert_null(fake_s3_object(&s3, "/bucket/set/dataset.json"));
 }
 
-/* Another run, which no lock keeps out of a bucket, is quicker. */
-static void publish_another(void *context, const struct sheaf_progress *progress)
-{
-    (void)context;
-    (void)progress;
-    fake_s3_put(&s3, "/bucket/set/dataset.json", "{}", 2);
-}
-
-static void the_data_set_of_another_run_is_not_replaced(void **state)
-{
-    (void)state;
-    options.progress = publish_another;
-    assert_int_equal(commit(), SHEAF_ERR_EXISTS);
-    assert_non_null(strstr(error.message, DEST "/dataset.json"));
-    assert_int_equal(fake_s3_object(&s3, "/bucket/set/dataset.json")->size, 2);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(entries_are_read_several_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_is_not_called_altered, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(the_data_set_of_another_run_is_not_replaced, setup,
                                         teardown),
     };
 

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "formats/example.h"
+#include "tests/common_random.h"
 #include "tests/common_sample.h"
 
 /* A JPEG header of 16 x 9 pixels. */

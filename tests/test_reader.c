@@ -3,6 +3,7 @@
  * The reader over foreign shards of every container: its order is the one that order.h gives on
  * numbers, whatever threads, memory, batches and ranks; positions go on exactly; damage is found
  * before a sample is handed out. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

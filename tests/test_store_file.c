@@ -91,20 +91,6 @@ static void test_names_are_joined(void **state)
     }
 }
 
-static void test_put_new(void **state)
-{
-    struct sheaf_error err;
-
-    (void)state;
-    assert_int_equal(store_put_new(at("a"), "abc", 3, &err), SHEAF_OK);
-    assert_int_equal(store_put_new(at("a"), "abc", 3, &err), SHEAF_OK);
-    assert_int_equal(store_put_new(at("a"), "abd", 3, &err), SHEAF_ERR_EXISTS);
-    assert_int_equal(store_put_new(at("a"), "ab", 2, &err), SHEAF_ERR_EXISTS);
-    assert_int_equal(store_put_new(at("a"), "abcd", 4, &err), SHEAF_ERR_EXISTS);
-    tree_text(&tree, "b", "");
-    assert_int_equal(store_put_new(at("b"), "x", 1, &err), SHEAF_ERR_EXISTS);
-}
-
 static void test_url_forms(void **state)
 {
     struct store_object *object;
@@ -419,7 +405,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_read),
         TEST(test_shrunk_file_has_changed),
-        TEST(test_put_new), TEST(test_url_forms),
+        TEST(test_url_forms),
         cmocka_unit_test(test_names_are_joined),
         TEST(test_named_pipe_is_a_stream),
         TEST(test_get_has_a_limit),

@@ -3,6 +3,7 @@
  * The lines of `sheaf cat --list`. */
 #include "tools/list.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

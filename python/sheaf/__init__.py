@@ -220,9 +220,10 @@ class Reader(_sheaf.Reader):
                  remainder: str = "auto", memory_bytes: int = 1 << 30, threads: int = 0,
                  on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
                  cache_directory: Optional[Path] = None, cache_bytes: int = 64000000000,
-                 report: Optional[Callable[[Problem], Any]] = None) -> None:
-        super().__init__(source if isinstance(source, Dataset) else Dataset(source), seed=seed,
-                         epoch=epoch, no_shuffle=no_shuffle, shuffle_buffer=shuffle_buffer,
+                 report: Optional[Callable[[Problem], Any]] = None,
+                 _arena: Optional[_sheaf.Arena] = None) -> None:
+        super().__init__(source if isinstance(source, Dataset) else Dataset(source), _arena,
+                         seed=seed, epoch=epoch, no_shuffle=no_shuffle, shuffle_buffer=shuffle_buffer,
                          lanes=lanes, rank=rank, world_size=world_size, worker=worker,
                          workers=workers, remainder=remainder, memory_bytes=memory_bytes,
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,

@@ -25,7 +25,7 @@ import sheaf
 from sheaf import _sheaf
 from sheaf._member import is_worker
 
-BYTES_MOST = 512 << 20          # of a worker's arena
+BYTES_MOST = 512 << 20          # of a worker's arena, without what its reader uses
 
 Name = Tuple[int, int, int, int]    # process, its descriptor, inode, bytes
 Reduced = Tuple[Callable[..., Any], Tuple[Any, ...]]
@@ -34,11 +34,11 @@ Reduced = Tuple[Callable[..., Any], Tuple[Any, ...]]
 
 
 class _Sender:
-    def __init__(self) -> None:
+    def __init__(self, reader_bytes: int) -> None:
         self.process = os.getpid()
         self.arena: Optional[_sheaf.Arena] = None
         try:
-            self.arena = _sheaf.Arena(BYTES_MOST)
+            self.arena = _sheaf.Arena(BYTES_MOST, reader_bytes)
             self.name: Name = self.arena.name
         except OSError:                 # no memory, no descriptors, or no memfds here
             pass
@@ -53,12 +53,17 @@ _sender: Optional[_Sender] = None
 _lock = threading.Lock()                # a queue sends in a thread of its own
 
 
-def _own_sender() -> _Sender:
+def _own_sender(reader_bytes: int = 0) -> _Sender:
     global _sender
     with _lock:
         if _sender is None or _sender.process != os.getpid():
-            _sender = _Sender()
+            _sender = _Sender(reader_bytes)
         return _sender
+
+
+def arena(memory_bytes: int) -> Optional[_sheaf.Arena]:
+    """For a worker's reader whose batches will be sent: what it reads is then there already."""
+    return _own_sender(memory_bytes).arena if is_worker() else None
 
 
 def _reduce(batch: sheaf.Batch) -> Reduced:

@@ -109,10 +109,13 @@ class ShardDataset(torch.utils.data.IterableDataset[Any]):
         return workers * -(-LANES // workers)
 
     def _reader(self, worker: int, workers: int, epoch: int) -> sheaf.Reader:
+        arena = None
+        if self.decode is _as_it_is:        # its batches are sent
+            arena = sheaf._shared.arena(self._options.get("memory_bytes", 1 << 30))
         return sheaf.Reader(self.dataset, epoch=epoch, rank=self.rank,
                             world_size=self.world_size, worker=worker, workers=workers,
                             lanes=self._lane_count(workers), remainder=self.remainder,
-                            **self._options)
+                            _arena=arena, **self._options)
 
     def __len__(self) -> int:
         """The exact number of samples that this rank has in an epoch, over all its workers.

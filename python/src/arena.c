@@ -1,58 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arena: memory that a DataLoader's worker shares with its program, for samples.
- *
- *     words | piece ... | free | piece ... | free, and no memory yet ........ |
- *
- * A memfd, as large as it may ever become, of which memory is what was taken once.  Pieces are
- * taken at the lowest place and used again and again: fresh memory would have to be cleared and
- * mapped.  What describes them is the worker's alone.
- *
- * A batch is sent as a message (packed.c) that says where in the arena its bytes are; those that
- * are not there yet are copied into a piece.  Each batch that is under way has a WORD, which the
- * program sets when nothing of the batch is left; until then the worker keeps the batch and the
- * piece.  What a child of a fork may see is never given back, on either side. */
-#include "module.h"
+ * The memory of an arena; see arena.h. */
+#include "arena.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define GRAIN      ((size_t)64 << 10)   /* a piece is a multiple of it */
-#define WORDS      ((size_t)256)        /* batches under way at once, at most */
-#define WORD_BYTES ((size_t)64)         /* each has a cache line of its own */
-
-enum { WORD_FREE, WORD_TAKEN };
-
-/* ---- The memory ----------------------------------------------------------------------------- */
-
-struct gap {
-    size_t at, bytes;
-};
-
-struct arena {
-    pthread_mutex_t lock;
-    int descriptor;
-    char *base;
-    size_t bytes;               /* of addresses */
-    unsigned forks;             /* fork_count when it was made */
-    struct {
-        size_t backed;          /* the bytes that are memory, from the start */
-        size_t pieces;
-        struct gap *gaps;       /* what is free, by place; no two touch */
-        size_t gap_count, gap_capacity;
-        size_t users;           /* the object, and every piece */
-    } locked;
-};
 
 static size_t whole_grains(size_t bytes)
 {
-    return (bytes + GRAIN - 1) / GRAIN * GRAIN;
+    return (bytes + ARENA_GRAIN - 1) / ARENA_GRAIN * ARENA_GRAIN;
 }
 
 static void one_user_less_and_unlock(struct arena *a)
@@ -69,9 +29,9 @@ static void one_user_less_and_unlock(struct arena *a)
     free(a);
 }
 
-/* NULL, with errno set. */
-static struct arena *arena_open(size_t bytes)
+struct arena *arena_open(size_t piece_bytes, size_t reader_bytes)
 {
+    const size_t most = whole_grains(piece_bytes), bytes = most + whole_grains(reader_bytes);
     struct arena *a = calloc(1, sizeof(*a));
     struct gap *gaps = malloc(sizeof(*gaps));
     int descriptor = -1;
@@ -88,30 +48,32 @@ static struct arena *arena_open(size_t bytes)
         free(a);
         return NULL;
     }
-    gaps[0] = (struct gap){ 0, bytes };
+    gaps[0] = (struct gap){ 0, most };
     *a = (struct arena){ .descriptor = descriptor, .base = base, .bytes = bytes,
-                         .forks = fork_count, .locked = { .gaps = gaps, .gap_count = 1,
-                                                          .gap_capacity = 1, .users = 1 } };
+                         .piece_bytes = most, .forks = fork_count,
+                         .locked = { .gaps = gaps, .gap_count = 1, .gap_capacity = 1,
+                                     .reader_backed = most, .users = 1 } };
     pthread_mutex_init(&a->lock, NULL);
     return a;
 }
 
-/* Makes everything before `end` memory: where there is none left, this says so; touching it would
- * be the end of the process. */
-static bool back_locked(struct arena *a, size_t end)
+/* Makes what is from *backed to `end` memory: where there is none left, this says so; touching it
+ * would be the end of the process. */
+static bool back_locked(struct arena *a, size_t *backed, size_t end)
 {
     int code;
 
-    if (end <= a->locked.backed)
+    if (end <= *backed)
         return true;
     do {
-        code = posix_fallocate(a->descriptor, (off_t)a->locked.backed,
-                               (off_t)(end - a->locked.backed));
+        code = posix_fallocate(a->descriptor, (off_t)*backed, (off_t)(end - *backed));
     } while (code == EINTR);
     if (code == 0)
-        a->locked.backed = end;
+        *backed = end;
     return code == 0;
 }
+
+/* ---- Pieces --------------------------------------------------------------------------------- */
 
 static void *take_locked(struct arena *a, size_t bytes)
 {
@@ -126,7 +88,7 @@ static void *take_locked(struct arena *a, size_t bytes)
     }
     for (g = gaps; g < gaps + a->locked.gap_count && g->bytes < bytes; g++)
         ;
-    if (g == gaps + a->locked.gap_count || !back_locked(a, g->at + bytes))
+    if (g == gaps + a->locked.gap_count || !back_locked(a, &a->locked.backed, g->at + bytes))
         return NULL;
     g->at += bytes;
     g->bytes -= bytes;
@@ -135,11 +97,11 @@ static void *take_locked(struct arena *a, size_t bytes)
     return a->base + g->at - bytes;
 }
 
-static void *arena_take(struct arena *a, size_t bytes)
+void *arena_take(struct arena *a, size_t bytes)
 {
-    void *piece = NULL;
+    void *piece;
 
-    if (bytes > a->bytes)
+    if (bytes > a->piece_bytes)
         return NULL;
     pthread_mutex_lock(&a->lock);
     piece = take_locked(a, whole_grains(bytes));
@@ -172,8 +134,7 @@ static void give_locked(struct arena *a, size_t at, size_t bytes)
     a->locked.pieces--;
 }
 
-/* From any thread. */
-static void arena_give(struct arena *a, void *piece, size_t bytes)
+void arena_give(struct arena *a, void *piece, size_t bytes)
 {
     if (piece == NULL || a->forks != fork_count)
         return;                     /* in a child of a fork it is the parent's */
@@ -182,227 +143,59 @@ static void arena_give(struct arena *a, void *piece, size_t bytes)
     one_user_less_and_unlock(a);
 }
 
-/* ---- The worker ----------------------------------------------------------------------------- */
-
-/* A batch that the program has, or will. */
-struct sent {
-    bool is_used;
-    PyObject *batch;            /* NULL: all of it is in the piece */
-    void *piece;
-    size_t piece_bytes;
-    unsigned forks;             /* forks_begun when it was sent */
-};
-
-struct arena_object {
-    PyObject_HEAD
-    struct arena *arena;        /* NULL: it is not open */
-    char *words;                /* a piece, the first */
-    struct sent sent[WORDS];
-};
-
-static uint32_t *word(const struct arena_object *self, size_t number)
+void arena_close(struct arena *a)
 {
-    return (uint32_t *)(void *)(self->words + number * WORD_BYTES);
+    if (a == NULL || a->forks != fork_count)
+        return;
+    pthread_mutex_lock(&a->lock);
+    one_user_less_and_unlock(a);
 }
 
-static PyTypeObject *arena_type;
+/* ---- The reader's part ---------------------------------------------------------------------- */
 
-static int arena_init(struct arena_object *self, PyObject *args, PyObject *keywords)
+static int reader_needs(void *context, size_t bytes)
 {
-    static char *names[] = { "bytes", NULL };
-    Py_ssize_t bytes;
+    struct arena *a = context;
+    bool is_there;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "n:Arena", names, &bytes))
-        return -1;
-    if (self->arena != NULL) {
-        error_raise_state("the arena is open already");
-        return -1;
-    }
-    self->arena = arena_open(whole_grains(bytes < (Py_ssize_t)GRAIN ? GRAIN : (size_t)bytes));
-    if (self->arena != NULL)
-        self->words = arena_take(self->arena, WORDS * WORD_BYTES);
-    if (self->words != NULL)
-        return 0;
-    PyErr_SetString(PyExc_OSError, "there is no memory to be shared");
-    return -1;
+    pthread_mutex_lock(&a->lock);
+    is_there = back_locked(a, &a->locked.reader_backed, a->piece_bytes + bytes);
+    pthread_mutex_unlock(&a->lock);
+    return is_there ? 0 : -1;
 }
 
-static void end_sending(struct arena_object *self, struct sent *sent)
+bool arena_serve(struct arena *a, struct sheaf_reader_options *options)
 {
-    PyObject *batch = sent->batch;
+    bool is_free;
 
-    arena_give(self->arena, sent->piece, sent->piece_bytes);
-    *sent = (struct sent){ 0 };
-    Py_XDECREF(batch);
+    if (a->forks != fork_count || options->memory_bytes > a->bytes - a->piece_bytes)
+        return false;
+    pthread_mutex_lock(&a->lock);
+    is_free = a->locked.reader_users == 0;
+    a->locked.reader_users += is_free;
+    a->locked.users += is_free;
+    pthread_mutex_unlock(&a->lock);
+    if (!is_free)
+        return false;
+    options->memory = a->base + a->piece_bytes;
+    options->memory_needed = reader_needs;
+    options->memory_context = a;
+    return true;
 }
 
-/* Takes back what the program has let go. */
-static void look_at_words(struct arena_object *self)
+void arena_use(struct arena *a)
 {
-    for (size_t i = 0; i < WORDS; i++)
-        if (self->sent[i].is_used && self->sent[i].forks == forks_begun &&
-            __atomic_load_n(word(self, i), __ATOMIC_ACQUIRE) == WORD_FREE)
-            end_sending(self, &self->sent[i]);
+    pthread_mutex_lock(&a->lock);
+    a->locked.reader_users++;
+    a->locked.users++;
+    pthread_mutex_unlock(&a->lock);
 }
 
-/* Writes the message; -1 if there is no room in the arena. */
-static int write_message(struct arena_object *self, struct batch_object *batch,
-                         const struct layout *l, struct sent *sent, PyObject *message)
+void arena_leave(struct arena *a)
 {
-    const struct extent there = { self->arena->base, self->arena->bytes };
-    char *base = PyBytes_AsString(message);
-
-    if (l->data != 0) {
-        sent->piece = arena_take(self->arena, l->data);
-        sent->piece_bytes = l->data;
-        if (sent->piece == NULL)
-            return -1;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    packed_put(batch, l, base, &there, self->arena->base,
-               sent->piece == NULL ? 0 : (size_t)((char *)sent->piece - self->arena->base));
-    Py_END_ALLOW_THREADS
-    return 0;
-}
-
-static PyObject *arena_send(struct arena_object *self, PyObject *object)
-{
-    struct batch_object *batch = (struct batch_object *)object;
-    struct layout l;
-    struct sent *sent = self->sent;
-    PyObject *message;
-
-    if (self->arena == NULL || !PyObject_TypeCheck(object, batch_type)) {
-        PyErr_SetString(PyExc_TypeError, "expected a Batch, and an arena that is open");
-        return NULL;
-    }
-    look_at_words(self);
-    while (sent < self->sent + WORDS && sent->is_used)
-        sent++;
-    if (sent == self->sent + WORDS || self->arena->forks != fork_count)
-        Py_RETURN_NONE;
-    l = packed_measure(batch, &(struct extent){ self->arena->base, self->arena->bytes });
-    message = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)packed_bytes(batch, &l));
-    if (message == NULL)
-        return NULL;
-    *sent = (struct sent){ .is_used = true, .forks = forks_begun };
-    __atomic_store_n(word(self, (size_t)(sent - self->sent)), WORD_TAKEN, __ATOMIC_RELEASE);
-    if (write_message(self, batch, &l, sent, message) != 0) {
-        *sent = (struct sent){ 0 };
-        Py_DECREF(message);
-        Py_RETURN_NONE;
-    }
-    if (l.refers)
-        sent->batch = Py_NewRef(object);
-    return Py_BuildValue("nN", (Py_ssize_t)(sent - self->sent), message);
-}
-
-static PyObject *arena_name(struct arena_object *self, void *Py_UNUSED(ignored))
-{
-    struct stat st;
-
-    if (self->arena == NULL || fstat(self->arena->descriptor, &st) != 0)
-        return error_raise_state("the arena is not open");
-    return Py_BuildValue("iiKn", (int)getpid(), self->arena->descriptor,
-                         (unsigned long long)st.st_ino, (Py_ssize_t)self->arena->bytes);
-}
-
-static void arena_dealloc(struct arena_object *self)
-{
-    PyTypeObject *type = Py_TYPE((PyObject *)self);
-    struct arena *a = self->arena;
-
-    for (size_t i = 0; i < WORDS && a != NULL; i++)
-        if (self->sent[i].is_used)
-            end_sending(self, &self->sent[i]);
-    if (a != NULL && a->forks == fork_count) {
-        arena_give(a, self->words, WORDS * WORD_BYTES);
-        pthread_mutex_lock(&a->lock);
-        one_user_less_and_unlock(a);
-    }
-    object_free(self);
-    Py_DECREF(type);
-}
-
-/* ---- The program ---------------------------------------------------------------------------- */
-
-/* A batch's word, in the program's view of the arena. */
-struct use {
-    Py_buffer view;
-    uint32_t *word;
-    unsigned forks;             /* forks_begun when it came */
-};
-
-static void end_use(void *what)
-{
-    struct use *use = what;
-
-    if (use->forks == forks_begun)
-        __atomic_store_n(use->word, WORD_FREE, __ATOMIC_RELEASE);
-    PyBuffer_Release(&use->view);
-    PyMem_Free(use);
-}
-
-PyObject *batch_receive(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    PyObject *memory, *message, *batch = NULL;
-    Py_ssize_t number;
-    struct use *use;
-
-    if (!PyArg_ParseTuple(args, "OnO:receive", &memory, &number, &message))
-        return NULL;
-    use = PyMem_Malloc(sizeof(*use));
-    if (use == NULL)
-        return PyErr_NoMemory();
-    if (PyObject_GetBuffer(memory, &use->view, PyBUF_WRITABLE) != 0) {
-        PyMem_Free(use);
-        return NULL;
-    }
-    if (number >= 0 && (size_t)number < WORDS && (size_t)use->view.len >= GRAIN) {
-        use->word = (uint32_t *)(void *)((char *)use->view.buf + (size_t)number * WORD_BYTES);
-        use->forks = forks_begun;
-        batch = packed_get(message, &(struct extent){ use->view.buf, (size_t)use->view.len },
-                           end_use, use);
-    } else {
-        PyErr_SetString(PyExc_ValueError, "this is no arena");
-    }
-    if (batch == NULL) {
-        PyBuffer_Release(&use->view);
-        PyMem_Free(use);
-    }
-    return batch;
-}
-
-static PyMethodDef arena_methods[] = {
-    { "send", (PyCFunction)arena_send, METH_O,
-      "send(batch): (word, message) for receive(); None if there is no room." },
-    { NULL, NULL, 0, NULL },
-};
-
-static PyGetSetDef arena_getset[] = {
-    { "name", (getter)arena_name, NULL, "(process, descriptor, inode, bytes)", NULL },
-    { NULL, NULL, NULL, NULL, NULL },
-};
-
-static PyType_Slot arena_slots[] = {
-    { Py_tp_new, PyType_GenericNew },
-    { Py_tp_init, arena_init },
-    { Py_tp_dealloc, arena_dealloc },
-    { Py_tp_methods, arena_methods },
-    { Py_tp_getset, arena_getset },
-    { Py_tp_doc, "Arena(bytes): memory to be shared, so much at most." },
-    { 0, NULL },
-};
-
-static PyType_Spec arena_spec = {
-    .name = "sheaf._sheaf.Arena",
-    .basicsize = sizeof(struct arena_object),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = arena_slots,
-};
-
-int arena_add(PyObject *module)
-{
-    arena_type = module_add_type(module, &arena_spec);
-    return arena_type == NULL ? -1 : 0;
+    if (a == NULL || a->forks != fork_count)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->locked.reader_users--;
+    one_user_less_and_unlock(a);
 }

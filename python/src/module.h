@@ -5,7 +5,8 @@
  *     dataset.c   Dataset
  *     batch.c     Batch: samples that the library has given away
  *     packed.c    batches as bytes, for pickles and other processes
- *     arena.c     memory that a DataLoader's worker shares with its program
+ *     sending.c   batches that a DataLoader's worker sends its program, in the shared memory of
+ *                 arena.c
  *     sample.c    Sample and the buffers of its fields, which keep their batch alive
  *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
  *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, ...
@@ -169,7 +170,11 @@ PyObject *packed_get(PyObject *buffer, const struct extent *there, hold_fn *rele
 PyObject *batch_pack(struct batch_object *self, PyObject *ignored);
 PyObject *batch_unpack(PyObject *module, PyObject *object);
 
-/* ---- arena.c ------------------------------------------------------------------------------ */
+/* ---- sending.c ---------------------------------------------------------------------------- */
+
+/* See arena.h.  NULL with an exception if the object is none. */
+struct arena;
+struct arena *arena_of(PyObject *object);
 
 PyObject *batch_receive(PyObject *module, PyObject *args);
 

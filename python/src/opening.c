@@ -13,6 +13,7 @@ struct opening {
     PyObject *dataset;              /* a reference */
     struct sheaf_reader_options options;
     char *cache_directory;          /* the options' */
+    struct arena *arena;            /* that serves the reader; NULL: none */
     struct teller *teller;
     struct sheaf_reader *reader;
     struct sheaf_error error;
@@ -50,6 +51,7 @@ static void discard(void *what)
     struct opening *o = what;
 
     sheaf_reader_free(o->reader);
+    arena_leave(o->arena);
     teller_free(o->teller);
     o->next = atomic_load(&left);
     while (!atomic_compare_exchange_weak(&left, &o->next, o))
@@ -106,16 +108,22 @@ static int tell(struct reader_object *self)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-int reader_open(struct reader_object *self, const struct sheaf_reader_options *options)
+int reader_open(struct reader_object *self, const struct sheaf_reader_options *options,
+                struct arena *arena)
 {
     struct opening *o;
 
     drop_left();
     o = opening_new(self->dataset, options);
-    if (o == NULL || aside_run(run, discard, o) != 0)
+    if (o == NULL)
+        return -1;
+    if (arena != NULL && arena_serve(arena, &o->options))
+        o->arena = arena;
+    if (aside_run(run, discard, o) != 0)
         return -1;
     if (o->code != SHEAF_OK)
         error_raise(&o->error);
+    self->arena = o->arena;
     self->reader = o->reader;
     self->teller = o->teller;
     self->teller->reader = self;

@@ -199,6 +199,8 @@ static void release(struct reader_object *self)
     watch_free(watch);
     sheaf_reader_free(reader);
     Py_END_ALLOW_THREADS
+    arena_leave(self->arena);
+    self->arena = NULL;
     teller_free(self->teller);
     self->teller = NULL;
 }
@@ -207,10 +209,11 @@ static int reader_init(struct reader_object *self, PyObject *args, PyObject *key
 {
     struct sheaf_reader_options options;
     struct sheaf_dataset_info info;
-    PyObject *source;
+    PyObject *source, *arena_object = Py_None;
+    struct arena *arena = NULL;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    if (!PyArg_ParseTuple(args, "O:Reader", &source) ||
+    if (!PyArg_ParseTuple(args, "O|O:Reader", &source, &arena_object) ||
         options_set(&options, reader_options_table, keywords) != 0)
         return -1;
     if (self->guard.lock != NULL) {
@@ -225,7 +228,9 @@ static int reader_init(struct reader_object *self, PyObject *args, PyObject *key
     self->report = Py_XNewRef(options_call(keywords, "report"));
     self->calls = (struct calls){ .report = self->report };
     self->epoch = options.epoch;
-    if (reader_open(self, &options) != 0)
+    if (arena_object != Py_None)
+        arena = arena_of(arena_object);
+    if (PyErr_Occurred() || reader_open(self, &options, arena) != 0)
         return -1;
     sheaf_dataset_get_info(((struct dataset_object *)self->dataset)->dataset, &info,
                            sizeof(info));

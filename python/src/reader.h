@@ -11,7 +11,7 @@
 #ifndef PYTHON_READER_H
 #define PYTHON_READER_H
 
-#include "module.h"
+#include "arena.h"
 
 /* A record that was skipped while the reader was opened. */
 struct skipped {
@@ -35,6 +35,7 @@ struct reader_object {
     struct teller *teller;
     PyObject *report;
     struct calls calls;
+    struct arena *arena;            /* its samples are in; NULL: in memory of its own */
     struct batch_object *batch;     /* NULL, or not all of it is handed out */
     size_t next;                    /* the sample of the batch that comes next */
     struct sheaf_error failed;      /* code 0: it has not */
@@ -51,8 +52,10 @@ void reader_leave(struct reader_object *self);
 
 /* ---- opening.c ------------------------------------------------------------------------------ */
 
-/* Opens self->reader, so that a signal's handler may end the wait.  -1 with an exception. */
-int reader_open(struct reader_object *self, const struct sheaf_reader_options *options);
+/* Opens self->reader, so that a signal's handler may end the wait; its samples will be in the
+ * arena, if there is one that has room.  -1 with an exception. */
+int reader_open(struct reader_object *self, const struct sheaf_reader_options *options,
+                struct arena *arena);
 void teller_free(struct teller *teller);
 
 /* ---- reading.c ---------------------------------------------------------------------------- */

@@ -83,10 +83,43 @@ static void release_kept(void *kept)
     sheaf_kept_free(kept);
 }
 
+/* Kept samples in an arena, which a child of a fork has as well. */
+struct shared {
+    struct sheaf_kept *kept;
+    struct arena *arena;
+    unsigned forks;             /* forks_begun when they were taken */
+};
+
+static void release_shared(void *what)
+{
+    struct shared *shared = what;
+
+    if (shared->forks == forks_begun) {
+        sheaf_kept_free(shared->kept);
+        arena_leave(shared->arena);
+    }
+    PyMem_Free(shared);
+}
+
+static struct hold *hold_shared(struct sheaf_kept *kept, struct arena *arena)
+{
+    struct shared *shared = PyMem_Malloc(sizeof(*shared));
+    struct hold *hold = shared == NULL ? NULL : hold_new(release_shared, shared);
+
+    if (hold == NULL) {
+        PyMem_Free(shared);
+        return NULL;
+    }
+    *shared = (struct shared){ kept, arena, forks_begun };
+    arena_use(arena);
+    return hold;
+}
+
 /* Adds what was given to the batch. */
 static bool take(struct reader_object *self, const struct given *given)
 {
-    struct hold *hold = hold_new(release_kept, given->kept);
+    struct hold *hold = self->arena == NULL ? hold_new(release_kept, given->kept)
+                                            : hold_shared(given->kept, self->arena);
 
     if (hold == NULL) {
         sheaf_kept_free(given->kept);

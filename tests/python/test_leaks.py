@@ -117,6 +117,17 @@ class LeakTest(Case):
                             sheaf._sheaf.receive(*wrong)
         self.assert_steady(send)
 
+    def test_reading_into_an_arena(self):
+        def read():
+            arena = sheaf._sheaf.Arena(1 << 20, 32 << 20)
+            _, descriptor, _, size = arena.name
+            memory = mmap.mmap(descriptor, size)
+            reader = sheaf.Reader(self.set, memory_bytes=32 << 20, _arena=arena)
+            kept = [sheaf._sheaf.receive(memory, *arena.send(batch))
+                    for batch in reader.batches(64)]
+            self.assertTrue(kept[0][0].to_bytes())
+        self.assert_steady(read)
+
     def test_packing_and_verifying(self):
         def work():
             pack(self.path("again"), samples_of(50), overwrite=True)

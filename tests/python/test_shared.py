@@ -4,6 +4,7 @@ torch (Debian: python3-torch)."""
 
 import copy
 import gc
+import mmap
 import os
 import pickle
 import random
@@ -88,6 +89,101 @@ class PickleTest(SharedCase):
                     sample.to_bytes(), repr(sample), sample.labels, sample.class_name
             except (ValueError, MemoryError):
                 pass
+
+
+class ArenaTest(Case):
+    """A reader that reads into shared memory, without a second process."""
+
+    @classmethod
+    def share(cls):
+        chance = random.Random(seed())
+        cls.by_key = {"%03d" % i: chance.randbytes(20000 + i) for i in range(300)}
+        cls.set = os.path.join(cls.shared, "set")
+        with sheaf.Packer(cls.set, format="tfrecord", shard_bytes=2000000) as packer:
+            for key, data in cls.by_key.items():
+                packer.append(key, {"bin": data})
+
+    def setUp(self):
+        super().setUp()
+        # Pieces have no room but for the words: what is not there already cannot be sent.
+        self.arena = sheaf._sheaf.Arena(1 << 16, 64 << 20)
+        _, descriptor, _, size = self.arena.name
+        self.memory = mmap.mmap(descriptor, size)
+
+    def reader(self, **options):
+        return sheaf.Reader(self.set, memory_bytes=64 << 20, shuffle_buffer=50,
+                            _arena=self.arena, **options)
+
+    def receive(self, batch):
+        return sheaf._sheaf.receive(self.memory, *self.arena.send(batch))
+
+    def check(self, batch):
+        for key, view in zip(batch.keys, batch.fields("bin")):
+            self.assertEqual(view, self.by_key[key])
+
+    def test_samples_are_not_copied(self):
+        reader, chance = self.reader(), random.Random(seed())
+        kept, keys = [], []
+        for _ in range(3):
+            for batch in reader.batches(20):
+                keys.append(batch.keys)
+                kept.append(self.receive(batch))
+                del batch
+                if len(kept) > 5:
+                    self.check(kept.pop(chance.randrange(len(kept))))
+        self.assertEqual(sorted(sum(keys, [])), sorted(3 * list(self.by_key)))
+        reader.close()
+        del reader, self.arena
+        for batch in kept:
+            self.check(batch)
+
+    def test_one_reader_at_a_time(self):
+        first, second = self.reader(), self.reader()
+        one, other = first.next_batch(20), second.next_batch(20)
+        self.assertIsNone(self.arena.send(other))
+        sent = self.receive(one)
+        first.close()
+        third = self.reader()
+        self.assertIsNone(self.arena.send(third.next_batch(20)))
+        self.check(sent)
+        del one, sent
+        self.assertIsNone(self.arena.send(other))       # which takes back what was let go
+        fourth = self.reader()
+        self.check(self.receive(fourth.next_batch(20)))
+        with self.assertRaises(TypeError):
+            sheaf.Reader(self.set, _arena=self.memory)
+
+    def test_a_reader_that_needs_more_than_there_is(self):
+        reader = sheaf.Reader(self.set, memory_bytes=128 << 20, _arena=self.arena)
+        batch = reader.next_batch(20)
+        self.assertIsNone(self.arena.send(batch))
+        self.check(batch)
+
+    def test_what_a_child_may_see_stays(self):
+        reader = self.reader()
+        batch = reader.next_batch(20)
+        begin, end = os.pipe(), os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(end[0])
+            os.read(begin[0], 1)
+            same = all(view == self.by_key[key]
+                       for key, view in zip(batch.keys, batch.fields("bin")))
+            os.write(end[1], b"same" if same else b"other")
+            del batch
+            os._exit(0)
+        os.close(end[1])
+        del batch
+        for _ in range(3):
+            for batch in reader.batches(20):
+                self.check(batch)
+        os.write(begin[1], b"x")
+        self.assertEqual(os.read(end[0], 9), b"same")
+        os.waitpid(child, 0)
+        for batch in reader.batches(20):
+            self.check(batch)
+        for descriptor in (*begin, end[0]):
+            os.close(descriptor)
 
 
 class LoaderTest(SharedCase):
