@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/huge.h"
 
 void item_free(struct item *item, struct heap *heap)
 {
@@ -60,10 +61,16 @@ size_t chunk_kept_bytes(const struct chunk *chunk)
 /* Room for `size` bytes in kept memory, whose content is not kept. */
 static void *room(struct buf *kept, size_t size, struct sheaf_error *err)
 {
-    if (kept->capacity < size)
+    const size_t before = kept->capacity;
+
+    if (before < size)
         buf_free(kept);
     kept->limit = SIZE_MAX;
-    return buf_reserve(kept, size + 1, err) == SHEAF_OK ? kept->data : NULL;
+    if (buf_reserve(kept, size + 1, err) != SHEAF_OK)
+        return NULL;
+    if (kept->capacity != before)
+        huge_advise(kept->data, size);
+    return kept->data;
 }
 
 /* The raw bytes that hold a run's records: [begin, end) of the shard.  With a codec, of blocks

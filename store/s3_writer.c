@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/huge.h"
 #include "base/md5.h"
 #include "base/workers.h"
 #include "store/s3_ops.h"
@@ -226,6 +227,7 @@ static int take_slot(struct s3_writer *w, struct sheaf_error *err)
         slot->capacity = slot->data != NULL ? capacity : 0;
         if (slot->data == NULL)
             return err_memory(err, capacity);
+        huge_advise(slot->data, capacity);
     }
     slot->size = 0;
     w->filling = slot;              /* FREE for all others: only this thread takes slots */
