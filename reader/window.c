@@ -8,6 +8,7 @@
 #define HARDLY_WAITED 32u       /* the consumer waits less than this part of the time */
 #define WORTH_IT 1.3            /* twice the reads must bring so much more; less may be chance */
 #define REST_ROUNDS 16u
+#define FIRST_REST 8u           /* before the first trial over a link that is not slow */
 #define SLOW 0.75               /* bytes a nanosecond; what memory costs does not count then */
 /* What is under way together comes together, so a rate is that of several windows. */
 #define MEASURED_WINDOWS 3u
@@ -18,6 +19,8 @@ void window_fit(struct window *w, unsigned least, unsigned most)
     w->bytes = 0;
     w->is_settled = false;
     w->most = most;
+    if (w->now == 0)
+        w->rest = FIRST_REST;
     w->now = MIN(MAX(w->now, least), most);
     w->before = MIN(w->before, w->now);
 }

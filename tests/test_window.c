@@ -11,6 +11,7 @@
 #include "reader/window.h"
 
 #define READ_BYTES ((uint64_t)8 << 20)
+#define RESTED (8 * 3 * 8)          /* reads of 8 at once until the first trial is due */
 
 struct link {
     struct window window;
@@ -52,6 +53,8 @@ static void test_far_link_gets_all(void **state)
     struct link l = link_of(8, 32);
 
     (void)state;
+    consume(&l, RESTED, 1000, 100);
+    assert_int_equal(l.largest, 8);
     consume(&l, 4 * (8 + 16), 1000, 100);
     assert_int_equal(l.window.now, 32);
     consume(&l, 100000, 1000, 100);
@@ -65,7 +68,7 @@ static void test_near_link_keeps_few(void **state)
     unsigned wide = 0;
 
     (void)state;
-    consume(&l, 4 * (8 + 16), 4, 100);
+    consume(&l, RESTED + 4 * (8 + 16), 4, 100);
     assert_int_equal(l.largest, 16);
     for (unsigned i = 0; i < 10000; i++) {
         consume(&l, 1, 4, 100);
@@ -92,7 +95,7 @@ static void test_between(void **state)
     struct link l = link_of(8, 32);
 
     (void)state;
-    consume(&l, 4 * (8 + 16 + 32), 16, 100);
+    consume(&l, RESTED + 4 * (8 + 16 + 32), 16, 100);
     assert_int_equal(l.largest, 32);
     assert_int_equal(l.window.now, 16);
 }
@@ -116,7 +119,7 @@ static void test_slow_consumer_needs_no_more(void **state)
     (void)state;
     consume(&l, 10000, 1000, 1);
     assert_int_equal(l.largest, 8);
-    consume(&l, 200, 1000, 50);
+    consume(&l, RESTED + 200, 1000, 50);
     assert_int_equal(l.largest, 32);
 }
 
