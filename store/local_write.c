@@ -5,16 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-
-/* What the memory, offset and size of a write past the page cache are multiples of: a page, which
- * no usual disk's block is larger than. */
-#define ALIGNMENT ((size_t)4096)
 
 static void set_direct(struct local_write *w, bool direct)
 {
@@ -97,6 +93,19 @@ void local_write_open(struct local_write *w, int fd, const char *url)
     w->pieces[0].write = w->pieces[1].write = w;
 }
 
+/* A page is what the memory, offset and size of a write past the page cache are to be multiples of
+ * at most, on usual disks.  Of malloc, each file's pieces would lie elsewhere among what stays. */
+static bool map(struct local_piece *p)
+{
+    void *data = mmap(NULL, LOCAL_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                      0);
+
+    if (data == MAP_FAILED)
+        return false;
+    p->data = data;
+    return true;
+}
+
 int local_write_add(struct local_write *w, const void *data, size_t size,
                     struct sheaf_error *err)
 {
@@ -107,9 +116,7 @@ int local_write_add(struct local_write *w, const void *data, size_t size,
         struct local_piece *p = &w->pieces[w->filling];
         const size_t taken = MIN(size, LOCAL_PIECE - p->size);
 
-        if (p->data == NULL)
-            p->data = aligned_alloc(ALIGNMENT, LOCAL_PIECE);
-        if (p->data == NULL)
+        if (p->data == NULL && !map(p))
             return err_memory(err, LOCAL_PIECE);
         memcpy(p->data + p->size, at, taken);
         p->size += taken;
@@ -138,7 +145,8 @@ int local_write_end(struct local_write *w, struct sheaf_error *err)
 void local_write_close(struct local_write *w)
 {
     workers_close(w->thread);
-    free(w->pieces[0].data);
-    free(w->pieces[1].data);
+    for (size_t i = 0; i < COUNT_OF(w->pieces); i++)
+        if (w->pieces[i].data != NULL)
+            munmap(w->pieces[i].data, LOCAL_PIECE);
     *w = (struct local_write){ .fd = -1 };
 }
