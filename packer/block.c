@@ -5,11 +5,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "formats/jpeg.h"
+
+/* Memory is given in these. */
+#define PAGE_BYTES 4096u
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
@@ -18,7 +22,7 @@ int block_open(struct block *b, const struct block_setup *setup, struct sheaf_er
     const size_t no_limit = SIZE_MAX / 4;
 
     *b = (struct block){ .setup = setup };
-    b->samples.limit = b->problems.limit = b->texts.limit = no_limit;
+    b->problems.limit = b->texts.limit = no_limit;
     b->fields.limit = b->strings.limit = b->labels.limit = b->fetched.limit = no_limit;
     return jpeg_reader_open(&b->jpeg, err);
 }
@@ -42,14 +46,20 @@ void block_clear(struct block *b)
     b->outgrown = false;
 }
 
+/* These have what block_allow gave them. */
 void block_release(struct block *b)
 {
-    struct buf *const all[] = { &b->raw, &b->names, &b->stored, &b->samples, &b->problems,
-                                &b->texts, &b->scratch, &b->fields, &b->strings, &b->labels,
-                                &b->fetched };
+    struct buf *const allowed[] = { &b->raw, &b->names, &b->stored, &b->scratch, &b->samples };
+    struct buf *const others[] = { &b->problems, &b->texts, &b->fields, &b->strings, &b->labels,
+                                   &b->fetched };
 
-    for (size_t i = 0; i < COUNT_OF(all); i++)
-        buf_free(all[i]);
+    for (size_t i = 0; i < COUNT_OF(allowed); i++) {
+        if (allowed[i]->data != NULL)
+            munmap(allowed[i]->data, allowed[i]->capacity);
+        *allowed[i] = (struct buf)BUF_INIT(0);
+    }
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        buf_free(others[i]);
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -69,7 +79,7 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
 
 struct block_need block_need_planned(const struct block *b, enum block_guess guess)
 {
-    const struct plan *plan = b->setup->plan;
+    const struct plan *plan = b->plan;
     struct block_need need = { 0 };
     uint64_t bytes = 0;
 
@@ -104,14 +114,25 @@ uint64_t block_need_total(struct block_need *need, const struct block_setup *set
     return need->raw + need->names + need->stored + need->scratch + need->samples;
 }
 
+/* As large as it may become, so that nobody else allocates it: what threads fill and others free,
+ * of ever other sizes, would leave more holes in malloc's arenas than it takes itself. */
 static int allow(struct buf *buf, uint64_t bytes, struct sheaf_error *err)
 {
-    buf->limit = MAX(bytes, buf->capacity);
-    if (buf->capacity == buf->limit)
+    const uint64_t capacity = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    void *data;
+
+    if (bytes <= buf->capacity)
         return SHEAF_OK;
-    if (buf->size == 0)
-        buf_free(buf);      /* there is nothing to be copied */
-    return buf_grow(buf, buf->limit - buf->size, err);
+    if (capacity > SIZE_MAX / 4)
+        return err_memory(err, SIZE_MAX);
+    data = buf->data == NULL
+         ? mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+         : mremap(buf->data, buf->capacity, capacity, MREMAP_MAYMOVE);
+    if (data == MAP_FAILED)
+        return err_memory(err, capacity);
+    buf->data = data;
+    buf->capacity = buf->limit = capacity;
+    return SHEAF_OK;
 }
 
 int block_allow(struct block *b, const struct block_need *need, struct sheaf_error *err)

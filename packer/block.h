@@ -27,7 +27,6 @@ struct block_setup {
     bool single_member;
     const char *peers;                  /* list of peers that get index files; or NULL */
     struct encode_context context;
-    const struct plan *plan;            /* block_run only */
     int root_fd;                        /* block_run only: the directory of its files; or */
     const char *root_url;               /* what URLs of its objects begin with; NULL: root_fd */
     const volatile int *interrupt;      /* NULL; nonzero: objects need not be waited for */
@@ -54,7 +53,8 @@ struct block {
     const struct block_setup *setup;
 
     /* What to do. */
-    const struct plan_shard *shard;     /* block_run only */
+    const struct plan *plan;            /* these two: block_run only */
+    const struct plan_shard *shard;
     uint64_t first, end;                /* samples of the plan */
     bool ends_shard;                    /* it also holds what ends a container */
     bool at_worst;                      /* its limits are BLOCK_WORST's */
@@ -109,8 +109,7 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
 /* Adds what ends a block; returns the sum. */
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
-/* Makes the buffers as large as that, at least, and lets them grow no further: a thread that fills
- * them allocates none of it, so that no memory of theirs is left in an arena of that thread. */
+/* Makes the buffers as large as that, at least; they grow no further. */
 int block_allow(struct block *block, const struct block_need *need, struct sheaf_error *err);
 
 /* What came of an object. */

@@ -187,7 +187,7 @@ static int add(struct fetching *x, const struct catalog_file *file, size_t numbe
 static int fetch_all(struct fetching *x, struct sheaf_error *err)
 {
     const struct block *b = x->block;
-    const struct plan *plan = b->setup->plan;
+    const struct plan *plan = b->plan;
     uint64_t at = 0;
     size_t number = 0;
 
@@ -210,7 +210,7 @@ static int fetch_all(struct fetching *x, struct sheaf_error *err)
 /* Room for everything, before anything is under way. */
 static int reserve(struct block *b, struct sheaf_error *err)
 {
-    const struct plan *plan = b->setup->plan;
+    const struct plan *plan = b->plan;
     uint64_t bytes = 0;
     size_t files = 0;
     int code;

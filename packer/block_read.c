@@ -40,7 +40,7 @@ static int refuse(struct block *b, const struct plan_sample *s,
                   const struct catalog_file *bad, const struct sheaf_error *why,
                   struct sheaf_error *err)
 {
-    const struct plan *plan = b->setup->plan;
+    const struct plan *plan = b->plan;
     char reason[sizeof(why->message)];
     int code = note(b, bad->path, why->code, why->message, err);
 
@@ -119,7 +119,7 @@ static int read_file(struct block *b, const struct catalog_file *f, int fd, bool
 static int make_fields(struct block *b, const struct plan_sample *s, struct sheaf_sample *sample,
                        struct sheaf_error *err)
 {
-    const struct catalog_file *files = &b->setup->plan->files[s->file];
+    const struct catalog_file *files = &b->plan->files[s->file];
     struct sheaf_field *fields;
     size_t text = 0, at = b->sample_start;
     char *string;
@@ -182,7 +182,7 @@ static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_e
 static int make_sample(struct block *b, const struct plan_sample *s, struct sheaf_sample *sample,
                        struct sheaf_error *err)
 {
-    const struct plan *plan = b->setup->plan;
+    const struct plan *plan = b->plan;
     const struct plan_label *label = &plan->labels[s->label];
     const uint64_t record = (uint64_t)(s - plan->samples) - b->shard->sample;
 
@@ -201,7 +201,7 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
 static const struct catalog_file *file_of_error(struct block *b, const struct plan_sample *s,
                                                 struct sheaf_error *why)
 {
-    const struct catalog_file *files = &b->setup->plan->files[s->file];
+    const struct catalog_file *files = &b->plan->files[s->file];
 
     for (uint32_t i = 0; i < s->file_count; i++) {
         const size_t size = strlen(files[i].path);
@@ -221,7 +221,7 @@ static int read_files(struct block *b, struct file_ahead *ahead, const struct pl
                       const struct catalog_file **bad, struct sheaf_error *why,
                       struct sheaf_error *err)
 {
-    const struct catalog_file *files = &b->setup->plan->files[s->file];
+    const struct catalog_file *files = &b->plan->files[s->file];
     int code = SHEAF_OK;
 
     b->scratch.size = 0;
@@ -246,7 +246,7 @@ static int read_files(struct block *b, struct file_ahead *ahead, const struct pl
 static void take_fetched(const struct block *b, const struct plan_sample *s, size_t number,
                          const struct catalog_file **bad, struct sheaf_error *why)
 {
-    const struct catalog_file *files = &b->setup->plan->files[s->file];
+    const struct catalog_file *files = &b->plan->files[s->file];
     const struct block_fetched *fetched = (const void *)b->fetched.data;
 
     for (uint32_t i = 0; i < s->file_count && *bad == NULL; i++)
@@ -295,19 +295,19 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
 /* The sample after the block's last: too large for the memory there is. */
 static int refuse_dropped(struct block *b, struct sheaf_error *err)
 {
-    const struct plan_sample *s = &b->setup->plan->samples[b->end];
+    const struct plan_sample *s = &b->plan->samples[b->end];
     struct sheaf_error why;
 
     err_set(&why, SHEAF_ERR_LIMIT, "a sample of %llu bytes needs %llu bytes of memory, the limit "
             "is %llu", (unsigned long long)s->payload_bytes,
             (unsigned long long)b->dropped.need, (unsigned long long)b->dropped.limit);
-    return refuse(b, s, &b->setup->plan->files[s->file], &why, err);
+    return refuse(b, s, &b->plan->files[s->file], &why, err);
 }
 
 void block_run(struct job *job)
 {
     struct block *b = (struct block *)((char *)job - offsetof(struct block, job));
-    const struct plan *plan = b->setup->plan;
+    const struct plan *plan = b->plan;
     struct file_ahead ahead;
     size_t files = 0;
 

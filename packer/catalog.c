@@ -146,7 +146,7 @@ static int set_place(struct catalog *c, struct catalog_file *f, const struct cat
 
     if (stat->text != NULL) {
         f->place = CATALOG_TEXT;
-        f->text = arena_text(&c->arena, stat->text, stat->bytes);
+        f->text = arena_text(&c->texts, stat->text, stat->bytes);
         return f->text == NULL ? err_memory(err, stat->bytes) : SHEAF_OK;
     }
     f->place = stat->url == NULL ? CATALOG_BELOW : CATALOG_OBJECT;
@@ -156,7 +156,7 @@ static int set_place(struct catalog *c, struct catalog_file *f, const struct cat
         f->mtime_ns = stat->mtime_ns;
     if (stat->url == NULL)
         return SHEAF_OK;
-    object = arena_take(&c->arena, sizeof(*object) + url_size);
+    object = arena_take(&c->texts, sizeof(*object) + url_size);
     if (object == NULL)
         return err_memory(err, url_size);
     object->stamp = stat->stamp;
@@ -188,7 +188,7 @@ static int add(struct catalog *c, const char *path, size_t key_size,
         c->file_capacity = capacity;
     }
     f = &c->files[c->file_count];
-    f->path = arena_text(&c->arena, path, strlen(path));
+    f->path = arena_text(&c->texts, path, strlen(path));
     if (f->path == NULL)
         return err_memory(err, strlen(path));
     f->bytes = stat->bytes;
@@ -232,12 +232,20 @@ uint64_t catalog_memory(const struct catalog *c)
 {
     return c->file_capacity * sizeof(c->files[0]) +
            (uint64_t)c->label_capacity * sizeof(c->labels[0]) +
-           (uint64_t)c->slot_count * sizeof(c->slots[0]) + c->arena.bytes;
+           (uint64_t)c->slot_count * sizeof(c->slots[0]) + c->arena.bytes + c->texts.bytes;
+}
+
+void catalog_free_files(struct catalog *c)
+{
+    free(c->files);
+    arena_free(&c->texts);
+    c->files = NULL;
+    c->file_count = c->file_capacity = 0;
 }
 
 void catalog_free(struct catalog *c)
 {
-    free(c->files);
+    catalog_free_files(c);
     free(c->labels);
     free(c->slots);
     arena_free(&c->arena);

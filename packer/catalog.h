@@ -81,7 +81,8 @@ struct catalog {
     uint32_t label_count, label_capacity;
     uint32_t *slots;            /* hash table of labels: index, 0 is empty */
     uint32_t slot_count;        /* a power of two */
-    struct arena arena;
+    struct arena arena;         /* of labels */
+    struct arena texts;         /* of files */
 };
 
 /* The label of a class, or of so many numbers (0: LABEL_NONE), each distinct one once. */
@@ -100,6 +101,9 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
 
 /* Bytes of memory that it takes. */
 uint64_t catalog_memory(const struct catalog *c);
+
+/* Forgets the files; the labels stay. */
+void catalog_free_files(struct catalog *c);
 
 void catalog_free(struct catalog *c);
 

@@ -355,9 +355,15 @@ static int consume(struct engine *e, struct sheaf_error *err)
     watch_show(e->watch, &e->progress);
     e->head = (e->head + 1) % e->slot_count;
     e->in_flight--;
+    e->consumed++;
     if (slot->charged > KEEP_BYTES)
         release(e, slot);
     return SHEAF_OK;
+}
+
+void engine_stop(struct engine *e)
+{
+    workers_cancel(e->workers);
 }
 
 int engine_drain(struct engine *e, struct sheaf_error *err)

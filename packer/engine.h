@@ -56,6 +56,7 @@ struct engine {
     struct budget budget;
     struct slot *slots;
     size_t slot_count, head, in_flight;
+    uint64_t consumed;                  /* blocks */
     struct shard_writer *writer;        /* of the shard that is being written; or NULL */
     size_t first_problem;               /* of that shard, in problems->items */
     struct commit commits[ENGINE_COMMITS];
@@ -77,6 +78,9 @@ int engine_charge(struct engine *engine, struct slot *slot, struct block_need *n
                   struct sheaf_error *err);
 /* Queues the slot that was taken last. */
 void engine_submit(struct engine *engine, struct slot *slot);
+
+/* Waits for the blocks that are being filled, and fills no more: after a failure. */
+void engine_stop(struct engine *engine);
 
 /* Consumes all blocks that are in flight, and waits until every shard is in place. */
 int engine_drain(struct engine *engine, struct sheaf_error *err);

@@ -10,6 +10,7 @@
 #include "packer/pack_options.h"
 #include "packer/target.h"
 #include "packer/plan.h"
+#include "packer/plan_stash.h"
 #include "packer/run.h"
 #include "packer/source.h"
 #include "store/store.h"
@@ -21,7 +22,8 @@ struct pack {
     struct catalog catalog;
     struct problems problems;
     struct watch watch;
-    struct plan plan;
+    struct plan plan;           /* its samples are in the stash while it is packed */
+    struct plan_stash stash;
     struct block_setup setup;
     struct target target;
     bool *kept;                 /* shards that an earlier run has finished */
@@ -72,7 +74,6 @@ static int make_plan(struct pack *p, const char *source, struct sheaf_error *err
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file that could be packed (%llu found)",
                        source, (unsigned long long)p->result.files);
     p->result.plan_bytes = p->plan.memory_bytes;
-    p->setup.plan = &p->plan;
     p->setup.root_fd = p->source.root_fd;
     p->setup.root_url = source_is_remote(&p->source) ? p->source.root : NULL;
     p->setup.interrupt = p->options.interrupt;
@@ -149,9 +150,7 @@ static int check_space(struct pack *p, struct sheaf_error *err)
 
         if (p->kept[i])
             continue;
-        needed += shard->payload_bytes;
-        for (uint64_t k = 0; k < shard->sample_count; k++)
-            needed += 1024 + (uint64_t)1024 * p->plan.samples[shard->sample + k].file_count;
+        needed += shard->payload_bytes + 1024 * (shard->sample_count + p->stash.shards[i].files);
     }
     if (needed > space)
         return err_set(err, SHEAF_ERR_IO, "%s: %llu bytes are free there, some %llu are needed",
@@ -171,11 +170,20 @@ static void take_result(struct pack *p, const struct engine *e)
     p->result.memory_peak_bytes = e->budget.peak;
 }
 
+static int load(void *context, size_t shard, struct plan_batch *batch, struct sheaf_error *err)
+{
+    const struct pack *p = context;
+
+    return plan_stash_take(&p->stash, shard, batch, err);
+}
+
 static int run_engine(struct pack *p, struct sheaf_error *err)
 {
     struct engine e;
-    int code;
+    int code = plan_stash_make(&p->stash, &p->plan, &p->catalog, err);
 
+    if (code != SHEAF_OK)
+        return code;
     p->kept = calloc(p->plan.shard_count, sizeof(p->kept[0]));
     if (p->kept == NULL)
         return err_memory(err, p->plan.shard_count);
@@ -189,9 +197,7 @@ static int run_engine(struct pack *p, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = check_space(p, err);
     if (code == SHEAF_OK)
-        code = run_shards(&e, &p->plan, p->kept, err);
-    if (code == SHEAF_OK)
-        code = engine_drain(&e, err);
+        code = run_shards(&e, p->plan.shard_count, p->kept, load, p, err);
     engine_close(&e);
     take_result(p, &e);
     return code;
@@ -272,6 +278,7 @@ int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_opt
         code = run(&p, source, &found);
     }
     target_close(&p.target);
+    plan_stash_free(&p.stash);
     plan_free(&p.plan);
     catalog_free(&p.catalog);
     problems_free(&p.problems);

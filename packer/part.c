@@ -2,8 +2,8 @@
  *
  * sheaf_pack_part: the shards of one part of a stored plan.
  *
- * They are packed as sheaf_pack does it, but their samples are read from the plan, some shards at
- * a time, so that memory does not grow with the part. */
+ * They are packed as sheaf_pack does it, but their samples are read from the plan, shard by shard,
+ * so that memory does not grow with the part. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,15 +17,11 @@
 #include "packer/planned.h"
 #include "packer/run.h"
 
-/* The samples of so many files are held at once, unless a shard has more. */
-#define BATCH_FILES ((uint64_t)500000)
-
 struct part_run {
     struct sheaf_pack_options options;
     struct planned planned;
     struct problems problems;
     struct watch watch;
-    struct plan_batch batch;
     size_t first, end;          /* its shards */
     bool *kept;                 /* of those, the ones that are there */
     uint64_t files;             /* of the others */
@@ -65,47 +61,14 @@ static int find_kept(struct part_run *p, struct sheaf_error *err)
     return code;
 }
 
-/* Where a batch that begins with shard `first` ends. */
-static size_t batch_end(const struct part_run *p, size_t first)
+static int load(void *context, size_t shard, struct plan_batch *batch, struct sheaf_error *err)
 {
-    uint64_t files = 0;
-    size_t end = first;
+    struct part_run *p = context;
+    const size_t i = p->first + shard;
+    const int code = plan_file_load(&p->planned.file, i, i + 1, batch, err);
 
-    while (end < p->end && !p->kept[end - p->first] &&
-           (end == first || files + p->planned.file.sections[end].files <= BATCH_FILES))
-        files += p->planned.file.sections[end++].files;
-    return end;
-}
-
-static int run_batch(struct part_run *p, size_t first, size_t end, struct sheaf_error *err)
-{
-    bool *none = calloc(end - first, sizeof(*none));
-    int code = none == NULL ? err_memory(err, end - first)
-                            : plan_file_load(&p->planned.file, first, end, &p->batch, err);
-
-    if (code == SHEAF_OK) {
-        p->planned.setup.plan = &p->batch.plan;
-        p->files += p->batch.plan.file_count;
-        p->result.plan_bytes = MAX(p->result.plan_bytes, catalog_memory(&p->batch.catalog));
-        code = run_shards(&p->engine, &p->batch.plan, none, err);
-    }
-    if (code == SHEAF_OK)
-        code = engine_drain(&p->engine, err);
-    free(none);
-    return code;
-}
-
-static int run_batches(struct part_run *p, struct sheaf_error *err)
-{
-    int code = SHEAF_OK;
-
-    for (size_t at = p->first; at < p->end && code == SHEAF_OK;) {
-        const size_t end = batch_end(p, at);
-
-        if (end > at)
-            code = run_batch(p, at, end, err);
-        at = MAX(end, at + 1);
-    }
+    p->files += batch->plan.file_count;
+    p->result.plan_bytes = MAX(p->result.plan_bytes, catalog_memory(&batch->catalog));
     return code;
 }
 
@@ -131,7 +94,7 @@ static int run_engine(struct part_run *p, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = find_kept(p, err);
     if (code == SHEAF_OK)
-        code = run_batches(p, err);
+        code = run_shards(&p->engine, p->end - p->first, p->kept, load, p, err);
     engine_close(&p->engine);
     p->engine.result.plan_bytes = p->result.plan_bytes;
     p->result = p->engine.result;
@@ -184,7 +147,6 @@ static void close_all(struct part_run *p)
 {
     if (p->planned.setup.root_fd >= 0)
         close(p->planned.setup.root_fd);
-    plan_batch_free(&p->batch);
     planned_close(&p->planned);
     problems_free(&p->problems);
     free(p->kept);

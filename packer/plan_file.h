@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "packer/plan.h"
+#include "packer/plan_batch.h"
 #include "packer/plan_record.h"
 #include "store/store.h"
 
@@ -69,18 +70,10 @@ struct plan_file {
 int plan_file_open(const char *url, struct plan_file *file, struct sheaf_error *err);
 void plan_file_close(struct plan_file *file);
 
-/* Some shards of a plan, with their samples and files: a plan of its own, that has these shards
- * only.  Zero-initialised. */
-struct plan_batch {
-    struct plan plan;
-    struct catalog catalog;
-};
-
 /* Reads the sections of the shards from `first` to before `end` into a batch, in place of what it
  * held.  The batch points into the file. */
 int plan_file_load(const struct plan_file *file, size_t first, size_t end,
                    struct plan_batch *batch, struct sheaf_error *err);
-void plan_batch_free(struct plan_batch *batch);
 
 /* Whether the object begins as a plan does. */
 bool plan_file_is(const char *url);
@@ -93,8 +86,6 @@ bool plan_file_is(const char *url);
 #define PLAN_HEAD_BYTES   16u
 #define PLAN_ENTRY_BYTES  48u       /* of the table */
 #define PLAN_FOOT_BYTES   64u
-#define PLAN_BLOCK_BYTES  ((size_t)256 << 10)   /* a block ends where it reaches this */
-#define PLAN_BLOCK_LIMIT  ((size_t)64 << 20)    /* and has at most this */
 #define PLAN_FACTS_LIMIT  ((uint64_t)1 << 30)
 
 /* plan_facts.c */

@@ -3,7 +3,6 @@
  * Reading a plan: its foot says where facts and table are, the table where the sections are.
  * Everything is checksummed, and all sizes are checked against that of the file before they are
  * believed. */
-#include <lz4.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -242,79 +241,6 @@ bool plan_file_is(const char *url)
 
 /* ---- Sections -------------------------------------------------------------------------------- */
 
-/* Unpacks the next block of a section into `out`, in place of what is there. */
-static int take_block(const uint8_t **at, const uint8_t *end, struct buf *out,
-                      struct sheaf_error *err)
-{
-    uint64_t raw, stored;
-    int code;
-
-    if (!varint_take(at, end, &raw) || !varint_take(at, end, &stored) || raw == 0 ||
-        raw > PLAN_BLOCK_LIMIT || stored > raw || stored > (uint64_t)(end - *at))
-        return err_set(err, SHEAF_ERR_CORRUPT, "malformed: the sizes of a block");
-    out->size = 0;
-    code = buf_reserve(out, raw, err);
-    if (code != SHEAF_OK)
-        return code;
-    if (stored == raw)
-        memcpy(out->data, *at, raw);
-    else if (LZ4_decompress_safe((const char *)*at, (char *)out->data, (int)stored, (int)raw) !=
-             (int)raw)
-        return err_set(err, SHEAF_ERR_CORRUPT, "malformed: a block of %llu bytes",
-                       (unsigned long long)stored);
-    out->size = raw;
-    *at += stored;
-    return SHEAF_OK;
-}
-
-/* A sample of the batch, which must be one that its plan can have. */
-static int take_sample(struct plan_batch *batch, const struct plan_shard *shard, uint64_t number,
-                       const uint8_t **at, const uint8_t *end, struct sheaf_error *err)
-{
-    struct plan_sample *sample = &batch->plan.samples[shard->sample + number];
-    int code;
-
-    if (number == shard->sample_count)
-        return err_set(err, SHEAF_ERR_CORRUPT, "malformed: more than %llu samples",
-                       (unsigned long long)shard->sample_count);
-    code = plan_record_read(at, end, &batch->catalog, sample, err);
-    if (code == SHEAF_OK && sample->label >= batch->plan.label_count)
-        code = err_set(err, SHEAF_ERR_CORRUPT, "malformed: label %u of %u", sample->label,
-                       batch->plan.label_count);
-    sample->split = (uint16_t)shard->split;
-    return code;
-}
-
-static int take_section(struct plan_batch *batch, const struct plan_shard *shard,
-                        const struct plan_section *section, const uint8_t *data,
-                        struct buf *block, struct sheaf_error *err)
-{
-    const uint8_t *end = data + section->bytes;
-    const size_t files = batch->catalog.file_count;
-    uint64_t count = 0, payload = 0;
-    int code = SHEAF_OK;
-
-    while (data < end && code == SHEAF_OK) {
-        const uint8_t *at;
-
-        code = take_block(&data, end, block, err);
-        at = block->data;
-        while (code == SHEAF_OK && at < block->data + block->size) {
-            code = take_sample(batch, shard, count, &at, block->data + block->size, err);
-            if (code == SHEAF_OK)
-                payload += batch->plan.samples[shard->sample + count++].payload_bytes;
-        }
-    }
-    if (code == SHEAF_OK && (count != shard->sample_count || payload != shard->payload_bytes ||
-                             batch->catalog.file_count - files != section->files))
-        code = err_set(err, SHEAF_ERR_CORRUPT, "malformed: %llu samples in %zu files, expected "
-                       "%llu in %llu", (unsigned long long)count,
-                       batch->catalog.file_count - files,
-                       (unsigned long long)shard->sample_count,
-                       (unsigned long long)section->files);
-    return code;
-}
-
 static int read_section(const struct plan_file *file, size_t i, struct plan_batch *batch,
                         const struct plan_shard *shard, struct buf *block,
                         struct sheaf_error *err)
@@ -327,40 +253,12 @@ static int read_section(const struct plan_file *file, size_t i, struct plan_batc
 
     if (code != SHEAF_OK)
         return code;
-    code = take_section(batch, shard, section, data, block, &found);
+    code = plan_batch_take(batch, shard, section->files, data, section->bytes, block, &found);
     if (code != SHEAF_OK)
         err_set(err, code, "%s: the section of shard %zu: %s", file->object->url, i,
                 found.message);
     free(data);
     return code;
-}
-
-static int make_batch(const struct plan_file *file, size_t first, size_t end,
-                      struct plan_batch *batch, struct sheaf_error *err)
-{
-    const struct plan *whole = &file->facts.plan;
-
-    batch->plan = *whole;
-    batch->plan.shard_count = end - first;
-    batch->plan.sample_count = 0;
-    batch->plan.payload_bytes = 0;
-    batch->plan.samples = NULL;
-    batch->plan.shards = calloc(end - first, sizeof(batch->plan.shards[0]));
-    if (batch->plan.shards == NULL)
-        return err_memory(err, (end - first) * sizeof(batch->plan.shards[0]));
-    for (size_t i = first; i < end; i++) {
-        struct plan_shard *shard = &batch->plan.shards[i - first];
-
-        *shard = whole->shards[i];
-        shard->sample = batch->plan.sample_count;
-        batch->plan.sample_count += shard->sample_count;
-        batch->plan.payload_bytes += shard->payload_bytes;
-    }
-    batch->plan.samples = calloc(MAX(batch->plan.sample_count, (size_t)1),
-                                 sizeof(batch->plan.samples[0]));
-    return batch->plan.samples == NULL
-               ? err_memory(err, batch->plan.sample_count * sizeof(batch->plan.samples[0]))
-               : SHEAF_OK;
 }
 
 int plan_file_load(const struct plan_file *file, size_t first, size_t end,
@@ -370,20 +268,9 @@ int plan_file_load(const struct plan_file *file, size_t first, size_t end,
     int code;
 
     plan_batch_free(batch);
-    code = make_batch(file, first, end, batch, err);
+    code = plan_batch_begin(batch, &file->facts.plan, first, end, err);
     for (size_t i = first; i < end && code == SHEAF_OK; i++)
         code = read_section(file, i, batch, &batch->plan.shards[i - first], &block, err);
     buf_free(&block);
-    batch->plan.files = batch->catalog.files;
-    batch->plan.file_count = batch->catalog.file_count;
     return code;
-}
-
-/* Labels and classes are the file's. */
-void plan_batch_free(struct plan_batch *batch)
-{
-    free(batch->plan.samples);
-    free(batch->plan.shards);
-    catalog_free(&batch->catalog);
-    *batch = (struct plan_batch){ .plan.file_count = 0 };
 }

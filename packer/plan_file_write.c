@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writing a plan: sections as their shards end, then the facts, the table and the foot. */
-#include <lz4.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/varint.h"
 #include "packer/plan_file.h"
 
 struct plan_writer {
@@ -74,36 +72,16 @@ void plan_writer_abort(struct plan_writer *w)
     writer_free(w);
 }
 
-/* A block: its size, its size as stored, and LZ4's block, or the bytes as they are if that is not
- * smaller. */
 static int flush(struct plan_writer *w, struct sheaf_error *err)
 {
-    const size_t raw = w->block.size;
-    const int bound = LZ4_compressBound((int)raw);
-    const void *stored;
-    size_t size;
     int code;
 
-    if (raw == 0)
-        return SHEAF_OK;
     w->packed.size = 0;
-    code = buf_reserve(&w->packed, 2 * VARINT_MOST + (size_t)bound, err);
-    if (code != SHEAF_OK)
+    code = plan_block_pack(&w->block, &w->packed, err);
+    if (code != SHEAF_OK || w->packed.size == 0)
         return code;
-    size = (size_t)LZ4_compress_default((const char *)w->block.data,
-                                        (char *)w->packed.data + 2 * VARINT_MOST, (int)raw,
-                                        bound);
-    stored = size < raw ? w->packed.data + 2 * VARINT_MOST : w->block.data;
-    size = MIN(size, raw);
-    w->packed.size = varint_put(w->packed.data, raw);
-    w->packed.size += varint_put(w->packed.data + w->packed.size, size);
     XXH3_64bits_update(w->sum, w->packed.data, w->packed.size);
-    XXH3_64bits_update(w->sum, stored, size);
-    code = put(w, w->packed.data, w->packed.size, err);
-    if (code == SHEAF_OK)
-        code = put(w, stored, size, err);
-    w->block.size = 0;
-    return code;
+    return put(w, w->packed.data, w->packed.size, err);
 }
 
 int plan_writer_add(struct plan_writer *w, const uint8_t *record, size_t size, uint64_t files,

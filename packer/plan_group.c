@@ -129,25 +129,16 @@ static struct group next_group(const struct plan *plan, size_t at)
     return g;
 }
 
-static size_t count_groups(const struct plan *plan)
-{
-    size_t count = 0;
-
-    for (size_t at = 0; at < plan->file_count; at += next_group(plan, at).count)
-        count++;
-    return count;
-}
-
 int plan_group(struct plan *plan, struct problems *problems, struct sheaf_error *err)
 {
-    size_t count;
+    const size_t most = MAX(plan->file_count, (size_t)1);
 
+    /* Pages of it that no sample needs are never touched. */
+    plan->samples = calloc(most, sizeof(plan->samples[0]));
+    if (plan->samples == NULL)
+        return err_memory(err, most * sizeof(plan->samples[0]));
     if (plan->file_count > 1)
         qsort(plan->files, plan->file_count, sizeof(plan->files[0]), compare_files);
-    count = count_groups(plan);
-    plan->samples = calloc(MAX(count, (size_t)1), sizeof(plan->samples[0]));
-    if (plan->samples == NULL)
-        return err_memory(err, count * sizeof(plan->samples[0]));
     for (size_t at = 0; at < plan->file_count;) {
         const struct group g = next_group(plan, at);
         struct plan_sample *s = &plan->samples[plan->sample_count];

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cutting the shards of a plan into blocks, and charging their memory. */
+ * Cutting the shards of a plan into blocks, and charging their memory.  The samples of a shard are
+ * there from its first block to its last. */
 #include "packer/run.h"
+
+#include <stdlib.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -45,6 +48,7 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
     if (code != SHEAF_OK)
         return code;
     slot->shard = *shard;
+    slot->block.plan = plan;
     slot->block.shard = &slot->shard;
     slot->block.first = *at;
     slot->block.end = plan_block_end(plan, *at, shard_end);
@@ -62,18 +66,71 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
     return code;
 }
 
-int run_shards(struct engine *e, const struct plan *plan, const bool *kept,
-               struct sheaf_error *err)
+/* A shard whose blocks are under way, or about to be. */
+struct loaded {
+    struct plan_batch batch;
+    uint64_t end;               /* it is over when so many blocks have been consumed */
+    struct loaded *next;
+};
+
+struct loaded_list {
+    struct loaded *first, **last;
+};
+
+static void drop_first(struct loaded_list *list)
 {
+    struct loaded *first = list->first;
+
+    list->first = first->next;
+    if (list->first == NULL)
+        list->last = &list->first;
+    plan_batch_free(&first->batch);
+    free(first);
+}
+
+static int run_shard(struct engine *e, struct loaded *l, struct sheaf_error *err)
+{
+    const struct plan_shard *shard = &l->batch.plan.shards[0];
+    uint64_t at = shard->sample;
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
-        const struct plan_shard *shard = &plan->shards[i];
-        uint64_t at = shard->sample;
+    while (code == SHEAF_OK && at < shard->sample + shard->sample_count)
+        code = run_block(e, &l->batch.plan, shard, &at, err);
+    l->end = e->consumed + e->in_flight;
+    return code;
+}
 
-        while (!kept[i] && code == SHEAF_OK && at < shard->sample + shard->sample_count)
-            code = run_block(e, plan, shard, &at, err);
-    }
+static int load_and_run(struct engine *e, struct loaded_list *list, run_load_fn *load,
+                        void *context, size_t i, struct sheaf_error *err)
+{
+    struct loaded *l = calloc(1, sizeof(*l));
+    int code;
+
+    while (list->first != NULL && list->first->end <= e->consumed)
+        drop_first(list);
+    if (l == NULL)
+        return err_memory(err, sizeof(*l));
+    *list->last = l;
+    list->last = &l->next;
+    code = load(context, i, &l->batch, err);
+    return code == SHEAF_OK ? run_shard(e, l, err) : code;
+}
+
+int run_shards(struct engine *e, size_t shard_count, const bool *kept, run_load_fn *load,
+               void *context, struct sheaf_error *err)
+{
+    struct loaded_list list = { .last = &list.first };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < shard_count && code == SHEAF_OK; i++)
+        if (!kept[i])
+            code = load_and_run(e, &list, load, context, i, err);
+    if (code == SHEAF_OK)
+        code = engine_drain(e, err);
+    if (code != SHEAF_OK)
+        engine_stop(e);
+    while (list.first != NULL)
+        drop_first(&list);
     return code;
 }
 

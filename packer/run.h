@@ -7,11 +7,17 @@
 #include <stdbool.h>
 
 #include "packer/engine.h"
+#include "packer/plan_batch.h"
 
-/* Submits the blocks of every shard of the plan, which is e->setup->plan, but for those that are
- * kept.  Who wants them in place calls engine_drain. */
-int run_shards(struct engine *e, const struct plan *plan, const bool *kept,
-               struct sheaf_error *err);
+/* Makes an empty batch that of one shard, the `shard`th of those that run_shards packs or keeps. */
+typedef int run_load_fn(void *context, size_t shard, struct plan_batch *batch,
+                        struct sheaf_error *err);
+
+/* Packs all shards but those that are kept, and waits until they are in place.  Each is loaded when
+ * its turn comes, and dropped when its last block is written.  After a failure nothing is under way
+ * that needs them. */
+int run_shards(struct engine *e, size_t shard_count, const bool *kept, run_load_fn *load,
+               void *context, struct sheaf_error *err);
 
 /* How many threads: a thread that waits for objects costs nothing, and keeps more requests under
  * way. */
