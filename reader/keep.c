@@ -85,10 +85,11 @@ static size_t alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* Fields of one place in neighbouring samples nearly always have one name. */
+/* Fields of one place in neighbouring samples nearly always have one name, which is the suffix in
+ * lower case; those of opaque records even lie in one place. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
-    return strcmp(a->name, b->name) == 0 && strcmp(a->suffix, b->suffix) == 0;
+    return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;
 }
 
 static const struct sheaf_field *before(const struct sheaf_sample *previous, size_t field)
