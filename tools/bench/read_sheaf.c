@@ -10,7 +10,7 @@
 #include "sheaf.h"
 #include "tools/bench/meter.h"
 
-#define BATCH 256
+#define BATCH 32
 
 struct work {
     uint64_t passes;
