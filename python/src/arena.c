@@ -10,6 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23          /* of Linux 5.14; an older one says EINVAL */
+#endif
+
 static size_t whole_grains(size_t bytes)
 {
     return (bytes + ARENA_GRAIN - 1) / ARENA_GRAIN * ARENA_GRAIN;
@@ -68,9 +72,11 @@ static bool back_locked(struct arena *a, size_t *backed, size_t end)
     do {
         code = posix_fallocate(a->descriptor, (off_t)*backed, (off_t)(end - *backed));
     } while (code == EINTR);
-    if (code == 0)
-        *backed = end;
-    return code == 0;
+    if (code != 0)
+        return false;
+    madvise(a->base + *backed, end - *backed, MADV_POPULATE_WRITE);     /* else page by page */
+    *backed = end;
+    return true;
 }
 
 /* ---- Pieces --------------------------------------------------------------------------------- */
