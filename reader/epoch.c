@@ -288,8 +288,8 @@ static int settle(struct sheaf_reader *r, struct lane *lane)
 {
     int code;
 
-    while (lane->taken < lane->fill) {
-        const uint64_t k = lane->taken;
+    while (lane->taken < lane->early + lane->fill) {
+        const uint64_t k = lane->taken - lane->early;
 
         code = feed_take(&r->feed, lane,
                          &lane->slots[lane->fill_slots != NULL ? lane->fill_slots[k] : k],
@@ -361,16 +361,19 @@ static bool is_over(const struct feed *feed)
 static int take_turn(struct sheaf_reader *r, struct item *item)
 {
     struct lane *lane = &r->feed.lanes[r->turns % r->feed.lane_count];
-    int code = settle(r, lane);
+    int code;
 
-    if (code != SHEAF_OK)
-        return code;
-    if (lane->shuffle.filled != 0)
-        emit(lane, item);
-    else if (is_over(&r->feed))
-        return SHEAF_END;
-    r->turns++;
-    return SHEAF_OK;
+    if (lane->taken < lane->early) {    /* it is emitted as it comes */
+        code = feed_take(&r->feed, lane, item, &r->interrupt, &r->error);
+    } else {
+        code = settle(r, lane);
+        if (code == SHEAF_OK && lane->shuffle.filled != 0)
+            emit(lane, item);
+        else if (code == SHEAF_OK && is_over(&r->feed))
+            return SHEAF_END;
+    }
+    r->turns += code == SHEAF_OK;
+    return code;
 }
 
 int epoch_next(struct sheaf_reader *r, struct item *item)

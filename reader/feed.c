@@ -10,7 +10,7 @@
 #include "reader/lane.h"
 #include "reader/stream.h"
 
-#define CHUNK_FIRST_BYTES ((uint64_t)64 << 10)     /* of the first chunk of draws */
+#define CHUNK_FIRST_BYTES ((uint64_t)64 << 10)     /* of a lane's first chunk */
 #define DRAWS_COLD        32u   /* the first samples of a lane, which wait for no others */
 
 /* ---- Planning ------------------------------------------------------------------------------- */
@@ -31,7 +31,7 @@ static int enter_shard(struct feed *feed, struct lane *lane, const struct order_
             code = shards_use(&feed->shards, run->shard, &lane->shard, err);
         }
     }
-    if (code == SHEAF_OK && lane->ahead == NULL && intake >= lane->fill
+    if (code == SHEAF_OK && lane->ahead == NULL && intake >= lane->early + lane->fill
         && run->count < lane_intakes(lane) - intake) {
         const struct order_run next = order_line_locate(&feed->line, lane_intake_place(lane, intake)
                                                                      + run->count);
@@ -44,6 +44,13 @@ static int enter_shard(struct feed *feed, struct lane *lane, const struct order_
     return code;
 }
 
+/* Raw bytes of the lane's next chunk.  The first ones are small: the first sample should not wait
+ * for many. */
+static uint64_t chunk_bytes(const struct feed *feed, const struct lane *lane)
+{
+    return MIN(feed->chunk_bytes, CHUNK_FIRST_BYTES * (1 + lane->planned));
+}
+
 /* How many records from the lane's next intake on make the next chunk: consecutive places in one
  * shard, of chunk_bytes together or to the end of the codec block that passes them. */
 static size_t chunk_count(const struct feed *feed, const struct lane *lane,
@@ -51,7 +58,7 @@ static size_t chunk_count(const struct feed *feed, const struct lane *lane,
 {
     const struct index_section *s = lane->shard->section;
     const uint64_t left = MIN(lane_intakes(lane) - lane->planned, run->count);
-    uint64_t stop = s->offsets[run->record] + feed->chunk_bytes;
+    uint64_t stop = s->offsets[run->record] + chunk_bytes(feed, lane);
     size_t count = 1;
 
     if (s->blocks != NULL) {
@@ -195,11 +202,11 @@ static int begin_chunk(struct feed *feed, struct lane *lane, const struct run *r
     return SHEAF_OK;
 }
 
-/* The first chunks of draws are small: the first sample should not wait for many. */
+/* How many of the records that are due make the next chunk. */
 static size_t draw_count(const struct feed *feed, const struct lane *lane)
 {
     const struct draws *d = lane->draws;
-    const uint64_t most = MIN(feed->chunk_bytes, CHUNK_FIRST_BYTES * (1 + lane->planned));
+    const uint64_t most = chunk_bytes(feed, lane);
     uint64_t bytes = 0;
     size_t count = 0;
 

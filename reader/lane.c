@@ -10,21 +10,26 @@
 #include "base/error.h"
 #include "reader/stream.h"
 
+/* One slot of so many is worth an early sample. */
+#define EARLY_OF_SLOTS 16u
+
 /* ---- A lane's intakes ----------------------------------------------------------------------- */
 
 uint64_t lane_intakes(const struct lane *lane)
 {
-    return lane->fill + (lane->shuffle.inputs - lane->after);
+    return lane->early + lane->fill + (lane->shuffle.inputs - lane->after);
 }
 
 uint64_t lane_intake_place(const struct lane *lane, uint64_t intake)
 {
-    uint64_t input = intake;
+    uint64_t input;
 
-    if (intake >= lane->fill)
-        input = lane->after + (intake - lane->fill);
-    else if (lane->fill_inputs != NULL)
-        input = lane->fill_inputs[intake];
+    if (intake < lane->early)
+        input = lane->early_inputs[intake];
+    else if (intake - lane->early >= lane->fill)
+        input = lane->after + (intake - lane->early - lane->fill);
+    else
+        input = lane->fill_inputs == NULL ? intake : lane->fill_inputs[intake - lane->early];
     return order_lane_place(&lane->range, input);
 }
 
@@ -39,8 +44,19 @@ static int compare_fill(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Replays the steps on numbers, and notes what the slots then hold in the order of the line, so
- * that it is fetched in one pass. */
+/* Takes the early steps on numbers: `held` has what the slots hold. */
+static void step_early(struct lane *lane, uint64_t *held)
+{
+    for (uint64_t i = 0; i < lane->early; i++) {
+        const struct order_step step = order_shuffle_next(&lane->shuffle);
+
+        lane->early_inputs[i] = held[step.slot];
+        held[step.slot] = step.refill ? step.input : held[step.last];
+    }
+}
+
+/* Replays the steps on numbers, and the early ones that follow them, and notes what the slots then
+ * hold in the order of the line, so that it is fetched in one pass. */
 static int replay(struct lane *lane, uint64_t steps, struct sheaf_error *err)
 {
     const uint64_t slots = lane->shuffle.filled;
@@ -55,6 +71,8 @@ static int replay(struct lane *lane, uint64_t steps, struct sheaf_error *err)
         goto out;
     }
     order_shuffle_replay(&lane->shuffle, steps, held);
+    lane->early = MIN(lane->early, lane->shuffle.filled);
+    step_early(lane, held);
     lane->fill = lane->shuffle.filled;
     lane->after = lane->shuffle.next;
     for (uint64_t i = 0; i < lane->fill; i++)
@@ -111,9 +129,11 @@ int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct shea
     lane->slot_count = lane->shuffle.filled;
     lane->fill = lane->shuffle.filled;
     lane->after = lane->shuffle.next;
-    if (steps != 0 && !is_stream && !feed->draws)
-        code = replay(lane, steps, err);
-    return code;
+    if (is_stream || feed->draws)
+        return SHEAF_OK;
+    if (feed->dataset->codec == NULL)   /* else they would bring whole blocks along */
+        lane->early = MIN(LANE_EARLY / feed->lane_count, lane->fill / EARLY_OF_SLOTS);
+    return steps == 0 && lane->early == 0 ? SHEAF_OK : replay(lane, steps, err);
 }
 
 void lane_cancel(struct lane *lane)

@@ -6,13 +6,19 @@
  *     lane 1:  planned --> [chunk]        --take--> slots                  --emit-->
  *
  * An INTAKE is one item that a lane takes in: first what fills its slots, then its further
- * inputs one by one.  Chunks are planned in the order in which their first intake will be needed
- * (the least intake number over all lanes first), so whatever the budget holds is always what is
- * needed soonest, and no lane can starve another.
+ * inputs one by one.  The first samples that it emits need not wait for the slots to be filled:
+ * the order is known, so they are fetched by themselves, as its EARLY intakes, and the slots are
+ * filled with what they hold after that.
+ *
+ * Chunks are planned in the order in which their first intake will be needed (the least intake
+ * number over all lanes first), so whatever the budget holds is always what is needed soonest, and
+ * no lane can starve another.
  *
  * Where samples are read as they are drawn (see draw.h), the lane has one slot, and its intakes
- * are its draws.  All of this runs on the caller's thread;
- * workers only run the jobs. */
+ * are its draws.
+ *
+ * All of this runs on the caller's thread, which only lends a hand with jobs where they are not
+ * waited for long; workers run the jobs. */
 #ifndef READER_LANE_H
 #define READER_LANE_H
 
@@ -21,15 +27,19 @@
 
 struct stream;
 
+#define LANE_EARLY 32u          /* early samples of all lanes of a reader, at most */
+
 struct lane {
     uint32_t number;
     struct order_lane range;
     struct order_shuffle shuffle;
     uint64_t planned;           /* intakes that are in chunks, or were; >= taken */
     uint64_t taken;             /* intakes that were taken */
-    uint64_t fill;              /* the first intakes: they fill the slots */
-    uint64_t after;             /* the input of intake `fill` */
-    uint64_t *fill_inputs;      /* resumed: the inputs that fill the slots, ascending, */
+    uint64_t early;             /* the first intakes: they are emitted without a slot; */
+    uint64_t early_inputs[LANE_EARLY];
+    uint64_t fill;              /* the next: they fill the slots */
+    uint64_t after;             /* the input of the intake after these */
+    uint64_t *fill_inputs;      /* replayed: the inputs that fill the slots, ascending, */
     uint64_t *fill_slots;       /* and the slots that they go into; NULL: input i, slot i */
     struct chunk *first, *last;
     unsigned waiting;           /* of a stream: chunks planned and not yet taken away */
