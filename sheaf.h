@@ -589,8 +589,8 @@ SHEAF_API SHEAF_CHECK int sheaf_pack(const char *source, const char *dest,
  * for it (options->resume and overwrite have their say here), and stores it at `plan`, a path or
  * an s3:// URL.  Local paths are stored as absolute ones: they must mean the same on every machine.
  * The memory it takes does not grow with the number of files; sorting is done in temporary files in
- * the directory TMPDIR, or else /tmp.  dry_run has no meaning here.  The result's samples, bytes
- * and shards are those planned. */
+ * the directory TMPDIR, or else beside the plan, or, if that is in S3, in /var/tmp.  dry_run has no
+ * meaning here.  The result's samples, bytes and shards are those planned. */
 SHEAF_API SHEAF_CHECK int sheaf_plan_make(const char *const *sources, size_t count,
                                           const char *dest, const char *plan,
                                           const struct sheaf_pack_options *options,
