@@ -44,6 +44,17 @@ class Manual(unittest.TestCase):
             self.assertEqual(described, helped, command)
             self.assertEqual(set(re.findall(r"Fl -([a-z-]+)", synopsis)), helped, command)
 
+    def test_manuals_that_leave_options_to_another(self):
+        with open(manual_path("pack"), encoding="utf-8") as file:
+            pack_options = set(re.findall(r"^\.It Fl -([a-z-]+)", file.read(), re.M))
+        for command, others in (("plan", pack_options), ("commit", set())):
+            helped = set(re.findall(r"^  --([a-z-]+)", help_of(command), re.M)) - {"help"}
+            with open(manual_path(command), encoding="utf-8") as file:
+                described = set(re.findall(r"^\.It (?:Fl o Ar PLAN , )?Fl -([a-z-]+)",
+                                           file.read(), re.M))
+            self.assertLessEqual(described, helped, command)
+            self.assertLessEqual(helped, described | others, command)
+
     def test_manual_and_help_know_the_same_defaults(self):
         seen = 0
         for command in COMMANDS:
