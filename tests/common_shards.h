@@ -28,6 +28,9 @@ struct sheaf_reader *shards_reader(const struct sheaf_dataset *dataset,
 /* What the samples of a program have at least: 20 bytes at first, SHARDS_LEAST_MOST at most. */
 #define SHARDS_LEAST_MOST ((size_t)32 << 10)
 extern size_t shards_least;
+/* Makes that more than 16 KiB: such samples are read when they are drawn.  For cmocka, as what
+ * comes before the tests of a group. */
+int shards_make_large(void **state);
 
 /* The first bytes of a JPEG (so that foreign RecordIO is known for what it is), "sample N ...", and
  * a length that depends on N, up to 3,900 bytes more than the least; valid until the next call. */

@@ -341,14 +341,6 @@ static void positions_of_a_while_ago(void **state)
     shards_remove(&set);
 }
 
-/* From 16 KiB on, samples are read when they are drawn. */
-static int make_samples_large(void **state)
-{
-    (void)state;
-    shards_least = (size_t)20 << 10;
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,5 +352,5 @@ int main(void)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL)
-           + cmocka_run_group_tests_name("large samples", tests, make_samples_large, NULL);
+           + cmocka_run_group_tests_name("large samples", tests, shards_make_large, NULL);
 }

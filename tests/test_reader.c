@@ -317,14 +317,6 @@ static void a_bad_record_fails_or_is_skipped_and_counted(void **state)
     shards_remove(&set);
 }
 
-/* From 16 KiB on, samples are read when they are drawn. */
-static int make_samples_large(void **state)
-{
-    (void)state;
-    shards_least = (size_t)20 << 10;
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest large[] = {
@@ -347,5 +339,5 @@ int main(void)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL)
-           + cmocka_run_group_tests_name("large samples", large, make_samples_large, NULL);
+           + cmocka_run_group_tests_name("large samples", large, shards_make_large, NULL);
 }

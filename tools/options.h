@@ -50,6 +50,13 @@ struct option {
 
 extern const struct choice container_choices[], codec_choices[], on_error_choices[];
 
+/* What becomes of bad records; pointers to an int and to a struct sheaf_reader_options. */
+#define CORRUPT_ROWS(what, reader)                                                              \
+    { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = (what), .choices = on_error_choices,       \
+      .meaning = "at a bad record: fail, or skip it with a line on standard error" },           \
+    { "max-corrupt", OPTION_NUMBER, "N", .number = &(reader)->max_corrupt,                      \
+      .standard = "no limit", .meaning = "with skip: fail at the next one after N" }
+
 /* Where shards from afar are kept; `reader`: a pointer to a struct sheaf_reader_options. */
 #define CACHE_ROWS(reader)                                                                      \
     { "cache", OPTION_TEXT, "DIR", .text = &(reader)->cache_directory, .standard = "none",      \
