@@ -787,7 +787,7 @@ SHEAF_API void sheaf_fetch_options_init(struct sheaf_fetch_options *options,
 
 struct sheaf_fetch_result {
     uint64_t objects, bytes;            /* that the directory is to have */
-    uint64_t kept, kept_bytes;          /* of those: there already */
+    uint64_t kept, kept_bytes;          /* of those: there already; bytes also of files begun */
     uint64_t fetched, fetched_bytes;
     uint64_t verified;                  /* of those fetched: by hash or MD5, not by size alone */
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
@@ -803,7 +803,8 @@ struct sheaf_fetch_result {
  * gets its name when it is whole and checked: against the hash in the data set's manifest, if it
  * is a shard of one, or else the ETag, where that is an MD5.  It gets its object's time, so a file
  * that has that and the size is kept by the next call, and one that differs is replaced; other
- * files are left alone.  A failed call leaves what was finished; `result` is written whatever
+ * files are left alone.  A failed call leaves what was finished, and the beginnings of large files,
+ * which the next one goes on with if the object's ETag is the same; `result` is written whatever
  * comes of it. */
 SHEAF_API SHEAF_CHECK int sheaf_fetch(const char *source, const char *directory,
                                       const struct sheaf_fetch_options *options,

@@ -168,6 +168,8 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
         if (__builtin_add_overflow(bytes, block - 1, &rounded) ||
             __builtin_add_overflow(need, rounded / block * block, &need))
             need = UINT64_MAX;
+        else
+            need -= fetch_kept_bytes(&f->place, item(f, i));
     }
     room = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (need > room)
@@ -182,7 +184,8 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
 
 /* ---- The directory --------------------------------------------------------------------------- */
 
-/* Removes what a run that was killed has left; nobody else is at work here. */
+/* Removes what a run that was killed has left, but for beginnings of files; nobody else is at work
+ * here. */
 static int clear_partial(const struct fetch *f, struct sheaf_error *err)
 {
     const int fd = openat(f->place.partial_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -193,7 +196,8 @@ static int clear_partial(const struct fetch *f, struct sheaf_error *err)
     if (directory == NULL)
         return err_errno(err, errno, "%s: cannot list %s in it", f->directory, STORE_PARTIAL);
     while (failed == 0 && (d = readdir(directory)) != NULL)
-        if (d->d_type != DT_DIR && unlinkat(f->place.partial_fd, d->d_name, 0) != 0)
+        if (d->d_type != DT_DIR && !fetch_kept_is(d->d_name) &&
+            unlinkat(f->place.partial_fd, d->d_name, 0) != 0)
             failed = errno;
     closedir(directory);
     if (failed != 0)
@@ -259,6 +263,8 @@ static int next_file(struct flight *x, struct sheaf_error *err)
 
         code = fetch_file_open(&x->file, &f->place, &f->objects.items[number],
                                f->known.hashes[number], number, err);
+        if (code == SHEAF_OK)
+            f->result->kept_bytes += x->file->asked_bytes;
         if (code == SHEAF_OK && x->file->object->bytes == 0) {
             fetch_file_close(x->file);
             x->file = NULL;
@@ -463,6 +469,8 @@ static int run(struct fetch *f, const char *source, struct sheaf_error *err)
         code = open_directory(f, err);
     if (code == SHEAF_OK)
         code = find_missing(f, err);
+    if (code == SHEAF_OK)
+        code = fetch_kept_sweep(&f->place, f->items, f->item_count, err);
     if (code == SHEAF_OK)
         code = check_room(f, err);
     if (code == SHEAF_OK)

@@ -51,6 +51,8 @@ struct fetch_file {
     EVP_MD_CTX *md5;
     pthread_mutex_t lock;
     struct fetch_part *head, *tail;     /* not hashed yet; guarded by the lock */
+    uint64_t hashed_bytes;      /* likewise: written, too, all from the start */
+    bool is_useless;            /* likewise: what is there is nothing to go on with */
     bool is_draining;           /* likewise: a worker hashes */
     bool failed;                /* likewise */
 };
@@ -76,8 +78,25 @@ int fetch_file_open(struct fetch_file **file, struct fetch_place *place,
 /* Asks for the next part; the caller waits until it is done, and frees it. */
 int fetch_file_ask(struct fetch_file *file, struct fetch_part **part, struct sheaf_error *err);
 size_t fetch_file_next_bytes(const struct fetch_file *file);
-/* When no part of it is under way: removes the temporary file unless it was finished. */
+/* When no part of it is under way: removes the temporary file, unless it was finished or is kept
+ * for another run. */
 void fetch_file_close(struct fetch_file *file);
+/* Of what is next of the file. */
+void fetch_file_hash(struct fetch_file *file, const uint8_t *data, size_t size);
+
+/* ---- fetch_kept.c: beginnings of files that an earlier run has left ---- */
+
+/* Whether it is the name of one. */
+bool fetch_kept_is(const char *name);
+/* How much of an object is there. */
+uint64_t fetch_kept_bytes(const struct fetch_place *place, const struct object *object);
+/* Goes on with it under the file's temporary name.  SHEAF_END: there is none. */
+int fetch_kept_take(struct fetch_file *file, struct sheaf_error *err);
+/* Leaves what is there of a file that is not finished. */
+void fetch_kept_leave(struct fetch_file *file);
+/* Removes those that are not of these objects. */
+int fetch_kept_sweep(const struct fetch_place *place, const uint32_t *items, size_t count,
+                     struct sheaf_error *err);
 
 /* ---- fetch_mark.c: which files are finished, told by the files alone ---- */
 

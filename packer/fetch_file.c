@@ -38,11 +38,11 @@ static int open_hash(struct fetch_file *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static void hash(struct fetch_file *f, const struct fetch_part *part)
+void fetch_file_hash(struct fetch_file *f, const uint8_t *data, size_t size)
 {
     if (f->hash != NULL)
-        XXH3_128bits_update(f->hash, part->data, part->read.size);
-    else if (f->md5 != NULL && EVP_DigestUpdate(f->md5, part->data, part->read.size) != 1) {
+        XXH3_128bits_update(f->hash, data, size);
+    else if (f->md5 != NULL && EVP_DigestUpdate(f->md5, data, size) != 1) {
         EVP_MD_CTX_free(f->md5);
         f->md5 = NULL;
     }
@@ -145,6 +145,7 @@ static void fail(struct fetch_file *f, const struct sheaf_error *found)
     pthread_mutex_unlock(&p->lock);
     pthread_mutex_lock(&f->lock);
     f->failed = true;
+    f->is_useless |= found->code == SHEAF_ERR_CHANGED || found->code == SHEAF_ERR_NOT_FOUND;
     pthread_mutex_unlock(&f->lock);
 }
 
@@ -184,6 +185,7 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
     struct fetch_part *part;
     struct sheaf_error err;
     bool failed, is_last = false;
+    size_t size;
 
     pthread_mutex_lock(&f->lock);
     written->is_written = true;
@@ -197,16 +199,19 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
         if (f->head == NULL)
             f->tail = NULL;
         failed = f->failed;
-        pthread_mutex_unlock(&f->lock);
         is_last = part->is_last;
+        f->is_useless |= is_last && !failed;    /* it will be finished; or is whole, and wrong */
+        pthread_mutex_unlock(&f->lock);
+        size = part->read.size;
         if (!failed)
-            hash(f, part);
+            fetch_file_hash(f, part->data, part->read.size);
         if (!failed && is_last && finish(f, &err) != SHEAF_OK)
             fail(f, &err);
         done(place, part, failed ? 0 : part->read.size);
         if (is_last)
             return;             /* the file may be gone */
         pthread_mutex_lock(&f->lock);
+        f->hashed_bytes += failed ? 0 : size;
     }
     f->is_draining = false;
     pthread_mutex_unlock(&f->lock);
@@ -266,6 +271,23 @@ int fetch_file_ask(struct fetch_file *f, struct fetch_part **out, struct sheaf_e
     return SHEAF_OK;
 }
 
+/* Goes on with what an earlier run has left, or begins. */
+static int open_temporary(struct fetch_file *f, unsigned number, struct sheaf_error *err)
+{
+    int code;
+
+    snprintf(f->temporary, sizeof(f->temporary), "%u.tmp", number);
+    code = fetch_kept_take(f, err);
+    if (code != SHEAF_END)
+        return code;
+    f->fd = openat(f->place->partial_fd, f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                   0666);
+    if (f->fd >= 0)
+        return SHEAF_OK;
+    f->temporary[0] = '\0';
+    return err_errno(err, errno, "%s: cannot make a temporary file", f->object->name);
+}
+
 int fetch_file_open(struct fetch_file **out, struct fetch_place *place,
                     const struct object *object, const char *xxh3, unsigned number,
                     struct sheaf_error *err)
@@ -282,15 +304,8 @@ int fetch_file_open(struct fetch_file **out, struct fetch_place *place,
         code = store_open_known(url, object->bytes, object->stamp, &f->source, err);
     if (code == SHEAF_OK)
         code = open_hash(f, err);
-    if (code == SHEAF_OK) {
-        snprintf(f->temporary, sizeof(f->temporary), "%u.tmp", number);
-        f->fd = openat(place->partial_fd, f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                       0666);
-        if (f->fd < 0) {
-            code = err_errno(err, errno, "%s: cannot make a temporary file", object->name);
-            f->temporary[0] = '\0';
-        }
-    }
+    if (code == SHEAF_OK)
+        code = open_temporary(f, number, err);
     if (code == SHEAF_OK && object->bytes == 0)
         code = finish(f, err);
     free(url);
@@ -306,6 +321,8 @@ void fetch_file_close(struct fetch_file *f)
 {
     if (f == NULL)
         return;
+    if (f->fd >= 0 && f->temporary[0] != '\0')
+        fetch_kept_leave(f);
     if (f->fd >= 0)
         close(f->fd);
     if (f->temporary[0] != '\0')

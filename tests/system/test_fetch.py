@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from fake_s3 import Object, Server
+from fake_s3 import Failed, Object, Server
 import servers
 import support
 
@@ -99,7 +99,67 @@ class Restarts(FakeCase):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=100)
         self.assertEqual(process.returncode, -signal.SIGTERM)
-        self.assertFalse(os.path.exists(os.path.join(self.out, ".sheaf-partial")))
+        partial = os.path.join(self.out, ".sheaf-partial")
+        for name in os.listdir(partial) if os.path.exists(partial) else ():
+            self.assertTrue(name.endswith(".part"), name)       # to go on with
+        self.fetch("s3://bucket/p", self.out)
+        self.assertFalse(os.path.exists(partial))
+
+    def fail_from(self, offset):
+        """Reads of large objects from there on are refused; the offsets asked for so far."""
+        original, asked = Server._get, []
+
+        def get(bucket, key, headers, fault):
+            first = int(headers.get("range", "bytes=0-")[6:].split("-")[0])
+            asked.append((key, first))
+            if offset is not None and first >= offset:
+                raise Failed(403, "AccessDenied")
+            return original(self.server, bucket, key, headers, fault)
+
+        self.server._get = get
+        return asked
+
+    def test_large_objects_are_gone_on_with(self):
+        """From where a run that failed has left them, if they are what they were."""
+        data = random.Random(self.server.chance.random()).randbytes(30 << 20)
+        for etag in (None, '"0123456789abcdef0123456789abcdef-4"'):
+            with self.subTest(etag):
+                self.objects["p/large"] = Object(data, etag)
+                self.fail_from(16 << 20)
+                self.complaint("--memory", "16MiB")     # one part after the other
+                asked = self.fail_from(None)
+                done = self.fetch("s3://bucket/p", self.out)
+                self.assertEqual(sorted(first for key, first in asked if key == "p/large"),
+                                 [16 << 20, 24 << 20])
+                self.assertIn(b"fetched 1 file (%d bytes)" % (14 << 20), done.stdout)
+                self.assert_fetched({"large": data})
+                os.unlink(os.path.join(self.out, "large"))
+
+    def test_what_is_another_object_now_is_begun_anew(self):
+        data = random.Random(self.server.chance.random()).randbytes(30 << 20)
+        self.put({"p/large": data})
+        self.fail_from(16 << 20)
+        self.complaint("--memory", "16MiB")
+        data = support.flip(data, 5)
+        self.put({"p/large": data})
+        asked = self.fail_from(None)
+        self.fetch("s3://bucket/p", self.out)
+        self.assertIn(("p/large", 0), asked)
+        self.assert_fetched({"large": data})
+
+    def test_what_was_left_is_checked(self):
+        data = random.Random(self.server.chance.random()).randbytes(30 << 20)
+        self.put({"p/large": data})
+        self.fail_from(16 << 20)
+        self.complaint("--memory", "16MiB")
+        partial = os.path.join(self.out, ".sheaf-partial")
+        [name] = os.listdir(partial)
+        with open(os.path.join(partial, name), "r+b") as file:
+            file.write(bytes([data[0] ^ 1]))
+        self.fail_from(None)
+        self.assertIn("MD5", self.complaint())
+        self.fetch("s3://bucket/p", self.out)
+        self.assert_fetched({"large": data})
 
     def test_one_at_a_time(self):
         self.put({"p/1": b"1"})
