@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * libcurl says which sockets it wants to hear of, and when it wants to be called at the latest. */
+ * libcurl says which sockets it wants to hear of, and when it wants to be called at the latest.
+ *
+ * It reads a socket as long as there is something, and a near server is never out of data; so those
+ * that were asked for first come first, as a reader needs them first, and a turn is a short one:
+ * after it new requests are sent. */
 #include "store/http_events.h"
 
 #include <curl/curl.h>
@@ -16,11 +20,13 @@
 
 #define MS 1000000ull
 #define EVENTS_MOST 64          /* told of by one call; the others follow */
+#define TURN_NS (MS / 5)        /* no event is begun with after this; the others come again */
 
 struct http_events {
     CURLM *multi;
     int epoll;
     int wake;                   /* an eventfd */
+    uint32_t asked;             /* counts what libcurl wants to hear of */
     uint64_t due_ns;            /* when libcurl wants to be called; UINT64_MAX: never */
 };
 
@@ -29,7 +35,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void
     struct http_events *e = context;
     struct epoll_event event = {
         .events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u),
-        .data.fd = fd,
+        .data.u64 = (uint64_t)e->asked++ << 32 | (uint32_t)fd,
     };
     int failed;
 
@@ -64,7 +70,7 @@ int http_events_open(struct http_events **events, void *multi, struct sheaf_erro
     e->due_ns = UINT64_MAX;
     e->epoll = epoll_create1(EPOLL_CLOEXEC);
     e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    event.data.fd = e->wake;
+    event.data.u64 = (uint32_t)e->wake;     /* before all others */
     if (e->epoll < 0 || e->wake < 0 || epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->wake, &event) != 0) {
         const int why = errno;
 
@@ -106,22 +112,34 @@ static void handle(struct http_events *e, const struct epoll_event *event)
     const uint32_t in = EPOLLIN | EPOLLERR | EPOLLHUP, out = EPOLLOUT | EPOLLERR | EPOLLHUP;
     const int what = (event->events & in ? CURL_CSELECT_IN : 0) |
                      (event->events & out ? CURL_CSELECT_OUT : 0);
+    const int fd = (int)(uint32_t)event->data.u64;
     uint64_t count;
     int running;
 
-    if (event->data.fd != e->wake)
-        curl_multi_socket_action(e->multi, event->data.fd, what, &running);
+    if (fd != e->wake)
+        curl_multi_socket_action(e->multi, fd, what, &running);
     else if (read(e->wake, &count, sizeof(count)) < 0)
         return;                 /* EAGAIN: there is no more to take */
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct epoll_event *)a)->data.u64;
+    const uint64_t y = ((const struct epoll_event *)b)->data.u64;
+
+    return x < y ? -1 : x > y;
 }
 
 void http_events_handle(struct http_events *e, int most_ms)
 {
     struct epoll_event events[EVENTS_MOST];
     const int count = epoll_wait(e->epoll, events, EVENTS_MOST, until_due_ms(e, most_ms));
+    const uint64_t began_ns = clock_ns();
     int running;
 
-    for (int i = 0; i < count; i++)
+    if (count > 1)
+        qsort(events, (size_t)count, sizeof(events[0]), compare);
+    for (int i = 0; i < count && (i == 0 || clock_ns() - began_ns < TURN_NS); i++)
         handle(e, &events[i]);
     if (e->due_ns > clock_ns())
         return;
