@@ -10,8 +10,8 @@
             train(sample["jpg"], sample.label)
 
 A sample is a read-only mapping from field names to memoryviews.  A view may be kept as long as
-one likes; it keeps the piece of memory alive that its sample came in, which is some hundred
-kilobytes: keep bytes(view) where many samples are picked to be kept.
+one likes; it keeps the piece of memory alive that its sample came in, which is a MiB or so (from
+afar 8): keep bytes(view) where few of many samples are picked to be kept.
 
 sheaf.torch, sheaf.tf, sheaf.numpy and sheaf.webdataset feed these frameworks.
 
