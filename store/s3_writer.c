@@ -275,7 +275,6 @@ int s3_create(const char *url, struct store_writer **writer, struct sheaf_error 
     pthread_cond_init(&w->acknowledged, NULL);
     w->base.ops = &store_s3_ops;
     w->base.url = strdup(url);
-    w->base.memory_bytes = SLOTS * PART_BYTES;
     w->proofs = calloc(S3_PARTS_MOST, sizeof(w->proofs[0]));
     for (size_t i = 0; i < SLOTS; i++)
         w->slots[i].writer = w;

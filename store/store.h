@@ -50,7 +50,6 @@ struct store_read {
 struct store_writer {
     const struct store_ops *ops;
     char *url;
-    size_t memory_bytes;        /* the most that it holds of what was written to it */
 };
 
 /* An object or directory, as store_list and store_walk find it. */

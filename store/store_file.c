@@ -284,7 +284,6 @@ static int file_create(const char *url, struct store_writer **writer, struct she
         return code;
     }
     local_write_open(&w->content, w->fd, w->base.url);
-    w->base.memory_bytes = sizeof(w->content.pieces) / sizeof(w->content.pieces[0]) * LOCAL_PIECE;
     *writer = &w->base;
     return SHEAF_OK;
 }
