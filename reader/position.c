@@ -240,7 +240,7 @@ int sheaf_reader_resume(struct sheaf_reader *r, const char *text)
     int code;
 
     if (r->dead)
-        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed; only free is of use");
+        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
     code = parse(text, &p, &r->error);
     if (code == SHEAF_OK)
         code = check_fit(r, &p, &r->error);

@@ -206,7 +206,7 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
     int code;
 
     if (r->dead)
-        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed; only free is of use");
+        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
     epoch_end(r);
     r->feed.order.epoch = epoch;
     code = epoch_begin(r, 0, 0);
@@ -219,7 +219,7 @@ int sheaf_reader_seek(struct sheaf_reader *r, uint64_t sample)
     int code;
 
     if (r->dead)
-        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed; only free is of use");
+        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
     if (r->feed.order.lanes != 1 || r->dataset->is_stream || sample > r->epoch_samples)
         return err_set(&r->error, SHEAF_ERR_ARGUMENT, "sample %" PRIu64 " cannot be sought: that "
                        "needs one lane, no stream, and at least so many samples", sample);
@@ -355,7 +355,7 @@ static int end_batch(struct sheaf_reader *r, int code)
 static int check_state(struct sheaf_reader *r)
 {
     if (r->dead)
-        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed; only free is of use");
+        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
     reader_release(r);
     if (r->kept_code != SHEAF_OK) {
         r->error = r->kept;

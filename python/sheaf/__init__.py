@@ -25,6 +25,7 @@ import collections.abc as _abc
 import copyreg as _copyreg
 import json as _json
 import os as _os
+import warnings as _warnings
 from typing import (Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple,
                     Union)
 
@@ -152,6 +153,11 @@ def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[
     return lambda *values: call(kind(*values))
 
 
+def _warn(problem: Problem) -> None:
+    """Nothing is passed over in silence."""
+    _warnings.warn("skipped: %s" % problem.message, stacklevel=4)
+
+
 def _text(path: Optional[Path]) -> Optional[str]:
     return None if path is None else _os.fsdecode(path)
 
@@ -211,8 +217,8 @@ class Reader(_sheaf.Reader):
     The order is a function of (data set, seed, epoch, lanes, shuffle_buffer) and of nothing else.
     lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto" keeps alone and
     pads if world_size > 1.  memory_bytes is a hard ceiling.  on_corrupt="skip" passes over bad
-    records, up to max_corrupt of them, and tells report of each (a Problem).  What is read from afar
-    is kept in cache_directory, if given, for other readers and later epochs."""
+    records, up to max_corrupt of them, and tells report of each (a Problem), or else warns.  What is
+    read from afar is kept in cache_directory, if given, for other readers and later epochs."""
 
     def __init__(self, source: Union[Source, Dataset], *, seed: int = 0, epoch: int = 0,
                  no_shuffle: bool = False, shuffle_buffer: int = 10000, lanes: int = 0,
@@ -228,7 +234,7 @@ class Reader(_sheaf.Reader):
                          workers=workers, remainder=remainder, memory_bytes=memory_bytes,
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
                          cache_directory=_text(cache_directory), cache_bytes=cache_bytes,
-                         report=_told(report, Problem))
+                         report=_told(_warn if report is None else report, Problem))
 
     def stats(self) -> Stats:
         return Stats(**super().stats())

@@ -48,6 +48,13 @@ def _worker_info() -> Any:
     return None if data is None else data.get_worker_info()
 
 
+def _shared(count: int) -> Any:
+    """So many zeros; with torch, those that the processes of a DataLoader have in common."""
+    torch = sys.modules.get("torch")
+    zeros = [0] * count
+    return zeros if torch is None else torch.tensor(zeros, dtype=torch.int64).share_memory_()
+
+
 class Epochs:
     """Which epoch a pass is: the one after the last that was begun.
 
@@ -56,18 +63,18 @@ class Epochs:
     pass: the DataLoader gives its workers one random number a set of workers, and each counts its
     passes from the same number.  The first of a pass to look finds the last epoch of all and takes
     the next; the others find the pass by its name, or, if they look before that is written, take
-    the next as well.  Each has a word of its own to write, so none needs a lock."""
+    the next as well.  Each has a word of its own to write, so none needs a lock.
+
+    A program that seeds torch anew before each pass gives every set of workers the same number, so
+    a name only counts while the process that wrote it lives: an earlier set's are gone by then."""
 
     EPOCH_BITS = 31                     # of a word, for the epoch + 1; the name is above them
     EPOCH_MASK = (1 << EPOCH_BITS) - 1
     EPOCH_MOST = EPOCH_MASK - 1
 
     def __init__(self, epoch: int) -> None:
-        words: Any = [0] * (2 + WORKERS_MOST)   # the epoch set; this process's; its workers'
-        torch = sys.modules.get("torch")
-        if torch is not None:
-            words = torch.tensor(words, dtype=torch.int64).share_memory_()
-        self._words = words
+        self._words = _shared(2 + WORKERS_MOST)     # the epoch set; this process's; its workers'
+        self._writers = _shared(2 + WORKERS_MOST)   # the process that wrote each
         self._count = 0
         self.set(epoch)
 
@@ -88,11 +95,12 @@ class Epochs:
         if epoch is not None:
             self._forget(name)
         begun = self._begun()           # looked at once: others may be writing theirs
-        for _, word in begun:
-            if epoch is None and word >> self.EPOCH_BITS == name:
+        for at, word in begun:
+            if epoch is None and word >> self.EPOCH_BITS == name and self._writer_lives(at):
                 epoch = (word & self.EPOCH_MASK) - 1
         if epoch is None:
             epoch = self._after(begun)
+        self._writers[place] = os.getpid()
         self._words[place] = name << self.EPOCH_BITS | epoch + 1
         return epoch
 
@@ -111,6 +119,15 @@ class Epochs:
         """(place, name and epoch + 1) of all that have begun a pass."""
         words = self._words if isinstance(self._words, list) else self._words.tolist()
         return [(place, word) for place, word in enumerate(words[1:], 1) if word != 0]
+
+    def _writer_lives(self, place: int) -> bool:
+        try:
+            os.kill(int(self._writers[place]), 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+        return True
 
     def _after(self, begun: List[Tuple[int, int]]) -> int:
         if not begun:

@@ -235,6 +235,10 @@ class CorruptTest(Case):
                 other.resume(positions[taken])
                 self.assertEqual([s.key for s in other], whole[taken:])
 
+    def test_skipping_without_a_report_warns(self):
+        with self.assertWarnsRegex(UserWarning, r"skipped: .*shard-000001.tfrecord: .*record \d+"):
+            list(sheaf.Reader(self.set, on_corrupt="skip"))
+
     def test_a_limit_on_skipping(self):
         with self.assertRaisesRegex(sheaf.CorruptError, "more than 1 bad records"):
             list(sheaf.Reader(self.set, on_corrupt="skip", max_corrupt=1))

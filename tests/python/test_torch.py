@@ -199,6 +199,18 @@ class EpochTest(TorchCase):
             if not options:
                 self.assertEqual(list(third), self.expected(epoch=2)[1:])
 
+    def test_each_pass_is_the_next_epoch_though_torch_is_seeded_alike(self):
+        for workers, persistent in ((0, False), (2, False), (2, True), (3, False)):
+            loader = DataLoader(self.dataset(seed=7), batch_size=None, num_workers=workers,
+                                persistent_workers=persistent)
+            orders = set()
+            for _ in range(3):
+                torch.manual_seed(0)
+                orders.add(tuple(loader))
+            self.assertEqual(len(orders), 3)
+            for order in orders:
+                self.assertEqual(sorted(order), sorted(self.expected()))
+
     def test_epochs_out_of_range(self):
         for epoch in (-1, 1 << 31):
             with self.assertRaises(ValueError):
