@@ -67,6 +67,14 @@ void tree_remove(struct tree *tree)
     nftw(tree->root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+int tree_open(const struct tree *tree)
+{
+    const int root = open(tree->root, O_RDONLY | O_DIRECTORY);
+
+    assert_true(root >= 0);
+    return root;
+}
+
 const char *tree_path(const struct tree *tree, const char *below)
 {
     static char paths[8][TREE_PATH + 64];

@@ -16,6 +16,8 @@ struct tree {
 
 void tree_make(struct tree *tree);
 void tree_remove(struct tree *tree);
+/* A descriptor of the tree's directory, to be closed. */
+int tree_open(const struct tree *tree);
 
 /* The tree's path with one below it, in one of a few static buffers. */
 const char *tree_path(const struct tree *tree, const char *below);

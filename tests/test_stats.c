@@ -3,7 +3,6 @@
  * Questions about paths: each is answered, in its turn, with what it is about, however many there
  * are. */
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,8 +36,7 @@ static int setup(void **state)
         snprintf(name, sizeof(name), "d/%u", i);
         tree_write(&tree, name, "123456789", i);
     }
-    root = open(tree.root, O_RDONLY | O_DIRECTORY);
-    assert_true(root >= 0);
+    root = tree_open(&tree);
     return 0;
 }
 
