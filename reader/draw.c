@@ -4,7 +4,6 @@
 #include "reader/draw.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"

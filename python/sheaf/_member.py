@@ -48,7 +48,7 @@ def _worker_info() -> Any:
     return None if data is None else data.get_worker_info()
 
 
-def _shared(count: int) -> Any:
+def _words_in_common(count: int) -> Any:
     """So many zeros; with torch, those that the processes of a DataLoader have in common."""
     torch = sys.modules.get("torch")
     zeros = [0] * count
@@ -73,8 +73,9 @@ class Epochs:
     EPOCH_MOST = EPOCH_MASK - 1
 
     def __init__(self, epoch: int) -> None:
-        self._words = _shared(2 + WORKERS_MOST)     # the epoch set; this process's; its workers'
-        self._writers = _shared(2 + WORKERS_MOST)   # the process that wrote each
+        # The epoch set; this process's; its workers'.
+        self._words = _words_in_common(2 + WORKERS_MOST)
+        self._writers = _words_in_common(2 + WORKERS_MOST)  # the process that wrote each
         self._count = 0
         self.set(epoch)
 
