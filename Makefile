@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# make            build/sheaf, build/libsheaf.a, build/libsheaf.so
-# make demo       install what is missing, build, and show the whole of it on real JPEG files
-# make test       install what is missing, build, and run every test
-# make check      the tests alone, on what is installed
-# make asan ubsan tsan fuzz lint coverage
-# make install uninstall  [DESTDIR= PREFIX=/usr/local]
-# V=1 shows the commands; CC, CFLAGS, LDFLAGS and BUILD (the output directory) are honoured.
+# `make help` lists the targets; V=1 shows the commands; CC, CFLAGS, LDFLAGS and BUILD (the output
+# directory) are honoured.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -48,12 +43,18 @@ TOOL_OBJECTS = $(TOOL_SOURCES:%.c=$(BUILD)/%.o)
 Q = $(if $(V),,@)
 SAY = $(if $(V),@:,@printf '  %-8s %s\n')
 
-.PHONY: all demo test check unit system asan ubsan tsan fuzz lint coverage packages \
+.DEFAULT_GOAL := all
+
+# What a target is for stands behind its "##:".
+help:
+	@sed -n 's/^\([a-z-]*\):.*##: */\1|/p' Makefile | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+
+.PHONY: help all demo test check unit system asan ubsan tsan fuzz lint coverage packages \
         packages-test packages-bench packages-interop install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BUILD)/sheaf $(BUILD)/libsheaf.a $(BUILD)/libsheaf.so $(GENERATORS)
+all: $(BUILD)/sheaf $(BUILD)/libsheaf.a $(BUILD)/libsheaf.so $(GENERATORS) ##: the command and the library
 
 $(BUILD)/%.o: %.c
 	$(SAY) CC $<
@@ -108,50 +109,50 @@ packages-bench:
 packages-interop:
 	$(Q)tools/packages.sh build interop || echo "comparing with what is here" >&2
 
-demo: packages
+demo: packages ##: install what is missing, build, and show all of it on real JPEG files
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)BUILD=$(BUILD) tools/demo.sh
 
 # ---- Tests -----------------------------------------------------------------------------------
 
-test: packages-test
+test: packages-test ##: install what is missing, build, and run every test
 	$(Q)$(MAKE) --no-print-directory lint
 	$(Q)$(MAKE) --no-print-directory check
 	$(Q)$(MAKE) --no-print-directory asan tsan fuzz
 
-check: unit system python-test
+check: unit system python-test ##: unit, system and Python tests, with what is installed
 
-unit: all $(TESTS)
+unit: all $(TESTS) ##: unit tests alone
 	$(Q)BUILD=$(BUILD) tests/run_unit.sh $(TESTS)
 
-system: all
+system: all ##: system tests alone; tests/run_system.sh MODULE runs one
 	$(Q)BUILD=$(BUILD) tests/run_system.sh
 
 # The unit tests, and the system tests that do not depend on volume, under each sanitizer.
-asan:
+asan: ##: unit tests under AddressSanitizer and UBSan
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined \
 	    CFLAGS="-O1 -g" QUICK=1 unit
-ubsan:
+ubsan: ##: unit tests under UBSan alone
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/ubsan SANITIZE=undefined \
 	    CFLAGS="-O1 -g" QUICK=1 unit
-tsan:
+tsan: ##: unit tests under ThreadSanitizer
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread \
 	    CFLAGS="-O1 -g" QUICK=1 unit
 
 # Each target for FUZZ_SECONDS (default 5), under ASan and UBSan; needs clang.
 FUZZ_SECONDS ?= 5
-fuzz:
+fuzz: ##: every fuzz target for FUZZ_SECONDS (5)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzzing CC=clang SANITIZE=address,undefined \
 	    CFLAGS="-O1 -g -fsanitize=fuzzer-no-link" fuzzers
 	$(Q)BUILD=$(BUILD)/fuzzing FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh
 .PHONY: fuzzers
 fuzzers: $(FUZZERS)
 
-lint:
+lint: ##: style, includes and map of the source
 	$(Q)tools/check_style.sh
 	$(Q)tools/check_includes.sh
 
-coverage:
+coverage: ##: build/coverage/index.html
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O0 -g --coverage" \
 	    LDFLAGS=--coverage unit system
 	$(Q)gcovr -r . --object-directory $(BUILD)/coverage -e tests/ --print-summary \
@@ -166,20 +167,20 @@ PYTHON ?= /usr/bin/python3
 libs:
 	@echo $(LIBS)
 
-python: $(BUILD)/libsheaf.a
+python: $(BUILD)/libsheaf.a ##: the Python extension, in build
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) python/build.sh
 
 python-test: all
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_python.sh
 
-wheel:
+wheel: ##: build/wheel/sheaf-*.whl
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) python/wheel.sh
 
-interop: packages-interop
+interop: packages-interop ##: tests with other projects' readers and writers, from their registries
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_interop.sh
 
-bench-python: all
+bench-python: all ##: measure the Python package beside webdataset and tf.data
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_interop.sh --bench
 
 # ---- Measuring -----------------------------------------------------------------------------
@@ -189,7 +190,7 @@ bench-python: all
 BENCH_PROGRAMS = $(patsubst tools/bench/%.c,$(BUILD)/bench/%,\
                    $(filter-out %/meter.c,$(wildcard tools/bench/*.c)))
 
-.PHONY: bench bench-peers bench-programs bench-readme casestudy
+.PHONY: bench bench-peers bench-programs bench-results casestudy
 bench-programs: all $(BENCH_PROGRAMS)
 
 $(BUILD)/bench/%: $(BUILD)/tools/bench/%.o $(BUILD)/tools/bench/meter.o $(BUILD)/libsheaf.a
@@ -197,25 +198,25 @@ $(BUILD)/bench/%: $(BUILD)/tools/bench/%.o $(BUILD)/tools/bench/meter.o $(BUILD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: packages-bench
+bench: packages-bench ##: measure this machine (BENCH_ROWS, BENCH_SIZE; tools/bench/README.md)
 	$(Q)$(MAKE) --no-print-directory bench-programs
 	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/bench.py $(BENCH_ROWS)
 
-bench-peers:
+bench-peers: ##: get what the measurements compare with
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tools/bench/peers.sh
 
-casestudy: packages-bench
+casestudy: packages-bench ##: train from S3 in every way that data can come
 	$(Q)$(MAKE) --no-print-directory bench-programs
 	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/casestudy.py
 
-bench-readme:
-	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/readme.py
+bench-results: ##: write tools/bench/RESULTS.md from the last run
+	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/results.py
 
 # ---- Installation ----------------------------------------------------------------------------
 
 MAN_PAGES = $(wildcard tools/*.1)
 
-install: all
+install: all ##: into DESTDIR and PREFIX (/usr/local)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) \
 	    $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(BASHDIR)
 	install -m 755 $(BUILD)/sheaf $(DESTDIR)$(BINDIR)/sheaf
@@ -230,14 +231,14 @@ install: all
 	install -m 644 tools/completion.bash $(DESTDIR)$(BASHDIR)/sheaf
 
 # Directories are removed only if that leaves them empty and this package may have made them.
-uninstall:
+uninstall: ##: remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/sheaf $(DESTDIR)$(INCLUDEDIR)/sheaf.h \
 	    $(DESTDIR)$(LIBDIR)/libsheaf.a $(DESTDIR)$(LIBDIR)/libsheaf.so \
 	    $(DESTDIR)$(LIBDIR)/libsheaf.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(VERSION) \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/sheaf.pc $(DESTDIR)$(BASHDIR)/sheaf \
 	    $(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(MAN_PAGES)))
 
-clean:
+clean: ##: remove BUILD
 	rm -rf $(BUILD)
 
 # The peers' environments hold many thousand files, none of them ours.

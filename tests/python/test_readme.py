@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Python examples of README.md and python/README.md run as they stand, one after another, in
+"""The Python examples of README.md, doc/ and python/README.md run as they stand, one after another, in
 a directory with a tree of images.  An example for a framework that is not installed is left to the
 interoperability tests, which have all of them."""
 
@@ -61,6 +61,10 @@ class ReadmeTest(Case):
 
     def test_the_readme(self):
         self.check("README.md", 2)
+
+    def test_the_guides(self):
+        for page in sorted(os.listdir(os.path.join(TREE, "doc"))):
+            self.check(os.path.join("doc", page), 3 if page == "train.md" else 0)
 
     def test_the_python_readme(self):
         self.check("python/README.md", 6)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The README is run: its C program is compiled and its commands do what they say."""
+"""The README and the guides are run: C programs are compiled, and commands do what they say."""
 
+import glob
 import os
 import re
 import subprocess
@@ -9,10 +10,13 @@ import unittest
 from support import BUILD, MAKE_JPEGS, ROOT, Case, read, write
 
 README = os.path.join(ROOT, "README.md")
+PAGES = [README] + sorted(glob.glob(os.path.join(ROOT, "doc", "*.md")))
+COMMANDS = ("pack", "plan", "commit", "cat", "info", "verify", "index", "unpack", "convert",
+            "fetch", "pipe", "advise")
 
 
-def blocks(language):
-    text = read(README).decode()
+def blocks(language, page=README):
+    text = read(page).decode()
     return re.findall(r"^```%s\n(.*?)^```" % language, text, re.S | re.M)
 
 
@@ -40,13 +44,17 @@ class Readme(Case):
             self.assertNotEqual(done.stdout, b"")
 
     def test_commands_run(self):
-        """Every `sheaf` line of the shell blocks, in order, in one directory that has the tree
-        they speak of."""
-        lines = [line for block in blocks("sh")
+        for page in PAGES:
+            with self.subTest(os.path.relpath(page, ROOT)):
+                self.run_commands(page)
+
+    def run_commands(self, page):
+        """Every `sheaf` line of a page's shell blocks, in order, in one directory that has the
+        tree they speak of."""
+        lines = [line for block in blocks("sh", page)
                  for line in block.replace("\\\n", " ").splitlines()
                  if re.match(r"(\$ )?(sheaf|build/sheaf) ", line)]
-        self.assertNotEqual(lines, [])
-        work = self.path("work")
+        work = self.path("work-" + os.path.basename(page))
         os.makedirs(work)
         trees = {m for line in lines for m in re.findall(r"sheaf (?:pack|plan) ([^-\s]\S*)", line)}
         for tree in trees:
@@ -61,14 +69,18 @@ class Readme(Case):
             # `... | head` ends the writer by a broken pipe
             self.assertIn(done.returncode, (0, 141), "%s\n%s" % (command, done.stderr.decode()))
 
-    def test_options_it_speaks_of_exist(self):
-        text = read(README).decode()
-        known = set()
-        for command in ("pack", "cat", "info", "verify", "index", "unpack", "convert"):
-            known |= set(re.findall(r"--[a-z][a-z-]+", subprocess.run(
-                [os.path.join(BUILD, "sheaf"), command, "--help"], check=True,
-                stdout=subprocess.PIPE).stdout.decode()))
-        for line in re.findall(r"sheaf (?:pack|cat|info|verify|index|unpack|convert)[^`\n]*",
-                               text):
-            for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", line):
-                self.assertIn(option, known, line)
+    def test_options_they_speak_of_exist(self):
+        known = {command: set(re.findall(r"--[a-z][a-z-]+", subprocess.run(
+            [os.path.join(BUILD, "sheaf"), command, "--help"], check=True,
+            stdout=subprocess.PIPE).stdout.decode())) for command in COMMANDS}
+        for page in PAGES:
+            for command, rest in re.findall(r"sheaf (%s)\b([^`\n#|]*)" % "|".join(COMMANDS),
+                                            read(page).decode()):
+                for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", rest):
+                    self.assertIn(option, known[command], page + ": sheaf " + command + rest)
+
+    def test_links_lead_somewhere(self):
+        for page in PAGES + [os.path.join(ROOT, "CONTRIBUTING.md")]:
+            for link in re.findall(r"\]\(([^)#:]+)\)", read(page).decode()):
+                self.assertTrue(os.path.exists(os.path.join(os.path.dirname(page), link)),
+                                page + ": " + link)

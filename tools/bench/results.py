@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""readme.py: puts the figures of BUILD/bench (bench.json, casestudy.json and the charts) into the
-README, between its marks, so that no figure is copied by hand."""
+"""results.py: puts the figures of BUILD/bench (bench.json, casestudy.json and the charts) into
+RESULTS.md, between its marks, so that no figure is copied by hand."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import bench
 import casestudy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-README = os.path.join(HERE, "..", "..", "README.md")
+RESULTS = os.path.join(HERE, "RESULTS.md")
 CHARTS = os.path.join(HERE, "charts")
 
 
@@ -47,7 +47,7 @@ def replace(text, mark, lines):
 
 def main():
     folder = os.path.join(os.environ.get("BUILD", "build"), "bench")
-    with open(README, encoding="utf-8") as file:
+    with open(RESULTS, encoding="utf-8") as file:
         text = file.read()
     for name, mark, command, lines in (("bench.json", "speed", "make bench", table),
                                        ("casestudy.json", "case study", "make casestudy",
@@ -58,7 +58,7 @@ def main():
         with open(path, encoding="utf-8") as file:
             report = json.load(file)
         text = replace(text, mark, machine(report, command) + [""] + lines(report))
-    with open(README, "w", encoding="utf-8") as file:
+    with open(RESULTS, "w", encoding="utf-8") as file:
         file.write(text)
     os.makedirs(CHARTS, exist_ok=True)
     for name in os.listdir(folder):
