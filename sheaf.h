@@ -537,7 +537,8 @@ struct sheaf_pack_options {
     int label_base;                 /* 0 or 1: the number of the first class */
     const char *split;              /* NULL; "train=0.8,val=0.2" or "train=60/class,val=rest" */
     enum sheaf_on_error on_error;   /* FAIL */
-    int resume;                     /* 0; 1: go on with a run that was killed */
+    int resume;                     /* 0; 1: go on with a run that was killed; finished shards stay
+                                       unless a file of theirs has another time or ETag now */
     int overwrite;                  /* 0; 1: replace a data set, which is removed first */
     int dry_run;                    /* 0; 1: make the plan, write nothing */
     const char *index;              /* NULL; of "dali,mxnet,wids,energon": peers' index files */

@@ -119,7 +119,7 @@ static int reap_commit(struct engine *e, struct sheaf_error *err)
     return code;
 }
 
-static int end_shard(struct engine *e, uint32_t split, struct sheaf_error *err)
+static int end_shard(struct engine *e, const struct plan_shard *shard, struct sheaf_error *err)
 {
     struct commit *c;
     int code = shard_writer_end(e->writer, err);
@@ -130,7 +130,8 @@ static int end_shard(struct engine *e, uint32_t split, struct sheaf_error *err)
         return code;
     c = &e->commits[(e->commit_head + e->commit_count) % ENGINE_COMMITS];
     *c = (struct commit){
-        .job.run = run_commit, .target = e->target, .writer = e->writer, .split = split,
+        .job.run = run_commit, .target = e->target, .writer = e->writer,
+        .split = shard->split, .entry.source = shard->source,
         .entry.skipped = BUF_INIT(SIZE_MAX / 4),
     };
     e->writer = NULL;
@@ -311,7 +312,7 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
     if (code == SHEAF_OK)
         code = shard_writer_add(e->writer, &slot->block, err);
     if (code == SHEAF_OK && slot->block.ends_shard)
-        code = end_shard(e, shard->split, err);
+        code = end_shard(e, shard, err);
     return code;
 }
 

@@ -64,6 +64,19 @@ static int scan(struct pack *p, const char *source, struct sheaf_error *err)
     return code;
 }
 
+/* Shards have their sources in the journal, so that only those are packed again of which a file has
+ * changed since. */
+static int identify(struct pack *p, struct sheaf_error *err)
+{
+    char *place = source_place(&p->source);
+
+    if (place == NULL)
+        return err_memory(err, strlen(p->source.root));
+    plan_identify(&p->plan, place, false);
+    free(place);
+    return SHEAF_OK;
+}
+
 static int make_plan(struct pack *p, const char *source, struct sheaf_error *err)
 {
     int code = plan_make(&p->catalog, &p->options, &p->problems, &p->plan, err);
@@ -73,6 +86,8 @@ static int make_plan(struct pack *p, const char *source, struct sheaf_error *err
     if (code == SHEAF_OK && p->plan.sample_count == 0)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file that could be packed (%llu found)",
                        source, (unsigned long long)p->result.files);
+    if (code == SHEAF_OK)
+        code = identify(p, err);
     p->result.plan_bytes = p->plan.memory_bytes;
     p->setup.root_fd = p->source.root_fd;
     p->setup.root_url = source_is_remote(&p->source) ? p->source.root : NULL;
@@ -104,7 +119,8 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
 
 /* ---- What is there already ------------------------------------------------------------------- */
 
-/* A finished shard without the files that were skipped is no use if none may be skipped. */
+/* A finished shard is no use if its files have changed since, and one without the files that were
+ * skipped is none if none may be skipped. */
 static int find_kept(struct pack *p, struct engine *e, struct sheaf_error *err)
 {
     struct journal_entry entry = { .facts = { .bytes = 0 } };
@@ -121,7 +137,8 @@ static int find_kept(struct pack *p, struct engine *e, struct sheaf_error *err)
             code = target_find_shard(&p->target, shard->split, name, &entry, &p->kept[i], err);
         if (code != SHEAF_OK || !p->kept[i])
             continue;
-        p->kept[i] = entry.skipped.size == 0 || p->options.on_error == SHEAF_SKIP;
+        p->kept[i] = entry.source == shard->source &&
+                     (entry.skipped.size == 0 || p->options.on_error == SHEAF_SKIP);
         if (!p->kept[i])
             continue;
         code = problems_read(&p->problems, (const char *)entry.skipped.data, entry.skipped.size,

@@ -48,6 +48,7 @@ struct plan_shard {
     uint64_t sample, sample_count;
     uint64_t first;             /* the place of its first sample within the split */
     uint64_t payload_bytes;
+    uint64_t source;            /* hash of its files' stamps and URLs; 0 in a stored plan */
 };
 
 struct plan_split {
@@ -73,7 +74,8 @@ struct plan {
     uint32_t split_count;
     struct plan_shard *shards;
     size_t shard_count;
-    char hash[PLAN_HASH_SIZE];
+    char hash[PLAN_HASH_SIZE];      /* of all that determines the bytes; the manifest has it */
+    char identity[PLAN_HASH_SIZE];  /* the hash, and which files it is of: plan_identify */
     uint64_t memory_bytes;
 };
 
@@ -112,6 +114,15 @@ void plan_hash_sample(struct XXH3_state_s *state, uint32_t label, uint32_t file_
 void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes,
                     const char *text);
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
+
+/* The source of a shard, file by file: 0, then for each with a stamp the result of the one
+ * before.  `url`: of an object that has one of its own; else NULL. */
+uint64_t plan_source_add(uint64_t source, uint64_t stamp, const char *url);
+
+/* Sets the identity.  Plans of one hash make the same bytes only of the same files; so whoever goes
+ * on with shards of another run, or joins one, compares this: the hash, the root, and with
+ * `of_sources` the sources of all shards. */
+void plan_identify(struct plan *plan, const char *root, bool of_sources);
 
 /* What sizes may add up to, so that no sum of them passes 63 bits. */
 #define PAYLOAD_LIMIT ((uint64_t)1 << 62)

@@ -97,6 +97,7 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
     c->json = pack_options_json(&c->options, "program", NULL, NULL);
     if (c->root == NULL || c->json == NULL)
         return err_memory(err, strlen(source));
+    plan_identify(&f->plan, c->root, false);
     f->dest = dest;
     f->root = c->root;
     f->source = "program";

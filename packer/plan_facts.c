@@ -77,8 +77,8 @@ static int put_split(const struct plan_split *split, const char *json, struct bu
 
 int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
 {
-    const char *const texts[] = { f->plan.hash, f->dest, f->root, f->source, f->fingerprint,
-                                  f->prefix, f->index };
+    const char *const texts[] = { f->plan.hash, f->plan.identity, f->dest, f->root, f->source,
+                                  f->fingerprint, f->prefix, f->index };
     const uint64_t numbers[] = {
         f->is_remote, (uint64_t)f->container, (uint64_t)f->codec, f->single_member,
         (uint64_t)f->label_base, (uint64_t)f->on_error, f->found, f->plan.split_count,
@@ -139,12 +139,36 @@ static int take_text(struct cursor *c, const char **text, const char *what)
     return *text == NULL ? err_memory(c->err, size) : SHEAF_OK;
 }
 
+static int take_hash(struct cursor *c, char hash[PLAN_HASH_SIZE])
+{
+    const char *text;
+    int code = take_text(c, &text, "the plan's hash");
+
+    if (code == SHEAF_OK && (strlen(text) != PLAN_HASH_SIZE - 1 ||
+                             strspn(text, "0123456789abcdef") != PLAN_HASH_SIZE - 1))
+        code = malformed(c, "the plan's hash");
+    if (code == SHEAF_OK)
+        memcpy(hash, text, PLAN_HASH_SIZE);
+    return code;
+}
+
+/* A plan of the first version is known by its hash alone. */
+static int take_hashes(struct cursor *c, uint32_t version)
+{
+    struct plan *plan = &c->facts->plan;
+    int code = take_hash(c, plan->hash);
+
+    if (code == SHEAF_OK && version > 1)
+        return take_hash(c, plan->identity);
+    memcpy(plan->identity, plan->hash, PLAN_HASH_SIZE);
+    return code;
+}
+
 static int take_texts(struct cursor *c)
 {
     struct plan_facts *f = c->facts;
-    const char *hash = "";
     const struct { const char **text; const char *what; } texts[] = {
-        { &hash, "the plan's hash" }, { &f->dest, "the destination" }, { &f->root, "the root" },
+        { &f->dest, "the destination" }, { &f->root, "the root" },
         { &f->source, "the kind of source" }, { &f->fingerprint, "the data set" },
         { &f->prefix, "the prefix of names" },
         { &f->index, "the list of peers" },
@@ -153,11 +177,6 @@ static int take_texts(struct cursor *c)
 
     for (size_t i = 0; i < COUNT_OF(texts) && code == SHEAF_OK; i++)
         code = take_text(c, texts[i].text, texts[i].what);
-    if (code == SHEAF_OK && (strlen(hash) != PLAN_HASH_SIZE - 1 ||
-                             strspn(hash, "0123456789abcdef") != PLAN_HASH_SIZE - 1))
-        code = malformed(c, texts[0].what);
-    if (code == SHEAF_OK)
-        memcpy(f->plan.hash, hash, PLAN_HASH_SIZE);
     if (code == SHEAF_OK && (f->dest[0] == '\0' || strchr(f->prefix, '/') != NULL ||
                              f->prefix[0] == '.' || f->prefix[0] == '\0'))
         code = malformed(c, "the destination, or the prefix of names");
@@ -322,14 +341,16 @@ static int check_peers(struct cursor *c)
     return code;
 }
 
-int plan_facts_read(const uint8_t *data, size_t size, struct plan_facts *facts,
+int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,
                     struct sheaf_error *err)
 {
     struct cursor c = { data, data + size, facts, err };
     int code;
 
     *facts = (struct plan_facts){ .found = 0 };
-    code = take_texts(&c);
+    code = take_hashes(&c, version);
+    if (code == SHEAF_OK)
+        code = take_texts(&c);
     if (code == SHEAF_OK)
         code = take_numbers(&c);
     if (code == SHEAF_OK)

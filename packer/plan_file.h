@@ -62,6 +62,7 @@ void plan_writer_abort(struct plan_writer *writer);     /* NULL is fine */
 
 struct plan_file {
     struct store_object *object;
+    uint32_t version;
     struct plan_facts facts;
     struct plan_section *sections;
 };
@@ -82,7 +83,7 @@ bool plan_file_is(const char *url);
 
 #define PLAN_FILE_MAGIC   "SHEAFPLN"
 #define PLAN_FILE_END     "NLPFAEHS"
-#define PLAN_FILE_VERSION 1u
+#define PLAN_FILE_VERSION 2u        /* 1, which has no identity, is read, too */
 #define PLAN_HEAD_BYTES   16u
 #define PLAN_ENTRY_BYTES  48u       /* of the table */
 #define PLAN_FOOT_BYTES   64u
@@ -92,7 +93,7 @@ bool plan_file_is(const char *url);
 /* Takes what the plan's facts have of the options, whose texts it borrows. */
 void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *options);
 int plan_facts_write(const struct plan_facts *facts, struct buf *out, struct sheaf_error *err);
-int plan_facts_read(const uint8_t *data, size_t size, struct plan_facts *facts,
+int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,
                     struct sheaf_error *err);
 void plan_facts_free(struct plan_facts *facts);
 

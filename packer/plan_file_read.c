@@ -21,7 +21,7 @@ struct foot {
     uint64_t facts, facts_bytes, facts_sum, table, table_bytes, table_sum;
 };
 
-static int check_head(struct store_object *object, struct sheaf_error *err)
+static int read_head(struct store_object *object, uint32_t *version, struct sheaf_error *err)
 {
     uint8_t head[PLAN_HEAD_BYTES];
     int code;
@@ -34,9 +34,10 @@ static int check_head(struct store_object *object, struct sheaf_error *err)
     if (memcmp(head, PLAN_FILE_MAGIC, 8) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: is no plan: it begins otherwise",
                        object->url);
-    if (load32(head + 8) != PLAN_FILE_VERSION)
+    *version = load32(head + 8);
+    if (*version == 0 || *version > PLAN_FILE_VERSION)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a plan of version %u, this sheaf knows "
-                       "version %u", object->url, load32(head + 8), PLAN_FILE_VERSION);
+                       "versions 1 to %u", object->url, *version, PLAN_FILE_VERSION);
     if (load32(head + 12) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: damaged: bytes 12 to 15 are not zero",
                        object->url);
@@ -188,7 +189,7 @@ static int read_facts(struct plan_file *file, const struct foot *foot, struct sh
 
     if (code != SHEAF_OK)
         return code;
-    code = plan_facts_read(data, foot->facts_bytes, &file->facts, err);
+    code = plan_facts_read(data, foot->facts_bytes, file->version, &file->facts, err);
     if (code != SHEAF_OK)
         err_prefix(err, "%s: ", file->object->url);
     free(data);
@@ -203,7 +204,7 @@ int plan_file_open(const char *url, struct plan_file *file, struct sheaf_error *
     *file = (struct plan_file){ .object = NULL };
     code = store_open(url, &file->object, err);
     if (code == SHEAF_OK)
-        code = check_head(file->object, err);
+        code = read_head(file->object, &file->version, err);
     if (code == SHEAF_OK)
         code = read_foot(file->object, &foot, err);
     if (code == SHEAF_OK)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The plan hash: XXH3-128 over the options, the samples and their order.  Two runs with one hash
- * make the same bytes (of the same files); so a run may go on where another has ended. */
+ * make the same bytes of the same files, and it is free of places and times, so that a copy of the
+ * files gives the same data set.  Whether two runs have the same files is for the identity. */
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -94,6 +95,41 @@ void plan_hash_end(XXH3_state_t *state, char text[PLAN_HASH_SIZE])
              (unsigned long long)hash.low64);
 }
 
+uint64_t plan_source_add(uint64_t source, uint64_t stamp, const char *url)
+{
+    source = XXH3_64bits_withSeed(&stamp, sizeof(stamp), source);
+    return url == NULL ? source : XXH3_64bits_withSeed(url, strlen(url), source);
+}
+
+void plan_identify(struct plan *plan, const char *root, bool of_sources)
+{
+    XXH128_hash_t hash = XXH3_128bits_withSeed(root, strlen(root), PLAN_VERSION);
+    uint64_t words[4] = { hash.low64, hash.high64 };
+
+    hash = XXH3_128bits(plan->hash, PLAN_HASH_SIZE - 1);
+    words[2] = hash.low64;
+    words[3] = hash.high64;
+    hash = XXH3_128bits(words, sizeof(words));
+    for (size_t i = 0; i < plan->shard_count && of_sources; i++) {
+        words[0] = hash.low64;
+        words[1] = hash.high64;
+        words[2] = plan->shards[i].source;
+        hash = XXH3_128bits(words, 3 * sizeof(words[0]));
+    }
+    snprintf(plan->identity, PLAN_HASH_SIZE, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+}
+
+/* A text's content is in the hash. */
+static uint64_t source_of(uint64_t source, const struct catalog_file *file)
+{
+    if (file->place == CATALOG_TEXT)
+        return source;
+    return file->place == CATALOG_OBJECT
+               ? plan_source_add(source, file->object->stamp, file->object->url)
+               : plan_source_add(source, file->stamp, NULL);
+}
+
 int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
               struct sheaf_error *err)
 {
@@ -102,7 +138,7 @@ int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
     if (state == NULL)
         return err_memory(err, 1024);
     for (size_t i = 0; i < plan->shard_count; i++) {
-        const struct plan_shard *shard = &plan->shards[i];
+        struct plan_shard *shard = &plan->shards[i];
 
         plan_hash_shard(state, plan->splits[shard->split].name, shard->number,
                         shard->sample_count);
@@ -115,6 +151,7 @@ int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
 
                 plan_hash_file(state, file->path, file->bytes,
                                file->place == CATALOG_TEXT ? file->text : NULL);
+                shard->source = source_of(shard->source, file);
             }
         }
     }

@@ -87,11 +87,15 @@ static int scan(struct making *m, const char *const *urls, size_t count, struct 
 static int set_facts(struct making *m, struct buf *skipped, struct sheaf_error *err)
 {
     struct plan_facts *f = &m->facts;
+    char *place = source_place(m->sources);
     int code = problems_write(&m->problems, 0, skipped, err);
 
     m->root = plan_absolute(m->sources[0].root);
-    if (code == SHEAF_OK && m->root == NULL)
+    if (code == SHEAF_OK && (m->root == NULL || place == NULL))
         code = err_memory(err, strlen(m->sources[0].root));
+    if (code == SHEAF_OK)
+        plan_identify(&f->plan, place, true);
+    free(place);
     f->dest = m->dest;
     f->root = m->sources[0].root[0] == '\0' ? "" : m->root;
     f->source = source_kind_name(m->sources);
@@ -212,7 +216,7 @@ static int write_sample(struct making *m, struct writing *w, struct plan_shard *
     code = plan_record_relabel(w->found.data, w->found.size, m->gather.renamed[head.label],
                                &w->record, err);
     if (code == SHEAF_OK)
-        code = plan_record_hash(w->record.data, w->record.size, w->hash, err);
+        code = plan_record_hash(w->record.data, w->record.size, w->hash, &shard->source, err);
     if (code == SHEAF_OK)
         code = plan_writer_add(w->out, w->record.data, w->record.size, head.file_count, err);
     shard->payload_bytes += payload;

@@ -179,7 +179,7 @@ int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, stru
 }
 
 int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
-                     struct sheaf_error *err)
+                     uint64_t *source, struct sheaf_error *err)
 {
     struct plan_record_head head;
     struct cursor c = { .end = record + size };
@@ -197,6 +197,8 @@ int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *st
         code = take_file(&c, path, head.key_size, &stat, url, err);
         if (code == SHEAF_OK)
             plan_hash_file(state, path, stat.bytes, stat.text);
+        if (code == SHEAF_OK && stat.text == NULL)
+            *source = plan_source_add(*source, stat.stamp, stat.url);
     }
     return code;
 }

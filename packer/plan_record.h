@@ -25,9 +25,9 @@ int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head
 /* Appends such a record with another label. */
 int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
                         struct sheaf_error *err);
-/* Adds it to the hash of its plan. */
+/* Adds it to the hash of its plan, and to the source of its shard. */
 int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
-                     struct sheaf_error *err);
+                     uint64_t *source, struct sheaf_error *err);
 
 /* Takes a record off the bytes from *at to `end`: its sample, and its files, which go to the end
  * of catalog->files.  sample->file is the first of them.  SHEAF_ERR_CORRUPT: it is none that a

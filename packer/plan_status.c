@@ -52,7 +52,7 @@ static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
         /* What is there of another plan is none of this one. */
         code = journal_load(&p->planned.target.journal, &plan, err);
         if (code == SHEAF_END || (code == SHEAF_OK &&
-                                  strcmp(plan.hash, p->planned.file.facts.plan.hash) != 0))
+                                  strcmp(plan.hash, p->planned.target.journal.plan.hash) != 0))
             return SHEAF_OK;
         if (code == SHEAF_OK)
             code = target_list(&p->planned.target, &listing, err);

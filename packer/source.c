@@ -49,6 +49,13 @@ bool source_is_remote(const struct source *s)
     return s->root_fd < 0;
 }
 
+char *source_place(const struct source *s)
+{
+    char *real = source_is_remote(s) ? NULL : realpath(s->root, NULL);
+
+    return real != NULL ? real : strdup(s->root);
+}
+
 /* The directory that a list is in. */
 static char *list_directory(const char *url)
 {

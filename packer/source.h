@@ -47,6 +47,8 @@ int source_open(const char *url, const char *root, struct source *source,
                 struct sheaf_error *err);
 /* Whether the content is in a store, to be fetched and not to be read. */
 bool source_is_remote(const struct source *source);
+/* Where the root is, the same by whatever name; to be freed.  NULL: out of memory. */
+char *source_place(const struct source *source);
 void source_close(struct source *source);
 
 /* Several sources as one: directories, or prefixes in one store, become parts of the directory

@@ -34,7 +34,8 @@ int target_open(struct target *o, const char *dest, const struct block_setup *se
         return code;
     o->split_count = plan == NULL ? 1 : plan->split_count;
     o->journal.plan.split_count = o->split_count;
-    snprintf(o->journal.plan.hash, PLAN_HASH_SIZE, "%s", plan == NULL ? NO_PLAN : plan->hash);
+    snprintf(o->plan_hash, PLAN_HASH_SIZE, "%s", plan == NULL ? NO_PLAN : plan->hash);
+    snprintf(o->journal.plan.hash, PLAN_HASH_SIZE, "%s", plan == NULL ? NO_PLAN : plan->identity);
     snprintf(o->journal.plan.prefix, SHARD_NAME_BYTES, "%s", prefix);
     for (uint32_t i = 0; i < o->split_count; i++) {
         const char *split = plan == NULL ? "" : plan->splits[i].name;

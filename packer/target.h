@@ -22,6 +22,7 @@ struct target {
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
     uint64_t shard_counts[SPLIT_LIMIT]; /* of each; 0: not known yet */
+    char plan_hash[PLAN_HASH_SIZE];     /* that a manifest has; the journal has the identity */
 };
 
 /* What a data set's manifest says of it as a whole. */

@@ -56,8 +56,8 @@ static int check_journal(const struct target *o, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: was not made ready for this plan, or has "
                        "been removed since: make the plan again", o->dest);
     if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: is being packed by another plan: %s there, "
-                       "this one is %s", o->dest, plan.hash, o->journal.plan.hash);
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: is being packed by another plan, of other "
+                       "options or files, or of files that were others then", o->dest);
     return code;
 }
 

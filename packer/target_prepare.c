@@ -361,7 +361,7 @@ int target_is_finished(const struct target *o, bool whole, bool *finished,
         if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
             return code;
         hash = code == SHEAF_OK ? option_of(&m, "plan") : NULL;
-        *finished = hash != NULL && strcmp(hash, o->journal.plan.hash) == 0;
+        *finished = hash != NULL && strcmp(hash, o->plan_hash) == 0;
         free(hash);
         if (code == SHEAF_OK) {
             if (*finished && whole)
@@ -382,7 +382,8 @@ static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
 
     if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: the run that was not finished had another "
-                       "plan (source or options have changed since); --overwrite begins anew",
+                       "plan (source or options have changed since, or it is of another "
+                       "directory); --overwrite begins anew",
                        o->dest);
     if (code == SHEAF_END && dataset != NULL) {
         code = target_is_finished(o, true, finished, err);

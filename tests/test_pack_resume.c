@@ -164,6 +164,42 @@ static void test_resume_of_another_plan(void **state)
     assert_true(tree_hash(&tree, "out") == hash_of_whole());
 }
 
+/* The same size, other bytes: its shard is packed again, and no other that was finished. */
+static void test_a_source_that_changed_is_packed_again(void **state)
+{
+    uint64_t whole;
+    size_t size;
+    char *data;
+
+    (void)state;
+    pack_most("out");
+    data = tree_read(&tree, "src/c0/003.bin", &size);
+    data[100] ^= 1;
+    tree_write(&tree, "src/c0/003.bin", data, size);
+    free(data);
+    whole = hash_of_whole();
+    options.resume = 1;
+    pack_well("out");
+    assert_true(result.shards_kept > 0 && result.shards_kept < result.shards);
+    assert_true(tree_hash(&tree, "out") == whole);
+}
+
+/* A copy of the source is not the source. */
+static void test_resume_from_elsewhere(void **state)
+{
+    char command[4096];
+
+    (void)state;
+    pack_most("out");
+    snprintf(command, sizeof(command), "cp -a %s/src %s/src2", tree_path(&tree, "."),
+             tree_path(&tree, "."));
+    assert_int_equal(system(command), 0);
+    options.resume = 1;
+    assert_int_equal(sheaf_pack(tree_path(&tree, "src2"), tree_path(&tree, "out"), &options,
+                                &result, &err), SHEAF_ERR_CHANGED);
+    pack_well("out");
+}
+
 static void test_resume_of_nothing_and_of_all(void **state)
 {
     uint64_t whole;
@@ -312,6 +348,8 @@ int main(void)
         TEST(test_resume),
         TEST(test_damage_is_made_good),
         TEST(test_resume_of_another_plan),
+        TEST(test_a_source_that_changed_is_packed_again),
+        TEST(test_resume_from_elsewhere),
         TEST(test_resume_of_nothing_and_of_all),
         TEST(test_resume_of_a_published_run),
         TEST(test_skipped_files_are_remembered),

@@ -162,6 +162,7 @@ static const char *make_stored(struct rng *rng, int count)
     options.label_base = facts.label_base;
     fill(&catalog, rng, count);
     assert_int_equal(plan_make(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
+    plan_identify(&plan, facts.root, true);
     facts.plan = plan;
     for (uint32_t s = 0; s < plan.split_count; s++)
         facts.options_json[s] = s == 0 ? "{\"a\":1}" : "{}";
@@ -177,6 +178,8 @@ static void check_facts(const struct plan_file *file)
     assert_string_equal(f->root, "/data/in");
     assert_string_equal(f->options_json[0], "{\"a\":1}");
     assert_string_equal(f->plan.hash, plan.hash);
+    assert_string_equal(f->plan.identity, plan.identity);
+    assert_string_not_equal(f->plan.identity, plan.hash);
     assert_string_equal(f->skipped, "a\tb\n");
     assert_int_equal(f->found, 12345);
     assert_int_equal(f->container, SHEAF_RECORDIO);
@@ -233,6 +236,63 @@ static void test_round_trip(void **state)
     for (size_t i = 0; i < plan.shard_count; i++)
         check_shards(&file, i, i + 1);
     plan_file_close(&file);
+}
+
+/* The first version has no identity, which is a text of 32 bytes after the hash. */
+static void test_the_first_version(void **state)
+{
+    struct plan_facts facts = {
+        .dest = "/data/out", .root = "/data/in", .source = "tree", .fingerprint = "",
+        .container = SHEAF_TFRECORD, .prefix = "shard", .index = "", .skipped = "",
+        .options_json = { "{}" },
+    }, read;
+    struct buf text = BUF_INIT(SIZE_MAX / 4);
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    fill(&catalog, &rng, 50);
+    assert_int_equal(plan_make(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
+    plan_identify(&plan, facts.root, true);
+    facts.plan = plan;
+    assert_int_equal(plan_facts_write(&facts, &text, &err), SHEAF_OK);
+    memmove(text.data + 33, text.data + 66, text.size - 66);
+    assert_int_equal(plan_facts_read(text.data, text.size - 33, 1, &read, &err), SHEAF_OK);
+    assert_string_equal(read.plan.hash, plan.hash);
+    assert_string_equal(read.plan.identity, plan.hash);
+    assert_string_equal(read.root, "/data/in");
+    plan_facts_free(&read);
+    buf_free(&text);
+}
+
+static uint64_t hash_of_identity(int64_t mtime_ns, const char *url, const char *root)
+{
+    const struct catalog_stat stat = { .bytes = 5, .mtime_ns = mtime_ns, .url = url,
+                                       .stamp = url == NULL ? 0 : (uint64_t)mtime_ns };
+    char identity[PLAN_HASH_SIZE];
+
+    plan_start_again();
+    add(&catalog, "a/b.jpg", &stat, LABEL_NONE);
+    assert_int_equal(plan_make(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
+    plan_identify(&plan, root, true);
+    memcpy(identity, plan.identity, PLAN_HASH_SIZE);
+    return XXH3_64bits(identity, PLAN_HASH_SIZE);
+}
+
+static void test_identity(void **state)
+{
+    const uint64_t same = hash_of_identity(7, NULL, "/in");
+    char hash[PLAN_HASH_SIZE];
+
+    (void)state;
+    memcpy(hash, plan.hash, PLAN_HASH_SIZE);
+    assert_true(hash_of_identity(7, NULL, "/in") == same);
+    assert_false(hash_of_identity(8, NULL, "/in") == same);
+    assert_false(hash_of_identity(7, NULL, "/other") == same);
+    assert_false(hash_of_identity(7, "s3://a/b.jpg", "/in") == same);
+    assert_false(hash_of_identity(7, "s3://a/b.jpg", "/in") ==
+                 hash_of_identity(7, "s3://c/b.jpg", "/in"));
+    assert_string_equal(plan.hash, hash);       /* free of times and places */
 }
 
 /* ---- Damage ---------------------------------------------------------------------------------- */
@@ -386,6 +446,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_round_trip),
+        TEST(test_the_first_version),
+        TEST(test_identity),
         TEST(test_every_prefix),
         TEST(test_every_flip),
         TEST(test_gathered_is_made),

@@ -18,10 +18,10 @@ static void read_facts(const uint8_t *data, size_t size)
     struct buf again = BUF_INIT(SIZE_MAX / 4);
     struct plan_facts facts, same;
 
-    if (plan_facts_read(data, size, &facts, NULL) != SHEAF_OK)
+    if (plan_facts_read(data, size, PLAN_FILE_VERSION, &facts, NULL) != SHEAF_OK)
         return;
     require(plan_facts_write(&facts, &again, NULL) == SHEAF_OK);
-    require(plan_facts_read(again.data, again.size, &same, NULL) == SHEAF_OK);
+    require(plan_facts_read(again.data, again.size, PLAN_FILE_VERSION, &same, NULL) == SHEAF_OK);
     require(same.plan.label_count == facts.plan.label_count);
     require(same.plan.shard_count == facts.plan.shard_count);
     plan_facts_free(&same);

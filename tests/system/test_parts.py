@@ -205,6 +205,37 @@ class Parts:
         self.run_sheaf("commit", other)
         self.assert_error(self.run_sheaf("commit", plan, status=None))
 
+    def test_plans_of_other_files_do_not_mix(self):
+        """The same names and sizes elsewhere, or other bytes at the same place: one data set is
+        never made of both."""
+        files = {"c%d/%02d.txt" % (i % 3, i): b"%0900d" % i for i in range(30)}
+        others = {name: data[:-1] + b"x" for name, data in files.items()}
+        victim = sorted(files)[3]
+        first = make_tree(self.path("first"), files)
+        second = make_tree(self.path("second"), others)
+        where, elsewhere = self.source_of(first), self.source_of(second)
+        options = ("--shard-count", "4")
+        for what in ("elsewhere", "changed"):
+            with self.subTest(what):
+                many, plan, other = (self.spot(n + what) for n in ("many-", "plan-", "other-"))
+                self.plan(where, many, plan, "webdataset", "none", *options)
+                self.part(plan, 0, 2)
+                if what == "changed":
+                    self.change(first, victim, others[victim])
+                    write(os.path.join(first, victim), others[victim])
+                again = ("plan", elsewhere if what == "elsewhere" else where, many, "-o", other,
+                         "--format", "webdataset", *options)
+                self.assert_error(self.run_sheaf(*again, "--resume", status=None), "another plan")
+                self.run_sheaf(*again, "--overwrite")
+                self.assert_error(self.part(plan, 1, 2, status=None), "another plan")
+                self.assert_error(self.run_sheaf("commit", plan, status=None), "another plan")
+                for part in range(2):
+                    self.part(other, part, 2)
+                self.run_sheaf("commit", other)
+                one = self.path("one-" + what)
+                pack(second if what == "elsewhere" else first, one, "webdataset", "none", *options)
+                self.compare(one, many)
+
     def test_a_damaged_shard_is_missing(self):
         source = make_tree(self.path("source"), image_tree(3, 10))
         many, plan = self.spot("many"), self.spot("plan")
@@ -351,7 +382,7 @@ class Local(Parts, Case):
         for name, bad, words in (
                 ("empty", b"", "is no plan"),
                 ("other", b"x" * 1000, "is no plan"),
-                ("version", data[:8] + b"\x02" + data[9:], "of version 2"),
+                ("version", data[:8] + b"\x03" + data[9:], "of version 3"),
                 ("cut", data[:-1], "cut off"),
                 ("longer", data + b"x", "cut off"),
                 ("foot", support.flip(data, len(data) - 40), "damaged"),
