@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""make_release.py SHEAF OUT.tar.xz: what a release of the command writes, for test_releases.py to
+read with every later one: data sets in each container and codec, a split, positions, and a plan of
+which one part of two is packed.  A plan names its source and destination by their absolute paths,
+so all is made in PLACE, where the test puts it again."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tarfile
+
+PLACE = "/tmp/sheaf-release-corpus"
+ORDERS = (("none", ["--seed", "5", "--lanes", "2"], 6), ("whole", ["--no-shuffle"], 7),
+          ("buffer", ["--seed", "9", "--epoch", "3", "--shuffle-buffer", "4"], 5))
+
+
+def make_tree():
+    rng = random.Random(1)
+    for name in ("cat", "dog", "owl"):
+        os.makedirs("tree/" + name)
+        for i in range(6):
+            for suffix, data in (("bin", rng.randbytes(rng.randrange(400))),
+                                 ("json", b'{"number": %d}\n' % i)):
+                path = "tree/%s/%03d.%s" % (name, i, suffix)
+                with open(path, "wb") as file:
+                    file.write(data)
+                os.utime(path, (1700000000, 1700000000))
+
+
+def main():
+    command, out = map(os.path.abspath, sys.argv[1:])
+
+    def sheaf(*words):
+        return subprocess.run([command, *words], check=True, stdout=subprocess.PIPE).stdout
+
+    os.mkdir(PLACE)
+    os.chdir(PLACE)
+    make_tree()
+    for container in ("webdataset", "tfrecord", "recordio"):
+        for codec in ("none", "gzip", "lz4"):
+            sheaf("pack", "tree", "%s-%s" % (container, codec), "--format", container, "--codec",
+                  codec, "--shard-size", "2kB", "--seed", "3")
+    sheaf("pack", "tree", "split", "--format", "tfrecord", "--split", "train=0.7,val=0.3")
+    sheaf("plan", "tree", "planned", "-o", "plan", "--format", "recordio", "--shard-size", "2kB")
+    sheaf("pack", "--plan", "plan", "--part", "0/2")
+    orders = {}
+    for name, options, count in ORDERS:
+        whole = sheaf("cat", "webdataset-none", "--list", *options)
+        sheaf("cat", "webdataset-none", "--null", *options, "--limit", str(count),
+              "--save-position", "position-" + name)
+        orders[name] = {"options": options, "taken": count, "keys": [
+            line.split(b"\t")[0].decode() for line in whole.splitlines()]}
+    with open("orders.json", "w", encoding="utf-8") as file:
+        json.dump(orders, file, indent=1)
+    with tarfile.open(out, "w:xz") as tar:
+        tar.add(".", ".")
+    shutil.rmtree(PLACE)
+
+
+main()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""What earlier releases wrote is read unchanged: data sets, indexes, positions and plans.
+tests/corpus/make_release.py made each archive, with the command of that release."""
+
+import fcntl
+import glob
+import json
+import os
+import shutil
+import sys
+import tarfile
+import unittest
+
+from support import CODECS, CONTAINERS, ROOT, Case, listing, read, sheaf
+
+CORPUS = os.path.join(ROOT, "tests", "corpus")
+PLACE = "/tmp/sheaf-release-corpus"     # plans name absolute paths
+RELEASES = sorted(glob.glob(os.path.join(CORPUS, "release-*.tar.xz")))
+
+
+class Releases(Case):
+    def setUp(self):
+        super().setUp()
+        # One at a time on a machine: all use one place.
+        self.lock = open(PLACE + ".lock", "w", encoding="utf-8")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+
+    def tearDown(self):
+        shutil.rmtree(PLACE, ignore_errors=True)
+        self.lock.close()
+        super().tearDown()
+
+    def each_release(self):
+        self.assertNotEqual(RELEASES, [])
+        for archive in RELEASES:
+            with self.subTest(os.path.basename(archive)):
+                shutil.rmtree(PLACE, ignore_errors=True)
+                with tarfile.open(archive) as tar:
+                    tar.extractall(PLACE)
+                yield archive
+
+    def samples(self, *words):
+        return sorted(listing(*words))
+
+    def test_data_sets(self):
+        for _ in self.each_release():
+            expected = self.samples(os.path.join(PLACE, "tfrecord-none"), "--no-shuffle")
+            self.assertEqual(len(expected), 18)
+            for container in CONTAINERS:
+                for codec in CODECS:
+                    folder = os.path.join(PLACE, "%s-%s" % (container, codec))
+                    sheaf("verify", folder)
+                    self.assertEqual(self.samples(folder, "--seed", "1"), expected, folder)
+                    again = self.path("again-" + os.path.basename(folder))
+                    sheaf("unpack", folder, again)
+                    for path in glob.glob(os.path.join(PLACE, "tree", "*", "*")):
+                        name = os.path.relpath(path, os.path.join(PLACE, "tree"))
+                        self.assertEqual(read(os.path.join(again, name)), read(path))
+                    shutil.rmtree(again)
+            both = [line for name in ("train", "val")
+                    for line in listing(os.path.join(PLACE, "split", name))]
+            self.assertEqual(sorted(both), expected)
+
+    def test_orders_and_positions(self):
+        for _ in self.each_release():
+            orders = json.loads(read(os.path.join(PLACE, "orders.json")))
+            for name, order in orders.items():
+                for container in CONTAINERS:
+                    folder = os.path.join(PLACE, container + "-none")
+                    keys = [line.split("\t")[0] for line in listing(folder, *order["options"])]
+                    self.assertEqual(keys, order["keys"], name)
+                rest = listing(os.path.join(PLACE, "webdataset-none"), "--resume-from",
+                               os.path.join(PLACE, "position-" + name))
+                self.assertEqual([line.split("\t")[0] for line in rest],
+                                 order["keys"][order["taken"]:], name)
+
+    def test_a_plan_that_was_begun(self):
+        for _ in self.each_release():
+            plan = os.path.join(PLACE, "plan")
+            sheaf("info", plan)
+            sheaf("pack", "--plan", plan, "--part", "0/2")
+            sheaf("pack", "--plan", plan, "--part", "1/2")
+            sheaf("commit", plan)
+            sheaf("verify", os.path.join(PLACE, "planned"))
+            self.assertEqual(self.samples(os.path.join(PLACE, "planned")),
+                             self.samples(os.path.join(PLACE, "recordio-none")))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
