@@ -8,11 +8,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "store/s3_ops.h"
+#include "store/s3_pages.h"
 #include "store/s3_upload.h"
 #include "store/s3_xml.h"
 
 #define PAGE_MOST ((size_t)16 << 20)    /* bytes of 1000 keys, each of 1024 bytes, encoded */
-#define PAGES_MOST 10000000
 
 int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
                         struct sheaf_error *err)
@@ -70,10 +70,14 @@ static int get_page(const struct s3_bucket *bucket, const char *prefix, struct s
 static int list_pages(const struct s3_bucket *bucket, const char *prefix, const char *delimiter,
                       s3_xml_entry_fn *each, void *context, struct sheaf_error *err)
 {
-    char *token = NULL;
+    struct s3_pages pages = { 0 };
+    char *token = NULL, *place;
+    bool more = true;
     int code = SHEAF_OK;
 
-    for (unsigned pages = 0; code == SHEAF_OK; pages++) {
+    if (asprintf(&place, "s3://%s/%s", bucket->name, prefix) < 0)
+        return err_memory(err, strlen(prefix));
+    while (code == SHEAF_OK && more) {
         struct sigv4_pair query[6] = {
             { "list-type", "2" }, { "encoding-type", "url" }, { "prefix", prefix },
         };
@@ -85,20 +89,14 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
         if (token != NULL)
             query[count++] = (struct sigv4_pair){ "continuation-token", token };
         code = get_page(bucket, prefix, query, count, each, context, &page, err);
-        if (code == SHEAF_OK && page.is_truncated &&
-            (pages == PAGES_MOST || page.token == NULL ||
-             (token != NULL && strcmp(token, page.token) == 0)))
-            code = err_set(err, SHEAF_ERR_CORRUPT, "listing s3://%s/%s: it does not end",
-                           bucket->name, prefix);
-        free(token);
-        token = page.is_truncated ? page.token : NULL;
-        if (token != NULL)
-            page.token = NULL;
+        more = page.is_truncated;
+        if (code == SHEAF_OK && more)
+            code = s3_pages_next(&pages, &page, place, &token, err);
         s3_xml_page_free(&page);
-        if (token == NULL)
-            break;
     }
+    s3_pages_free(&pages);
     free(token);
+    free(place);
     return code;
 }
 

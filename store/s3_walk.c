@@ -19,6 +19,7 @@
 #include "store/credentials.h"
 #include "store/s3_ops.h"
 #include "store/s3.h"
+#include "store/s3_pages.h"
 #include "store/s3_xml.h"
 
 #define LANES 16
@@ -33,6 +34,7 @@ struct lane {
     struct walk *walk;
     char *prefix;               /* NULL: the lane is idle */
     char *token;                /* of the next page; NULL: the first */
+    struct s3_pages pages;      /* that came so far */
     bool is_split;              /* asked for with a delimiter */
     bool arrived;               /* guarded by walk->lock */
 };
@@ -85,6 +87,14 @@ static void page_done(struct request *r)
     pthread_mutex_unlock(&w->lock);
 }
 
+static void end_lane(struct lane *lane)
+{
+    free(lane->prefix);
+    free(lane->token);
+    s3_pages_free(&lane->pages);
+    lane->prefix = lane->token = NULL;
+}
+
 static int start_page(struct lane *lane, struct sheaf_error *err)
 {
     struct sigv4_pair query[5] = {
@@ -103,19 +113,11 @@ static int start_page(struct lane *lane, struct sheaf_error *err)
     lane->arrived = false;
     if (code != SHEAF_OK) {
         request_free(&lane->request);
-        free(lane->prefix);
-        lane->prefix = NULL;
+        end_lane(lane);
         return code;
     }
     request_start(&lane->request);
     return SHEAF_OK;
-}
-
-static void end_lane(struct lane *lane)
-{
-    free(lane->prefix);
-    free(lane->token);
-    lane->prefix = lane->token = NULL;
 }
 
 /* Gives idle lanes the prefixes that wait. */
@@ -178,7 +180,20 @@ static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
     return w->each(w->context, &found);
 }
 
-/* What a page says about the lane's next one. */
+/* The next page of a lane. */
+static int turn_page(struct lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
+{
+    char *place;
+    int code;
+
+    if (asprintf(&place, "s3://%s/%s", lane->walk->bucket->name, lane->prefix) < 0)
+        return err_memory(err, strlen(lane->prefix));
+    code = s3_pages_next(&lane->pages, page, place, &lane->token, err);
+    free(place);
+    return code == SHEAF_OK ? start_page(lane, err) : code;
+}
+
+/* What a page says about the lane's next one.  After a failure the lane has to end. */
 static int go_on(struct lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
     struct walk *w = lane->walk;
@@ -196,13 +211,7 @@ static int go_on(struct lane *lane, struct s3_xml_page *page, struct sheaf_error
         end_lane(lane);
         return push(w, prefix, err);
     }
-    if (page->token == NULL || (lane->token != NULL && strcmp(lane->token, page->token) == 0))
-        return err_set(err, SHEAF_ERR_CORRUPT, "listing s3://%s/%s: it does not end",
-                       w->bucket->name, lane->prefix);
-    free(lane->token);
-    lane->token = page->token;
-    page->token = NULL;
-    return start_page(lane, err);
+    return turn_page(lane, page, err);
 }
 
 static int take_page(struct lane *lane, struct sheaf_error *err)
@@ -223,7 +232,7 @@ static int take_page(struct lane *lane, struct sheaf_error *err)
     request_free(&r);
     if (code == SHEAF_OK)
         code = go_on(lane, &page, err);
-    else
+    if (code != SHEAF_OK)
         end_lane(lane);
     s3_xml_page_free(&page);
     w->no_split |= w->waiting_count >= LANES;

@@ -231,6 +231,8 @@ static int entry_end(struct list_parse *p, bool is_upload, struct sheaf_error *e
     if (p->entry.key == NULL || (is_upload ? p->entry.upload_id == NULL : !p->has_bytes))
         return err_set(err, SHEAF_ERR_CORRUPT, "a listing has an entry without key or %s",
                        is_upload ? "upload" : "size");
+    if (p->page->first_key == NULL && (p->page->first_key = strdup(p->entry.key)) == NULL)
+        return err_memory(err, strlen(p->entry.key));
     code = p->each(p->context, &p->entry, err);
     entry_free(p);
     memset(&p->entry, 0, sizeof(p->entry));
@@ -298,6 +300,7 @@ static int page_visit(void *context, const char *parent, const char *name, const
 void s3_xml_page_free(struct s3_xml_page *page)
 {
     free(page->token);
+    free(page->first_key);
     memset(page, 0, sizeof(*page));
 }
 

@@ -43,6 +43,7 @@ struct s3_xml_page {
     bool is_encoded;            /* keys are percent-encoded in the reply (encoding-type=url) */
     bool is_truncated;          /* there are more pages */
     char *token;                /* NextContinuationToken, or NULL; the caller frees it */
+    char *first_key;            /* of the first entry; NULL before it, or if there is none */
 };
 
 /* Calls `each` for each entry; *page is complete before the first.  The page must be freed

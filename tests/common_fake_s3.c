@@ -208,6 +208,23 @@ static size_t common_size(const char *key, size_t prefix_size, const char *delim
     return slash != NULL ? (size_t)(slash - key) + strlen(delimiter) : 0;
 }
 
+static void list_for_ever(struct fake_s3 *s3, const struct fake_request *r, struct fake_answer *a)
+{
+    const unsigned period = s3->listing == FAKE_CIRCLE ? 7 : 1;
+    char *prefix = parameter(r, "prefix");
+
+    fake_answer_body(a, "<ListBucketResult>");
+    if (s3->listing != FAKE_EMPTY_PAGES)
+        fake_answer_body(a, "<Contents><Key>%skey-%u</Key><ETag>x</ETag><Size>1</Size></Contents>",
+                         prefix, s3->pages % period);
+    if (s3->listing != FAKE_NO_TOKEN)
+        fake_answer_body(a, "<NextContinuationToken>%u</NextContinuationToken>",
+                         s3->listing == FAKE_SAME_TOKEN ? 1 : s3->pages);
+    fake_answer_body(a, "<IsTruncated>true</IsTruncated></ListBucketResult>");
+    s3->pages++;
+    free(prefix);
+}
+
 static void list_objects(struct fake_s3 *s3, const struct fake_request *r, const char *bucket,
                          struct fake_answer *a)
 {
@@ -476,6 +493,8 @@ static void serve(void *context, const struct fake_request *r, const struct fake
                 *key = '\0';
             if (has_parameter(r, "uploads"))
                 list_uploads(s3, r, path, a);
+            else if (s3->listing != FAKE_LISTING_ENDS)
+                list_for_ever(s3, r, a);
             else
                 list_objects(s3, r, path, a);
         }

@@ -47,6 +47,14 @@ struct fake_key {
     int64_t expires_ms;
 };
 
+/* Listings that never end.  But for the first two, each page names a token of its own. */
+enum fake_listing {
+    FAKE_LISTING_ENDS,
+    FAKE_NO_TOKEN, FAKE_SAME_TOKEN,
+    FAKE_SAME_PAGE, FAKE_CIRCLE,        /* the first page again; the first after some others */
+    FAKE_EMPTY_PAGES,
+};
+
 struct fake_s3 {
     struct fake_server *server;
     struct fake_object *objects;
@@ -61,6 +69,8 @@ struct fake_s3 {
     bool kms;                   /* ETags look like MD5s and are none */
     bool empty_complete;        /* CompleteMultipartUpload answers an empty ETag */
     unsigned page;              /* keys in a page of a listing; 1000 */
+    enum fake_listing listing;
+    unsigned pages;             /* of such a listing so far */
     int64_t life_ms;            /* of the credentials that it gives out; an hour */
     int64_t clock_ms;           /* its clock is that much ahead of ours */
     char *form;                 /* what STS was sent last */

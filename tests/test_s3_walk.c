@@ -180,6 +180,29 @@ static void test_ends(void **state)
     clear(&found);
 }
 
+/* Each is an error that says so, and nothing is freed twice (under AddressSanitizer). */
+static void test_endless(void **state)
+{
+    (void)state;
+    for (unsigned i = FAKE_NO_TOKEN; i <= FAKE_EMPTY_PAGES; i++) {
+        static struct found found;
+
+        found = (struct found){ .count = 0 };
+        s3.listing = i;
+        s3.pages = 0;
+        assert_int_equal(store_walk("s3://bucket/endless", collect, &found, &error),
+                         SHEAF_ERR_CORRUPT);
+        assert_non_null(strstr(error.message, "s3://bucket/endless/: it does not end"));
+        assert_true(s3.pages < 1010);
+        s3.pages = 0;
+        assert_int_equal(store_list("s3://bucket/endless", collect, &found, &error),
+                         SHEAF_ERR_CORRUPT);
+        assert_non_null(strstr(error.message, "it does not end"));
+        clear(&found);
+    }
+    s3.listing = FAKE_LISTING_ENDS;
+}
+
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
 static void note(struct store_stat *stat)
@@ -293,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes), cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_nothing), cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_endless),
         cmocka_unit_test(test_sizes), cmocka_unit_test(test_known),
     };
 
