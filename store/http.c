@@ -30,8 +30,9 @@
 #define RECEIVE_BYTES (128L << 10)  /* libcurl's buffer of one exchange, each way */
 #define UNSENT_BYTES (256 << 10)
 #define CONNECT_MS 10000
-#define CHECK_MS 100                /* how often stalls are looked for */
+#define CHECK_MS 100                /* how often slow exchanges are looked for */
 #define REDIRECTS_MOST 5L
+#define HEADERS_MOST ((size_t)256 << 10)    /* bytes, those of redirects and of 1xx included */
 
 TAILQ_HEAD(exchanges, http_exchange);
 
@@ -85,7 +86,11 @@ static size_t on_header(char *data, size_t one, size_t size, void *context)
 
     (void)data, (void)one;
     x->window_bytes += size;
-    return size;
+    x->header_bytes += size;
+    if (x->header_bytes <= HEADERS_MOST)
+        return size;
+    x->failure = HTTP_HEADERS_TOO_LONG;
+    return 0;
 }
 
 static size_t on_send(char *data, size_t one, size_t room, void *context)
@@ -290,7 +295,7 @@ static bool begin(struct http_engine *e, struct http_exchange *x, uint64_t now_n
 
     x->failure = HTTP_ANSWERED;
     x->status = 0;
-    x->got = x->sent = 0;
+    x->got = x->sent = x->header_bytes = 0;
     x->reply.size = 0;
     x->detail[0] = '\0';
     x->window_began_ns = now_ns;
@@ -374,7 +379,7 @@ static bool is_stalled(struct http_exchange *x, uint64_t now_ns)
     return false;
 }
 
-static void end_stalled(struct http_engine *e)
+static void end_slow(struct http_engine *e)
 {
     const uint64_t now_ns = clock_ns();
     struct http_exchange *x, *next;
@@ -384,10 +389,12 @@ static void end_stalled(struct http_engine *e)
     e->checked_ns = now_ns;
     for (x = TAILQ_FIRST(&e->active); x != NULL; x = next) {
         next = TAILQ_NEXT(x, link);
-        if (is_stalled(x, now_ns)) {
+        if (is_stalled(x, now_ns))
             x->failure = HTTP_STALLED;
+        else if (x->deadline_ns != 0 && now_ns > x->deadline_ns)
+            x->failure = HTTP_TOO_LATE;
+        if (x->failure == HTTP_STALLED || x->failure == HTTP_TOO_LATE)
             finish(e, x, CURLE_OPERATION_TIMEDOUT);
-        }
     }
 }
 
@@ -447,7 +454,7 @@ static void *run(void *argument)
         start_due(e);
         http_events_handle(e->events, wait_ms(e));
         finish_answered(e);
-        end_stalled(e);
+        end_slow(e);
     }
     return NULL;
 }

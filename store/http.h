@@ -7,7 +7,8 @@
  * attempt: signing, retries and what an answer means are for those above (store/request.h).
  *
  * An exchange is stalled, and ended, when fewer than `stall_bytes` moved within `stall_ns`; that
- * covers a server that never answers as well as one that drips. */
+ * covers a server that never answers as well as one that drips.  One that drips a little faster,
+ * or sends headers for ever, meets the deadline or the limit of the headers. */
 #ifndef STORE_HTTP_H
 #define STORE_HTTP_H
 
@@ -31,7 +32,9 @@ enum http_failure {
     HTTP_NOT_TRUSTED,       /* TLS: its certificate, or the CA file */
     HTTP_BROKEN,            /* reset, or ended before the length that it announced */
     HTTP_STALLED,
+    HTTP_TOO_LATE,          /* its deadline has passed */
     HTTP_TOO_LONG,          /* a body longer than the place for it */
+    HTTP_HEADERS_TOO_LONG,
     HTTP_NOT_BEGUN,         /* `begin` failed */
     HTTP_FORKED,            /* the engine is that of the process that this one was forked from */
     HTTP_FAILED             /* anything else; `detail` says what */
@@ -58,6 +61,7 @@ struct http_exchange {
     uint64_t connect_ns;            /* 0: 10 s */
     uint64_t stall_ns;              /* 0: never stalled */
     uint64_t stall_bytes;
+    uint64_t deadline_ns;           /* of the monotonic clock; 0: none */
 
     /* The answer's body: that of a 2xx status goes to `into` if that is not NULL, any other to
      * `reply`, whose limit the caller sets.  What passes the limit fails the exchange if the
@@ -85,6 +89,7 @@ struct http_exchange {
     uint64_t due_ns;
     uint64_t window_began_ns, window_bytes;
     size_t sent;
+    size_t header_bytes;
     bool cancel;
     enum { HTTP_IDLE, HTTP_SUBMITTED, HTTP_QUEUED, HTTP_ACTIVE } place;
     TAILQ_ENTRY(http_exchange) link;

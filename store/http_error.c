@@ -81,6 +81,11 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
     case HTTP_STALLED:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: stalled: fewer than %llu bytes in %.1f s",
                        what, (unsigned long long)x->stall_bytes, (double)x->stall_ns / 1e9);
+    case HTTP_TOO_LATE:
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: it took longer than a whole request may "
+                       "(SHEAF_REQUEST_TIMEOUT sets the seconds)", what);
+    case HTTP_HEADERS_TOO_LONG:
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer's headers do not end", what);
     case HTTP_TOO_LONG:
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer is longer than the %zu bytes that "
                        "were asked for", what, x->into != NULL ? x->into_size : x->reply.limit);

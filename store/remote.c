@@ -21,14 +21,18 @@
 
 #define SECOND 1000000000ull
 
+#define STALL_SECONDS 20
+#define MIN_RATE 1024               /* bytes a second, over that time */
+#define REQUEST_SECONDS 900
+
 /* Ten attempts wait 22 s on average: long enough for a throttled bucket to make room and for a
  * connection that moves elsewhere.  (Someone who mistyped an endpoint waits a second: see
- * request.c.)  The time
- * limit is for reads that do make progress, but hardly. */
+ * request.c.)  The limit of the whole is for what does make progress, but hardly. */
 static const struct request_patience usual = {
-    .retry = { .attempts = 10, .time_ns = 900 * SECOND, .base_ns = SECOND / 10,
+    .retry = { .attempts = 10, .time_ns = REQUEST_SECONDS * SECOND, .base_ns = SECOND / 10,
                .longest_ns = 20 * SECOND },
-    .stall_ns = 20 * SECOND, .stall_bytes = 20 << 10, .patient_ns = 300 * SECOND,
+    .stall_ns = STALL_SECONDS * SECOND, .stall_bytes = STALL_SECONDS * MIN_RATE,
+    .patient_ns = 300 * SECOND, .limit_ns = REQUEST_SECONDS * SECOND,
 };
 
 static struct {
@@ -90,13 +94,43 @@ static int prepare_locked(struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* A whole number of 1 to `most` from the environment; *value stays what it is without one. */
+static int read_setting(const char *name, uint64_t most, uint64_t *value, struct sheaf_error *err)
+{
+    const char *text = getenv(name);
+    uint64_t number;
+
+    if (text == NULL || *text == '\0')
+        return SHEAF_OK;
+    if (!s3_parse_number(text, &number) || number < 1 || number > most)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: \"%.40s\" is not a number of 1 to %llu", name,
+                       text, (unsigned long long)most);
+    *value = number;
+    return SHEAF_OK;
+}
+
+static int read_patience(struct request_patience *patience, struct sheaf_error *err)
+{
+    uint64_t seconds = REQUEST_SECONDS, rate = MIN_RATE;
+    int code = read_setting("SHEAF_REQUEST_TIMEOUT", 1000000, &seconds, err);
+
+    if (code == SHEAF_OK)
+        code = read_setting("SHEAF_MIN_RATE", 1000000000, &rate, err);
+    if (code != SHEAF_OK)
+        return code;
+    *patience = usual;
+    patience->retry.time_ns = patience->limit_ns = seconds * SECOND;
+    patience->stall_bytes = STALL_SECONDS * rate;
+    return SHEAF_OK;
+}
+
 static int engine_locked(struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     if (process.patience.retry.attempts == 0)
-        process.patience = usual;
-    if (process.engine == NULL)
+        code = read_patience(&process.patience, err);
+    if (code == SHEAF_OK && process.engine == NULL)
         code = http_engine_open(&process.engine, err);
     return code == SHEAF_OK ? prepare_locked(err) : code;
 }
@@ -135,7 +169,7 @@ void remote_reset(const struct request_patience *patience, const char *container
 {
     pthread_mutex_lock(&process.lock);
     close_all_locked();
-    process.patience = patience != NULL ? *patience : usual;
+    process.patience = patience != NULL ? *patience : (struct request_patience){ .limit_ns = 0 };
     process.container_origin = container_origin != NULL ? container_origin
                                                         : "http://169.254.170.2";
     pthread_mutex_unlock(&process.lock);

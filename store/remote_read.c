@@ -215,7 +215,7 @@ static int judge(struct request *r, bool *again, struct sheaf_error *err)
     struct reading *g = (struct reading *)r;
     int code;
 
-    if (r->http.status / 100 != 2)
+    if (r->http.status / 100 != 2 || r->http.failure == HTTP_HEADERS_TOO_LONG)
         return refused(g, again, err);
     code = check_range(g, again, err);
     if (code != SHEAF_OK)

@@ -141,6 +141,16 @@ static int sign(struct request *r, struct sheaf_error *err)
     return code == SHEAF_OK ? add_authorization(r, date, err) : code;
 }
 
+/* When the whole request has to be over; 0: it may take as long as it likes. */
+static uint64_t deadline_of(const struct request *r)
+{
+    const uint64_t limit_ns = r->target->patience->limit_ns;
+    const double bytes = (double)r->http.body_size + (double)r->http.into_size;
+
+    return limit_ns == 0 ? 0 : r->retry.began_ns + limit_ns +
+                               (uint64_t)(bytes / (double)REQUEST_RATE * 1e9);
+}
+
 /* http_exchange.begin: everything that is sent, as it is to be now. */
 static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
 {
@@ -151,8 +161,10 @@ static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
     http_clear_headers(http);
     credentials_release(r->credentials);
     r->credentials = NULL;
-    if (r->retry.began_ns == 0)
+    if (r->retry.began_ns == 0) {
         r->retry.began_ns = clock_ns();
+        http->deadline_ns = deadline_of(r);
+    }
     *wait_ns = CREDENTIALS_WAIT_NS;
     if (r->target->credentials != NULL) {
         code = credentials_get(r->target->credentials, &r->credentials, err);

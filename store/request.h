@@ -16,6 +16,7 @@
 #include "store/url.h"
 
 #define REQUEST_HEADERS_MOST 10
+#define REQUEST_RATE ((uint64_t)1 << 20)        /* bytes a second; see request_patience.limit_ns */
 #define REQUEST_REPLY_MOST ((size_t)64 << 10)   /* bytes of an error's text, and of small replies */
 
 /* How patient requests are.  Tests shorten it. */
@@ -24,6 +25,8 @@ struct request_patience {
     uint64_t stall_ns;
     uint64_t stall_bytes;
     uint64_t patient_ns;        /* instead of stall_ns, for what a server may think about */
+    uint64_t limit_ns;          /* of a whole request with all its attempts, but for the time that
+                                   its bytes take at REQUEST_RATE; 0: none */
 };
 
 /* Where requests go.  Lives longer than they. */

@@ -236,6 +236,15 @@ static bool send_body(int fd, const struct fake_answer *a, const struct fake_fau
     return false;
 }
 
+static void send_headers(int fd)
+{
+    static const char line[] = "x-more: and more and more and more and more and more\r\n";
+
+    if (send_all(fd, "HTTP/1.1 200 Said\r\n", 19))
+        while (send_all(fd, line, strlen(line)))
+            continue;
+}
+
 static bool send_answer(int fd, const struct fake_request *r, const struct fake_answer *a,
                         const struct fake_fault *fault)
 {
@@ -246,6 +255,10 @@ static bool send_answer(int fd, const struct fake_request *r, const struct fake_
         if (fault->kind == FAKE_SILENCE)
             wait_for_end(fd);
         reset(fd);
+        return false;
+    }
+    if (fault != NULL && fault->kind == FAKE_HEADERS) {
+        send_headers(fd);
         return false;
     }
     snprintf(head, sizeof(head), "HTTP/1.1 %d Said\r\nContent-Length: %zu\r\n%s%s", a->status,

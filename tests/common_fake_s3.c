@@ -553,7 +553,7 @@ void fake_s3_use(const struct fake_s3 *s3, unsigned stall_ms)
         "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
         "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
         "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_EC2_METADATA_SERVICE_ENDPOINT",
-        "http_proxy", "HTTP_PROXY",
+        "SHEAF_REQUEST_TIMEOUT", "SHEAF_MIN_RATE", "http_proxy", "HTTP_PROXY",
     };
     const struct request_patience patience = {
         .retry = { .attempts = 6, .time_ns = 60000000000, .base_ns = 1000000,

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "store/remote.h"
 #include "store/store.h"
 #include "tests/common_fake_s3.h"
 #include "tests/common_must.h"
@@ -98,6 +99,7 @@ static const struct read_case reads[] = {
       "get new ones", 1 },
     { { .kind = FAKE_STATUS, .status = 400, .code = "SomethingNew" }, SHEAF_ERR_NETWORK,
       "status 400: SomethingNew: as the test wants it", 1 },
+    { { .kind = FAKE_HEADERS }, SHEAF_ERR_CORRUPT, "headers do not end", 1 },
     { { .kind = FAKE_STATUS, .status = 301, .code = "PermanentRedirect",
         .header = "x-amz-bucket-region: eu-west-1" }, SHEAF_ERR_ARGUMENT,
       "the bucket is in region eu-west-1, not us-east-1: set AWS_REGION=eu-west-1", 1 },
@@ -183,6 +185,38 @@ static void test_retry_after(void **state)
     assert_null(strstr(error.message, "attempts"));
     fake_server_clear_faults(s3.server);
     store_close(object);
+}
+
+/* What drips fast enough not to be stalled meets the limit of the whole request; the settings of
+ * the environment are read when the first object is opened. */
+static void test_patience(void **state)
+{
+    const struct fake_fault drip = { .kind = FAKE_DRIP };
+    struct store_object *object;
+    uint8_t *copy = malloc(SIZE);
+
+    (void)state;
+    setenv("SHEAF_REQUEST_TIMEOUT", "2", 1);
+    setenv("SHEAF_MIN_RATE", "1", 1);
+    remote_reset(NULL, NULL);
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    fake_server_add_fault(s3.server, &drip);
+    assert_int_equal(store_read(object, 0, copy, SIZE, &error), SHEAF_ERR_NETWORK);
+    assert_non_null(strstr(error.message, "longer than a whole request may"));
+    fake_server_clear_faults(s3.server);
+    store_close(object);
+    setenv("SHEAF_MIN_RATE", "3000", 1);
+    remote_reset(NULL, NULL);
+    must(store_open("s3://bucket/dir/object", &object, &error));
+    assert_int_equal(remote_patience()->stall_bytes * 1000000000,
+                     3000 * remote_patience()->stall_ns);
+    store_close(object);
+    setenv("SHEAF_REQUEST_TIMEOUT", "2m", 1);
+    remote_reset(NULL, NULL);
+    assert_int_equal(store_open("s3://bucket/dir/object", &object, &error), SHEAF_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "SHEAF_REQUEST_TIMEOUT: \"2m\""));
+    fake_s3_use(&s3, STALL_MS);
+    free(copy);
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -480,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_s3_faults),
         cmocka_unit_test(test_resume_at_byte),
         cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_patience),
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_nobody_there),
