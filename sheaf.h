@@ -342,6 +342,8 @@ struct sheaf_reader_stats {
     uint64_t cached_bytes;          /* from the cache, and not from the store; in whole blocks of
                                        it */
     uint64_t epoch;                 /* that is under way */
+    uint64_t uncached_objects;      /* opened, but not cached: their server gives no strong ETag, so
+                                       that a replaced object could not be told from the old one */
 };
 
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,

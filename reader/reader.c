@@ -419,7 +419,7 @@ void sheaf_reader_get_stats(const struct sheaf_reader *r, struct sheaf_reader_st
     if (r->feed.cache != NULL) {
         all.memory_bytes += CACHE_MEMORY;
         all.memory_peak_bytes += CACHE_MEMORY;
-        cache_counts(r->feed.cache, &all.cached_bytes, &fetched);
+        cache_counts(r->feed.cache, &all.cached_bytes, &fetched, &all.uncached_objects);
     }
     memset(stats, 0, sizeof_stats);
     memcpy(stats, &all, MIN(sizeof_stats, sizeof(all)));

@@ -30,7 +30,7 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_BUSY, BLOCK_GOOD };
 struct cache {
     struct cache_files files;
     struct workers *workers;
-    atomic_uint_fast64_t hit_bytes, fetched_bytes;
+    atomic_uint_fast64_t hit_bytes, fetched_bytes, uncached;
 };
 
 struct task;
@@ -398,6 +398,8 @@ int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_e
 {
     struct cached_object *o;
 
+    if ((*object)->is_remote && (*object)->version == NULL)
+        atomic_fetch_add(&cache->uncached, 1);
     if (!(*object)->is_remote || (*object)->version == NULL || (*object)->bytes == 0)
         return SHEAF_OK;
     o = calloc(1, sizeof(*o));
@@ -452,8 +454,10 @@ void cache_close(struct cache *cache)
     free(cache);
 }
 
-void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_bytes)
+void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_bytes,
+                  uint64_t *uncached)
 {
+    *uncached = atomic_load(&cache->uncached);
     *hit_bytes = atomic_load(&cache->hit_bytes);
     *fetched_bytes = atomic_load(&cache->fetched_bytes);
 }

@@ -15,6 +15,8 @@
 #ifndef STORE_CACHE_H
 #define STORE_CACHE_H
 
+#include <pthread.h>
+
 #include "store/store.h"
 
 #define CACHE_BLOCK ((size_t)1 << 20)
@@ -30,12 +32,15 @@ int cache_open(struct cache **cache, const char *directory, uint64_t limit_bytes
 /* Every object must have been closed.  NULL is fine. */
 void cache_close(struct cache *cache);
 
-/* Makes *object one that reads through the cache, if it has a version and is from afar; it closes
- * the other with itself.  On failure *object is as it was. */
+/* Makes *object one that reads through the cache, if it is from afar; it closes the other with
+ * itself.  An object without a version, which a later one of the same size could be taken for,
+ * stays as it is and is counted.  On failure *object is as it was. */
 int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err);
 
-/* Of this process: bytes that came from the cache's files, and from the objects. */
-void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_bytes);
+/* Of this process: bytes that came from the cache's files, and from the objects; and objects
+ * that were not cached, as they have no version. */
+void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_bytes,
+                  uint64_t *uncached);
 
 /* ---- cache_files.c: the directory ----------------------------------------------------------- */
 
@@ -43,7 +48,8 @@ void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_by
 
 struct cache_files {
     int directory;
-    int total;                  /* the file of that name; its lock is everybody's */
+    int total;                  /* the file of that name; its lock is every process's */
+    pthread_mutex_t lock;       /* of this process's threads, before that of the file */
     uint64_t limit;
 };
 
@@ -62,7 +68,7 @@ bool cache_files_get(const struct cache_files *files, const char *object, uint64
 bool cache_files_part(const struct cache_files *files, const char *object, uint64_t block,
                       size_t offset, void *data, size_t size);
 /* Keeps a block; makes room for it. */
-void cache_files_put(const struct cache_files *files, const char *object, uint64_t block,
+void cache_files_put(struct cache_files *files, const char *object, uint64_t block,
                      const void *data, size_t size);
 
 #endif

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The files of a cache.  The only lock is that of the file `total`, held while bytes are added to
- * it and while blocks are removed; readers need none, since a file that is open stays readable. */
+ * it and while blocks are removed; readers need none, since a file that is open stays readable.
+ * It keeps processes apart, but not the threads of one, whose descriptor has it already: for them
+ * there is a mutex, taken before it.
+ *
+ * A temporary file has its full size from the moment that its bytes are added, so that whoever
+ * counts the files anew counts what is being written too. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +46,8 @@ int cache_files_open(struct cache_files *f, const char *directory, uint64_t limi
 {
     int failed;
 
-    *f = (struct cache_files){ .directory = -1, .total = -1, .limit = limit_bytes };
+    *f = (struct cache_files){ .directory = -1, .total = -1, .limit = limit_bytes,
+                               .lock = PTHREAD_MUTEX_INITIALIZER };
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return err_errno(err, errno, "%s: cannot make the cache's directory", directory);
     f->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -67,6 +73,7 @@ void cache_files_close(struct cache_files *f)
 
 void cache_files_name(const struct store_object *object, char name[CACHE_NAME_BYTES])
 {
+    const char *asked = object->asked != NULL ? object->asked : object->url;
     XXH3_state_t *state = XXH3_createState();
     XXH128_canonical_t canonical;
 
@@ -74,7 +81,7 @@ void cache_files_name(const struct store_object *object, char name[CACHE_NAME_BY
     if (state == NULL)
         return;
     XXH3_128bits_reset(state);
-    XXH3_128bits_update(state, object->url, strlen(object->url) + 1);
+    XXH3_128bits_update(state, asked, strlen(asked) + 1);
     XXH3_128bits_update(state, object->version, strlen(object->version) + 1);
     XXH3_128bits_update(state, &object->bytes, sizeof(object->bytes));
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
@@ -251,13 +258,11 @@ static uint64_t evict(const struct cache_files *f, uint64_t bytes)
 }
 
 /* Adds to the total; makes room if need be.  False: there cannot be any. */
-static bool reserve(const struct cache_files *f, uint64_t bytes)
+static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 {
     uint64_t total = 0;
     bool fits;
 
-    if (bytes > f->limit || TEMP_FAILURE_RETRY(flock(f->total, LOCK_EX)) != 0)
-        return false;
     if (!read_whole(f->total, &total, sizeof(total), 0))
         total = UINT64_MAX;     /* it is new, or damaged */
     if (total > f->limit || bytes > f->limit - total)
@@ -266,7 +271,6 @@ static bool reserve(const struct cache_files *f, uint64_t bytes)
     total += fits ? bytes : 0;
     if (pwrite(f->total, &total, sizeof(total), 0) != (ssize_t)sizeof(total))
         fits = false;
-    (void)flock(f->total, LOCK_UN);
     return fits;
 }
 
@@ -303,7 +307,34 @@ static int create(const struct cache_files *f, const char *object, const char *n
     return fd;
 }
 
-void cache_files_put(const struct cache_files *f, const char *object, uint64_t block,
+/* A new file of `bytes`, which are added to the total; -1: there cannot be one. */
+static int create_locked(const struct cache_files *f, const char *object, const char *name,
+                         uint64_t bytes)
+{
+    const int fd = bytes <= f->limit && reserve_locked(f, bytes) ? create(f, object, name) : -1;
+
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) == 0)
+        return fd;
+    close(fd);
+    (void)unlinkat(f->directory, name, 0);
+    return -1;
+}
+
+static int create_reserved(struct cache_files *f, const char *object, const char *name,
+                           uint64_t bytes)
+{
+    int fd = -1;
+
+    pthread_mutex_lock(&f->lock);
+    if (TEMP_FAILURE_RETRY(flock(f->total, LOCK_EX)) == 0) {
+        fd = create_locked(f, object, name, bytes);
+        (void)flock(f->total, LOCK_UN);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return fd;
+}
+
+void cache_files_put(struct cache_files *f, const char *object, uint64_t block,
                      const void *data, size_t size)
 {
     char name[CACHE_NAME_BYTES], temporary[CACHE_NAME_BYTES];
@@ -314,9 +345,9 @@ void cache_files_put(const struct cache_files *f, const char *object, uint64_t b
     block_name(name, object, block);
     snprintf(temporary, sizeof(temporary), "%.32s/" TEMPORARY "%d-%p", object, (int)getpid(),
              data);
-    if (faccessat(f->directory, name, F_OK, 0) == 0 || !reserve(f, size + TRAILER))
+    if (faccessat(f->directory, name, F_OK, 0) == 0)
         return;
-    fd = create(f, object, temporary);
+    fd = create_reserved(f, object, temporary, size + TRAILER);
     if (fd < 0)
         return;
     store64(trailer, hash_of(name, data, size));

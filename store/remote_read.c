@@ -67,18 +67,24 @@ static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err
 {
     struct remote_object *o = object_of(g->read);
     const char *etag = http_answer_header(&g->request.http, "etag");
-    char *copy = etag != NULL ? strdup(etag) : NULL;
+    const char *modified = http_answer_header(&g->request.http, "last-modified");
+    char *etag_copy, *modified_copy;
 
-    if (etag != NULL && copy == NULL)
-        return err_memory(err, strlen(etag));
     if (total != UINT64_MAX && o->base.bytes != UINT64_MAX && total != o->base.bytes) {
-        free(copy);
         return err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, but %llu are expected: it is "
                        "not what it was", o->base.url, (unsigned long long)total,
                        (unsigned long long)o->base.bytes);
     }
+    etag_copy = etag != NULL ? strdup(etag) : NULL;
+    modified_copy = modified != NULL ? strdup(modified) : NULL;
+    if ((etag != NULL && etag_copy == NULL) || (modified != NULL && modified_copy == NULL)) {
+        free(etag_copy);
+        free(modified_copy);
+        return err_memory(err, 64);
+    }
     pthread_mutex_lock(&o->lock);
-    o->etag = copy;
+    o->etag = etag_copy;
+    o->modified = modified_copy;
     o->is_new = false;
     pthread_mutex_unlock(&o->lock);
     if (o->base.bytes == UINT64_MAX) {
@@ -88,11 +94,17 @@ static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err
     return SHEAF_OK;
 }
 
+static bool is_strong(const char *etag)
+{
+    return etag != NULL && strncmp(etag, "W/", 2) != 0;
+}
+
 /* Whether what comes is the object that was opened. */
 static int check_identity(const struct reading *g, uint64_t total, struct sheaf_error *err)
 {
     const struct remote_object *o = object_of(g->read);
     const char *etag = http_answer_header(&g->request.http, "etag");
+    const char *modified = http_answer_header(&g->request.http, "last-modified");
     char size[32];
 
     if (o->is_new)
@@ -101,6 +113,9 @@ static int check_identity(const struct reading *g, uint64_t total, struct sheaf_
         return changed(g, "ETag", etag, err);
     if (etag != NULL && o->stamp != 0 && s3_stamp(etag) != o->stamp)
         return changed(g, "ETag", etag, err);
+    if (!(is_strong(etag) && is_strong(o->etag)) && modified != NULL && o->modified != NULL &&
+        strcmp(modified, o->modified) != 0)
+        return changed(g, "Last-Modified", modified, err);
     if (total != UINT64_MAX && total != o->base.bytes) {
         snprintf(size, sizeof(size), "%llu bytes", (unsigned long long)total);
         return changed(g, "size", size, err);
@@ -130,6 +145,15 @@ static bool is_empty(const struct reading *g)
            (http->status == 200 && length != NULL && strcmp(length, "0") == 0);
 }
 
+/* What an answer of the whole object says of its size; UINT64_MAX: nothing. */
+static uint64_t whole_size(const struct reading *g)
+{
+    const char *length = http_answer_header(&g->request.http, "content-length");
+    uint64_t bytes;
+
+    return length != NULL && s3_parse_number(length, &bytes) ? bytes : UINT64_MAX;
+}
+
 /* Whether a 2xx answer's body is what was asked for, from its first byte on. */
 static int check_range(const struct reading *g, bool *again, struct sheaf_error *err)
 {
@@ -140,7 +164,7 @@ static int check_range(const struct reading *g, bool *again, struct sheaf_error 
     int code;
 
     if (g->request.http.status == 200 && from == 0 && g->read->size == o->base.bytes)
-        return check_identity(g, UINT64_MAX, err);
+        return check_identity(g, whole_size(g), err);
     if (is_empty(g))
         return meet(g, 0, err);
     if (g->request.http.status == 200)
@@ -188,7 +212,7 @@ static int pin(struct reading *g, struct sheaf_error *err)
     int code = SHEAF_OK;
 
     pthread_mutex_lock(&o->lock);
-    if (o->etag != NULL && strncmp(o->etag, "W/", 2) != 0)
+    if (is_strong(o->etag))
         code = request_set_header(&g->request, "if-match", o->etag, err);
     else if (o->modified != NULL)
         code = request_set_header(&g->request, "if-unmodified-since", o->modified, err);
@@ -365,6 +389,7 @@ void remote_close(struct store_object *object)
 
     pthread_mutex_destroy(&o->lock);
     free(o->base.url);
+    free(o->base.asked);
     free(o->path);
     free(o->etag);
     free(o->modified);

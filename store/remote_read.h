@@ -21,7 +21,9 @@ struct remote_object {
     char *path;                     /* encoded, as requests have it */
     char *etag;                     /* as the server gave it; NULL: none */
     uint64_t stamp;                 /* s3_stamp of it, where only that is known; or 0 */
-    char *modified;                 /* Last-Modified, where the ETag cannot pin; or NULL */
+    char *modified;                 /* Last-Modified, which pins where the ETag cannot; or NULL.
+                                       An object with neither may be replaced by one of the same
+                                       size without being found out */
     bool is_new;                    /* opened without asking: its first answer says what it is, and
                                        all others must agree */
     int (*judge)(struct request *request, bool *again, struct sheaf_error *err);

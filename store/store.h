@@ -22,9 +22,12 @@ struct store_ops;
 /* An open object, to be read.  A store embeds it in a struct of its own. */
 struct store_object {
     const struct store_ops *ops;
-    char *url;                  /* as opened, for messages; the object's */
+    char *url;                  /* as opened, for messages: without a query; the object's */
+    char *asked;                /* as asked for, query included, where that is more than `url`;
+                                   else NULL; the object's, and not for messages */
     uint64_t bytes;             /* its size when it was opened; UINT64_MAX for a stream */
-    const char *version;        /* another content has another one; the object's; NULL: not known */
+    const char *version;        /* another content has another one for certain; the object's;
+                                   NULL: there is none */
     bool is_stream;             /* a pipe or terminal: store_read_next only */
     bool is_remote;             /* reads are worth starting early and many at once */
     size_t block_bytes;         /* reads of multiples of this are best; 0: no preference */

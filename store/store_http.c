@@ -120,6 +120,10 @@ static int make(const char *url, struct http_object **object, struct sheaf_error
                                   url, shown, parts.path, err);
         parts.path = NULL;
     }
+    if (code == SHEAF_OK && url[shown] != '\0') {
+        o->base.base.asked = strdup(url);
+        code = o->base.base.asked == NULL ? err_memory(err, strlen(url)) : SHEAF_OK;
+    }
     url_free(&parts);
     return code;
 }
@@ -140,8 +144,8 @@ static int http_open(const char *url, struct store_object **object, struct sheaf
 
     if (code == SHEAF_OK)
         code = probe(&o->base, err);
-    if (code == SHEAF_OK)
-        o->base.base.version = o->base.etag != NULL ? o->base.etag : o->base.modified;
+    if (code == SHEAF_OK && o->base.etag != NULL && strncmp(o->base.etag, "W/", 2) != 0)
+        o->base.base.version = o->base.etag;
     return give(o, code, object);
 }
 

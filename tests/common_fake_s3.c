@@ -146,8 +146,16 @@ static int parse_range(const struct fake_request *r, size_t size, size_t *first,
     return 1;
 }
 
-static void get_object(const struct fake_object *o, const struct fake_request *r,
-                       const struct fake_fault *fault, struct fake_answer *a)
+/* A day for each content.  Conditions on it are not looked at: the client has to compare. */
+static void add_date(const struct fake_object *o, struct fake_answer *a)
+{
+    fake_answer_header(a, "Last-Modified: Mon, %02u Jan 2024 00:00:00 GMT",
+                       1 + (unsigned)(o->etag[1] + o->etag[2] * 5) % 28);
+}
+
+static void get_object(const struct fake_s3 *s3, const struct fake_object *o,
+                       const struct fake_request *r, const struct fake_fault *fault,
+                       struct fake_answer *a)
 {
     const enum fake_kind kind = fault != NULL ? fault->kind : 0;
     size_t first = 0, last = o->size - 1;
@@ -177,9 +185,13 @@ static void get_object(const struct fake_object *o, const struct fake_request *r
                            first + (kind == FAKE_WRONG_RANGE), last, o->size);
     if (o->mark[0] != '\0')
         fake_answer_header(a, S3_MARK ": %s", o->mark);
-    fake_answer_header(a, "ETag: %s%s", kind == FAKE_WRONG_ETAG ? "\"another\""
-                       : kind == FAKE_WRONG_PARTS ? "\"0123456789abcdef0123456789abcdef"
-                       : o->etag, kind == FAKE_WRONG_PARTS ? o->etag + 33 : "");
+    if (s3->etags != FAKE_STRONG_ETAGS && s3->etags != FAKE_NOTHING)
+        add_date(o, a);
+    if (s3->etags <= FAKE_WEAK_ETAGS)
+        fake_answer_header(a, "ETag: %s%s%s", s3->etags == FAKE_WEAK_ETAGS ? "W/" : "",
+                           kind == FAKE_WRONG_ETAG ? "\"another\""
+                           : kind == FAKE_WRONG_PARTS ? "\"0123456789abcdef0123456789abcdef"
+                           : o->etag, kind == FAKE_WRONG_PARTS ? o->etag + 33 : "");
     a->content_length = last + 1 - first;
     if (strcmp(r->method, "HEAD") != 0 && buf_append(&a->body, o->data + first, last + 1 - first,
                                                      NULL) != SHEAF_OK)
@@ -470,7 +482,7 @@ static void serve_object(struct fake_s3 *s3, const char *path, const struct fake
     } else if (o == NULL)
         fake_s3_error(a, 404, "NoSuchKey", "");
     else
-        get_object(o, r, fault, a);
+        get_object(s3, o, r, fault, a);
     free(id);
 }
 

@@ -55,6 +55,9 @@ enum fake_listing {
     FAKE_EMPTY_PAGES,
 };
 
+/* What its answers name an object's content by. */
+enum fake_etags { FAKE_STRONG_ETAGS, FAKE_WEAK_ETAGS, FAKE_ONLY_DATES, FAKE_NOTHING };
+
 struct fake_s3 {
     struct fake_server *server;
     struct fake_object *objects;
@@ -66,6 +69,7 @@ struct fake_s3 {
     /* How it behaves; a test sets these before its requests. */
     bool anonymous;             /* nobody has to sign */
     bool no_conditional_put;    /* If-None-Match: 501 */
+    enum fake_etags etags;
     bool kms;                   /* ETags look like MD5s and are none */
     bool empty_complete;        /* CompleteMultipartUpload answers an empty ETag */
     unsigned page;              /* keys in a page of a listing; 1000 */

@@ -93,14 +93,14 @@ static uint64_t fetched(struct cache *cache, const char *url, const char *versio
 static void test_second_time(void **state)
 {
     struct cache *cache = opened(PLENTY);
-    uint64_t hits, misses;
+    uint64_t hits, misses, uncached;
 
     (void)state;
     assert_int_equal(fetched(cache, "far://a", "1"), SIZE);
     assert_int_equal(fetched(cache, "far://a", "1"), 0);
     assert_int_equal(fetched(cache, "far://a", "2"), SIZE);     /* it was replaced */
     assert_int_equal(fetched(cache, "far://b", "1"), SIZE);
-    cache_counts(cache, &hits, &misses);
+    cache_counts(cache, &hits, &misses, &uncached);
     assert_int_equal(hits, SIZE);
     assert_int_equal(misses, 3 * SIZE);
     cache_close(cache);
@@ -397,12 +397,15 @@ static void test_what_is_not_kept(void **state)
     struct cache *cache = opened(PLENTY);
     struct far_object o;
     struct store_object *object = &o.base;
+    uint64_t hits, misses, uncached;
 
     (void)state;
     far_object_init(&o, "far://a", NULL, content, SIZE);
     assert_int_equal(cache_wrap(cache, &object, &error), SHEAF_OK);
     assert_ptr_equal(object, &o.base);
     store_close(object);
+    cache_counts(cache, &hits, &misses, &uncached);
+    assert_int_equal(uncached, 1);
     far_object_init(&o, "far://a", "1", content, 0);
     assert_int_equal(cache_wrap(cache, &object, &error), SHEAF_OK);
     assert_ptr_equal(object, &o.base);
@@ -410,6 +413,91 @@ static void test_what_is_not_kept(void **state)
     cache_close(cache);
     assert_int_not_equal(cache_open(&cache, "/no/such/place", PLENTY, &error), SHEAF_OK);
     assert_non_null(strstr(error.message, "/no/such/place"));
+}
+
+/* What is asked for tells objects apart, also where messages leave some of it out. */
+static void test_queries(void **state)
+{
+    struct cache *cache = opened(PLENTY);
+    struct store_object *object;
+    struct far_object o;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char asked[40];
+
+        snprintf(asked, sizeof(asked), "far://get?shard=%d", i % 2);
+        far_object_init(&o, "far://get", "1", content, SIZE);
+        o.base.asked = asked;
+        object = &o.base;
+        assert_int_equal(cache_wrap(cache, &object, &error), SHEAF_OK);
+        must_read(object, 0, SIZE);
+        store_close(object);
+        assert_int_equal(o.read_bytes, i < 2 ? SIZE : 0);
+    }
+    cache_close(cache);
+}
+
+#define PUT_THREADS 16
+#define PUTS 150
+#define PUT_BYTES ((size_t)20000)
+
+struct putter {
+    struct cache_files *files;
+    uint64_t first;             /* of its blocks */
+};
+
+static void *put_many(void *context)
+{
+    const struct putter *p = context;
+
+    for (uint64_t i = 0; i < PUTS; i++)
+        cache_files_put(p->files, "0123456789abcdef0123456789abcdef", p->first + i,
+                        content + i, PUT_BYTES);
+    return NULL;
+}
+
+static void put_from_threads(uint64_t process, uint64_t limit)
+{
+    struct cache_files files;
+    struct putter putters[PUT_THREADS];
+    pthread_t threads[PUT_THREADS];
+
+    if (cache_files_open(&files, tree_path(&tree, "cache"), limit, &error) != SHEAF_OK)
+        _exit(1);
+    for (uint64_t i = 0; i < PUT_THREADS; i++) {
+        putters[i] = (struct putter){ &files, (process * PUT_THREADS + i) * PUTS };
+        if (pthread_create(&threads[i], NULL, put_many, &putters[i]) != 0)
+            _exit(1);
+    }
+    for (size_t i = 0; i < PUT_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    cache_files_close(&files);
+}
+
+/* Threads of several processes fill one cache: it holds no more than its limit, neither is it
+ * emptied over and over. */
+static void test_threads_and_processes(void **state)
+{
+    const uint64_t limit = 100 * PUT_BYTES;
+    pid_t children[3];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(children); i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            put_from_threads(i, limit);
+            _exit(0);
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(children); i++) {
+        int status;
+
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    assert_in_range(each_file(NULL), limit * 8 / 10, limit);
 }
 
 /* Processes share a cache that is too small for what they read: each gets the right bytes, and
@@ -453,7 +541,8 @@ int main(void)
         TEST(test_many_at_once), TEST(test_cancel), TEST(test_failures_are_not_kept),
         TEST(test_damage), TEST(test_removed_while_in_use), TEST(test_limit),
         TEST(test_least_recent_use), TEST(test_too_small_for_a_block),
-        TEST(test_what_is_not_kept), TEST(test_processes),
+        TEST(test_what_is_not_kept), TEST(test_queries),
+        TEST(test_threads_and_processes), TEST(test_processes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,6 +124,7 @@ static void print_statistics(const struct cat *cat, double seconds)
     printf("payload_bytes %" PRIu64 "\n", cat->payload_bytes);
     printf("read_bytes %" PRIu64 "\n", stats.read_bytes);
     printf("cached_bytes %" PRIu64 "\n", stats.cached_bytes);
+    printf("uncached_objects %" PRIu64 "\n", stats.uncached_objects);
     printf("corrupt %" PRIu64 "\n", stats.corrupt);
     printf("seconds %.3f\n", seconds);
     printf("samples_per_second %.0f\n", (double)cat->samples * per_second);
@@ -141,6 +142,7 @@ static int finish(struct cat *cat, double seconds)
     int status = -1, errnum;
 
     progress_clear();
+    say_uncached(cat->reader);
     if (cat->null) {
         print_statistics(cat, seconds);
         return STATUS_OK;

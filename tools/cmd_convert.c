@@ -297,6 +297,7 @@ static void print_result(const struct convert *c, const struct sheaf_pack_result
 {
     struct sheaf_reader_stats stats;
 
+    say_uncached(c->reader);
     sheaf_reader_get_stats(c->reader, &stats, sizeof(stats));
     if (stats.corrupt > 0)
         complain("%" PRIu64 " corrupt record%s skipped", stats.corrupt, plural(stats.corrupt));

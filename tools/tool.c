@@ -3,6 +3,7 @@
  * Complaints, and guesses at what was meant. */
 #include "tools/tool.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,16 @@ int fail(const struct sheaf_error *error)
 {
     complain("%s", error->message[0] ? error->message : sheaf_strerror(error->code));
     return STATUS_FAILURE;
+}
+
+void say_uncached(const struct sheaf_reader *reader)
+{
+    struct sheaf_reader_stats stats;
+
+    sheaf_reader_get_stats(reader, &stats, sizeof(stats));
+    if (stats.uncached_objects > 0)
+        complain("%" PRIu64 " object%s not cached: the server gives no strong ETag",
+                 stats.uncached_objects, stats.uncached_objects == 1 ? " was" : "s were");
 }
 
 int refuse(const struct sheaf_error *error)

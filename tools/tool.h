@@ -31,6 +31,9 @@ extern const struct command pack_command, cat_command, info_command, verify_comm
 /* Prints "sheaf: <message>" on standard error, in place of a progress line if one is there. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Says on standard error how many objects the reader could not cache, if there were any. */
+void say_uncached(const struct sheaf_reader *reader);
+
 /* What was complained of last, without "sheaf: "; "" at first. */
 const char *last_complaint(void);
 

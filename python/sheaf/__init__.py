@@ -137,6 +137,7 @@ class Stats(NamedTuple):
     payload_bytes: int
     read_bytes: int
     cached_bytes: int
+    uncached_objects: int
     corrupt: int
     stall_ns: int
     first_sample_ns: int
