@@ -145,24 +145,58 @@ typedef void sheaf_report_fn(void *context, const char *where, const struct shea
  *     these, "@FILE" for a text file with one path a line; "-" for standard input.
  * Container and codec are found from content.  For foreign uncompressed shards the headers are
  * scanned at open to count and place the samples; compressed ones and standard input are read as
- * streams: their counts are not known before their end, so whole shards go to lanes. */
+ * streams: their counts are not known before their end, so whole shards go to lanes.
+ *
+ * Several data sets, or data sets and foreign shards, are a UNION: one data set of all samples,
+ * source after source in the order given.  Foreign shards that stand next to each other are one
+ * source.  Each source keeps its manifest, its index and checksums, its container and codec, and
+ * its keys, so that a key may come from two of them: sample.shard says which (shard_info.source).
+ *   - Classes are merged by name.  The first source keeps its numbers; a class that is new gets the
+ *     next one, in its source's order; label_base is the first source's.  A sample's label is the
+ *     merged number.  Where the numbers of a source do not change, labels of any kind stay as they
+ *     are; where they do, a sample whose labels are not one class of its source, or which has a
+ *     field cls of its own that says the number, is SHEAF_ERR_UNSUPPORTED when it is read.
+ *   - Refused at open, by name: sources of which some name their classes and others do not, or
+ *     whose class lists differ and have a name twice (_UNSUPPORTED); streams (_UNSUPPORTED); the
+ *     same data set twice, by fingerprint (_ARGUMENT), as each sample would come twice.  (Foreign
+ *     shards come as often as they are named.)
+ *   - The fingerprint is of the sources' fingerprints in their order: a position of one union, or
+ *     of a source of it, is CHANGED for another. */
 
 struct sheaf_dataset;
 
 struct sheaf_shard_info {
-    const char *name;           /* relative to the manifest; as given for foreign shards */
+    const char *name;           /* relative to the manifest; as given for foreign shards; where
+                                   there are several sources, with its source's directory */
     uint64_t bytes;             /* of the shard as stored */
     uint64_t payload_bytes;     /* of its fields' content; 0: not known */
     uint64_t samples;
     const char *xxh3;           /* XXH3-128 of the stored bytes, 32 hex digits; NULL: not known */
+    size_t source;              /* 0-based: which source it is of */
+};
+
+/* One of the sources of a data set, as it is when it is opened alone. */
+struct sheaf_source_info {
+    const char *url;            /* as given; of foreign shards the first */
+    int has_manifest;
+    enum sheaf_container container;
+    enum sheaf_codec codec;
+    size_t first_shard;         /* its shards and samples in the data set */
+    size_t shard_count;
+    uint64_t first_number;
+    uint64_t samples;
+    size_t class_count;
+    int label_base;
+    const char *fingerprint;
+    const char *manifest_json;  /* the manifest's text; NULL for foreign shards */
 };
 
 struct sheaf_dataset_info {
     const char *url;            /* the first source, as given */
-    int has_manifest;
+    int has_manifest;           /* of several sources: each of them */
     int is_stream;              /* counts are not known, and it can be read one way only */
-    enum sheaf_container container;
-    enum sheaf_codec codec;
+    enum sheaf_container container; /* 0: its sources differ */
+    enum sheaf_codec codec;         /* where they differ, that of one which has any */
     uint64_t samples;           /* 0 for a stream */
     uint64_t bytes;
     uint64_t payload_bytes;
@@ -170,7 +204,9 @@ struct sheaf_dataset_info {
     size_t class_count;         /* 0: labels have no names */
     int label_base;             /* the number of the first class, 0 or 1 */
     const char *fingerprint;    /* 32 hex digits; "": it has no positions (standard input) */
-    const char *manifest_json;  /* the manifest's text; NULL for foreign shards */
+    const char *manifest_json;  /* the manifest's text; NULL for foreign shards, or several
+                                   sources */
+    size_t source_count;        /* at least 1 */
 };
 
 SHEAF_API SHEAF_CHECK int sheaf_dataset_open(const char *const *sources, size_t source_count,
@@ -184,6 +220,10 @@ SHEAF_API void sheaf_dataset_get_info(const struct sheaf_dataset *dataset,
 /* SHEAF_ERR_ARGUMENT for an index that is too large. */
 SHEAF_API SHEAF_CHECK int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t index,
                                               struct sheaf_shard_info *info, size_t sizeof_info);
+/* The same for its sources. */
+SHEAF_API SHEAF_CHECK int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t index,
+                                               struct sheaf_source_info *info,
+                                               size_t sizeof_info);
 /* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
 

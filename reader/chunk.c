@@ -288,7 +288,7 @@ static int read_plain(struct pass *p)
 static int unpack_block(struct pass *p, uint64_t block, const uint8_t *stored, uint64_t have)
 {
     const struct index_block *b = &p->section->blocks[block];
-    const struct sheaf_dataset *d = p->chunk->dataset;
+    const struct sheaf_dataset *d = dataset_source(p->chunk->dataset, p->run->shard->number);
     const uint64_t skip = b[0].stored_offset - p->section->blocks[p->extent.block].stored_offset;
     const size_t size = b[1].stored_offset - b[0].stored_offset;
     const size_t raw_size = b[1].raw_offset - b[0].raw_offset;
@@ -369,7 +369,8 @@ static int check_item(struct pass *p, size_t i)
 
     if (item->bad != NULL)
         return SHEAF_OK;
-    if (p->chunk->dataset->format->check(item->data, item->size, &crc, &error) != SHEAF_OK)
+    if (dataset_source(p->chunk->dataset, item->shard)->format->check(item->data, item->size, &crc,
+                                                                       &error) != SHEAF_OK)
         return mark_bad(p, i, &error);
     if (item->name != NULL && item->name[item->name_size] != '\n') {
         err_set(&error, SHEAF_ERR_CORRUPT, "its line in the .lst ends with byte 0x%02x, not with a "

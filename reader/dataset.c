@@ -44,14 +44,21 @@ struct manifest_file {
     size_t size;
 };
 
-static int allocate_tables(struct sheaf_dataset *d, struct sheaf_error *err)
+/* Where its shards are. */
+static void find_place(struct sheaf_dataset *d)
 {
-    const size_t count = d->manifest.shard_count;
-    const struct store_ops *store = count == 0 ? NULL : store_of(d->urls[0], err);
+    const struct store_ops *store = d->manifest.shard_count == 0 ? NULL
+                                                                 : store_of(d->urls[0], NULL);
 
     d->is_remote = store != NULL && store->read_start != NULL;
     if (store == &store_file_ops)
         d->read_bytes = file_system_read_bytes(d->urls[0]);
+}
+
+int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    const size_t count = d->manifest.shard_count;
+
     d->samples = calloc(count + 1, sizeof(d->samples[0]));
     d->first_numbers = calloc(count + 1, sizeof(d->first_numbers[0]));
     d->stems = calloc(count + 1, sizeof(d->stems[0]));
@@ -98,11 +105,11 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
 }
 
 /* Foreign shards: names and sizes go into a manifest of our own making. */
-static int open_foreign(struct sheaf_dataset *d, const char *const *sources, size_t source_count,
-                        struct sheaf_error *err)
+static int open_foreign(struct sheaf_dataset *d, const char *const *sources, const bool *is_file,
+                        size_t source_count, struct sheaf_error *err)
 {
     size_t count;
-    int code = foreign_expand(sources, source_count, &d->urls, &count, err);
+    int code = foreign_expand(sources, is_file, source_count, &d->urls, &count, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -154,27 +161,26 @@ static bool is_listed(const char *directory)
     return is;
 }
 
-/* Gets the manifest, if the one source is a directory or path with one; else file->text is NULL. */
-static int find_manifest(const char *const *sources, size_t source_count,
-                         struct manifest_file *file, struct sheaf_error *err)
+/* Gets the manifest, if the source is a directory or path with one; else file->text is NULL. */
+static int find_manifest(const char *source, struct manifest_file *file, struct sheaf_error *err)
 {
     struct sheaf_error unfinished;
     int code;
 
-    if (source_count != 1 || sources[0][0] == '@' || strcmp(sources[0], "-") == 0)
+    if (source[0] == '@' || strcmp(source, "-") == 0)
         return SHEAF_OK;
-    if (manifest_urls(sources[0], &file->directory, &file->url) != SHEAF_OK)
-        return err_memory(err, strlen(sources[0]));
+    if (manifest_urls(source, &file->directory, &file->url) != SHEAF_OK)
+        return err_memory(err, strlen(source));
     code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
     /* Where names may not be listed, S3 says "denied" of what is not there. */
     if (code != SHEAF_ERR_NOT_FOUND &&
-        (code != SHEAF_ERR_ACCESS || is_manifest_path(sources[0]) || is_listed(file->directory)))
+        (code != SHEAF_ERR_ACCESS || is_manifest_path(source) || is_listed(file->directory)))
         return code;
     if (dataset_refuse_unfinished(file->directory, &unfinished) != SHEAF_OK) {
         *err = unfinished;
         return unfinished.code;
     }
-    return is_manifest_path(sources[0]) ? code : SHEAF_OK;
+    return is_manifest_path(source) ? code : SHEAF_OK;
 }
 
 static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)
@@ -195,8 +201,10 @@ static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)
 static int finish(struct sheaf_dataset *d, int code, struct sheaf_dataset **dataset,
                   struct sheaf_error *err)
 {
-    if (code == SHEAF_OK)
-        code = allocate_tables(d, err);
+    if (code == SHEAF_OK) {
+        find_place(d);
+        code = dataset_make_tables(d, err);
+    }
     if (code == SHEAF_OK)
         *dataset = d;
     else
@@ -204,14 +212,27 @@ static int finish(struct sheaf_dataset *d, int code, struct sheaf_dataset **data
     return code;
 }
 
-int dataset_open_foreign(const char *const *sources, size_t source_count,
-                         struct sheaf_dataset **dataset, struct sheaf_error *err)
+static int open_files(const char *const *sources, const bool *is_file, size_t source_count,
+                      struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     struct sheaf_dataset *d = make(sources[0], err);
 
     if (d == NULL)
         return SHEAF_ERR_MEMORY;
-    return finish(d, open_foreign(d, sources, source_count, err), dataset, err);
+    return finish(d, open_foreign(d, sources, is_file, source_count, err), dataset, err);
+}
+
+int dataset_open_foreign(const char *const *sources, size_t source_count,
+                         struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    bool *is_file = calloc(source_count + 1, sizeof(is_file[0]));
+    int code = is_file == NULL ? err_memory(err, source_count)
+                               : foreign_find_files(sources, source_count, is_file, err);
+
+    if (code == SHEAF_OK)
+        code = open_files(sources, is_file, source_count, dataset, err);
+    free(is_file);
+    return code;
 }
 
 /* What makes one channel's positions unfit for another: its name. */
@@ -260,25 +281,85 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
     return finish(d, fill_pipes(d, source, attributes, has_positions, err), dataset, err);
 }
 
-int sheaf_dataset_open(const char *const *sources, size_t source_count,
-                       struct sheaf_dataset **dataset, struct sheaf_error *err)
+/* Opens the source if it has a manifest; else *dataset is NULL. */
+static int open_one(const char *source, struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     struct manifest_file file = { .size = 0 };
     struct sheaf_dataset *d;
+    int code = find_manifest(source, &file, err);
+
+    *dataset = NULL;
+    if (code == SHEAF_OK && file.text != NULL) {
+        d = make(source, err);
+        code = d == NULL ? SHEAF_ERR_MEMORY : finish(d, open_manifest(d, &file, err), dataset, err);
+    }
+    free(file.directory);
+    free(file.url);
+    free(file.text);
+    return code;
+}
+
+/* Opens sources in turn: data sets, and as one of them the foreign shards between two.  A file is
+ * not asked whether it is a directory with a manifest. */
+static int open_each(const char *const *sources, const bool *is_file, size_t count,
+                     struct sheaf_dataset **opened, size_t *opened_count, struct sheaf_error *err)
+{
+    size_t first = 0;       /* of the foreign shards that are not open yet */
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i <= count && code == SHEAF_OK; i++) {
+        struct sheaf_dataset *one = NULL;
+
+        if (i < count && (!is_file[i] || is_manifest_path(sources[i])))
+            code = open_one(sources[i], &one, err);
+        if (code == SHEAF_OK && (one != NULL || i == count) && first < i)
+            code = open_files(sources + first, is_file + first, i - first,
+                              &opened[*opened_count], err);
+        if (code == SHEAF_OK && (one != NULL || i == count) && first < i)
+            ++*opened_count;
+        if (one != NULL) {
+            opened[(*opened_count)++] = one;
+            first = i + 1;
+        }
+    }
+    return code;
+}
+
+static int open_several(const char *const *sources, size_t count, struct sheaf_dataset **dataset,
+                        struct sheaf_error *err)
+{
+    struct sheaf_dataset **opened = calloc(count + 1, sizeof(opened[0]));
+    bool *is_file = calloc(count + 1, sizeof(is_file[0]));
+    size_t opened_count = 0;
+    int code = opened == NULL || is_file == NULL ? err_memory(err, count * sizeof(opened[0]))
+                                                 : foreign_find_files(sources, count, is_file, err);
+
+    if (code == SHEAF_OK)
+        code = open_each(sources, is_file, count, opened, &opened_count, err);
+    if (code == SHEAF_OK && opened_count == 1)
+        *dataset = opened[0];
+    else if (code == SHEAF_OK)
+        code = dataset_unite(opened, opened_count, dataset, err);
+    else
+        for (size_t i = 0; i < opened_count; i++)
+            sheaf_dataset_free(opened[i]);
+    free(opened);
+    free(is_file);
+    return code;
+}
+
+int sheaf_dataset_open(const char *const *sources, size_t source_count,
+                       struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
     int code;
 
     if (source_count == 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "a data set needs at least one source");
-    code = find_manifest(sources, source_count, &file, err);
-    if (code == SHEAF_OK && file.text == NULL)
-        code = dataset_open_foreign(sources, source_count, dataset, err);
-    else if (code == SHEAF_OK && (d = make(sources[0], err)) == NULL)
-        code = SHEAF_ERR_MEMORY;
-    else if (code == SHEAF_OK)
-        code = finish(d, open_manifest(d, &file, err), dataset, err);
-    free(file.directory);
-    free(file.url);
-    free(file.text);
+    if (source_count > 1)
+        return open_several(sources, source_count, dataset, err);
+    code = open_one(sources[0], dataset, err);
+    if (code == SHEAF_OK && *dataset == NULL)
+        code = dataset_open_foreign(sources, 1, dataset, err);
     return code;
 }
 
@@ -296,7 +377,12 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
         free(d->pipes->prefix);
         attributes_free(&d->pipes->attributes);
     }
+    for (size_t i = 0; i < d->source_count; i++)
+        sheaf_dataset_free(d->sources[i]);
     free(d->pipes);
+    free(d->sources);
+    free(d->source_of);
+    free(d->class_map);
     free(d->urls);
     free(d->sections);
     free(d->damages);
@@ -312,14 +398,30 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
 
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard)
 {
+    const struct manifest *m = &dataset_source(d, shard)->manifest;
+
     return (struct decode_context){
         .stem = d->stems[shard],
-        .classes = (const char *const *)d->manifest.classes,
-        .class_count = d->manifest.class_count,
-        .label_base = d->manifest.label_base,
-        .cls_is_label = d->manifest.cls_is_label,
-        .ours = d->manifest.ours,
+        .classes = (const char *const *)m->classes,
+        .class_count = m->class_count,
+        .label_base = m->label_base,
+        .cls_is_label = m->cls_is_label,
+        .ours = m->ours,
     };
+}
+
+int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
+                     const struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *source = dataset_source(d, sample->shard);
+    const struct class_numbers numbers = {
+        .map = source->class_map,
+        .count = source->manifest.class_count,
+        .label_base = source->manifest.label_base,
+        .merged_base = d->manifest.label_base,
+    };
+
+    return numbers.map == NULL ? SHEAF_OK : classes_renumber(&numbers, scratch, sample, err);
 }
 
 /* Copies as much of a struct as the caller knows of. */
@@ -346,6 +448,7 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .label_base = d->manifest.label_base,
         .fingerprint = d->manifest.fingerprint,
         .manifest_json = d->manifest_json,
+        .source_count = d->sources == NULL ? 1 : d->source_count,
     };
 
     give(info, sizeof_info, &all, sizeof(all));
@@ -361,11 +464,39 @@ int sheaf_dataset_shard(const struct sheaf_dataset *d, size_t index,
         return SHEAF_ERR_ARGUMENT;
     shard = &d->manifest.shards[index];
     all = (struct sheaf_shard_info){
-        .name = shard->name,
+        .name = d->sources == NULL ? shard->name : d->urls[index],
         .bytes = shard->bytes,
         .payload_bytes = shard->payload_bytes,
         .samples = shard->samples,
         .xxh3 = shard->xxh3[0] != '\0' ? shard->xxh3 : NULL,
+        .source = d->sources == NULL ? 0 : d->source_of[index],
+    };
+    give(info, sizeof_info, &all, sizeof(all));
+    return SHEAF_OK;
+}
+
+int sheaf_dataset_source(const struct sheaf_dataset *d, size_t index,
+                         struct sheaf_source_info *info, size_t sizeof_info)
+{
+    const struct sheaf_dataset *s;
+    struct sheaf_source_info all;
+
+    if (index >= (d->sources == NULL ? 1 : d->source_count))
+        return SHEAF_ERR_ARGUMENT;
+    s = d->sources == NULL ? d : d->sources[index];
+    all = (struct sheaf_source_info){
+        .url = s->url,
+        .has_manifest = s->has_manifest,
+        .container = s->manifest.container,
+        .codec = s->manifest.codec,
+        .first_shard = s->first_shard,
+        .shard_count = d->sources == NULL ? d->manifest.shard_count : s->end_shard - s->first_shard,
+        .first_number = s->first_number,
+        .samples = d->sources == NULL ? dataset_samples(d) : s->end_number - s->first_number,
+        .class_count = s->manifest.class_count,
+        .label_base = s->manifest.label_base,
+        .fingerprint = s->manifest.fingerprint,
+        .manifest_json = s->manifest_json,
     };
     give(info, sizeof_info, &all, sizeof(all));
     return SHEAF_OK;

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * A data set in memory: what its manifest says, or what was found out about foreign shards.
- * It never changes after opening, so readers share it without locks. */
+ * It never changes after opening, so readers share it without locks.
+ *
+ * Several that are opened together are one, a UNION: its shards are those of its sources, in
+ * order, and what is said of a shard (container, codec, index, classes) is asked of its source:
+ *
+ *     union     shard 0   1   2 | 3   4 | 5   6        one row of shards, samples and numbers
+ *     source            0       |   1   |   2          each with a manifest of its own */
 #ifndef READER_DATASET_H
 #define READER_DATASET_H
 
@@ -11,6 +17,7 @@
 #include "formats/format.h"
 #include "formats/index.h"
 #include "formats/manifest.h"
+#include "reader/classes.h"
 #include "reader/pipe.h"
 
 /* A place in a foreign shard where the header scan found damage.  What it lost is in no count. */
@@ -26,11 +33,12 @@ struct sheaf_dataset {
     size_t read_bytes;                  /* what a read should have, on a network file system;
                                            0: local, or from afar */
     bool is_stream;                     /* counts are not known: shards are read through */
-    const struct format_ops *format;
-    const struct codec_ops *codec;      /* NULL: none */
-    struct manifest manifest;           /* of foreign shards: what is known (names, sizes) */
+    const struct format_ops *format;    /* of a union: of its first source */
+    const struct codec_ops *codec;      /* NULL: none; of a union: of any source that has one */
+    struct manifest manifest;           /* of foreign shards: what is known (names, sizes); of a
+                                           union: shards, classes, fingerprint */
     char *manifest_json;                /* or NULL */
-    char *index_url;                    /* of dataset.index; NULL without a manifest */
+    char *index_url;                    /* of dataset.index; NULL without a manifest, or a union */
     char **urls;                        /* of the shards */
     uint64_t *samples;                  /* of each shard, manifest order */
     uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
@@ -40,6 +48,14 @@ struct sheaf_dataset {
     size_t damage_count;
     struct pipe_source *pipes;          /* it is a channel of pipes, one an epoch; else NULL */
     uint64_t total_bytes, total_payload;
+    /* A union's. */
+    struct sheaf_dataset **sources;     /* whose shards are in the union's tables; else NULL */
+    size_t source_count;
+    uint32_t *source_of;                /* of each shard */
+    /* A source's. */
+    uint32_t first_shard, end_shard;    /* in the union */
+    uint64_t first_number, end_number;  /* its samples, in the union */
+    uint32_t *class_map;                /* see classes.h; NULL: its labels stay */
 };
 
 static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
@@ -52,6 +68,13 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
 static inline bool dataset_is_local(const struct sheaf_dataset *d)
 {
     return !d->is_stream && !d->is_remote && d->read_bytes == 0;
+}
+
+/* The source that a shard is of, which knows what it is. */
+static inline const struct sheaf_dataset *dataset_source(const struct sheaf_dataset *d,
+                                                         uint32_t shard)
+{
+    return d->sources == NULL ? d : d->sources[d->source_of[shard]];
 }
 
 /* Opens foreign shards, also where a manifest lies beside them. */
@@ -68,18 +91,36 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
  * set yet, and its shards are not foreign ones.  The journal of a split lies one above it. */
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 
-/* What decode() must know of a shard. */
+/* Fills in what is summed up from the manifest's shards: numbers, stems, totals. */
+int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
+
+/* What decode() must know of a shard: labels have the numbers of its source. */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
+
+/* Gives a sample, decoded with the scratch, the label that its class has in the union. */
+int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
+                     const struct sheaf_sample *sample, struct sheaf_error *err);
+
+/* ---- reader/union.c ------------------------------------------------------------------------- */
+
+/* Makes one data set of several, at least two; takes them, also on failure. */
+int dataset_unite(struct sheaf_dataset **sources, size_t count, struct sheaf_dataset **dataset,
+                  struct sheaf_error *err);
 
 /* ---- reader/foreign.c ----------------------------------------------------------------------- */
 
 /* Whether a file of this name is found beside shards and is none. */
 bool foreign_is_side_file(const char *name);
 
+/* Which of the sources are single files, objects or pipes, and no directories, patterns or lists
+ * of them. */
+int foreign_find_files(const char *const *sources, size_t source_count, bool *is_file,
+                       struct sheaf_error *err);
+
 /* Turns sources (see sheaf_dataset_open) into shard URLs; a data set with a manifest is not one
  * of them.  The caller frees each and the array. */
-int foreign_expand(const char *const *sources, size_t source_count, char ***urls, size_t *count,
-                   struct sheaf_error *err);
+int foreign_expand(const char *const *sources, const bool *is_file, size_t source_count,
+                   char ***urls, size_t *count, struct sheaf_error *err);
 
 /* Fills in container, codec, sizes and, where the headers can be scanned, sections, from
  * d->urls. */

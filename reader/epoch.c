@@ -48,16 +48,17 @@ static struct needs needs_of(const struct sheaf_reader *r)
         open_shards = draws_shards(d, &feed->order);
     for (size_t i = 0; i < d->manifest.shard_count; i++) {
         const struct manifest_shard *shard = &d->manifest.shards[i];
+        const struct sheaf_dataset *source = dataset_source(d, (uint32_t)i);
 
         if (shard->samples != 0)
             n.mean = MAX(n.mean, shard->raw_bytes / shard->samples);
         n.largest = MAX(n.largest, shard->largest);
-        section = MAX(section, shard->index_bytes + index_memory(shard->samples,
-                      d->format != NULL && d->format->has_names, 0)
-                      + (feed->draws ? shard->names_bytes : 0));
+        if (source->index_url != NULL)
+            section = MAX(section, shard->index_bytes
+                          + index_memory(shard->samples, source->format->has_names, 0)
+                          + (feed->draws ? shard->names_bytes : 0));
     }
-    n.sections = d->sections != NULL ? 0
-               : section * MIN((uint64_t)d->manifest.shard_count, open_shards * feed->lane_count);
+    n.sections = section * MIN((uint64_t)d->manifest.shard_count, open_shards * feed->lane_count);
     return n;
 }
 

@@ -217,9 +217,10 @@ static int add_list_file(struct urls *urls, const char *path, struct sheaf_error
 }
 
 /* What is no object is a directory, a pattern, or nothing. */
-static int add_other(struct urls *urls, const char *source, const struct sheaf_error *why,
-                     struct sheaf_error *err)
+static int add_other(struct urls *urls, const char *source, struct sheaf_error *err)
 {
+    struct sheaf_error why;
+    uint64_t bytes;
     bool is_directory;
     int code = add_directory(urls, source, &is_directory, err);
 
@@ -229,25 +230,24 @@ static int add_other(struct urls *urls, const char *source, const struct sheaf_e
     if (has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ||
                                code == SHEAF_ERR_ACCESS))
         return expand_braces(urls, source, err);
-    if (code == SHEAF_ERR_UNSUPPORTED && source[strlen(source) - 1] != '/')
-        return err_set(err, why->code, "%s (if it is a directory, name its shards: it cannot be "
-                       "listed)", why->message);
+    if (code == SHEAF_ERR_UNSUPPORTED && source[strlen(source) - 1] != '/'
+        && store_size(source, &bytes, &why) != SHEAF_OK)
+        return err_set(err, why.code, "%s (if it is a directory, name its shards: it cannot be "
+                       "listed)", why.message);
     if (is_directory || code != SHEAF_ERR_NOT_FOUND)
         return code;
     return add_url(urls, strdup(source), err);      /* a pipe, or nothing: opening it will tell */
 }
 
-/* `look`: at its size. */
-static int add_source(struct urls *urls, const struct look *look, struct sheaf_error *err)
+static int add_source(struct urls *urls, const char *source, bool is_file,
+                      struct sheaf_error *err)
 {
-    if (look->url[0] == '@')
-        return add_list_file(urls, look->url + 1, err);
-    if (look->code == SHEAF_OK)
-        return add_url(urls, strdup(look->url), err);
-    return add_other(urls, look->url, &look->error, err);
+    if (source[0] == '@')
+        return add_list_file(urls, source + 1, err);
+    return is_file ? add_url(urls, strdup(source), err) : add_other(urls, source, err);
 }
 
-static int add_sources(struct urls *urls, const char *const *sources, size_t source_count,
+int foreign_find_files(const char *const *sources, size_t source_count, bool *is_file,
                        struct sheaf_error *err)
 {
     struct look *looks = malloc(LOOKS_MOST * sizeof(looks[0]));
@@ -258,19 +258,21 @@ static int add_sources(struct urls *urls, const char *const *sources, size_t sou
         for (size_t i = 0; i < n; i++)
             looks[i] = (struct look){ .url = sources[first + i] };
         code = look_sizes(looks, n, err);
-        for (size_t i = 0; i < n && code == SHEAF_OK; i++)
-            code = add_source(urls, &looks[i], err);
+        for (size_t i = 0; i < n; i++)
+            is_file[first + i] = sources[first + i][0] != '@' && looks[i].code == SHEAF_OK;
     }
     free(looks);
     return code;
 }
 
-int foreign_expand(const char *const *sources, size_t source_count, char ***list, size_t *count,
-                   struct sheaf_error *err)
+int foreign_expand(const char *const *sources, const bool *is_file, size_t source_count,
+                   char ***list, size_t *count, struct sheaf_error *err)
 {
     struct urls urls = { 0 };
-    int code = add_sources(&urls, sources, source_count, err);
+    int code = SHEAF_OK;
 
+    for (size_t i = 0; i < source_count && code == SHEAF_OK; i++)
+        code = add_source(&urls, sources[i], is_file[i], err);
     if (code == SHEAF_OK && urls.count == 0)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: names no shard", sources[0]);
     if (code != SHEAF_OK) {

@@ -177,7 +177,20 @@ static void finish(struct tally *t)
 
 /* ---- Labels --------------------------------------------------------------------------------- */
 
-static int shard_labels(const struct sheaf_dataset *d, struct store_object *index, size_t i,
+/* Gives labels (+ 1) the numbers that their classes have in the union. */
+static void renumber(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
+                     uint32_t *labels, uint64_t count)
+{
+    const uint32_t base = (uint32_t)source->manifest.label_base;
+
+    for (uint64_t i = 0; i < count && source->class_map != NULL; i++) {
+        if (labels[i] > base && labels[i] - 1 - base < source->manifest.class_count)
+            labels[i] = source->class_map[labels[i] - 1 - base] + 1
+                      + (uint32_t)d->manifest.label_base;
+    }
+}
+
+static int shard_labels(const struct sheaf_dataset *d, struct store_object *index, uint32_t i,
                         uint32_t *labels, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &d->manifest.shards[i];
@@ -189,7 +202,32 @@ static int shard_labels(const struct sheaf_dataset *d, struct store_object *inde
     code = store_read(index, m->index_offset, data, m->index_bytes, err);
     if (code == SHEAF_OK)
         code = index_labels(data, m->index_bytes, m->samples, labels, err);
+    if (code == SHEAF_OK)
+        renumber(d, dataset_source(d, i), labels, m->samples);
     free(data);
+    return code;
+}
+
+/* The labels of all shards, each source's index being open in its turn.  SHEAF_END: a shard has
+ * none. */
+static int read_labels(const struct sheaf_dataset *d, uint32_t *labels, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *source = NULL;
+    struct store_object *index = NULL;
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; code == SHEAF_OK && i < d->manifest.shard_count; i++) {
+        if (dataset_source(d, i) != source) {
+            source = dataset_source(d, i);
+            store_close(index);
+            index = NULL;
+            code = source->index_url == NULL ? SHEAF_END
+                                             : store_open(source->index_url, &index, err);
+        }
+        if (code == SHEAF_OK)
+            code = shard_labels(d, index, i, labels + d->first_numbers[i], err);
+    }
+    store_close(index);
     return code;
 }
 
@@ -197,21 +235,15 @@ static int shard_labels(const struct sheaf_dataset *d, struct store_object *inde
  * NULL. */
 static int load_labels(struct tally *t, const struct sheaf_dataset *d, struct sheaf_error *err)
 {
-    struct store_object *index;
     uint32_t *labels;
     int code;
 
-    if (d->index_url == NULL)
+    if (!d->has_manifest)
         return SHEAF_OK;
     labels = calloc(dataset_samples(d) + 1, sizeof(labels[0]));
     if (labels == NULL)
         return err_memory(err, dataset_samples(d) * sizeof(labels[0]));
-    code = store_open(d->index_url, &index, err);
-    if (code == SHEAF_OK) {
-        for (size_t i = 0; code == SHEAF_OK && i < d->manifest.shard_count; i++)
-            code = shard_labels(d, index, i, labels + d->first_numbers[i], err);
-        store_close(index);
-    }
+    code = read_labels(d, labels, err);
     if (code != SHEAF_OK) {
         free(labels);
         return code == SHEAF_END ? SHEAF_OK : code;

@@ -272,9 +272,11 @@ static int make_room(struct sheaf_reader *r, size_t count)
     return SHEAF_OK;
 }
 
-static const struct format_ops *format_in_use(const struct sheaf_reader *r)
+static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint32_t shard)
 {
-    return r->dataset->format != NULL ? r->dataset->format : stream_format(r->feed.lanes[0].stream);
+    const struct format_ops *format = dataset_source(r->dataset, shard)->format;
+
+    return format != NULL ? format : stream_format(r->feed.lanes[0].stream);
 }
 
 /* Decodes item i of the batch into sample i. */
@@ -290,13 +292,15 @@ static int decode(struct sheaf_reader *r, size_t i)
     const struct pipe_source *pipes = r->dataset->pipes;
     int code;
 
-    r->context.stem = r->dataset->stems[item->shard];
+    r->context = dataset_decode_context(r->dataset, item->shard);
     code = pipes != NULL && pipes->attributes.count != 0
         ? attributes_decode(&pipes->attributes, &record, &r->context, &r->scratch[i],
                             &r->samples[i], &r->error)
-        : format_in_use(r)->decode(&record, &r->context, &r->scratch[i], &r->samples[i],
-                                   &r->error);
-    if (code == SHEAF_ERR_CORRUPT)
+        : format_in_use(r, item->shard)->decode(&record, &r->context, &r->scratch[i],
+                                                &r->samples[i], &r->error);
+    if (code == SHEAF_OK)
+        code = dataset_renumber(r->dataset, &r->scratch[i], &r->samples[i], &r->error);
+    if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_UNSUPPORTED)
         err_prefix(&r->error, "%s: record %" PRIu64 ": ", r->dataset->urls[item->shard],
                    item->record);
     return code;

@@ -27,35 +27,76 @@ int shards_open_object(struct cache *cache, const char *url, struct store_object
     return code;
 }
 
+/* So many sources have their index open all the time; of more, each is opened when it is read:
+ * there may be a thousand, and a process may not have so many files open. */
+#define INDEXES_OPEN 16u
+
 /* Opens an object whose size the manifest says.  One that is far away is not asked for: the first
  * read will see whether it is right.  (The cache asks, as it must know what it has.) */
-static int open_known(const struct shards *s, const char *url, uint64_t bytes,
-                      struct store_object **object, struct sheaf_error *err)
+static int open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
+                      uint64_t bytes, struct store_object **object, struct sheaf_error *err)
 {
-    if (s->cache == NULL && s->dataset->is_remote)
+    if (s->cache == NULL && source->is_remote)
         return store_open_known(url, bytes, 0, object, err);
     return shards_open_object(s->cache, url, object, err);
 }
 
 /* An index that is far away is read at once if it is a small one: the first samples of many shards
  * then cost no more than those of one. */
-static int get_index(struct shards *s, struct sheaf_error *err)
+static int get_index(struct shards *s, struct index_file *index, struct sheaf_error *err)
 {
-    const uint64_t bytes = s->index->bytes;
+    const uint64_t bytes = index->object->bytes;
 
-    if (bytes == 0 || bytes > MIN((uint64_t)s->index->block_bytes, s->budget->limit / 16) ||
-        !budget_take(s->budget, bytes))
+    if (bytes == 0 || bytes > MIN((uint64_t)index->object->block_bytes, s->budget->limit / 16)
+        || !budget_take(s->budget, bytes))
         return SHEAF_OK;
-    s->index_data = malloc(bytes);
-    return s->index_data == NULL ? err_memory(err, bytes)
-                                 : store_read(s->index, 0, s->index_data, bytes, err);
+    index->data = malloc(bytes);
+    if (index->data == NULL) {
+        budget_give(s->budget, bytes);
+        return err_memory(err, bytes);
+    }
+    return store_read(index->object, 0, index->data, bytes, err);
+}
+
+static int open_index(const struct shards *s, const struct sheaf_dataset *source,
+                      struct store_object **object, struct sheaf_error *err)
+{
+    const uint64_t bytes = source->manifest.index_bytes;
+    int code = open_known(s, source, source->index_url, bytes, object, err);
+
+    if (code == SHEAF_OK && (*object)->bytes != bytes) {
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
+                       "%" PRIu64, source->index_url, (*object)->bytes, bytes);
+        store_close(*object);
+        *object = NULL;
+    }
+    return code;
+}
+
+static int open_indexes(struct shards *s, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = s->dataset;
+    const size_t count = MAX(d->source_count, (size_t)1);
+    int code = SHEAF_OK;
+
+    s->indexes = calloc(count, sizeof(s->indexes[0]));
+    if (s->indexes == NULL)
+        return err_memory(err, count * sizeof(s->indexes[0]));
+    for (size_t i = 0; i < count && count <= INDEXES_OPEN && code == SHEAF_OK; i++) {
+        const struct sheaf_dataset *source = d->sources == NULL ? d : d->sources[i];
+        struct index_file *index = &s->indexes[i];
+
+        if (source->index_url != NULL)
+            code = open_index(s, source, &index->object, err);
+        if (code == SHEAF_OK && index->object != NULL && index->object->is_remote)
+            code = get_index(s, index, err);
+    }
+    return code;
 }
 
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
                 struct budget *budget, struct cache *cache, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
-
     memset(s, 0, sizeof(*s));
     s->dataset = dataset;
     s->workers = workers;
@@ -64,13 +105,7 @@ int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct wo
     s->open = calloc(dataset->manifest.shard_count + 1, sizeof(s->open[0]));
     if (s->open == NULL)
         return err_memory(err, dataset->manifest.shard_count * sizeof(s->open[0]));
-    if (dataset->index_url != NULL)
-        code = open_known(s, dataset->index_url, dataset->manifest.index_bytes, &s->index, err);
-    if (code == SHEAF_OK && s->index != NULL && s->index->bytes != dataset->manifest.index_bytes)
-        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
-                       "%" PRIu64, dataset->index_url, s->index->bytes,
-                       dataset->manifest.index_bytes);
-    return code == SHEAF_OK && s->index != NULL && s->index->is_remote ? get_index(s, err) : code;
+    return open_indexes(s, err);
 }
 
 static void close_shard(struct shard *shard)
@@ -89,12 +124,16 @@ void shards_free(struct shards *s)
             close_shard(s->open[i]);
     free(s->open);
     s->open = NULL;
-    if (s->index_data != NULL)
-        budget_give(s->budget, s->index->bytes);
-    free(s->index_data);
-    s->index_data = NULL;
-    store_close(s->index);
-    s->index = NULL;
+    for (size_t i = 0; s->indexes != NULL && i < MAX(s->dataset->source_count, (size_t)1); i++) {
+        struct index_file *index = &s->indexes[i];
+
+        if (index->data != NULL)
+            budget_give(s->budget, index->object->bytes);
+        free(index->data);
+        store_close(index->object);
+    }
+    free(s->indexes);
+    s->indexes = NULL;
 }
 
 static int parse_section(struct shard *shard, const uint8_t *data, struct sheaf_error *err)
@@ -104,7 +143,8 @@ static int parse_section(struct shard *shard, const uint8_t *data, struct sheaf_
     int code = index_parse(data, m->index_bytes, m->samples, &shard->own_section, err);
 
     if (code != SHEAF_OK)
-        err_prefix(err, "%s: the section of %s: ", d->index_url, m->name);
+        err_prefix(err, "%s: the section of %s: ",
+                   dataset_source(d, shard->number)->index_url, m->name);
     shard->section = shard->own_section;
     return code;
 }
@@ -113,18 +153,27 @@ static int parse_section(struct shard *shard, const uint8_t *data, struct sheaf_
 static int load_section(struct shard *shard, struct sheaf_error *err)
 {
     const struct shards *s = shard->owner;
-    const struct manifest_shard *m = &s->dataset->manifest.shards[shard->number];
+    const struct sheaf_dataset *d = s->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[shard->number];
+    const struct index_file *index = &s->indexes[d->sources == NULL ? 0
+                                                                    : d->source_of[shard->number]];
+    struct store_object *object = index->object;
     uint8_t *data;
-    int code;
+    int code = SHEAF_OK;
 
-    if (s->index_data != NULL)
-        return parse_section(shard, s->index_data + m->index_offset, err);
+    if (index->data != NULL)
+        return parse_section(shard, index->data + m->index_offset, err);
     data = malloc(m->index_bytes + 1);
     if (data == NULL)
         return err_memory(err, m->index_bytes);
-    code = store_read(s->index, m->index_offset, data, m->index_bytes, err);
+    if (object == NULL)
+        code = open_index(s, dataset_source(d, shard->number), &object, err);
+    if (code == SHEAF_OK)
+        code = store_read(object, m->index_offset, data, m->index_bytes, err);
     if (code == SHEAF_OK)
         code = parse_section(shard, data, err);
+    if (object != index->object)
+        store_close(object);
     free(data);
     return code;
 }
@@ -150,16 +199,17 @@ static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *e
 static int open_names(struct shard *shard, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = shard->owner->dataset;
+    const struct sheaf_dataset *source = dataset_source(d, shard->number);
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
     const char *url = d->urls[shard->number];
     const size_t stem = strlen(url) - strlen(m->name)
-                      + peers_stem(d->manifest.container, d->manifest.codec, m->name);
+                      + peers_stem(source->manifest.container, source->manifest.codec, m->name);
     char *names = NULL;
     int code;
 
     if (asprintf(&names, "%.*s.lst", (int)stem, url) < 0)
         return err_memory(err, stem);
-    code = open_known(shard->owner, names, m->names_bytes, &shard->names, err);
+    code = open_known(shard->owner, source, names, m->names_bytes, &shard->names, err);
     if (code == SHEAF_OK && shard->names->bytes != m->names_bytes)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
                        "%" PRIu64, names, shard->names->bytes, m->names_bytes);
@@ -172,14 +222,15 @@ static void open_shard(struct job *job)
 {
     struct shard *shard = (struct shard *)(void *)job;
     const struct sheaf_dataset *d = shard->owner->dataset;
+    const struct sheaf_dataset *source = dataset_source(d, shard->number);
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
     struct sheaf_error *err = &shard->error;
     /* Where bad records are skipped, a shorter one is dealt with record by record. */
     int code = shard->owner->keep_short
                    ? shards_open_object(shard->owner->cache, d->urls[shard->number],
                                         &shard->object, err)
-                   : open_known(shard->owner, d->urls[shard->number], m->bytes, &shard->object,
-                                err);
+                   : open_known(shard->owner, source, d->urls[shard->number], m->bytes,
+                                &shard->object, err);
 
     if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " bytes, but %" PRIu64
@@ -188,11 +239,11 @@ static void open_shard(struct job *job)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but %" PRIu64
                        " are expected: it is not the shard that it was", d->urls[shard->number],
                        shard->object->bytes, m->bytes);
-    if (code == SHEAF_OK && d->sections != NULL)
+    if (code == SHEAF_OK && source->index_url == NULL)
         shard->section = d->sections[shard->number];
     else if (code == SHEAF_OK)
         code = load_section(shard, err);
-    if (code == SHEAF_OK && d->manifest.ours && d->format->has_names)
+    if (code == SHEAF_OK && source->manifest.ours && source->format->has_names)
         code = open_names(shard, err);
     shard->code = code;
 }
@@ -200,6 +251,7 @@ static void open_shard(struct job *job)
 int shards_use(struct shards *s, uint32_t number, struct shard **result, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &s->dataset->manifest.shards[number];
+    const struct sheaf_dataset *source = dataset_source(s->dataset, number);
     struct shard *shard = s->open[number];
 
     if (shard != NULL) {
@@ -215,10 +267,10 @@ int shards_use(struct shards *s, uint32_t number, struct shard **result, struct 
     shard->number = number;
     shard->users = 1;
     shard->code = SHEAF_ERR_INTERRUPTED;    /* until the job has run */
-    if (s->dataset->sections == NULL)   /* a block holds a sample or more */
+    if (source->index_url != NULL)      /* a block holds a sample or more */
         shard->memory_bytes = m->index_bytes
-                            + index_memory(m->samples, s->dataset->format->has_names,
-                                           s->dataset->codec != NULL ? m->index_bytes / 8 : 0);
+                            + index_memory(m->samples, source->format->has_names,
+                                           source->codec != NULL ? m->index_bytes / 8 : 0);
     if (s->keep_lines)
         shard->memory_bytes += m->names_bytes;
     if (!budget_take(s->budget, shard->memory_bytes)) {

@@ -30,6 +30,12 @@ struct shard {
     struct index_section *own_section;  /* NULL: it is the data set's */
 };
 
+/* A source's dataset.index. */
+struct index_file {
+    struct store_object *object;        /* NULL: it has none, or it is opened when it is read */
+    uint8_t *data;                      /* all of it, if it is far away and small; else NULL */
+};
+
 struct shards {
     const struct sheaf_dataset *dataset;
     struct workers *workers;
@@ -37,8 +43,7 @@ struct shards {
     struct cache *cache;                /* NULL: none */
     bool keep_lines;                    /* of each .lst: its lines are not wanted in order */
     bool keep_short;                    /* a shard that is cut is read as far as it goes */
-    struct store_object *index;         /* dataset.index; NULL for foreign shards */
-    uint8_t *index_data;                /* all of it, if it is far away and small; else NULL */
+    struct index_file *indexes;         /* of each source */
     struct shard **open;                /* by number; NULL: not open */
 };
 

@@ -138,7 +138,7 @@ static int compare(struct check *c, uint64_t i, const struct frame *frame, const
 
 static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
 {
-    const struct sheaf_dataset *d = c->owner->dataset;
+    const struct sheaf_dataset *d = c->owner->dataset, *source = dataset_source(d, c->shard);
     const struct decode_context context = dataset_decode_context(d, c->shard);
     struct record record = { .data = frame->data, .size = frame->size, .shard = c->shard,
                              .record = i };
@@ -154,9 +154,9 @@ static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
     }
     if (code != SHEAF_OK)
         return code;
-    if (c->open == NULL && d->manifest.ours && d->format->has_names)
+    if (c->open == NULL && source->manifest.ours && source->format->has_names)
         return SHEAF_OK;    /* its name is not to be had: that was told */
-    if (d->format->decode(&record, &context, &c->scratch, &sample, &error) != SHEAF_OK)
+    if (source->format->decode(&record, &context, &c->scratch, &sample, &error) != SHEAF_OK)
         problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", d->urls[c->shard],
                 frame->offset, i, error.message);
     return SHEAF_OK;
@@ -191,7 +191,7 @@ static void check_totals(struct check *c, const struct walk *walk, const char *h
     const struct sheaf_dataset *d = c->owner->dataset;
     const struct manifest_shard *m = &d->manifest.shards[c->shard];
 
-    if (!d->has_manifest)
+    if (!dataset_source(d, c->shard)->has_manifest)
         return;
     if (walk->object->bytes != m->bytes)
         problem(c, "%s: has %" PRIu64 " bytes, but the manifest says %" PRIu64, d->urls[c->shard],
@@ -274,7 +274,7 @@ static int begin_check(struct checks *all, uint32_t i)
     c->owner = all;
     c->shard = i;
     c->job.run = check_shard;
-    if (all->dataset->has_manifest || all->dataset->sections[i] != NULL) {
+    if (dataset_source(all->dataset, i)->has_manifest || all->dataset->sections[i] != NULL) {
         code = shards_use(&all->shards, i, &c->open, &c->error);
         if (code != SHEAF_OK)
             return code;

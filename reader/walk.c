@@ -33,6 +33,7 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
               struct sheaf_error *err)
 {
+    const struct sheaf_dataset *source = dataset_source(dataset, shard);
     int code;
 
     memset(w, 0, sizeof(*w));
@@ -52,7 +53,7 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
     if (code == SHEAF_OK && w->object->is_stream)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe", dataset->urls[shard]);
     if (code == SHEAF_OK)
-        code = frames_open(&w->frames, dataset->format, dataset->manifest.codec, read_bytes, w,
+        code = frames_open(&w->frames, source->format, source->manifest.codec, read_bytes, w,
                            limit, err);
     if (code != SHEAF_OK)
         walk_close(w);

@@ -24,12 +24,55 @@ static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, siz
     return shard;
 }
 
+/* Gets source `index`, which is below the data set's source_count. */
+static struct sheaf_source_info source_at(const struct sheaf_dataset *dataset, size_t index)
+{
+    struct sheaf_source_info source = { .url = "" };
+
+    if (sheaf_dataset_source(dataset, index, &source, sizeof(source)) != SHEAF_OK)
+        complain("source %zu is not there", index);
+    return source;
+}
+
 /* A stream's container is not known before it is read. */
 static const char *container_name(const struct sheaf_dataset_info *info)
 {
     const char *name = sheaf_container_name(info->container);
 
-    return name ? name : "unknown";
+    return name ? name : info->source_count > 1 ? "several" : "unknown";
+}
+
+/* The sources of a data set that has several. */
+static void print_sources(const struct sheaf_dataset *dataset,
+                          const struct sheaf_dataset_info *info)
+{
+    printf("sources       %zu\n", info->source_count);
+    for (size_t i = 0; i < info->source_count; i++) {
+        const struct sheaf_source_info source = source_at(dataset, i);
+
+        printf("  %s  %s (%s)  %zu shards  %" PRIu64 " samples  %s\n", source.url,
+               sheaf_container_name(source.container), sheaf_codec_name(source.codec),
+               source.shard_count, source.samples, source.fingerprint);
+    }
+}
+
+static void json_sources(const struct sheaf_dataset *dataset,
+                         const struct sheaf_dataset_info *info)
+{
+    printf(",\n  \"sources\": [");
+    for (size_t i = 0; i < info->source_count; i++) {
+        const struct sheaf_source_info source = source_at(dataset, i);
+
+        printf("%s\n    {\"url\": ", i ? "," : "");
+        print_json_string(stdout, source.url);
+        printf(", \"container\": \"%s\", \"codec\": \"%s\", \"manifest\": %s, \"shards\": %zu, "
+               "\"samples\": %" PRIu64 ", \"fingerprint\": ",
+               sheaf_container_name(source.container), sheaf_codec_name(source.codec),
+               source.has_manifest ? "true" : "false", source.shard_count, source.samples);
+        print_json_string(stdout, source.fingerprint);
+        putchar('}');
+    }
+    putchar(']');
 }
 
 static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info)
@@ -51,6 +94,8 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
                info->label_base, sheaf_dataset_class(dataset, 0),
                info->class_count - 1 + (size_t)info->label_base,
                sheaf_dataset_class(dataset, info->class_count - 1));
+    if (info->source_count > 1)
+        print_sources(dataset, info);
     printf("shards        %zu\n", info->shard_count);
     for (size_t i = 0; i < info->shard_count; i++) {
         const struct sheaf_shard_info shard = shard_at(dataset, i);
@@ -104,6 +149,8 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
     json_count("payload_bytes", info->payload_bytes > 0, info->payload_bytes);
     printf(",\n  \"fingerprint\": ");
     print_json_string(stdout, info->is_stream ? NULL : info->fingerprint);
+    if (info->source_count > 1)
+        json_sources(dataset, info);
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);
     for (size_t i = 0; i < info->class_count; i++) {
         printf("%s\n    ", i ? "," : "");
@@ -233,7 +280,7 @@ const struct command info_command = {
             "DATASET is a "
             "directory that sheaf pack made, or foreign shards (a directory of them, a brace "
             "pattern, files, @FILE for a list, - for standard input), or --channel names what the "
-            "platform provides.\n\n"
+            "platform provides. Several are one data set, and each is listed.\n\n"
             "Of a PLAN that sheaf plan has stored, prints what it is, how far its packing is, and "
             "which shards and parts are missing.",
     .run = run,

@@ -60,6 +60,24 @@ static void print_order(const struct sheaf_reader_options *o)
     printf("}");
 }
 
+/* The sources, where there are several, in their order. */
+static void print_sources(const struct sheaf_dataset *dataset, size_t count)
+{
+    printf(", \"sources\": [");
+    for (size_t i = 0; i < count; i++) {
+        struct sheaf_source_info source = { .url = "" };
+
+        if (sheaf_dataset_source(dataset, i, &source, sizeof(source)) != SHEAF_OK)
+            break;
+        printf("%s{\"source\": ", i == 0 ? "" : ", ");
+        print_json_string(stdout, source.url);
+        print_text("fingerprint", source.fingerprint);
+        print_count("samples", 1, source.samples);
+        printf("}");
+    }
+    printf("]");
+}
+
 void lineage_print(const struct sheaf_dataset *dataset, const struct sheaf_channel *channel,
                    const struct sheaf_reader_options *options)
 {
@@ -75,6 +93,8 @@ void lineage_print(const struct sheaf_dataset *dataset, const struct sheaf_chann
     print_count("samples", !info.is_stream, info.samples);
     print_count("bytes", info.bytes != 0, info.bytes);
     print_count("shards", 1, info.shard_count);
+    if (info.source_count > 1)
+        print_sources(dataset, info.source_count);
     if (channel != NULL)
         print_channel(channel);
     print_order(options);

@@ -36,8 +36,8 @@ from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptErr
                      UnsupportedError)
 
 __all__ = ["Batch", "Channel", "Dataset", "FetchResult", "PackResult", "Packer", "PlanShard",
-           "Problem", "Progress", "Reader", "Sample", "Shard", "Stats", "VerifyResult", "commit",
-           "fetch", "index", "pack", "pack_part", "plan", "verify",
+           "Problem", "Progress", "Reader", "Sample", "Shard", "SourceInfo", "Stats", "VerifyResult",
+           "commit", "fetch", "index", "pack", "pack_part", "plan", "verify",
            "Error", "AccessError", "ArgumentError", "ChangedError", "CorruptError",
            "ExistsError", "InterruptedError", "LimitError", "NetworkError", "NotFoundError",
            "OutOfMemoryError", "StateError", "StoreError", "TruncatedError", "UnsupportedError"]
@@ -70,6 +70,22 @@ class Shard(NamedTuple):
     payload_bytes: int
     samples: int
     xxh3: Optional[str]
+    source: int = 0     # of the data set's sources
+
+
+class SourceInfo(NamedTuple):
+    """One of the sources of a data set, as it is when it is opened alone."""
+    url: str
+    has_manifest: bool
+    container: Optional[str]
+    codec: Optional[str]
+    first_shard: int
+    shard_count: int
+    first_number: int
+    samples: int
+    label_base: int
+    fingerprint: str
+    manifest_json: Optional[str]
 
 
 class Progress(NamedTuple):
@@ -165,8 +181,8 @@ def _text(path: Optional[Path]) -> Optional[str]:
 
 class Dataset(_sheaf.Dataset):
     """An opened data set: a directory with a dataset.json, or foreign shards (a directory, a
-    brace pattern, files, "@FILE"), or a sequence of these; "-" is standard input; or a Channel,
-    whose world is the (rank, world size) that the environment says for it, or None."""
+    brace pattern, files, "@FILE"), or a sequence of these, which are then one data set of several
+    sources, with classes merged by name; "-" is standard input; or a Channel, whose world is the (rank, world size) that the environment says for it, or None."""
 
     def __init__(self, source: Source) -> None:
         if isinstance(source, Channel):
@@ -192,13 +208,18 @@ class Dataset(_sheaf.Dataset):
         return [Shard(*values) for values in self._shards()]
 
     @property
+    def sources(self) -> List[SourceInfo]:
+        """What it was opened from, in order."""
+        return [SourceInfo(*values) for values in self._sources()]
+
+    @property
     def classes(self) -> List[str]:
         """The names of the labels label_base, label_base + 1, ...; empty if they have none."""
         return self._classes()
 
     @property
     def manifest(self) -> Optional[Mapping[str, Any]]:
-        """What dataset.json says; None for foreign shards."""
+        """What dataset.json says; None for foreign shards, and where there are several sources."""
         return None if self._manifest_json is None else _json.loads(self._manifest_json)
 
     def __len__(self) -> int:

@@ -174,9 +174,44 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
 
 static PyObject *shard_tuple(const struct sheaf_shard_info *shard)
 {
-    return Py_BuildValue("(NKKKz)", text_of(shard->name), (unsigned long long)shard->bytes,
+    return Py_BuildValue("(NKKKzn)", text_of(shard->name), (unsigned long long)shard->bytes,
                          (unsigned long long)shard->payload_bytes,
-                         (unsigned long long)shard->samples, shard->xxh3);
+                         (unsigned long long)shard->samples, shard->xxh3,
+                         (Py_ssize_t)shard->source);
+}
+
+static PyObject *source_tuple(const struct sheaf_source_info *source)
+{
+    return Py_BuildValue("(NOzznnKKisz)", text_of(source->url),
+                         source->has_manifest ? Py_True : Py_False,
+                         sheaf_container_name(source->container),
+                         sheaf_codec_name(source->codec), (Py_ssize_t)source->first_shard,
+                         (Py_ssize_t)source->shard_count,
+                         (unsigned long long)source->first_number,
+                         (unsigned long long)source->samples, source->label_base,
+                         source->fingerprint, source->manifest_json);
+}
+
+static PyObject *dataset_sources(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
+{
+    struct sheaf_source_info source;
+    PyObject *list;
+
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    list = PyList_New(0);
+    for (size_t i = 0; list != NULL && sheaf_dataset_source(self->dataset, i, &source,
+                                                            sizeof(source)) == SHEAF_OK; i++) {
+        PyObject *tuple = source_tuple(&source);
+
+        if (tuple == NULL || PyList_Append(list, tuple) != 0) {
+            Py_XDECREF(tuple);
+            Py_DECREF(list);
+            return NULL;
+        }
+        Py_DECREF(tuple);
+    }
+    return list;
 }
 
 static PyObject *dataset_shards(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
@@ -234,6 +269,7 @@ static PyObject *dataset_reduce(struct dataset_object *self, PyObject *Py_UNUSED
 static PyMethodDef dataset_methods[] = {
     { "_info", (PyCFunction)dataset_info, METH_NOARGS, "What is known of it, as a dict." },
     { "_shards", (PyCFunction)dataset_shards, METH_NOARGS, "Its shards, as tuples." },
+    { "_sources", (PyCFunction)dataset_sources, METH_NOARGS, "What it was opened from." },
     { "_classes", (PyCFunction)dataset_classes, METH_NOARGS, "The names of its classes." },
     { "__reduce__", (PyCFunction)dataset_reduce, METH_NOARGS, "Opened again where it arrives." },
     { NULL, NULL, 0, NULL },

@@ -142,6 +142,19 @@ class ReaderTest(Case):
         self.assertEqual(reader.position(), before)
         self.assertEqual(len(list(reader)), 50)
 
+    def test_several_data_sets_are_one_of_several_sources(self):
+        other = pack(os.path.join(self.folder, "other"), [("x/1", {"txt": b"x"}, 1)])
+        dataset = sheaf.Dataset([self.set, other])
+        self.assertEqual([(s.url, s.has_manifest, s.first_number, s.samples)
+                          for s in dataset.sources],
+                         [(self.set, True, 0, COUNT), (other, True, COUNT, 1)])
+        self.assertEqual({s.source for s in dataset.shards}, {0, 1})
+        self.assertEqual(len(dataset), COUNT + 1)
+        last = list(sheaf.Reader(dataset, no_shuffle=True))[-1]
+        self.assertEqual((last.key, last.class_name, dataset.classes[last.label]),
+                         ("x/1", "class 1", "class 1"))
+        self.assertEqual(len(sheaf.Dataset(self.set).sources), 1)
+
     def test_statistics(self):
         reader = sheaf.Reader(self.set)
         for _ in range(10):

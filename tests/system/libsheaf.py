@@ -17,7 +17,7 @@ NAMES = {-1: "MEMORY", -2: "ARGUMENT", -3: "STATE", -4: "IO", -5: "NETWORK", -6:
          -7: "NOT_FOUND", -8: "EXISTS", -9: "CORRUPT", -10: "TRUNCATED", -11: "UNSUPPORTED",
          -12: "LIMIT", -13: "INTERRUPTED", -14: "CHANGED"}
 
-Sample = collections.namedtuple("Sample", "key fields labels number shard record")
+Sample = collections.namedtuple("Sample", "key fields labels class_name number shard record")
 
 
 class ErrorStruct(Structure):
@@ -197,8 +197,8 @@ class Reader:
             field = s.fields[i]
             assert field.suffix.lower() == field.name
             fields[field.suffix.decode()] = ctypes.string_at(field.data, field.size)
-        return Sample(s.key.decode(), fields, s.labels[:s.label_count], s.number, s.shard,
-                      s.record)
+        return Sample(s.key.decode(), fields, s.labels[:s.label_count],
+                      s.class_name and s.class_name.decode(), s.number, s.shard, s.record)
 
     def begin_epoch(self, epoch):
         self._check(_library.sheaf_reader_begin_epoch(self._pointer, epoch))

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Several data sets as one.  Their shards become one row, in the order in which they were named;
+ * each source stays what it is, and is asked for what its shards are.  What cannot be one data set
+ * is refused here, by name. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/dataset.h"
+
+#define UNION_SEED 0x756e696fu  /* of its fingerprint */
+
+/* Counts are known only of what is no stream, and a sample that is there twice by mistake would
+ * weigh double unseen. */
+static int check_sources(struct sheaf_dataset *const *sources, size_t count,
+                         struct sheaf_error *err)
+{
+    uint64_t shards = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct sheaf_dataset *s = sources[i];
+
+        if (s->is_stream)
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe, or shards that another program "
+                           "has compressed: read as a stream, which cannot be opened together with "
+                           "a data set; convert it first", s->url);
+        for (size_t j = 0; j < i && s->has_manifest && s->manifest.shard_count != 0; j++) {
+            if (strcmp(s->manifest.fingerprint, sources[j]->manifest.fingerprint) == 0)
+                return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the same data set as %s (fingerprint "
+                               "%s): each of its samples would come twice", s->url,
+                               sources[j]->url, s->manifest.fingerprint);
+        }
+        shards += s->manifest.shard_count;
+    }
+    return shards <= SHARD_LIMIT ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_LIMIT, "more than %u shards", SHARD_LIMIT);
+}
+
+static int allocate(struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    size_t shards = 0, damages = 0;
+    bool is_scanned = false;
+
+    for (size_t i = 0; i < d->source_count; i++) {
+        shards += d->sources[i]->manifest.shard_count;
+        damages += d->sources[i]->damage_count;
+        is_scanned |= d->sources[i]->sections != NULL;
+    }
+    d->url = strdup(d->sources[0]->url);
+    d->urls = calloc(shards + 1, sizeof(d->urls[0]));
+    d->manifest.shards = calloc(shards + 1, sizeof(d->manifest.shards[0]));
+    d->source_of = calloc(shards + 1, sizeof(d->source_of[0]));
+    d->damages = calloc(damages + 1, sizeof(d->damages[0]));
+    d->sections = !is_scanned ? NULL : calloc(shards + 1, sizeof(d->sections[0]));
+    if (d->url == NULL || d->urls == NULL || d->manifest.shards == NULL || d->source_of == NULL
+        || d->damages == NULL || (is_scanned && d->sections == NULL))
+        return err_memory(err, shards * sizeof(d->manifest.shards[0]));
+    return SHEAF_OK;
+}
+
+/* Moves the shards of source i behind those that are there. */
+static void take_shards(struct sheaf_dataset *d, uint32_t i)
+{
+    struct sheaf_dataset *s = d->sources[i];
+    const size_t first = d->manifest.shard_count, count = s->manifest.shard_count;
+
+    memcpy(d->urls + first, s->urls, count * sizeof(d->urls[0]));
+    memcpy(d->manifest.shards + first, s->manifest.shards, count * sizeof(d->manifest.shards[0]));
+    if (s->sections != NULL)
+        memcpy(d->sections + first, s->sections, count * sizeof(d->sections[0]));
+    for (size_t n = 0; n < count; n++)
+        d->source_of[first + n] = i;
+    for (size_t n = 0; n < s->damage_count; n++) {
+        d->damages[d->damage_count] = s->damages[n];
+        d->damages[d->damage_count++].shard += (uint32_t)first;
+    }
+    s->first_shard = (uint32_t)first;
+    s->end_shard = (uint32_t)(first + count);
+    d->manifest.shard_count += count;
+    s->manifest.shard_count = 0;
+}
+
+/* What is said of all of them. */
+static void take_facts(struct sheaf_dataset *d)
+{
+    const struct sheaf_dataset *first = d->sources[0];
+
+    d->has_manifest = true;
+    d->format = first->format;
+    d->manifest.container = first->manifest.container;
+    d->manifest.codec = first->manifest.codec;
+    d->manifest.label_base = first->manifest.label_base;
+    for (size_t i = 0; i < d->source_count; i++) {
+        const struct sheaf_dataset *s = d->sources[i];
+
+        d->has_manifest &= s->has_manifest;
+        d->is_remote |= s->is_remote;
+        d->read_bytes = MAX(d->read_bytes, s->read_bytes);
+        if (s->codec != NULL && d->codec == NULL) {
+            d->codec = s->codec;
+            d->manifest.codec = s->manifest.codec;
+        }
+        if (s->manifest.container != d->manifest.container)
+            d->manifest.container = 0;
+    }
+}
+
+static int merge_classes(struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    struct class_list *lists = calloc(d->source_count, sizeof(lists[0]));
+    uint32_t **maps = calloc(d->source_count, sizeof(maps[0]));
+    int code = lists == NULL || maps == NULL ? err_memory(err, d->source_count * sizeof(lists[0]))
+                                             : SHEAF_OK;
+
+    for (size_t i = 0; i < d->source_count && code == SHEAF_OK; i++) {
+        const struct manifest *m = &d->sources[i]->manifest;
+
+        lists[i] = (struct class_list){ .url = d->sources[i]->url, .count = m->class_count,
+                                        .names = (const char *const *)m->classes,
+                                        .label_base = m->label_base };
+    }
+    if (code == SHEAF_OK)
+        code = classes_merge(lists, d->source_count, &d->manifest.classes,
+                             &d->manifest.class_count, maps, err);
+    for (size_t i = 0; maps != NULL && i < d->source_count; i++)
+        d->sources[i]->class_map = maps[i];
+    free(lists);
+    free(maps);
+    return code;
+}
+
+/* The sources' fingerprints, in order, are all that a union is. */
+static void name_fingerprint(struct sheaf_dataset *d)
+{
+    XXH128_hash_t hash = { .low64 = UNION_SEED };
+    XXH128_canonical_t canonical;
+
+    for (size_t i = 0; i < d->source_count; i++) {
+        struct {
+            XXH128_canonical_t before;
+            char fingerprint[33];
+        } link;
+
+        XXH128_canonicalFromHash(&link.before, hash);
+        memcpy(link.fingerprint, d->sources[i]->manifest.fingerprint, sizeof(link.fingerprint));
+        hash = XXH3_128bits(&link, sizeof(link));
+    }
+    XXH128_canonicalFromHash(&canonical, hash);
+    for (size_t i = 0; i < sizeof(canonical.digest); i++)
+        snprintf(d->manifest.fingerprint + 2 * i, 3, "%02x", canonical.digest[i]);
+}
+
+static void place_samples(struct sheaf_dataset *d)
+{
+    for (size_t i = 0; i < d->source_count; i++) {
+        struct sheaf_dataset *s = d->sources[i];
+
+        s->first_number = d->first_numbers[s->first_shard];
+        s->end_number = d->first_numbers[s->end_shard];
+    }
+}
+
+int dataset_unite(struct sheaf_dataset **sources, size_t count, struct sheaf_dataset **dataset,
+                  struct sheaf_error *err)
+{
+    struct sheaf_dataset *d = calloc(1, sizeof(*d));
+    struct sheaf_dataset **own = calloc(count, sizeof(own[0]));
+    int code;
+
+    if (d == NULL || own == NULL) {
+        for (size_t i = 0; i < count; i++)
+            sheaf_dataset_free(sources[i]);
+        free(d);
+        free(own);
+        return err_memory(err, sizeof(*d));
+    }
+    memcpy(own, sources, count * sizeof(own[0]));
+    d->sources = own;
+    d->source_count = count;
+    code = check_sources(sources, count, err);
+    if (code == SHEAF_OK)
+        code = merge_classes(d, err);
+    if (code == SHEAF_OK)
+        code = allocate(d, err);
+    for (uint32_t i = 0; i < count && code == SHEAF_OK; i++)
+        take_shards(d, i);
+    if (code == SHEAF_OK)
+        code = dataset_make_tables(d, err);
+    if (code != SHEAF_OK) {
+        sheaf_dataset_free(d);
+        return code;
+    }
+    take_facts(d);
+    place_samples(d);
+    name_fingerprint(d);
+    *dataset = d;
+    return SHEAF_OK;
+}

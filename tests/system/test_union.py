@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: MIT
+"""Several data sets opened together: each source stays what it is, and classes are merged by
+name."""
+
+import collections
+import gzip
+import json
+import os
+
+import libsheaf
+import writers
+from order_reference import epoch_order
+from support import CODECS, CONTAINERS, Case, flip, listing, make_tree, pack, read, shards_of, sheaf, write
+
+Facts = collections.namedtuple("Facts", "key label class_name text")
+
+ONE = {"%s/%d.txt" % (name, i): b"one %s %d" % (name.encode(), i)
+       for name in ("cat", "dog") for i in range(20)}
+TWO = {"%s/%d.txt" % (name, i): b"two %s %d" % (name.encode(), i)
+       for name in ("bird", "dog") for i in range(100, 110)}
+
+
+class Union(Case):
+    @classmethod
+    def share(cls):
+        cls.trees = [make_tree(os.path.join(cls.shared, name), files)
+                     for name, files in (("tree1", ONE), ("tree2", TWO))]
+        cls.one = os.path.join(cls.shared, "one")
+        cls.two = os.path.join(cls.shared, "two")
+        pack(cls.trees[0], cls.one, "webdataset", "none", "--shard-count", 3)
+        pack(cls.trees[1], cls.two, "recordio", "lz4", "--shard-count", 2, "--label-base", 1)
+
+    @staticmethod
+    def facts(*sources, **options):
+        return [Facts(s.key, s.labels, s.class_name, s.fields["txt"])
+                for s in libsheaf.samples(*sources, **options)]
+
+    @staticmethod
+    def expected(files, numbers):
+        return sorted(Facts(key[:-4], [numbers[key.split("/")[0]]], key.split("/")[0], text)
+                      for key, text in files.items())
+
+    def info(self, *sources):
+        return json.loads(sheaf("info", *sources, "--json").stdout)
+
+    def refused(self, *sources, status=1):
+        """Opening them is; the message."""
+        messages = {sheaf("cat", *sources, "--list", status=status).stderr,
+                    sheaf("verify", *sources, status=status).stderr}
+        self.assertEqual(len(messages), 1, messages)
+        return messages.pop().decode()
+
+    def test_classes_are_merged_by_name(self):
+        for sources, numbers in (((self.one, self.two), {"cat": 0, "dog": 1, "bird": 2}),
+                                 ((self.two, self.one), {"bird": 1, "dog": 2, "cat": 3})):
+            with self.subTest(sources=sources):
+                self.assertEqual(sorted(self.facts(*sources)), sorted(
+                    self.expected(ONE, numbers) + self.expected(TWO, numbers)))
+                info = self.info(*sources)
+                self.assertEqual(info["classes"], sorted(numbers, key=numbers.get))
+                self.assertEqual(info["label_base"], min(numbers.values()))
+                self.assertEqual(info["samples"], len(ONE) + len(TWO))
+
+    def test_sources_keep_their_order(self):
+        together = self.facts(self.one, self.two, no_shuffle=1)
+        apart = self.facts(self.one, no_shuffle=1) + self.facts(self.two, no_shuffle=1)
+        self.assertEqual([f[2:] for f in together], [f[2:] for f in apart])
+
+    def test_each_container_and_codec_beside_each_other(self):
+        folders = []
+        for container in CONTAINERS:
+            for codec in CODECS:
+                folders.append(self.path(container + codec))
+                pack(self.trees[len(folders) % 2], folders[-1], container, codec)
+        numbers = {"bird": 0, "dog": 1, "cat": 2}
+        expected = [fact for i in range(len(folders))
+                    for fact in (self.expected(ONE, numbers) if i % 2 else
+                                 self.expected(TWO, numbers))]
+        self.assertEqual(sorted(self.facts(*folders)), sorted(expected))
+        self.assertEqual(sorted(self.facts(*folders, lanes=4, shuffle_buffer=7)), sorted(expected))
+        self.assertIn(b"sound: %d samples" % len(expected), sheaf("verify", *folders).stdout)
+
+    def test_many_sources(self):
+        folders = []
+        for i in range(20):
+            folders.append(self.path("set%d" % i))
+            pack(make_tree(self.path("tree%d" % i), {"a/%d.txt" % i: b"%d" % i}), folders[-1],
+                 "recordio")
+        self.assertEqual([f.text for f in self.facts(*folders, no_shuffle=1)],
+                         [b"%d" % i for i in range(20)])
+
+    def test_order_is_that_of_the_shards_in_a_row(self):
+        info = self.info(self.one, self.two)
+        keys = [f.key for f in self.facts(self.one, self.two, no_shuffle=1)]
+        order = epoch_order([s["samples"] for s in info["shards"]], seed=5, epoch=2, buffer=16)
+        self.assertEqual([f.key for f in self.facts(self.one, self.two, seed=5, epoch=2,
+                                                    shuffle_buffer=16)], [keys[i] for i in order])
+
+    def test_each_source_is_checked_by_its_own_index(self):
+        for bad, good in ((self.one, self.two), (self.two, self.one)):
+            folder = self.copy(bad, "copy")
+            path = os.path.join(folder, shards_of(folder)[1])
+            data = read(path)
+            write(path, flip(data, data.index(b"one cat") if bad == self.one else len(data) // 2))
+            for sources in ((folder, good), (good, folder)):
+                done = sheaf("cat", *sources, "--list", status=1)
+                self.assertIn("%s: " % path, done.stderr.decode())
+                self.assertIn(path, sheaf("verify", *sources, status=1).stderr.decode())
+                left = sheaf("cat", *sources, "--list", "--on-corrupt", "skip", status=None)
+                lost = len(ONE) + len(TWO) - left.stdout.count(b"\n")
+                self.assertGreater(lost, 0)
+                self.assertIn(b"%d corrupt record" % lost, left.stderr)
+
+    def copy(self, folder, name):
+        dest = self.path(name + os.path.basename(folder))
+        for file in os.listdir(folder):
+            write(os.path.join(dest, file), read(os.path.join(folder, file)))
+        return dest
+
+    def test_a_position_is_of_the_union(self):
+        other = self.path("other")
+        pack(self.trees[0], other, "tfrecord")
+        unions = ((self.one, self.two), (self.two, self.one), (self.one,),
+                  (self.one, self.two, other))
+        for sources in unions:
+            with libsheaf.DataSet(*sources) as data, libsheaf.Reader(data, seed=3) as reader:
+                for _ in range(11):
+                    next(reader)
+                position, rest = reader.position(), [s.key for s in reader]
+            for others in unions:
+                with libsheaf.DataSet(*others) as data, libsheaf.Reader(data) as reader:
+                    if others == sources:
+                        reader.resume(position)
+                        self.assertEqual([s.key for s in reader], rest)
+                    else:
+                        with self.assertRaises(libsheaf.Error) as caught:
+                            reader.resume(position)
+                        self.assertEqual(caught.exception.name, "CHANGED")
+
+    def test_convert_makes_one_data_set_of_them(self):
+        for container in CONTAINERS:
+            dest = self.path(container)
+            done = sheaf("convert", self.one, self.two, dest, "--format", container)
+            self.assertIn(b"converted %d samples" % (len(ONE) + len(TWO)), done.stdout)
+            self.assertEqual(self.facts(dest, no_shuffle=1),
+                             self.facts(self.one, self.two, no_shuffle=1))
+            self.assertEqual(self.info(dest)["classes"], ["cat", "dog", "bird"])
+            sheaf("verify", dest)
+
+    def test_a_key_of_two_sources_comes_from_each(self):
+        other = self.path("other")
+        tree = make_tree(self.path("tree"), {key: b"other" for key in ONE})
+        pack(tree, other, "tfrecord")
+        found = collections.Counter(f.key for f in self.facts(self.one, other))
+        self.assertEqual(found, {key[:-4]: 2 for key in ONE})
+        refused = sheaf("unpack", self.one, other, self.path("files"), status=1)
+        self.assertIn(b".txt: File exists", refused.stderr)
+        refused = sheaf("convert", self.one, other, self.path("all"), "--format", "tfrecord",
+                        status=1)
+        self.assertIn(b"a sample with this key was packed already", refused.stderr)
+
+    def test_the_same_data_set_twice_is_refused(self):
+        again = self.copy(self.one, "again")
+        for sources in ((self.one, self.one), (self.one, self.two, again),
+                        (self.one, os.path.join(self.one, "dataset.json"))):
+            self.assertIn("the same data set as %s" % self.one,
+                          self.refused(*sources, status=2))
+
+    def test_classes_with_names_and_without(self):
+        plain = self.path("plain")
+        write(self.path("list.csv"), b"".join(b"tree/%s,%d\n" % (k.encode(), i % 3)
+                                              for i, k in enumerate(ONE)))
+        make_tree(self.path("tree"), ONE)
+        pack(self.path("list.csv"), plain)
+        for sources in ((self.one, plain), (plain, self.one)):
+            message = self.refused(*sources)
+            self.assertIn("%s: its classes have no names, but those of %s have" %
+                          (plain, self.one), message)
+
+    def test_labels_that_are_no_class(self):
+        """They stay where a source's numbers do, and are refused where they do not."""
+        odd = self.path("odd")
+        tree = make_tree(self.path("tree"), {**TWO, "bird/x.cls": b"0.5", "bird/x.txt": b"x"})
+        pack(tree, odd, "tfrecord")
+        self.assertIn([0.5], [f.label for f in self.facts(odd, self.one)])
+        refused = sheaf("cat", self.one, odd, "--list", status=1).stderr.decode()
+        self.assertRegex(refused, r"odd/shard-000000.tfrecord: .*record \d+: .*no class")
+        self.assertEqual(refused, sheaf("cat", self.one, odd, "--list", "--on-corrupt", "skip",
+                                        status=1).stderr.decode())
+
+    def test_a_label_in_a_field_of_its_own(self):
+        """A member cls that is a file of the source's says a number, which would be wrong."""
+        own = self.path("own")
+        pack(make_tree(self.path("tree"), {**TWO, "bird/x.cls": b"0", "bird/x.txt": b"x"}), own)
+        self.assertIn([0], [s.labels for s in libsheaf.samples(own, self.one)])
+        self.assertIn("its field cls holds its label 0, which is 2 in",
+                      sheaf("cat", self.one, own, "--list", status=1).stderr.decode())
+
+    def test_foreign_shards_beside_a_data_set(self):
+        unnamed = self.path("unnamed")
+        write(self.path("list.csv"), b"tree/cat/1.txt,7\n")
+        make_tree(self.path("tree"), ONE)
+        pack(self.path("list.csv"), unnamed, "recordio")
+        shard = self.path("x.tar")
+        write(shard, writers.tar([("f/1.txt", b"f1"), ("f/1.cls", b"3"), ("f/2.txt", b"f2")]))
+        found = libsheaf.samples(shard, unnamed, no_shuffle=1)
+        self.assertEqual([(s.key, s.labels, s.number) for s in found],
+                         [("f/1", [3], 0), ("f/2", [], 1), ("tree/cat/1", [7], 2)])
+        self.assertEqual(found[0].fields["cls"], b"3")
+        self.assertIn("%s: its classes have no names" % shard, self.refused(self.one, shard))
+
+    def test_streams_beside_a_data_set(self):
+        shard = self.path("x.tar.gz")
+        write(shard, gzip.compress(writers.tar([("f/1.txt", b"f1")])))
+        self.assertIn("%s: a pipe, or shards" % shard, self.refused(self.one, shard))
+
+    def test_one_that_is_still_being_packed(self):
+        folder = self.copy(self.two, "unfinished")
+        os.remove(os.path.join(folder, "dataset.json"))
+        write(os.path.join(folder, ".sheaf-partial", "plan"), b"")
+        for sources in ((folder,), (self.one, folder), (folder, self.one)):
+            self.assertIn("%s: holds no data set yet" % folder, self.refused(*sources))
+
+    def test_what_is_said_of_them(self):
+        info = self.info(self.one, self.two)
+        self.assertEqual([(s["url"], s["shards"], s["samples"]) for s in info["sources"]],
+                         [(self.one, 3, len(ONE)), (self.two, 2, len(TWO))])
+        self.assertEqual([s["fingerprint"] for s in info["sources"]],
+                         [self.info(s)["fingerprint"] for s in (self.one, self.two)])
+        self.assertEqual([s["name"] for s in info["shards"]],
+                         [os.path.join(source, s["name"]) for source in (self.one, self.two)
+                          for s in self.info(source)["shards"]])
+        self.assertIn(b"sources       2", sheaf("info", self.one, self.two).stdout)
+        lineage = json.loads(sheaf("info", self.one, self.two, "--lineage").stdout)
+        self.assertEqual([s["source"] for s in lineage["sources"]], [self.one, self.two])
+        quality = json.loads(sheaf("info", self.one, self.two, "--shuffle-quality",
+                                   "--json").stdout)
+        alone = json.loads(sheaf("info", self.path_of_whole(), "--shuffle-quality",
+                                 "--json").stdout)
+        self.assertEqual(quality["shuffle_quality"], alone["shuffle_quality"])
+
+    def path_of_whole(self):
+        dest = self.path("whole")
+        sheaf("convert", self.one, self.two, dest, "--format", "tfrecord")
+        return dest
