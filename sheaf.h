@@ -566,9 +566,8 @@ typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
 struct sheaf_pack_options {
     size_t sizeof_options;          /* set by _init */
     enum sheaf_container container; /* SHEAF_WEBDATASET */
-    enum sheaf_codec codec;         /* NONE */
-    int single_member;              /* 0; 1: one gzip member or LZ4 frame a shard, for readers
-                                       that stop after the first */
+    enum sheaf_codec codec;         /* NONE; else a shard is one gzip member or LZ4 frame, in
+                                       independent blocks */
     uint64_t shard_bytes;           /* payload of a shard, about; 150000000 */
     uint64_t shard_count;           /* 0: from shard_bytes; else just so many (per split), but at
                                        most one for each sample */

@@ -2,11 +2,11 @@
  *
  * Codecs over any container: gzip and LZ4 frames.
  *
- * A compressed shard is cut into BLOCKS of a few MiB of container bytes, each beginning with a
- * sample.  By default a block is a gzip member or LZ4 frame of its own; their concatenation is
- * one valid stream for gzip, lz4, Python and TensorFlow.  With `single`, blocks are independent
- * pieces of one member or frame (raw deflate flushed to a byte boundary; LZ4 blocks), for readers
- * that stop after the first member.  Either way a block is unpacked without those before it. */
+ * A compressed shard is one gzip member or one LZ4 frame, since many readers stop after the first.
+ * It is cut into BLOCKS of a few MiB of container bytes, each beginning with a sample: pieces of
+ * the member that refer to nothing before them (deflate flushed to a byte boundary; LZ4 blocks), so
+ * a block is compressed, and unpacked, without the others.  Shards of older releases have a member
+ * or frame of its own for each block; they are read, and no longer written. */
 #ifndef FORMATS_CODEC_H
 #define FORMATS_CODEC_H
 
@@ -17,7 +17,7 @@
 
 struct codec_stream;
 
-/* What a single member or frame needs of all blocks together.  Zero-initialised. */
+/* What the end of a member or frame needs of all blocks together.  Zero-initialised. */
 struct codec_total {
     uint64_t raw_bytes;
     uint32_t crc;           /* gzip's CRC-32 of all of them */
@@ -35,19 +35,19 @@ struct codec_ops {
     const char *suffix;         /* ".gz" */
     /* The first bytes of a stream. */
     bool (*detect)(const uint8_t *data, size_t size);
-    /* Appends what comes before the first block (`single` only; nothing otherwise). */
-    int (*begin)(bool single, struct buf *out, struct sheaf_error *err);
-    /* Appends one block.  Thread-safe; the bytes depend on data, size and `single` only (and on
-     * the release of zlib or liblz4).  `out` grows by at most codec_bound(size). */
-    int (*compress)(bool single, const void *data, size_t size, struct buf *out,
-                    struct codec_block *block, struct sheaf_error *err);
+    /* Appends what comes before the first block. */
+    int (*begin)(struct buf *out, struct sheaf_error *err);
+    /* Appends one block.  Thread-safe; the bytes depend on data and size only (and on the release
+     * of zlib or liblz4).  `out` grows by at most codec_bound(size). */
+    int (*compress)(const void *data, size_t size, struct buf *out, struct codec_block *block,
+                    struct sheaf_error *err);
     /* Appends what comes after the last block. */
-    int (*end)(bool single, const struct codec_total *total, struct buf *out,
-               struct sheaf_error *err);
+    int (*end)(const struct codec_total *total, struct buf *out, struct sheaf_error *err);
     /* Unpacks one block whose raw size is known; anything else than exactly raw_size bytes from
-     * exactly size bytes is SHEAF_ERR_CORRUPT.  What guards the content are the samples' CRCs: a
-     * block of a single gzip member has no checksum of its own, and LZ4's is not computed (that of
-     * a gzip member of its own is).  Thread-safe. */
+     * exactly size bytes is SHEAF_ERR_CORRUPT.  `single`: it is a piece; else an older release's,
+     * a whole member or frame.  What guards the content are the samples' CRCs: a piece of a gzip
+     * member has no checksum of its own, and LZ4's is not computed (that of a whole gzip member
+     * is).  Thread-safe. */
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 

@@ -3,10 +3,10 @@
  * gzip (RFC 1952) over raw deflate.
  *
  * Header and trailer are written here, not by zlib, so that the bytes hold no time and no
- * operating system, and so that a single member can be put together of pieces:
+ * operating system, and so that a member can be put together of pieces:
  *
  *     begin()   header
- *     block     deflate blocks, the last of them empty and ending at a byte (sync flush)
+ *     block     deflate blocks, the last of them empty and ending at a byte (full flush)
  *     ...
  *     end()     one last, empty block; CRC-32 of everything; size
  *
@@ -35,7 +35,7 @@ static const uint8_t header[10] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
 /* A block that is the last and empty. */
 static const uint8_t last_block[2] = { 0x03, 0x00 };
 
-/* How a sync flush ends: the lengths of an empty stored block. */
+/* How a flush ends: the lengths of an empty stored block. */
 static const uint8_t flush_end[4] = { 0x00, 0x00, 0xff, 0xff };
 
 /* What is left of the two sides of a run through zlib, beyond z.avail_in and z.avail_out. */
@@ -87,24 +87,22 @@ static int run_inflate(struct run *run)
     return status;
 }
 
-/* True if all of the input is in what came out.  Z_BUF_ERROR with room left means that a flush
- * had nothing more to write. */
-static bool run_deflate(struct run *run, int last_flush)
+/* True if all of the input is in what came out, and flushed.  Z_BUF_ERROR with room left means
+ * that a flush had nothing more to write. */
+static bool run_deflate(struct run *run)
 {
     int status;
 
     do {
         run_refill(run);
-        status = deflate(&run->z, run->in_left == 0 ? last_flush : Z_NO_FLUSH);
+        status = deflate(&run->z, run->in_left == 0 ? Z_FULL_FLUSH : Z_NO_FLUSH);
     } while (status == Z_OK && (run_in_left(run) != 0 || run->z.avail_out == 0));
-    if (run_in_left(run) != 0 || run_out_left(run) == 0)
-        return false;
-    return last_flush == Z_FINISH ? status == Z_STREAM_END
-                                  : status == Z_OK || status == Z_BUF_ERROR;
+    return run_in_left(run) == 0 && run_out_left(run) != 0 &&
+           (status == Z_OK || status == Z_BUF_ERROR);
 }
 
 /* `out` has room for all of it. */
-static int append_deflated(const void *data, size_t size, int last_flush, struct buf *out,
+static int append_deflated(const void *data, size_t size, struct buf *out,
                            struct sheaf_error *err)
 {
     struct run run = { 0 };
@@ -113,7 +111,7 @@ static int append_deflated(const void *data, size_t size, int last_flush, struct
     if (deflateInit2(&run.z, LEVEL, Z_DEFLATED, WINDOW_RAW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return err_memory(err, 1 << 18);
     run_start(&run, data, size, out->data + out->size, out->capacity - out->size);
-    if (run_deflate(&run, last_flush))
+    if (run_deflate(&run))
         out->size = out->capacity - run_out_left(&run);
     else
         code = err_set(err, SHEAF_ERR_LIMIT, "gzip: %zu bytes do not fit into %zu", size,
@@ -122,55 +120,33 @@ static int append_deflated(const void *data, size_t size, int last_flush, struct
     return code;
 }
 
-static void put_trailer(struct buf *out, uint32_t crc, uint64_t raw_bytes)
+static int gzip_begin(struct buf *out, struct sheaf_error *err)
 {
-    uint8_t trailer[8];
-
-    store32(trailer, crc);
-    store32(trailer + 4, (uint32_t)raw_bytes);      /* modulo 2^32, says the RFC */
-    buf_put(out, trailer, sizeof(trailer));
+    return buf_append(out, header, sizeof(header), err);
 }
 
-static int gzip_begin(bool single, struct buf *out, struct sheaf_error *err)
-{
-    return single ? buf_append(out, header, sizeof(header), err) : SHEAF_OK;
-}
-
-static int gzip_compress(bool single, const void *data, size_t size, struct buf *out,
+static int gzip_compress(const void *data, size_t size, struct buf *out,
                          struct codec_block *block, struct sheaf_error *err)
 {
-    const size_t start = out->size;
-    int code = buf_reserve(out, codec_bound(size), err);
+    const int code = buf_reserve(out, codec_bound(size), err);
 
     if (code != SHEAF_OK)
         return code;
     block->raw_bytes = size;
     block->crc = (uint32_t)crc32_z(0, data, size);
-    if (!single)
-        buf_put(out, header, sizeof(header));
-    code = append_deflated(data, size, single ? Z_SYNC_FLUSH : Z_FINISH, out, err);
-    if (code != SHEAF_OK) {
-        out->size = start;
-        return code;
-    }
-    if (!single)
-        put_trailer(out, block->crc, size);
-    return SHEAF_OK;
+    return append_deflated(data, size, out, err);
 }
 
-static int gzip_end(bool single, const struct codec_total *total, struct buf *out,
-                    struct sheaf_error *err)
+static int gzip_end(const struct codec_total *total, struct buf *out, struct sheaf_error *err)
 {
-    int code;
+    uint8_t trailer[8];
+    const int code = buf_append(out, last_block, sizeof(last_block), err);
 
-    if (!single)
-        return SHEAF_OK;
-    code = buf_reserve(out, sizeof(last_block) + 8, err);
     if (code != SHEAF_OK)
         return code;
-    buf_put(out, last_block, sizeof(last_block));
-    put_trailer(out, total->crc, total->raw_bytes);
-    return SHEAF_OK;
+    store32(trailer, total->crc);
+    store32(trailer + 4, (uint32_t)total->raw_bytes);       /* modulo 2^32, says the RFC */
+    return buf_append(out, trailer, sizeof(trailer), err);
 }
 
 /* zlib's words for what is wrong. */
@@ -184,7 +160,7 @@ static int inflate_error(const z_stream *z, int status, struct sheaf_error *err)
                    z->msg != NULL ? z->msg : "data is incomplete or goes on");
 }
 
-/* A whole piece of a single member is one that ends with a flush and may be followed by the end
+/* A whole piece of a member is one that ends with a flush and may be followed by the end
  * of the member. */
 static int inflate_piece(struct run *run, const uint8_t *data, size_t size)
 {

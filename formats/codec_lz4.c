@@ -2,17 +2,16 @@
  *
  * LZ4 frames (magic 0x184d2204) through liblz4's frame interface.
  *
- * A block of ours is a frame with content size and content checksum.  A single frame is put
- * together of pieces, each some LZ4 blocks; its content checksum could not be put together of
- * theirs, so the LZ4 blocks have checksums instead:
+ * A frame is put together of pieces, each some LZ4 blocks.  Its content checksum could not be put
+ * together of theirs, so the LZ4 blocks have checksums instead:
  *
  *     begin()   frame header: independent blocks, block checksums, no content size
  *     block     LZ4 blocks
  *     ...
  *     end()     end mark
  *
- * LZ4 blocks are independent and at most 256 KiB in both forms: larger ones gain little, and
- * cost every decoder buffers of that size. */
+ * LZ4 blocks are at most 256 KiB: larger ones gain little, and cost every decoder buffers of that
+ * size.  In shards of older releases a block of ours is a whole frame. */
 #include <lz4frame.h>
 #include <stdlib.h>
 
@@ -24,6 +23,9 @@
 #define MAGIC_LEGACY   0x184c2102u
 #define MAGIC_SKIPPABLE 0x184d2a50u     /* and the 15 after it */
 #define FLAG_DICTIONARY 0x01            /* of the byte after the magic */
+
+/* Magic; version 1, independent blocks, block checksums; at most 256 KiB; the header's checksum. */
+static const uint8_t header[7] = { 0x04, 0x22, 0x4d, 0x18, 0x70, 0x50, 0x84 };
 
 static const uint8_t end_mark[4] = { 0 };
 
@@ -40,22 +42,6 @@ static bool lz4_detect(const uint8_t *data, size_t size)
     return magic == MAGIC || magic == MAGIC_LEGACY || is_skippable(magic);
 }
 
-static LZ4F_preferences_t preferences(bool single, size_t size)
-{
-    LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
-
-    p.frameInfo.blockSizeID = LZ4F_max256KB;
-    p.frameInfo.blockMode = LZ4F_blockIndependent;
-    p.autoFlush = 1;
-    if (single) {
-        p.frameInfo.blockChecksumFlag = LZ4F_blockChecksumEnabled;
-    } else {
-        p.frameInfo.contentChecksumFlag = LZ4F_contentChecksumEnabled;
-        p.frameInfo.contentSize = size;
-    }
-    return p;
-}
-
 /* liblz4's words for what is wrong. */
 static int lz4_error(size_t result, struct sheaf_error *err)
 {
@@ -66,52 +52,41 @@ static int lz4_error(size_t result, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "lz4: %s", name);
 }
 
-/* The LZ4 blocks of a single frame are what follows a header that is written elsewhere. */
-static size_t compress_piece(const void *data, size_t size, void *out, size_t capacity,
-                             uint8_t header[LZ4F_HEADER_SIZE_MAX], size_t *header_size)
+/* The LZ4 blocks of a piece are what liblz4 puts behind the header, which is written elsewhere. */
+static size_t compress_piece(const void *data, size_t size, void *out, size_t capacity)
 {
-    const LZ4F_preferences_t p = preferences(true, size);
+    LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
+    uint8_t own[LZ4F_HEADER_SIZE_MAX];
     LZ4F_cctx *context;
     size_t result = LZ4F_createCompressionContext(&context, LZ4F_VERSION);
 
     if (LZ4F_isError(result))
         return result;
-    result = *header_size = LZ4F_compressBegin(context, header, LZ4F_HEADER_SIZE_MAX, &p);
+    p.frameInfo.blockSizeID = LZ4F_max256KB;
+    p.frameInfo.blockMode = LZ4F_blockIndependent;
+    p.frameInfo.blockChecksumFlag = LZ4F_blockChecksumEnabled;
+    p.autoFlush = 1;
+    result = LZ4F_compressBegin(context, own, sizeof(own), &p);
     if (!LZ4F_isError(result))
         result = size == 0 ? 0 : LZ4F_compressUpdate(context, out, capacity, data, size, NULL);
     LZ4F_freeCompressionContext(context);
     return result;
 }
 
-static int lz4_begin(bool single, struct buf *out, struct sheaf_error *err)
+static int lz4_begin(struct buf *out, struct sheaf_error *err)
 {
-    uint8_t header[LZ4F_HEADER_SIZE_MAX];
-    size_t header_size, result;
-
-    if (!single)
-        return SHEAF_OK;
-    result = compress_piece(NULL, 0, NULL, 0, header, &header_size);
-    if (LZ4F_isError(result))
-        return lz4_error(result, err);
-    return buf_append(out, header, header_size, err);
+    return buf_append(out, header, sizeof(header), err);
 }
 
-static int lz4_compress(bool single, const void *data, size_t size, struct buf *out,
+static int lz4_compress(const void *data, size_t size, struct buf *out,
                         struct codec_block *block, struct sheaf_error *err)
 {
-    const LZ4F_preferences_t p = preferences(single, size);
-    uint8_t header[LZ4F_HEADER_SIZE_MAX];
-    size_t header_size, result;
-    int code = buf_reserve(out, codec_bound(size), err);
+    size_t result;
+    const int code = buf_reserve(out, codec_bound(size), err);
 
     if (code != SHEAF_OK)
         return code;
-    if (single)
-        result = compress_piece(data, size, out->data + out->size, out->capacity - out->size,
-                                header, &header_size);
-    else
-        result = LZ4F_compressFrame(out->data + out->size, out->capacity - out->size, data, size,
-                                    &p);
+    result = compress_piece(data, size, out->data + out->size, out->capacity - out->size);
     if (LZ4F_isError(result))
         return lz4_error(result, err);
     out->size += result;
@@ -120,11 +95,10 @@ static int lz4_compress(bool single, const void *data, size_t size, struct buf *
     return SHEAF_OK;
 }
 
-static int lz4_end(bool single, const struct codec_total *total, struct buf *out,
-                   struct sheaf_error *err)
+static int lz4_end(const struct codec_total *total, struct buf *out, struct sheaf_error *err)
 {
     (void)total;
-    return single ? buf_append(out, end_mark, sizeof(end_mark), err) : SHEAF_OK;
+    return buf_append(out, end_mark, sizeof(end_mark), err);
 }
 
 /* The two sides of a run through liblz4. */
@@ -165,16 +139,11 @@ static size_t run_part(struct run *run, const void *data, size_t size)
     return run_decompress(run, &options);
 }
 
-/* A whole piece of a single frame is one that makes a frame with a header before and an end mark
- * after it. */
+/* A whole piece is one that makes a frame with a header before and an end mark after it. */
 static size_t run_piece(struct run *run, const void *data, size_t size)
 {
-    uint8_t header[LZ4F_HEADER_SIZE_MAX];
-    size_t header_size, result;
+    size_t result = run_part(run, header, sizeof(header));
 
-    result = compress_piece(NULL, 0, NULL, 0, header, &header_size);
-    if (!LZ4F_isError(result))
-        result = run_part(run, header, header_size);
     if (!LZ4F_isError(result) && size != 0)
         result = run_part(run, data, size);
     if (LZ4F_isError(result) || run->in_left != 0)

@@ -33,7 +33,8 @@ struct manifest_shard {
 struct manifest {
     enum sheaf_container container;
     enum sheaf_codec codec;
-    bool single_member;
+    bool single_member;         /* one member or frame a shard; false: an older release's, or no
+                                   codec */
     bool ours;                  /* records are as the packer makes them; false: `sheaf index` */
     bool cls_is_label;          /* see format.h */
     int label_base;

@@ -221,7 +221,6 @@ int block_finish(struct block *b, struct sheaf_error *err)
     if (b->ends_shard)
         code = setup->format->finish(&b->raw, err);
     if (code == SHEAF_OK && setup->codec != NULL && b->raw.size != 0)
-        code = setup->codec->compress(setup->single_member, b->raw.data, b->raw.size, &b->stored,
-                                      &b->codec_block, err);
+        code = setup->codec->compress(b->raw.data, b->raw.size, &b->stored, &b->codec_block, err);
     return code;
 }

@@ -24,7 +24,6 @@
 struct block_setup {
     const struct format_ops *format;
     const struct codec_ops *codec;      /* NULL: none */
-    bool single_member;
     const char *peers;                  /* list of peers that get index files; or NULL */
     struct encode_context context;
     int root_fd;                        /* block_run only: the directory of its files; or */

@@ -64,8 +64,6 @@ static int check(const struct sheaf_pack_options *o, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_ARGUMENT, "container %d is not known", (int)o->container);
     if (sheaf_codec_name(o->codec) == NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "codec %d is not known", (int)o->codec);
-    if (o->single_member && o->codec == SHEAF_CODEC_NONE)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "a single member needs a codec");
     if (o->shard_bytes == 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "shards of 0 bytes");
     if (o->label_base != 0 && o->label_base != 1)
@@ -96,7 +94,6 @@ void pack_options_setup(const struct sheaf_pack_options *o, struct block_setup *
     *setup = (struct block_setup){
         .format = format_of(o->container),
         .codec = codec_of(o->codec),
-        .single_member = o->single_member != 0,
         .peers = o->index,
         .context.label_base = o->label_base,
         .root_fd = -1,
@@ -129,7 +126,6 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
 
     set(object, &failed, "source", json_string(source));
     set(object, &failed, "prefix", json_string(o->prefix));
-    set(object, &failed, "single_member", json_boolean(o->single_member));
     if (o->shard_count != 0)
         set(object, &failed, "shard_count", json_integer((json_int_t)o->shard_count));
     else

@@ -414,7 +414,6 @@ static void take_facts(struct sheaf_packer *p)
 
     p->options.container = f->container;
     p->options.codec = f->codec;
-    p->options.single_member = f->single_member;
     p->options.label_base = f->label_base;
     p->options.prefix = f->prefix;
     p->options.index = f->index;

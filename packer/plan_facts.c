@@ -19,7 +19,6 @@ void plan_facts_take(struct plan_facts *f, const struct sheaf_pack_options *opti
 {
     f->container = options->container;
     f->codec = options->codec;
-    f->single_member = options->single_member != 0;
     f->label_base = options->label_base;
     f->on_error = options->on_error;
     f->prefix = options->prefix;
@@ -80,7 +79,7 @@ int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_e
     const char *const texts[] = { f->plan.hash, f->plan.identity, f->dest, f->root, f->source,
                                   f->fingerprint, f->prefix, f->index };
     const uint64_t numbers[] = {
-        f->is_remote, (uint64_t)f->container, (uint64_t)f->codec, f->single_member,
+        f->is_remote, (uint64_t)f->container, (uint64_t)f->codec, f->codec != SHEAF_CODEC_NONE,
         (uint64_t)f->label_base, (uint64_t)f->on_error, f->found, f->plan.split_count,
     };
     int code = SHEAF_OK;
@@ -189,7 +188,7 @@ static int take_numbers(struct cursor *c)
     uint64_t n[8] = { 0 };
     static const struct { uint64_t most; const char *what; } numbers[COUNT_OF(n)] = {
         { 1, "where the files are" }, { 100, "the container" }, { 100, "the codec" },
-        { 1, "the single member" }, { 1, "the label base" }, { 10, "what an error does" },
+        { 1, "the members of a shard" }, { 1, "the label base" }, { 10, "what an error does" },
         { UINT64_MAX, "the files found" }, { SPLIT_LIMIT, "the number of splits" },
     };
     int code = SHEAF_OK;
@@ -201,7 +200,6 @@ static int take_numbers(struct cursor *c)
     f->is_remote = n[0] != 0;
     f->container = (enum sheaf_container)n[1];
     f->codec = (enum sheaf_codec)n[2];
-    f->single_member = n[3] != 0;
     f->label_base = (int)n[4];
     f->on_error = (enum sheaf_on_error)n[5];
     f->found = n[6];
@@ -209,6 +207,11 @@ static int take_numbers(struct cursor *c)
     if (sheaf_container_name(f->container) == NULL || sheaf_codec_name(f->codec) == NULL ||
         (f->on_error != SHEAF_FAIL && f->on_error != SHEAF_SKIP) || f->plan.split_count == 0)
         return malformed(c, "the container, the codec, or the splits");
+    if (f->codec != SHEAF_CODEC_NONE && n[3] == 0)
+        return err_set(c->err, SHEAF_ERR_UNSUPPORTED, "an older release's plan of shards with many "
+                       "%s %s, which are no longer written: make the plan anew",
+                       sheaf_codec_name(f->codec),
+                       f->codec == SHEAF_CODEC_GZIP ? "members" : "frames");
     return SHEAF_OK;
 }
 

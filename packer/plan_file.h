@@ -24,7 +24,6 @@ struct plan_facts {
     bool is_remote;             /* the files are objects */
     enum sheaf_container container;
     enum sheaf_codec codec;
-    bool single_member;
     int label_base;
     enum sheaf_on_error on_error;
     const char *prefix, *index; /* as in struct sheaf_pack_options; index "" for none */

@@ -32,7 +32,7 @@ static void add_options(XXH3_state_t *state, const struct sheaf_pack_options *o)
     add_number(state, PLAN_VERSION);
     add_number(state, (uint64_t)o->container);
     add_number(state, (uint64_t)o->codec);
-    add_number(state, o->single_member != 0);
+    add_number(state, o->codec != SHEAF_CODEC_NONE);    /* one member or frame a shard */
     add_number(state, (uint64_t)o->label_base);
     add_text(state, o->prefix);
     add_text(state, o->index);

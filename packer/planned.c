@@ -20,7 +20,6 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
     p->setup = (struct block_setup){
         .format = format_of(facts->container),
         .codec = codec_of(facts->codec),
-        .single_member = facts->single_member,
         .peers = facts->index,
         .context.label_base = facts->label_base,
         .root_fd = -1,

@@ -75,14 +75,14 @@ static int create_names(struct shard_writer *w, struct sheaf_error *err)
     return create(w, name, &w->names, err);
 }
 
-/* Of a single member or frame: what comes before the first block. */
+/* What a member or frame has before the first block. */
 static int put_lead(struct shard_writer *w, struct sheaf_error *err)
 {
     int code;
 
     if (w->setup->codec == NULL)
         return SHEAF_OK;
-    code = w->setup->codec->begin(w->setup->single_member, &w->text, err);
+    code = w->setup->codec->begin(&w->text, err);
     if (code == SHEAF_OK)
         code = put(w, w->text.data, w->text.size, err);
     w->lead = w->text.size;
@@ -189,7 +189,7 @@ int shard_writer_end(struct shard_writer *w, struct sheaf_error *err)
 
     w->text.size = 0;
     if (w->setup->codec != NULL) {
-        code = w->setup->codec->end(w->setup->single_member, &w->total, &w->text, err);
+        code = w->setup->codec->end(&w->total, &w->text, err);
         if (code == SHEAF_OK)
             code = put(w, w->text.data, w->text.size, err);
     }

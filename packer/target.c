@@ -293,7 +293,7 @@ static int start_manifest(const struct target *o, const struct target_facts *fac
     *m = (struct manifest){
         .container = o->setup->format->id,
         .codec = o->setup->codec == NULL ? SHEAF_CODEC_NONE : o->setup->codec->id,
-        .single_member = o->setup->single_member,
+        .single_member = o->setup->codec != NULL,
         .ours = true,
         .cls_is_label = facts->cls_is_label,
         .label_base = facts->label_base,

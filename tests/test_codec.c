@@ -8,19 +8,21 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <lz4frame.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
 #include "formats/codec.h"
+#include "tests/common_members.h"
 #include "tests/common_random.h"
 
 #define BLOCKS 6
 
 static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4 };
 
-/* A shard of a few blocks, and where each is. */
+/* A shard of a few blocks, and where each is; !single: an older release's, of whole members. */
 struct shard {
     const struct codec_ops *ops;
     bool single;
@@ -44,27 +46,48 @@ static void append_raw(struct shard *s, struct rng *rng, size_t size, unsigned k
     free(data);
 }
 
+static void shard_begin(struct shard *s)
+{
+    if (s->single)
+        assert_int_equal(s->ops->begin(&s->stored, NULL), SHEAF_OK);
+    s->stored_ends[0] = s->stored.size;
+}
+
+static void shard_add(struct shard *s, const void *data, size_t size)
+{
+    struct codec_block block;
+
+    if (!s->single) {
+        member_append(s->ops->id, data, size, &s->stored);
+        return;
+    }
+    assert_int_equal(s->ops->compress(data, size, &s->stored, &block, NULL), SHEAF_OK);
+    assert_int_equal(block.raw_bytes, size);
+    codec_total_add(s->ops->id, &s->total, &block);
+}
+
+static void shard_end(struct shard *s)
+{
+    if (!s->single)
+        return;
+    assert_int_equal(s->ops->end(&s->total, &s->stored, NULL), SHEAF_OK);
+    assert_int_equal(s->total.raw_bytes, s->raw.size);
+}
+
 static void shard_make(struct shard *s, enum sheaf_codec codec, bool single, struct rng *rng,
                        const size_t sizes[BLOCKS])
 {
     *s = (struct shard){ .ops = codec_of(codec), .single = single };
     s->raw.limit = s->stored.limit = SIZE_MAX;
-    assert_int_equal(s->ops->begin(single, &s->stored, NULL), SHEAF_OK);
-    s->stored_ends[0] = s->stored.size;
+    shard_begin(s);
     for (unsigned i = 0; i < BLOCKS; i++) {
-        struct codec_block block;
-
         append_raw(s, rng, sizes[i], i % 3);
-        assert_int_equal(s->ops->compress(single, s->raw.data + s->raw_ends[i], sizes[i],
-                                          &s->stored, &block, NULL), SHEAF_OK);
-        assert_int_equal(block.raw_bytes, sizes[i]);
-        codec_total_add(codec, &s->total, &block);
+        shard_add(s, s->raw.data + s->raw_ends[i], sizes[i]);
         s->raw_ends[i + 1] = s->raw.size;
         s->stored_ends[i + 1] = s->stored.size;
         assert_true(s->stored_ends[i + 1] - s->stored_ends[i] <= codec_bound(sizes[i]));
     }
-    assert_int_equal(s->ops->end(single, &s->total, &s->stored, NULL), SHEAF_OK);
-    assert_int_equal(s->total.raw_bytes, s->raw.size);
+    shard_end(s);
 }
 
 static void shard_free(struct shard *s)
@@ -76,7 +99,7 @@ static void shard_free(struct shard *s)
 static const size_t usual_sizes[BLOCKS] = { 100000, 262144, 70000, 1, 262145, 786431 };
 static const size_t small_sizes[BLOCKS] = { 40, 300, 7, 1, 90, 2 };
 
-/* Calls `check` with a shard of each codec, in both forms. */
+/* Calls `check` with a shard of each codec, in the form of today and in that of older releases. */
 static void for_each_form(const size_t sizes[BLOCKS], void (*check)(const struct shard *s))
 {
     struct rng rng;
@@ -135,28 +158,26 @@ static void an_empty_block_is_a_block(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(codecs); i++) {
-        for (int single = 0; single <= 1; single++) {
-            const struct shard s = { .ops = codec_of(codecs[i]), .single = single != 0 };
-            struct buf out = BUF_INIT(SIZE_MAX);
-            struct codec_block block;
-            uint8_t *raw;
+        const struct shard s = { .ops = codec_of(codecs[i]), .single = true };
+        struct buf out = BUF_INIT(SIZE_MAX);
+        struct codec_block block;
+        uint8_t *raw;
 
-            assert_int_equal(s.ops->compress(s.single, "", 0, &out, &block, NULL), SHEAF_OK);
-            assert_int_equal(unpack(&s, out.data, out.size, 0, &raw), SHEAF_OK);
-            free(raw);
-            buf_free(&out);
-        }
+        assert_int_equal(s.ops->compress("", 0, &out, &block, NULL), SHEAF_OK);
+        assert_int_equal(unpack(&s, out.data, out.size, 0, &raw), SHEAF_OK);
+        free(raw);
+        buf_free(&out);
     }
 }
 
 static void check_same_bytes_again(const struct shard *s)
 {
-    for (unsigned i = 0; i < BLOCKS; i++) {
+    for (unsigned i = 0; s->single && i < BLOCKS; i++) {
         struct buf out = BUF_INIT(SIZE_MAX);
         struct codec_block block;
 
         assert_int_equal(buf_append(&out, "before", 6, NULL), SHEAF_OK);
-        assert_int_equal(s->ops->compress(s->single, s->raw.data + s->raw_ends[i],
+        assert_int_equal(s->ops->compress(s->raw.data + s->raw_ends[i],
                                           s->raw_ends[i + 1] - s->raw_ends[i], &out, &block,
                                           NULL), SHEAF_OK);
         assert_int_equal(out.size - 6, s->stored_ends[i + 1] - s->stored_ends[i]);
@@ -175,16 +196,12 @@ static void the_bytes_depend_on_the_data_only(void **state)
 static void a_gzip_header_holds_no_time_and_no_system(void **state)
 {
     static const uint8_t header[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
-    struct buf out = BUF_INIT(SIZE_MAX), lead = BUF_INIT(SIZE_MAX);
-    struct codec_block block;
+    struct buf lead = BUF_INIT(SIZE_MAX);
 
     (void)state;
-    assert_int_equal(gzip_ops.compress(false, "x", 1, &out, &block, NULL), SHEAF_OK);
-    assert_memory_equal(out.data, header, sizeof(header));
-    assert_int_equal(gzip_ops.begin(true, &lead, NULL), SHEAF_OK);
+    assert_int_equal(gzip_ops.begin(&lead, NULL), SHEAF_OK);
     assert_int_equal(lead.size, sizeof(header));
     assert_memory_equal(lead.data, header, sizeof(header));
-    buf_free(&out);
     buf_free(&lead);
 }
 
@@ -209,7 +226,7 @@ static void a_buffer_that_is_too_small_is_left_as_it_was(void **state)
         uint8_t data[1000] = { 0 };
 
         assert_int_equal(buf_append(&out, "before", 6, NULL), SHEAF_OK);
-        assert_int_equal(codec_of(codecs[i])->compress(false, data, sizeof(data), &out, &block,
+        assert_int_equal(codec_of(codecs[i])->compress(data, sizeof(data), &out, &block,
                                                        NULL), SHEAF_ERR_LIMIT);
         assert_int_equal(out.size, 6);
         buf_free(&out);
@@ -255,7 +272,7 @@ static void check_end_inside_block(const struct shard *s)
     free(raw);
 }
 
-static void what_ends_a_single_member_is_no_part_of_a_block(void **state)
+static void what_ends_a_member_is_no_part_of_a_block(void **state)
 {
     (void)state;
     for_each_form(small_sizes, check_end_inside_block);
@@ -284,8 +301,8 @@ static void every_prefix_of_a_block_is_refused(void **state)
 }
 
 /* A damaged block is refused, or the damage was in bytes without a meaning (gzip's time).  Where
- * no checksum is computed it must only do no harm: of LZ4, and of a piece of a single gzip
- * member, which has none. */
+ * no checksum is computed it must only do no harm: of LZ4, and of a piece of a gzip member, which
+ * has none. */
 static void check_flips_in_blocks(const struct shard *s)
 {
     for (unsigned i = 0; i < BLOCKS; i++) {
@@ -346,6 +363,44 @@ static void feed(const char *command, const struct buf *data)
     assert_int_equal(pclose(pipe), 0);
 }
 
+/* All of a shard of ours, by those who stop after the first member or frame. */
+static void check_is_one_member(const struct shard *s)
+{
+    const bool gzip = s->ops->id == SHEAF_CODEC_GZIP;
+    uint8_t *raw;
+
+    if (!s->single)
+        return;
+    raw = malloc(s->raw.size);
+    assert_non_null(raw);
+    if (gzip) {
+        z_stream z = { .next_in = s->stored.data, .avail_in = (uInt)s->stored.size,
+                       .next_out = raw, .avail_out = (uInt)s->raw.size };
+
+        assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+        assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+        assert_int_equal(z.avail_in + z.avail_out, 0);
+        inflateEnd(&z);
+    } else {
+        size_t taken = s->stored.size, given = s->raw.size;
+        LZ4F_dctx *context;
+
+        assert_false(LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION)));
+        assert_int_equal(LZ4F_decompress(context, raw, &given, s->stored.data, &taken, NULL), 0);
+        assert_int_equal(taken, s->stored.size);
+        assert_int_equal(given, s->raw.size);
+        LZ4F_freeDecompressionContext(context);
+    }
+    assert_memory_equal(raw, s->raw.data, s->raw.size);
+    free(raw);
+}
+
+static void a_shard_is_one_member_or_frame(void **state)
+{
+    (void)state;
+    for_each_form(usual_sizes, check_is_one_member);
+}
+
 static void check_with_tools(const struct shard *s)
 {
     char python[256];
@@ -358,7 +413,7 @@ static void check_with_tools(const struct shard *s)
     snprintf(python, sizeof(python),
              "python3 -c 'import gzip, sys, zlib; raw = gzip.open(sys.stdin.buffer).read(); "
              "sys.exit((len(raw), zlib.crc32(raw)) != (%zu, %u))'",
-             s->raw.size, s->total.crc);
+             s->raw.size, (unsigned)crc32_z(0, s->raw.data, s->raw.size));
     feed(python, &s->stored);
 }
 
@@ -378,10 +433,11 @@ int main(void)
         cmocka_unit_test(the_total_is_the_crc_of_everything),
         cmocka_unit_test(a_buffer_that_is_too_small_is_left_as_it_was),
         cmocka_unit_test(other_sizes_than_the_exact_ones_are_refused),
-        cmocka_unit_test(what_ends_a_single_member_is_no_part_of_a_block),
+        cmocka_unit_test(what_ends_a_member_is_no_part_of_a_block),
         cmocka_unit_test(every_prefix_of_a_block_is_refused),
         cmocka_unit_test(no_flipped_bit_passes_a_checksum),
         cmocka_unit_test(codecs_are_known_by_name_and_by_content),
+        cmocka_unit_test(a_shard_is_one_member_or_frame),
         cmocka_unit_test(gzip_lz4_and_python_take_it),
     };
 

@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "formats/codec.h"
+#include "tests/common_members.h"
 #include "tests/common_random.h"
 
 static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4 };
@@ -70,10 +71,8 @@ static void make_members(enum sheaf_codec codec, const struct buf *raw, size_t c
     *stored = (struct buf)BUF_INIT(SIZE_MAX);
     for (size_t i = 0; i < count; i++) {
         const size_t from = raw->size * i / count, to = raw->size * (i + 1) / count;
-        struct codec_block block;
 
-        assert_int_equal(codec_of(codec)->compress(false, raw->data + from, to - from, stored,
-                                                   &block, NULL), SHEAF_OK);
+        member_append(codec, raw->data + from, to - from, stored);
         ends[i] = stored->size;
     }
 }
@@ -116,7 +115,7 @@ static void members_are_read_in_pieces_of_any_size(void **state)
     buf_free(&raw);
 }
 
-static void a_single_member_is_read(void **state)
+static void a_member_of_blocks_is_read(void **state)
 {
     struct buf raw = make_raw(600000);
 
@@ -126,15 +125,15 @@ static void a_single_member_is_read(void **state)
         struct buf stored = BUF_INIT(SIZE_MAX), got = BUF_INIT(SIZE_MAX);
         struct codec_total total = { 0 };
 
-        assert_int_equal(ops->begin(true, &stored, NULL), SHEAF_OK);
+        assert_int_equal(ops->begin(&stored, NULL), SHEAF_OK);
         for (size_t from = 0; from < raw.size; from += 200000) {
             struct codec_block block;
 
-            assert_int_equal(ops->compress(true, raw.data + from, 200000, &stored, &block, NULL),
+            assert_int_equal(ops->compress(raw.data + from, 200000, &stored, &block, NULL),
                              SHEAF_OK);
             codec_total_add(codecs[c], &total, &block);
         }
-        assert_int_equal(ops->end(true, &total, &stored, NULL), SHEAF_OK);
+        assert_int_equal(ops->end(&total, &stored, NULL), SHEAF_OK);
         assert_int_equal(read_stream(codecs[c], stored.data, stored.size, 5000, 5000, &got, NULL),
                          SHEAF_OK);
         assert_int_equal(got.size, raw.size);
@@ -311,7 +310,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_read_in_pieces_of_any_size),
-        cmocka_unit_test(a_single_member_is_read),
+        cmocka_unit_test(a_member_of_blocks_is_read),
         cmocka_unit_test(every_prefix_is_truncated_unless_it_ends_with_a_member),
         cmocka_unit_test(every_flipped_bit_is_found_or_without_meaning),
         cmocka_unit_test(what_follows_the_last_member_is_an_error),

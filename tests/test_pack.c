@@ -95,7 +95,6 @@ static void test_bytes_do_not_depend_on_jobs(void **state)
 
             options.container = containers[c];
             options.codec = (enum sheaf_codec)codec;
-            options.single_member = codec != SHEAF_CODEC_NONE && c == 1;
             for (size_t j = 0; j < 3; j++) {
                 options.jobs = jobs[j];
                 pack_well("out");
@@ -403,9 +402,6 @@ static void test_wrong_options(void **state)
     options.prefix = "a/b";
     assert_int_equal(pack("out"), SHEAF_ERR_ARGUMENT);
     options.prefix = "shard";
-    options.single_member = 1;
-    assert_int_equal(pack("out"), SHEAF_ERR_ARGUMENT);
-    options.single_member = 0;
     options.label_base = 2;
     assert_int_equal(pack("out"), SHEAF_ERR_ARGUMENT);
     options.label_base = 0;

@@ -177,7 +177,6 @@ static void test_same_as_pack(void **state)
     check_same(SHEAF_RECORDIO, SHEAF_CODEC_NONE, ".lst");
     check_same(SHEAF_WEBDATASET, SHEAF_CODEC_NONE, ".tar");
     check_same(SHEAF_WEBDATASET, SHEAF_CODEC_GZIP, ".tar.gz");
-    options.single_member = 1;
     check_same(SHEAF_TFRECORD, SHEAF_CODEC_LZ4, ".tfrecord.lz4");
 }
 

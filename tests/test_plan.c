@@ -209,8 +209,7 @@ static void test_every_option_that_counts_changes_the_hash(void **state)
     for (size_t i = 0; i < COUNT_OF(hashes); i++) {
         sheaf_pack_options_init(&options, sizeof(options));
         options.container = i == 1 ? SHEAF_TFRECORD : SHEAF_WEBDATASET;
-        options.codec = i == 2 || i == 3 ? SHEAF_CODEC_GZIP : SHEAF_CODEC_NONE;
-        options.single_member = i == 3;
+        options.codec = i == 2 ? SHEAF_CODEC_GZIP : i == 3 ? SHEAF_CODEC_LZ4 : SHEAF_CODEC_NONE;
         options.shard_count = i == 4 ? 3 : 2;
         options.prefix = i == 5 ? "x" : "shard";
         options.no_shuffle = i == 6;

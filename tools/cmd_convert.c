@@ -348,9 +348,6 @@ static int run(const struct command *command, int argc, char **argv)
               .meaning = "container: tfrecord, recordio or webdataset (must be given)" },
             { "codec", OPTION_CHOICE, "NAME", .choice = &codec, .choices = codec_choices,
               .meaning = "compression of the shards: none, gzip or lz4" },
-            { "single-member", OPTION_FLAG, .flag = &o.single_member,
-              .meaning = "one gzip member or LZ4 frame a shard, for readers that stop after the "
-                         "first" },
             { "overwrite", OPTION_FLAG, .flag = &o.overwrite,
               .meaning = "replace the data set in DEST" },
             { "index", OPTION_TEXT, "LIST", .text = &o.index,
@@ -377,7 +374,7 @@ static int run(const struct command *command, int argc, char **argv)
     o.jobs = (unsigned)jobs;
     o.interrupt = &signals_caught;
     if (plan != NULL && (count != 0 || container != 0 || codec != SHEAF_CODEC_NONE ||
-                         o.single_member || o.overwrite || o.index != NULL ||
+                         o.overwrite || o.index != NULL ||
                          on_corrupt != (int)c.options.on_corrupt ||
                          c.options.max_corrupt != UINT64_MAX))
         return misuse("convert: with --plan there is no DATASET or DEST, and no option but --part, "

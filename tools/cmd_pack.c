@@ -100,9 +100,9 @@ static bool only_runs(const struct pack_choices *choices, const struct sheaf_pac
 
     pack_choices_init(&c, &d);
     return choices->container == c.container && choices->codec == c.codec &&
-           choices->on_error == c.on_error && o->single_member == d.single_member &&
-           o->shard_bytes == d.shard_bytes && o->shard_count == d.shard_count &&
-           strcmp(o->prefix, d.prefix) == 0 && o->root == NULL && o->split == NULL &&
+           choices->on_error == c.on_error && o->shard_bytes == d.shard_bytes &&
+           o->shard_count == d.shard_count && strcmp(o->prefix, d.prefix) == 0 &&
+           o->root == NULL && o->split == NULL &&
            o->index == NULL && o->no_shuffle == d.no_shuffle && o->seed == d.seed &&
            o->label_base == d.label_base && o->resume == d.resume &&
            o->overwrite == d.overwrite && o->dry_run == d.dry_run;

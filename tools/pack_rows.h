@@ -33,8 +33,6 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
       .meaning = "container: tfrecord, recordio or webdataset (must be given)" },               \
     { "codec", OPTION_CHOICE, "NAME", .choice = &(c)->codec, .choices = codec_choices,          \
       .meaning = "compression of the shards: none, gzip or lz4" },                              \
-    { "single-member", OPTION_FLAG, .flag = &(o)->single_member,                                \
-      .meaning = "one gzip member or LZ4 frame a shard, for readers that stop after the first" }, \
     { "shard-size", OPTION_SIZE, "SIZE", .number = &(o)->shard_bytes, .least = 1,               \
       .meaning = "content of a shard, about: shards are made equal, near this size" },          \
     { "shard-count", OPTION_NUMBER, "N", .number = &(o)->shard_count, .standard = "",           \

@@ -282,12 +282,12 @@ class Packer(_sheaf.Packer):
             packer.append("pets/1", {"jpg": data}, labels=1)"""
 
     def __init__(self, dest: Path, *, format: str = "webdataset", codec: str = "none",
-                 classes: Optional[Sequence[str]] = None, single_member: bool = False,
+                 classes: Optional[Sequence[str]] = None,
                  shard_bytes: int = 150000000, prefix: str = "shard", label_base: int = 0,
                  overwrite: bool = False, index: Optional[str] = None, jobs: int = 0,
                  memory_bytes: int = 512 << 20,
                  progress: Optional[Callable[[Progress], Any]] = None) -> None:
-        super().__init__(dest, format=format, codec=codec, single_member=single_member,
+        super().__init__(dest, format=format, codec=codec,
                          shard_bytes=shard_bytes, prefix=prefix, label_base=label_base,
                          overwrite=overwrite, index=index, jobs=jobs, memory_bytes=memory_bytes,
                          progress=_told(progress, Progress))
@@ -309,7 +309,7 @@ class Packer(_sheaf.Packer):
 
 
 def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "none",
-         single_member: bool = False, shard_bytes: int = 150000000, shard_count: int = 0,
+         shard_bytes: int = 150000000, shard_count: int = 0,
          prefix: str = "shard", root: Optional[Path] = None, no_shuffle: bool = False,
          seed: int = 0, label_base: int = 0, split: Optional[str] = None,
          on_error: str = "fail", resume: bool = False, overwrite: bool = False,
@@ -320,7 +320,7 @@ def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "
          plan: Optional[Callable[[PlanShard], Any]] = None) -> PackResult:
     """Packs a directory tree or a list into a data set at `dest`, as `sheaf pack` does."""
     return PackResult(**_sheaf.pack(
-        source, dest, format=format, codec=codec, single_member=single_member,
+        source, dest, format=format, codec=codec,
         shard_bytes=shard_bytes, shard_count=shard_count, prefix=prefix,
         root=_text(root), no_shuffle=no_shuffle, seed=seed,
         label_base=label_base, split=split, on_error=on_error, resume=resume,
@@ -330,7 +330,7 @@ def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "
 
 
 def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
-         format: str = "webdataset", codec: str = "none", single_member: bool = False,
+         format: str = "webdataset", codec: str = "none",
          shard_bytes: int = 150000000, shard_count: int = 0, prefix: str = "shard",
          root: Optional[Path] = None, no_shuffle: bool = False, seed: int = 0,
          label_base: int = 0, split: Optional[str] = None, on_error: str = "fail",
@@ -342,7 +342,7 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
     Lists the sources, and stores what is to go into which shard of `dest` in `plan`, a path or an
     s3:// URL, as `sheaf plan` does."""
     return PackResult(**_sheaf.plan(
-        source, dest, plan, format=format, codec=codec, single_member=single_member,
+        source, dest, plan, format=format, codec=codec,
         shard_bytes=shard_bytes, shard_count=shard_count, prefix=prefix, root=_text(root),
         no_shuffle=no_shuffle, seed=seed, label_base=label_base, split=split, on_error=on_error,
         resume=resume, overwrite=overwrite, index=index, jobs=jobs, memory_bytes=memory_bytes,

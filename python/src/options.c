@@ -149,7 +149,7 @@ PyObject *options_call(PyObject *keywords, const char *name)
 
 const struct option pack_options_table[] = {
     { "format", OPTION_CONTAINER, offsetof(struct sheaf_pack_options, container) },
-    PACK(codec, OPTION_CODEC), PACK(single_member, OPTION_BOOL), PACK(shard_bytes, OPTION_U64),
+    PACK(codec, OPTION_CODEC), PACK(shard_bytes, OPTION_U64),
     PACK(shard_count, OPTION_U64), PACK(prefix, OPTION_TEXT), PACK(root, OPTION_TEXT),
     PACK(no_shuffle, OPTION_BOOL), PACK(seed, OPTION_U64), PACK(label_base, OPTION_U32),
     PACK(split, OPTION_TEXT), PACK(on_error, OPTION_ON_ERROR), PACK(resume, OPTION_BOOL),

@@ -54,8 +54,8 @@ static void read_both_ways(enum sheaf_codec codec, bool single, const uint8_t *d
 }
 
 /* As many raw bytes as the room has, so that the block is whole unless it is damaged. */
-static void read_edited(enum sheaf_codec codec, bool single, const uint8_t *edits,
-                        size_t edits_size, size_t raw_size)
+static void read_edited(enum sheaf_codec codec, const uint8_t *edits, size_t edits_size,
+                        size_t raw_size)
 {
     struct buf block = BUF_INIT(SIZE_MAX);
     struct codec_block total;
@@ -64,11 +64,11 @@ static void read_edited(enum sheaf_codec codec, bool single, const uint8_t *edit
 
     for (size_t i = 0; raw != NULL && i < raw_size; i++)
         raw[i] = (uint8_t)("shards of samples"[i % 17] + i / 100);
-    if (raw == NULL || codec_of(codec)->compress(single, raw, raw_size, &block, &total, NULL)
+    if (raw == NULL || codec_of(codec)->compress(raw, raw_size, &block, &total, NULL)
                        != SHEAF_OK)
         abort();
     copy = patched(block.data, block.size, edits, edits_size, &size);
-    read_both_ways(codec, single, copy, size, raw_size);
+    read_both_ways(codec, true, copy, size, raw_size);
     free(copy);
     free(raw);
     buf_free(&block);
@@ -88,6 +88,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (data[0] & 4)
         read_both_ways(codec, single, data + 2, size - 2, room_size);
     else
-        read_edited(codec, single, data + 2, size - 2, room_size);
+        read_edited(codec, data + 2, size - 2, room_size);
     return 0;
 }

@@ -342,10 +342,18 @@ def tar_sample(key, members, cls_is_label):
 
 # ---- Codecs ----------------------------------------------------------------------------------
 
+LZ4_HEADER = bytes.fromhex("04224d18705084")
+
+
 def decompress(data, codec):
+    """As readers do that stop after the first gzip member or LZ4 frame, which must be all."""
     if codec == "gzip":
-        return gzip.decompress(data)
+        member = zlib.decompressobj(31)
+        raw = member.decompress(data)
+        need(member.eof and not member.unused_data, "more or less than one gzip member")
+        return raw
     if codec == "lz4":
+        need(_lz4_blocks(data, len(LZ4_HEADER)) + 4 == len(data), "not one LZ4 frame")
         return _lz4(data)
     return data
 
@@ -357,15 +365,20 @@ def _lz4(data):
     return done.stdout
 
 
-def first_member(data, codec):
-    """What a reader gets that stops after the first gzip member or LZ4 frame."""
-    if codec == "gzip":
-        return zlib.decompressobj(31).decompress(data)
-    at = 7 + (8 if data[4] & 8 else 0)
-    while data[at:at + 4] != bytes(4):
+def _lz4_blocks(data, at):
+    """Where LZ4 blocks with checksums end, at the end mark or that of the data."""
+    while data[at:at + 4] not in (bytes(4), b""):
         (size,) = struct.unpack_from("<I", data, at)
-        at += 4 + (size & 0x7fffffff) + (4 if data[4] & 16 else 0)
-    return _lz4(data[:at + 4 + (4 if data[4] & 4 else 0)])
+        at += 4 + (size & 0x7fffffff) + 4
+    return at
+
+
+def block_alone(piece, codec):
+    """A block, without what comes before it in the member or frame."""
+    if codec == "gzip":
+        return zlib.decompressobj(-15).decompress(piece)
+    need(_lz4_blocks(piece, 0) == len(piece), "the end of an LZ4 block")
+    return _lz4(LZ4_HEADER + piece + bytes(4))
 
 
 # ---- Index -----------------------------------------------------------------------------------
@@ -524,15 +537,16 @@ class DataSet:
         if self.codec == "none":
             need(not section.blocks and not section.lead, "blocks without a codec")
             return
-        at = raw_at = 0
+        need(self.manifest["single_member"], "many members")
+        at, end, raw_at = section.lead, 0, 0
         for stored_bytes, raw_bytes in section.blocks:
+            end += stored_bytes
             need(raw_at in bounds, "a block begins inside a sample:", raw_at)
-            if not self.manifest["single_member"]:
-                block = decompress(stored[at:at + stored_bytes], self.codec)
-                need(block == raw[raw_at:raw_at + raw_bytes], "block at", at)
-            at, raw_at = at + stored_bytes, raw_at + raw_bytes
+            block = block_alone(stored[at:end], self.codec)
+            need(block == raw[raw_at:raw_at + raw_bytes], "block at", at)
+            at, raw_at = end, raw_at + raw_bytes
         need(raw_at == len(raw), "blocks do not hold everything")
-        need(at == len(stored) or self.manifest["single_member"], "bytes after the last block")
+        need(end + (10 if self.codec == "gzip" else 4) == len(stored), "the end of the member")
 
     def _check_crcs(self, raw, section, bounds, number):
         lines = self._lines(number) if self.container == "recordio" else None

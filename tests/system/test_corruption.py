@@ -131,25 +131,6 @@ class WithIndex(Damage):
                     self.assertIn(os.path.basename(shard), error.message)
         self.each(check)
 
-    def test_single_members(self):
-        """Blocks of one gzip member have no checksum of their own: the samples' must do."""
-        source = make_tree(self.path("source"), FILES)
-        for container in CONTAINERS:
-            for codec in ("gzip", "lz4"):
-                folder = self.path(container + codec)
-                pack(source, folder, container, codec, "--shard-count", 1, "--single-member")
-                expected = self.samples[container, codec]
-                self.assertEqual(libsheaf.samples(folder, **ONE), expected)
-                shard = os.path.join(folder, shards_of(folder)[0])
-                data = read(shard)
-                for at in range(0, len(data), STEP):
-                    what = "%s: byte %d of %d" % (shard, at, len(data))
-                    write(shard, flip(data, at, 1 << at % 8))
-                    self.read_all(folder, expected, what, **ONE)
-                    self.read_skipping(folder, expected, what)
-                    write(shard, data[:at])
-                    self.assertIsNotNone(self.read_all(folder, expected, what, **ONE), what)
-
     def test_skip_loses_only_the_sample_that_is_hit(self):
         def check(container, codec):
             folder, shard, data = self.copy(container, codec)

@@ -117,7 +117,7 @@ class Install(Case):
     def test_completion(self):
         self.assertEqual(sorted(self.complete("sheaf", "p")), ["pack", "pipe", "plan"])
         self.assertIn("verify", self.complete("sheaf", ""))
-        self.assertEqual(self.complete("sheaf", "pack", "--single"), ["--single-member"])
+        self.assertEqual(self.complete("sheaf", "pack", "--shard-c"), ["--shard-count"])
         self.assertIn("--shuffle-buffer", self.complete("sheaf", "cat", "--"))
         self.assertEqual(self.complete("sheaf", "pack", "--codec", "g"), ["gzip"])
         self.assertEqual(self.complete("sheaf", "pack", "--codec", "=", "g"), ["gzip"])

@@ -2,10 +2,13 @@
 """Pack and unpack, in each container and codec: the same tree, the same bytes whatever the
 number of jobs, the same samples in the same shards whatever the container."""
 
+import gzip
 import os
 import subprocess
+import tarfile
 
 import decoders
+import libsheaf
 from support import (CODECS, CONTAINERS, SUFFIX, Case, expected_samples, image_tree, listing,
                      make_tree, pack, read, sheaf, shards_of, tree_of)
 
@@ -157,24 +160,29 @@ class RoundTrip(Case):
             sheaf("verify", folder)
         self.each(check)
 
+    def test_readers_that_stop_after_the_first_member_get_all(self):
+        """Shards of several blocks are one gzip member: webdataset reads them with tarfile."""
+        folder, expected = self.data_sets["webdataset", "gzip"], set(self.files)
+        found = set()
+        for shard in shards_of(folder):
+            path = os.path.join(folder, shard)
+            with open(path, "rb") as file, tarfile.open(fileobj=file, mode="r|gz") as members:
+                for member in members:
+                    data = members.extractfile(member).read()
+                    if member.name in self.files:
+                        self.assertTrue(data == self.files[member.name], member.name)
+                        found.add(member.name)
+            plain = os.path.join(self.data_sets["webdataset", "none"], shard[:-len(".gz")])
+            self.assertTrue(gzip.decompress(read(path)) == read(plain), shard)
+            self.assertTrue(subprocess.run(["zcat", path], check=True, stdout=subprocess.PIPE)
+                            .stdout == read(plain), shard)
+        self.assertEqual(found, expected)
 
-class SingleMember(Case):
-    """One gzip member or LZ4 frame a shard, for readers that stop after the first."""
-
-    def test_one_member(self):
-        tree = files()
-        source = make_tree(self.path("source"), tree)
-        for container in CONTAINERS:
-            for codec in ("gzip", "lz4"):
-                with self.subTest(container=container, codec=codec):
-                    dest = self.path(container + codec)
-                    pack(source, dest, container, codec, *OPTIONS, "--single-member")
-                    plain = self.path(container + codec + "-plain")
-                    pack(source, plain, container, "none", *OPTIONS)
-                    for shard in shards_of(dest):
-                        data = read(os.path.join(dest, shard))
-                        self.assertTrue(decoders.first_member(data, codec) == read(
-                            os.path.join(plain, shard[:-len(SUFFIX[codec])])), shard)
-                    sheaf("unpack", dest, dest + "-out")
-                    self.assert_same_tree(source, dest + "-out")
-                    self.assertEqual(listing(dest), listing(plain))
+    def test_blocks_are_unpacked_in_parallel(self):
+        def check(container, codec, folder):
+            first = libsheaf.samples(folder, no_shuffle=1, threads=1)
+            self.assertEqual(libsheaf.samples(folder, no_shuffle=1, threads=8), first)
+            if codec != "none":
+                blocks = [len(s.blocks) for s in decoders.DataSet(folder).sections]
+                self.assertGreater(max(blocks), 1)
+        self.each(check)

@@ -74,7 +74,7 @@ class Parts:
                 ("recordio", "none", ("--split", "train=0.7,val=0.3", "--index", "mxnet")),
                 ("webdataset", "none", ("--split", "train=3/class,val=rest", "--index",
                                         "wids,energon,dali")),
-                ("tfrecord", "gzip", ("--single-member", "--no-shuffle", "--seed", "7")),
+                ("tfrecord", "gzip", ("--no-shuffle", "--seed", "7")),
                 ("webdataset", "lz4", ("--label-base", "1", "--prefix", "part", "--seed", "9")),
                 ("tfrecord", "none", ("--shard-count", "3"))):
             with self.subTest(options=options):
@@ -405,7 +405,7 @@ class Local(Parts, Case):
         for container, codec, (to, to_codec, *more) in (
                 ("webdataset", "none", ("tfrecord", "gzip")),
                 ("tfrecord", "lz4", ("recordio", "none", "--index", "mxnet")),
-                ("recordio", "gzip", ("webdataset", "lz4", "--single-member"))):
+                ("recordio", "gzip", ("webdataset", "lz4"))):
             with self.subTest(container=container, to=to):
                 pack(source, origin, container, codec, "--shard-size", "9kB", "--on-error",
                      "skip", "--overwrite", "--label-base", "1")
