@@ -75,8 +75,9 @@ void codec_total_add(enum sheaf_codec codec, struct codec_total *total,
                      const struct codec_block *block);
 
 /* ---- Foreign compressed streams -------------------------------------------------------------
- * Sequentially, in bounded memory; any number of members or frames.  LZ4 skippable and legacy
- * frames, and frames that need a dictionary, are SHEAF_ERR_UNSUPPORTED. */
+ * Sequentially, in bounded memory; any number of members or frames.  Zeros behind a gzip member and
+ * LZ4 skippable frames are passed over; LZ4 legacy frames, and frames that need a dictionary, are
+ * SHEAF_ERR_UNSUPPORTED. */
 
 /* A codec embeds it in a struct of its own. */
 struct codec_stream {

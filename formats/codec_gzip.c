@@ -223,14 +223,25 @@ static int gzip_stream_open(struct codec_stream **stream, struct sheaf_error *er
     return SHEAF_OK;
 }
 
+/* Passes over zeros behind a member, as gzip and Python do: tapes and disks pad with them. */
+static void skip_padding(struct gzip_stream *s)
+{
+    z_stream *z = &s->run.z;
+
+    while (s->members != 0 && z->avail_in != 0 && *z->next_in == 0) {
+        z->next_in++;
+        z->avail_in--;
+        run_refill(&s->run);
+    }
+}
+
 /* zlib would take other formats' bytes for a damaged header; say what it is. */
 static int begin_member(struct gzip_stream *s, uint8_t first, struct sheaf_error *err)
 {
     if (first != header[0] && s->members != 0)
         return err_set(err, SHEAF_ERR_CORRUPT,
-                       "gzip: byte 0x%02x after member %llu, expected 0x1f (another member) or "
-                       "the end%s", first, (unsigned long long)s->members,
-                       first == 0 ? "; padding is refused, it may be what damage left" : "");
+                       "gzip: byte 0x%02x after member %llu, expected 0x1f (another member), "
+                       "zeros or the end", first, (unsigned long long)s->members);
     if (inflateReset(&s->run.z) != Z_OK)
         return err_set(err, SHEAF_ERR_STATE, "gzip: the decoder cannot be reset");
     s->inside = true;
@@ -244,6 +255,7 @@ static int push_members(struct gzip_stream *s, struct sheaf_error *err)
 
         if (!s->inside) {
             run_refill(&s->run);
+            skip_padding(s);
             if (s->run.z.avail_in == 0)
                 return SHEAF_OK;
             code = begin_member(s, *s->run.z.next_in, err);

@@ -175,8 +175,8 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
 
 /* ---- Streams -------------------------------------------------------------------------------- */
 
-/* Magic and flags of each frame are looked at before liblz4 sees them: it would pass over
- * skippable frames, and unpack without a dictionary what needs one. */
+/* Magic and flags of each frame are looked at before liblz4 sees them: it would unpack without a
+ * dictionary what needs one.  It passes over skippable frames itself. */
 struct lz4_stream {
     struct codec_stream base;
     struct run run;
@@ -210,8 +210,7 @@ static int check_head(const struct lz4_stream *s, struct sheaf_error *err)
     if (magic == MAGIC_LEGACY)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "lz4: a legacy frame (magic 0x%08x)", magic);
     if (is_skippable(magic))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "lz4: a skippable frame (magic 0x%08x)",
-                       magic);
+        return SHEAF_OK;
     if (magic != MAGIC)
         return err_set(err, SHEAF_ERR_CORRUPT,
                        "lz4: bytes %02x %02x %02x %02x after %llu frames, expected another frame "

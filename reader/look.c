@@ -5,8 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-
-#define DETECT_BYTES ((size_t)4096)
+#include "formats/detect.h"
 
 static bool is_remote(const char *url)
 {
@@ -36,41 +35,41 @@ static void find_size(struct job *job)
     look->code = store_size(look->url, &look->bytes, &look->error);
 }
 
-/* The first bytes behind the codec, at most *size of them. */
-static int unpack_start(enum sheaf_codec codec, const uint8_t *data, size_t size, uint8_t *raw,
-                        size_t *raw_size, struct sheaf_error *err)
+/* Reads the first `size` bytes, or all that there are. */
+static int show(struct store_object *object, size_t size, struct buf *stored,
+                struct sheaf_error *err)
 {
-    struct codec_stream *stream;
-    int code = codec_stream_open(codec, &stream, err);
+    int code;
 
-    if (code != SHEAF_OK)
-        return code;
-    code = codec_stream_push(stream, data, &size, raw, raw_size, err);
-    codec_stream_free(stream);
+    size = (size_t)MIN(object->bytes, (uint64_t)size);
+    stored->size = 0;
+    code = buf_reserve(stored, size, err);
+    if (code == SHEAF_OK && size != 0)
+        code = store_read(object, 0, stored->data, size, err);
+    stored->size = size;
     return code;
 }
 
-static int detect(struct look *look, struct store_object *object, struct sheaf_error *err)
+static int find_format(struct look *look, struct store_object *object, struct sheaf_error *err)
 {
-    uint8_t stored[DETECT_BYTES], raw[DETECT_BYTES];
-    size_t size = (size_t)MIN(object->bytes, sizeof(stored)), raw_size = sizeof(raw);
-    int code = store_read(object, 0, stored, size, err);
+    struct buf stored = BUF_INIT(DETECT_MOST);
+    struct detected found = { .format = NULL };
+    size_t need = DETECT_BYTES;
+    int code = SHEAF_OK;
 
-    if (code != SHEAF_OK)
-        return code;
-    look->codec = codec_detect(stored, size);
-    if (look->codec == SHEAF_CODEC_NONE) {
-        look->format = format_detect(stored, size, object->url);
-    } else {
-        code = unpack_start(look->codec, stored, size, raw, &raw_size, err);
+    while (code == SHEAF_OK && need != 0) {
+        code = show(object, need, &stored, err);
         if (code != SHEAF_OK)
-            return err_prefix(err, "%s: ", object->url);
-        look->format = format_detect(raw, raw_size, object->url);
+            break;
+        code = detect(stored.data, stored.size, stored.size == object->bytes, object->url,
+                      &found, &need, err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: ", object->url);
     }
-    if (look->format == NULL)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins like no TFRecord, RecordIO or tar "
-                       "file, plain or packed by gzip or LZ4", object->url);
-    return SHEAF_OK;
+    buf_free(&stored);
+    look->codec = found.codec;
+    look->format = found.format;
+    return code;
 }
 
 static int open_and_detect(struct look *look, struct sheaf_error *err)
@@ -86,7 +85,7 @@ static int open_and_detect(struct look *look, struct sheaf_error *err)
     if (code != SHEAF_OK)
         return code;
     look->bytes = object->bytes;
-    code = detect(look, object, err);
+    code = find_format(look, object, err);
     if (code == SHEAF_OK && !object->is_remote)
         look->object = object;
     else

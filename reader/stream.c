@@ -10,10 +10,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/detect.h"
 #include "reader/ahead.h"
 #include "reader/frames.h"
-
-#define DETECT_BYTES  ((size_t)4096)
 
 struct stream {
     struct stream_context context;
@@ -33,8 +32,8 @@ struct stream {
     bool frames_are_open;
     uint64_t record;                /* the next one, in the shard */
     uint64_t offset;                /* stored bytes read of it */
-    uint8_t peeked[DETECT_BYTES];   /* the first bytes of a pipe */
-    size_t peeked_size, peeked_used;
+    struct buf peeked;              /* the first bytes of a pipe */
+    size_t peeked_used;
 };
 
 int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
@@ -52,6 +51,7 @@ int stream_open(const struct stream_context *context, uint32_t lane, uint64_t me
     s->stride = context->order->lanes;
     s->format = dataset->format;
     s->largest = (size_t)(memory_limit / 8);
+    s->peeked.limit = DETECT_MOST;
     s->ahead_bytes = dataset->is_remote ? ahead_memory(memory_limit) : 0;
     code = workers_open(&s->workers, 1, err);
     if (code != SHEAF_OK)
@@ -91,6 +91,7 @@ void stream_close(struct stream *s)
     stream_cancel(s);
     workers_close(s->workers);
     close_shard(s);
+    buf_free(&s->peeked);
     free(s);
 }
 
@@ -106,9 +107,9 @@ static int read_bytes(void *context, void *data, size_t size, size_t *got,
     struct stream *s = context;
     int code = SHEAF_OK;
 
-    if (s->peeked_used < s->peeked_size) {
-        *got = MIN(size, s->peeked_size - s->peeked_used);
-        memcpy(data, s->peeked + s->peeked_used, *got);
+    if (s->peeked_used < s->peeked.size) {
+        *got = MIN(size, s->peeked.size - s->peeked_used);
+        memcpy(data, s->peeked.data + s->peeked_used, *got);
         s->peeked_used += *got;
     } else if (s->object->is_stream) {
         code = store_read_next(s->object, data, size, got, err);
@@ -122,17 +123,18 @@ static int read_bytes(void *context, void *data, size_t size, size_t *got,
     return code;
 }
 
-/* Fills `peeked` from a pipe. */
-static int peek(struct stream *s, struct sheaf_error *err)
+/* Makes `peeked` as long as `size`, or all that the pipe has. */
+static int peek(struct stream *s, size_t size, bool *at_end, struct sheaf_error *err)
 {
     size_t got = 1;
-    int code = SHEAF_OK;
+    int code = buf_reserve(&s->peeked, size - s->peeked.size, err);
 
-    while (code == SHEAF_OK && got != 0 && s->peeked_size < sizeof(s->peeked)) {
-        code = store_read_next(s->object, s->peeked + s->peeked_size,
-                               sizeof(s->peeked) - s->peeked_size, &got, err);
-        s->peeked_size += code == SHEAF_OK ? got : 0;
+    while (code == SHEAF_OK && got != 0 && s->peeked.size < size) {
+        code = store_read_next(s->object, s->peeked.data + s->peeked.size,
+                               size - s->peeked.size, &got, err);
+        s->peeked.size += code == SHEAF_OK ? got : 0;
     }
+    *at_end = got == 0;
     return code;
 }
 
@@ -145,41 +147,40 @@ static int no_bytes(const struct stream *s, struct sheaf_error *err)
                    "failed, or the channel has no objects", s->object->url);
 }
 
-/* Finds container and codec of a pipe.  SHEAF_END: nothing came, and that may be. */
-static int detect(struct stream *s, enum sheaf_codec *codec, struct sheaf_error *err)
+/* Whether somebody feeds a whole data set, not its shards. */
+static bool is_no_shard(const struct stream *s)
 {
-    uint8_t raw[DETECT_BYTES];
-    const uint8_t *data = s->peeked;
-    size_t size, raw_size = sizeof(raw);
-    struct codec_stream *unpack;
-    int code = peek(s, err);
+    const uint8_t *data = s->peeked.data;
+    const size_t size = s->peeked.size;
 
-    if (code != SHEAF_OK)
-        return code;
-    size = s->peeked_size;
-    if (size == 0 && s->context.dataset->pipes != NULL)
-        return no_bytes(s, err);
-    *codec = codec_detect(s->peeked, size);
-    if (*codec != SHEAF_CODEC_NONE) {
-        code = codec_stream_open(*codec, &unpack, err);
+    return index_begins(data, size) || (size != 0 && data[0] == '{');
+}
+
+/* Finds container and codec of a pipe.  SHEAF_END: nothing came, and that may be. */
+static int find_format(struct stream *s, enum sheaf_codec *codec, struct sheaf_error *err)
+{
+    struct detected found = { .format = NULL };
+    size_t need = DETECT_BYTES;
+
+    while (need != 0) {
+        bool at_end;
+        int code = peek(s, need, &at_end, err);
+
         if (code != SHEAF_OK)
             return code;
-        code = codec_stream_push(unpack, s->peeked, &size, raw, &raw_size, err);
-        codec_stream_free(unpack);
-        data = raw;
-        size = raw_size;
+        if (s->peeked.size == 0 && s->context.dataset->pipes != NULL)
+            return no_bytes(s, err);
+        code = detect(s->peeked.data, s->peeked.size, at_end, s->object->url, &found, &need, err);
+        if (code == SHEAF_ERR_UNSUPPORTED && is_no_shard(s))
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins with dataset.index or JSON, not "
+                           "with a shard: give the feeder the shards alone, by a prefix like "
+                           ".../shard- or by a manifest file", s->object->url);
+        if (code != SHEAF_OK)
+            return err_prefix(err, "%s: ", s->object->url);
     }
-    if (code != SHEAF_OK)
-        return code;
-    s->format = format_detect(data, size, s->object->url);
-    if (s->format == NULL && (index_begins(data, size) || (size != 0 && data[0] == '{')))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins with dataset.index or JSON, not "
-                       "with a shard: give the feeder the shards alone, by a prefix like "
-                       ".../shard- or by a manifest file", s->object->url);
-    return s->format != NULL ? SHEAF_OK
-         : err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins like no TFRecord, RecordIO or tar "
-                   "stream, plain or packed by gzip or LZ4 (%zu bytes were seen)",
-                   s->object->url, s->peeked_size);
+    *codec = found.codec;
+    s->format = found.format;
+    return SHEAF_OK;
 }
 
 /* How many records make a sample. */
@@ -212,7 +213,7 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
     if (code == SHEAF_OK)
         s->object->interrupt = &s->cancelled;
     if (code == SHEAF_OK && s->object->is_stream)
-        code = detect(s, &codec, err);
+        code = find_format(s, &codec, err);
     if (code == SHEAF_OK && records_of_sample(s) > 1 && s->format != &recordio_ops)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the attributes of a sample come as records "
                        "of RecordIO, but this is %s", s->object->url, s->format->name);
