@@ -590,6 +590,10 @@ struct sheaf_pack_options {
     sheaf_plan_fn *plan;            /* NULL; with dry_run, called for each shard of the plan */
     void *context;                  /* of these three */
     const volatile int *interrupt;  /* NULL; a nonzero value ends the work with INTERRUPTED */
+    const char *const *sources;     /* NULL; of sheaf_packer_open: what the samples are read from
+                                       (directories, files, objects), which DEST must not hold,
+                                       since making room there would remove it */
+    size_t source_count;
 };
 
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options,

@@ -48,17 +48,14 @@ static int refuse_data_set(const struct source *source, struct sheaf_error *err)
 static int scan(struct pack *p, const char *source, struct sheaf_error *err)
 {
     struct scan scan = { .catalog = &p->catalog, .problems = &p->problems, .watch = &p->watch };
-    const char *path = strncmp(p->dest, "file://", 7) == 0 ? p->dest + 7 : p->dest;
     int code = source_open(source, p->options.root, &p->source, err);
 
     if (code == SHEAF_OK)
         code = refuse_data_set(&p->source, err);
+    if (code == SHEAF_OK && !p->options.dry_run)
+        code = source_refuse(&p->source, p->dest, err);
     if (code != SHEAF_OK)
         return code;
-    if (!p->options.dry_run && source_contains(&p->source, path))
-        return err_set(err, SHEAF_ERR_ARGUMENT,
-                       "%s: lies in the source %s, which would then be packed into itself",
-                       p->dest, source);
     code = source_scan(&p->source, &scan, err);
     p->result.files = scan.found;
     return code;
@@ -246,9 +243,13 @@ static int publish(struct pack *p, struct sheaf_error *err)
 static int pack_to_dest(struct pack *p, struct sheaf_error *err)
 {
     bool finished;
-    int code = target_prepare(&p->target, p->options.resume, p->options.overwrite, &finished,
-                              err);
+    int code = store_make_directory(p->dest, err);
 
+    if (code == SHEAF_OK)       /* its name may lead through what was not there before */
+        code = source_refuse(&p->source, p->dest, err);
+    if (code == SHEAF_OK)
+        code = target_prepare(&p->target, p->options.resume, p->options.overwrite, &finished,
+                              err);
     if (code != SHEAF_OK || finished)
         return code == SHEAF_OK ? target_result(&p->target, &p->result, err) : code;
     if (p->options.resume || p->options.overwrite)

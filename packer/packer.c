@@ -69,6 +69,8 @@ static int begin(struct sheaf_packer *p, struct sheaf_error *err)
     pack_options_setup(&p->options, &p->setup);
     pack_options_watch(&p->options, &p->watch, &p->problems);
     code = target_open(&p->target, p->dest, &p->setup, p->prefix, NULL, err);
+    p->target.sources = p->options.sources;
+    p->target.source_count = p->options.source_count;
     if (code == SHEAF_OK)
         code = target_prepare(&p->target, false, p->options.overwrite != 0, &finished, err);
     if (code == SHEAF_OK && p->options.overwrite)

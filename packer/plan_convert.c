@@ -117,6 +117,8 @@ static int prepare(const struct conversion *c, struct sheaf_error *err)
 
     pack_options_setup(&c->options, &setup);
     code = target_open(&target, c->facts.dest, &setup, c->options.prefix, &c->facts.plan, err);
+    target.sources = (const char *const *)&c->root;
+    target.source_count = 1;
     if (code == SHEAF_OK)
         code = target_prepare(&target, c->options.resume, c->options.overwrite, &finished, err);
     target_close(&target);
@@ -143,8 +145,6 @@ static int make(struct conversion *c, const char *source, const char *dest, cons
 {
     int code = check_options(&c->options, source, err);
 
-    if (code == SHEAF_OK && strcmp(source, dest) == 0)
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: holds the source", dest);
     c->options.label_base = c->manifest.label_base;
     c->options.shard_bytes = INT64_MAX;
     if (code == SHEAF_OK)

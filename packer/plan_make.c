@@ -63,10 +63,7 @@ static int open_sources(struct making *m, const char *const *urls, size_t count,
         m->source_count = i + 1;
     }
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-        if (source_contains(&m->sources[i], m->dest))
-            code = err_set(err, SHEAF_ERR_ARGUMENT,
-                           "%s: lies in the source %s, which would then be packed into itself",
-                           m->dest, urls[i]);
+        code = source_refuse(&m->sources[i], m->dest, err);
     return code == SHEAF_OK && count > 1 ? source_join(m->sources, count, err) : code;
 }
 
@@ -261,6 +258,10 @@ static int prepare(struct making *m, struct sheaf_error *err)
     int code = target_open(&m->target, m->dest, &m->setup, m->options.prefix, &m->facts.plan,
                            err);
 
+    if (code == SHEAF_OK)
+        code = store_make_directory(m->dest, err);
+    for (size_t i = 0; i < m->source_count && code == SHEAF_OK; i++)
+        code = source_refuse(&m->sources[i], m->dest, err);
     return code == SHEAF_OK ? target_prepare(&m->target, m->options.resume, m->options.overwrite,
                                              &finished, err) : code;
 }

@@ -245,19 +245,30 @@ static char *nearest(const char *path)
     return real;
 }
 
+static bool prefix_contains(const struct source *s, const char *url)
+{
+    char *whole = store_join(s->root, s->below == NULL ? "" : s->below);
+    size_t size = whole == NULL ? 0 : strlen(whole);
+    bool contains;
+
+    while (size > 0 && whole[size - 1] == '/')
+        size--;
+    contains = whole != NULL && strncmp(url, whole, size) == 0 &&
+               (url[size] == '/' || url[size] == '\0');
+    free(whole);
+    return contains;
+}
+
 bool source_contains(const struct source *s, const char *url)
 {
     char *real = s->kind == SOURCE_TREE && is_local(url) ? nearest(url) : NULL;
+    const char *below = s->below == NULL || s->below[0] == '\0' ? "." : s->below;
     struct stat tree, st;
     bool found = false;
 
-    if (s->kind == SOURCE_PREFIX) {     /* the root ends with a slash, the URL need not */
-        const size_t size = strlen(s->root);
-
-        return strncmp(url, s->root, size) == 0 ||
-               (strlen(url) == size - 1 && strncmp(url, s->root, size - 1) == 0);
-    }
-    if (real != NULL && fstat(s->root_fd, &tree) == 0) {
+    if (s->kind == SOURCE_PREFIX)
+        return prefix_contains(s, url);
+    if (real != NULL && fstatat(s->root_fd, below, &tree, 0) == 0) {
         for (char *at = real; !found; at = dirname(at)) {
             found = stat(at, &st) == 0 && st.st_dev == tree.st_dev && st.st_ino == tree.st_ino;
             if (strcmp(at, "/") == 0)
@@ -266,6 +277,17 @@ bool source_contains(const struct source *s, const char *url)
     }
     free(real);
     return found;
+}
+
+int source_refuse(const struct source *s, const char *dest, struct sheaf_error *err)
+{
+    const char *path = strncmp(dest, "file://", 7) == 0 ? dest + 7 : dest;
+
+    if (!source_contains(s, path))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_ARGUMENT,
+                   "%s: lies in the source %s, which would then be packed into itself", dest,
+                   s->url);
 }
 
 /* ---- What a scan finds ----------------------------------------------------------------------- */

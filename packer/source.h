@@ -65,6 +65,8 @@ int source_scan(struct source *source, struct scan *scan, struct sheaf_error *er
 
 /* True if the directory `url`, which may not be there yet, lies in the tree or prefix. */
 bool source_contains(const struct source *source, const char *url);
+/* Fails with SHEAF_ERR_ARGUMENT if it does. */
+int source_refuse(const struct source *source, const char *dest, struct sheaf_error *err);
 
 /* ---- Between the kinds of source ------------------------------------------------------------ */
 

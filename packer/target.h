@@ -16,6 +16,8 @@ struct target {
     const char *dest;           /* borrowed, like those below */
     const struct block_setup *setup;
     const char *prefix;
+    const char *const *sources; /* what the run reads, which DEST must not hold; or NULL */
+    size_t source_count;
     struct journal journal;
     int lock;                   /* on `dest`, from target_prepare on; -1: none */
     bool is_shared;             /* others are at work there, too: target_join */

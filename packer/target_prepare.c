@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "formats/manifest.h"
 #include "formats/peers.h"
+#include "packer/own_source.h"
 #include "packer/target.h"
 #include "store/store.h"
 
@@ -503,6 +504,8 @@ int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished
 
     *finished = false;
     code = store_make_directory(o->dest, err);
+    if (code == SHEAF_OK)
+        code = refuse_own_source(o->dest, o->sources, o->source_count, err);
     if (code == SHEAF_OK)
         code = store_lock(o->dest, &o->lock, err);
     if (code != SHEAF_OK)

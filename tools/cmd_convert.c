@@ -6,12 +6,10 @@
  * would have given.  Only a source that is one foreign file, or standard input, says nothing
  * about shards: it is cut by size, as the packer does. */
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "tools/options.h"
 #include "tools/part.h"
@@ -31,6 +29,7 @@ struct convert {
     uint64_t at;                        /* of a part: the number of the reader's next sample */
     struct sheaf_progress progress;
     const struct sheaf_error *fault;    /* the reader's or the packer's */
+    const char **sources;               /* for the packer's options */
 };
 
 static int copy_class_names(struct convert *c)
@@ -104,43 +103,29 @@ static int copy_all(struct convert *c, struct sheaf_pack_result *result)
     return code;
 }
 
-/* Whether `path`, or the directory that it is in, is the directory `dest`, by whatever name. */
-static bool is_in(const char *path, const struct stat *dest)
+/* What the packer must not remove: the sources, and what a list or a pattern stands for. */
+static int name_sources(struct convert *c, char **sources, size_t count,
+                        struct sheaf_pack_options *options, struct sheaf_error *error)
 {
-    struct stat st;
-    char *copy = strdup(path);
-    bool in = copy != NULL && stat(path, &st) == 0 && st.st_dev == dest->st_dev &&
-              st.st_ino == dest->st_ino;
+    const size_t shards = c->info.has_manifest ? 0 : c->info.shard_count;
+    size_t n = 0;
 
-    in = in || (copy != NULL && stat(dirname(copy), &st) == 0 && st.st_dev == dest->st_dev &&
-                st.st_ino == dest->st_ino);
-    free(copy);
-    return in;
-}
-
-/* A data set cannot be written where the one is that it is made of: making room would remove the
- * source before it is read. */
-static int refuse_own_source(const struct convert *c, char **sources, size_t count,
-                             struct sheaf_error *error)
-{
-    struct stat dest;
-    bool in = strcmp(sources[0], sources[count]) == 0;
-
-    if (stat(sources[count], &dest) == 0) {
-        for (size_t i = 0; i < count && !in; i++)
-            in = is_in(sources[i], &dest);
-        for (size_t i = 0; i < c->info.shard_count && !c->info.has_manifest && !in; i++) {
-            struct sheaf_shard_info shard;
-
-            if (sheaf_dataset_shard(c->dataset, i, &shard, sizeof(shard)) == SHEAF_OK)
-                in = is_in(shard.name, &dest);
-        }
+    c->sources = calloc(count + shards, sizeof(c->sources[0]));
+    if (c->sources == NULL) {
+        snprintf(error->message, sizeof(error->message), "out of memory");
+        return error->code = SHEAF_ERR_MEMORY;
     }
-    if (!in)
-        return SHEAF_OK;
-    snprintf(error->message, sizeof(error->message), "%s: holds the source", sources[count]);
-    error->code = SHEAF_ERR_ARGUMENT;
-    return error->code;
+    for (; n < count; n++)
+        c->sources[n] = sources[n];
+    for (size_t i = 0; i < shards; i++) {
+        struct sheaf_shard_info shard;
+
+        if (sheaf_dataset_shard(c->dataset, i, &shard, sizeof(shard)) == SHEAF_OK)
+            c->sources[n++] = shard.name;
+    }
+    options->sources = c->sources;
+    options->source_count = n;
+    return SHEAF_OK;
 }
 
 /* sources[0..count-1] are the data set, sources[count] is the destination. */
@@ -152,7 +137,7 @@ static int open_all(struct convert *c, char **sources, size_t count,
     if (code != SHEAF_OK)
         return code;
     sheaf_dataset_get_info(c->dataset, &c->info, sizeof(c->info));
-    code = refuse_own_source(c, sources, count, error);
+    code = name_sources(c, sources, count, options, error);
     if (code != SHEAF_OK)
         return code;
     c->progress.total_bytes = c->info.payload_bytes;
@@ -324,6 +309,7 @@ static int convert(struct convert *c, char **sources, size_t count,
         signals_die();  /* rather than wait for a reader that is blocked on standard input */
     sheaf_reader_free(c->reader);
     sheaf_dataset_free(c->dataset);
+    free(c->sources);
     return status;
 }
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether a destination is where the source of a run is.
+ *
+ * A name can lead to a directory in many ways: `d/`, `./d`, links, and `nx/../d` as soon as `nx` is
+ * made.  So names are not compared, but what they lead to, once it is there.  The splits of a data
+ * set lie in directories of it and are removed with it, so a source in one of those counts. */
+#include "packer/own_source.h"
+
+#include <libgen.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+static const char *local_name(const char *url)
+{
+    return strncmp(url, "file://", 7) == 0 ? url + 7 : url;
+}
+
+/* A directory, the one above, and of a file the one above that. */
+static bool is_at(const char *source, const char *dest)
+{
+    char *real = realpath(local_name(source), NULL);
+    struct stat wanted, st;
+    bool is = false;
+
+    if (real != NULL && stat(real, &st) == 0 && stat(local_name(dest), &wanted) == 0) {
+        int levels = S_ISDIR(st.st_mode) ? 2 : 3;
+
+        for (char *at = real; levels-- > 0 && !is; at = dirname(at))
+            is = stat(at, &st) == 0 && st.st_dev == wanted.st_dev && st.st_ino == wanted.st_ino;
+    }
+    free(real);
+    return is;
+}
+
+/* The length of a URL without its last slashes. */
+static size_t trimmed(const char *url)
+{
+    size_t size = strlen(url);
+
+    while (size > 0 && url[size - 1] == '/')
+        size--;
+    return size;
+}
+
+/* Nobody knows whether a URL is an object's or a directory's; what has a suffix is taken for an
+ * object. */
+static bool is_remote_at(const char *source, const char *dest)
+{
+    const size_t wanted = trimmed(dest), size = trimmed(source);
+    const char *suffix = strrchr(source, '.');
+    size_t levels = 0;
+
+    if (size < wanted || strncmp(source, dest, wanted) != 0 ||
+        (size > wanted && source[wanted] != '/'))
+        return false;
+    for (size_t i = wanted; i < size; i++)
+        levels += source[i] == '/' && source[i + 1] != '/';
+    return levels < 2 || (levels == 2 && suffix != NULL && strchr(suffix, '/') == NULL);
+}
+
+int refuse_own_source(const char *dest, const char *const *sources, size_t count,
+                      struct sheaf_error *err)
+{
+    const struct store_ops *store = store_of(dest, NULL);
+
+    for (size_t i = 0; i < count; i++) {
+        if (store_of(sources[i], NULL) != store)
+            continue;
+        if (store == &store_file_ops ? is_at(sources[i], dest) : is_remote_at(sources[i], dest))
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%s: holds the source %s", dest, sources[i]);
+    }
+    return SHEAF_OK;
+}

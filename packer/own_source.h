@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether a destination is where the source of a run is: making room there would remove it. */
+#ifndef PACKER_OWN_SOURCE_H
+#define PACKER_OWN_SOURCE_H
+
+#include <stddef.h>
+
+#include "sheaf.h"
+
+/* SHEAF_ERR_ARGUMENT if one of the sources (directories, files, objects; what is not there is
+ * passed over) is `dest`, or lies right in it or in a directory of it, however either is written.
+ * Local directories are compared by device and inode, so `dest` must be there already; others by
+ * bucket and key. */
+int refuse_own_source(const char *dest, const char *const *sources, size_t count,
+                      struct sheaf_error *err);
+
+#endif
