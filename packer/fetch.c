@@ -210,7 +210,7 @@ static int open_directory(struct fetch *f, struct sheaf_error *err)
     int code = store_make_directory(f->directory, err);
 
     if (code == SHEAF_OK)
-        code = store_lock(f->directory, &f->lock, err);
+        code = store_lock(f->directory, false, &f->lock, err);
     if (code != SHEAF_OK)
         return code;
     f->place.root_fd = open(f->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -507,7 +507,7 @@ int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished
     if (code == SHEAF_OK)
         code = refuse_own_source(o->dest, o->sources, o->source_count, err);
     if (code == SHEAF_OK)
-        code = store_lock(o->dest, &o->lock, err);
+        code = store_lock(o->dest, false, &o->lock, err);
     if (code != SHEAF_OK)
         return code;
     if (resume || overwrite) {

@@ -22,9 +22,8 @@ void s3_stat_start(struct store_stat *stat);
 int s3_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
 int s3_write(struct store_writer *writer, const void *data, size_t size, struct sheaf_error *err);
 int s3_commit(struct store_writer *writer, struct sheaf_error *err);
+int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
+                   struct store_seen *now, struct sheaf_error *err);
 void s3_abort(struct store_writer *writer);
-
-/* s3_put.c */
-int s3_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
 
 #endif

@@ -132,6 +132,25 @@ int s3_put_run(struct s3_put *put, const struct s3_bucket *bucket, struct sheaf_
     return code == SHEAF_OK ? request_run(&put->request, err) : code;
 }
 
+/* ---- Conditions ------------------------------------------------------------------------------ */
+
+int s3_require(struct request *r, const struct store_seen *seen, struct sheaf_error *err)
+{
+    if (seen == NULL)
+        return SHEAF_OK;
+    if (!seen->is_there)
+        return request_set_header(r, "if-none-match", "*", err);
+    return seen->etag[0] == '\0' ? SHEAF_OK
+                                 : request_set_header(r, "if-match", seen->etag, err);
+}
+
+void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes)
+{
+    *now = (struct store_seen){ .is_there = true, .bytes = bytes, .stamp = s3_stamp(etag) };
+    if (etag != NULL && strlen(etag) < sizeof(now->etag))
+        memcpy(now->etag, etag, strlen(etag) + 1);
+}
+
 /* ---- Begin and abort ------------------------------------------------------------------------- */
 
 static int make_mark(char mark[S3_MARK_SIZE], struct sheaf_error *err)
@@ -278,24 +297,24 @@ static enum proof check_crc(const struct s3_proof *parts, unsigned count, const 
 }
 
 /* Looks at the object itself, since some answers are lost, and some stores' say nothing. */
-static int check_object(const struct s3_bucket *bucket, const char *key, const char *mark,
-                        const struct s3_proof *parts, unsigned count, uint64_t bytes,
-                        const char *what, enum proof *proof, struct sheaf_error *err)
+static int check_object(const struct s3_completion *u, const char *what, enum proof *proof,
+                        struct store_seen *now, struct sheaf_error *err)
 {
     struct s3_head head;
     char expected[64];
-    int code = s3_head(bucket, key, &head, err);
+    int code = s3_head(u->bucket, u->key, &head, err);
 
     if (code != SHEAF_OK)
         return code;
-    *proof = check_etag(parts, count, head.etag, expected, sizeof(expected));
+    *proof = check_etag(u->parts, u->count, head.etag, expected, sizeof(expected));
     if (*proof == NOT_SAID)
-        *proof = check_crc(parts, count, head.crc32c, expected, sizeof(expected));
-    if (*proof == NOT_SAID && head.mark != NULL && strcmp(head.mark, mark) == 0)
+        *proof = check_crc(u->parts, u->count, head.crc32c, expected, sizeof(expected));
+    if (*proof == NOT_SAID && head.mark != NULL && strcmp(head.mark, u->mark) == 0)
         *proof = PROVEN;
-    if (head.bytes != bytes)
+    s3_seen(now, *proof == PROVEN ? head.etag : NULL, head.bytes);
+    if (head.bytes != u->bytes)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has %llu bytes, %llu were written",
-                       what, (unsigned long long)head.bytes, (unsigned long long)bytes);
+                       what, (unsigned long long)head.bytes, (unsigned long long)u->bytes);
     else if (*proof == DISPROVEN)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has ETag %s, its parts make %s",
                        what, head.etag != NULL ? head.etag : "none", expected);
@@ -303,32 +322,33 @@ static int check_object(const struct s3_bucket *bucket, const char *key, const c
     return code;
 }
 
-int s3_upload_complete(const struct s3_bucket *bucket, const char *key, const char *upload_id,
-                       const char *mark, const struct s3_proof *parts, unsigned count,
-                       uint64_t bytes, struct sheaf_error *err)
+int s3_upload_complete(const struct s3_completion *u, const struct store_seen *seen,
+                       struct store_seen *now, struct sheaf_error *err)
 {
-    struct sigv4_pair query[] = { { "uploadId", upload_id } };
+    struct sigv4_pair query[] = { { "uploadId", u->upload_id } };
     struct completion c = { .is_gone = false };
     enum proof proof = NOT_SAID;
     struct buf body = BUF_INIT(COMPLETE_MOST);
     struct request *r = &c.base;
-    int code = s3_request_init(r, bucket, HTTP_POST, key, query, 1, "completing the upload of",
-                               err);
+    int code = s3_request_init(r, u->bucket, HTTP_POST, u->key, query, 1,
+                               "completing the upload of", err);
 
     r->judge = complete_judge;
     r->is_patient = true;
     if (code == SHEAF_OK)
-        code = complete_body(parts, count, &body, err);
+        code = complete_body(u->parts, u->count, &body, err);
     r->http.body = body.data;
     r->http.body_size = body.size;
     if (code == SHEAF_OK)
         code = request_set_header(r, "content-type", "application/xml", err);
     if (code == SHEAF_OK)
+        code = s3_require(r, seen, err);
+    if (code == SHEAF_OK)
         code = request_run(r, err);
     if (code == SHEAF_OK)
-        code = check_object(bucket, key, mark, parts, count, bytes, r->what, &proof, err);
-    else if (c.is_gone && check_object(bucket, key, mark, parts, count, bytes, r->what, &proof,
-                                       NULL) == SHEAF_OK && proof == PROVEN)
+        code = check_object(u, r->what, &proof, now, err);
+    else if ((c.is_gone || code == SHEAF_ERR_CHANGED) &&
+             check_object(u, r->what, &proof, now, NULL) == SHEAF_OK && proof == PROVEN)
         code = SHEAF_OK;
     request_free(r);
     buf_free(&body);

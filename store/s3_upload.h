@@ -8,6 +8,7 @@
 #define STORE_S3_UPLOAD_H
 
 #include "store/s3.h"
+#include "store/store.h"
 
 #define S3_ETAG_SIZE 128
 #define S3_CRC_SIZE 9               /* base64 of four bytes, and a NUL */
@@ -42,10 +43,27 @@ int s3_put_run(struct s3_put *put, const struct s3_bucket *bucket, struct sheaf_
 /* Begins one, with a new mark. */
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **upload_id,
                     char mark[S3_MARK_SIZE], struct sheaf_error *err);
-/* Completes it, and makes sure that the object is there with all its `bytes`. */
-int s3_upload_complete(const struct s3_bucket *bucket, const char *key, const char *upload_id,
-                       const char *mark, const struct s3_proof *parts, unsigned count,
-                       uint64_t bytes, struct sheaf_error *err);
+/* Lets a request that writes or removes an object do so only over what was seen: otherwise it ends
+ * with SHEAF_ERR_CHANGED, or SHEAF_ERR_UNSUPPORTED from stores that know no conditions (and say
+ * so: some do not).  NULL: whatever is there. */
+int s3_require(struct request *request, const struct store_seen *seen, struct sheaf_error *err);
+
+/* What is there after an object was written. */
+void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes);
+
+/* What there is to complete. */
+struct s3_completion {
+    const struct s3_bucket *bucket;
+    const char *key, *upload_id, *mark;
+    const struct s3_proof *parts;
+    unsigned count;
+    uint64_t bytes;
+};
+/* Completes it over what was seen, as s3_require has it, and makes sure that the object is there
+ * with all its bytes; *now says what it is, with stamp 0 if it cannot be told from others of that
+ * size. */
+int s3_upload_complete(const struct s3_completion *upload, const struct store_seen *seen,
+                       struct store_seen *now, struct sheaf_error *err);
 int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,
                     struct sheaf_error *err);
 

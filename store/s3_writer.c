@@ -317,25 +317,86 @@ int s3_write(struct store_writer *writer, const void *data, size_t size, struct 
     return code;
 }
 
-static int put_whole(struct s3_writer *w, struct sheaf_error *err)
+static const void *whole(const struct s3_writer *w)
+{
+    return w->filling != NULL ? w->filling->data : NULL;
+}
+
+static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
+                     struct sheaf_error *err)
 {
     struct s3_put put;
-    const void *data = w->filling != NULL ? w->filling->data : NULL;
-    int code = s3_put_init(&put, w->bucket, w->key, NULL, 0, data, (size_t)w->bytes, err);
+    int code = s3_put_init(&put, w->bucket, w->key, NULL, 0, whole(w), (size_t)w->bytes, err);
 
     if (code == SHEAF_OK)
+        code = s3_require(&put.request, seen, err);
+    if (code == SHEAF_OK)
         code = s3_put_run(&put, w->bucket, err);
+    if (code == SHEAF_OK)
+        s3_seen(now, put.proof.etag, w->bytes);
     request_free(&put.request);
     return code;
 }
 
-int s3_commit(struct store_writer *writer, struct sheaf_error *err)
+/* An attempt whose answer was lost may have written the object, and the next one is then refused
+ * because of it.  (Attempts cannot be counted: libcurl sends a request again by itself when a kept
+ * connection is closed on it.)  So after a refusal the object's bytes are compared with ours. */
+static bool is_ours(const struct s3_writer *w, struct store_seen *now)
+{
+    const size_t size = (size_t)w->bytes;
+    char *there = NULL;
+    size_t there_size = 0;
+    const bool same = store_see(w->base.url, now, NULL) == SHEAF_OK && now->is_there &&
+                      store_get(w->base.url, size, &there, &there_size, NULL) == SHEAF_OK &&
+                      there_size == size && (size == 0 || memcmp(there, whole(w), size) == 0);
+
+    free(there);
+    return same;
+}
+
+/* What was to be replaced is not there at all. */
+static int gone(const struct s3_writer *w, const struct store_seen *seen, int code,
+                struct sheaf_error *err)
+{
+    if (code != SHEAF_ERR_NOT_FOUND || seen == NULL || !seen->is_there)
+        return code;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: is gone by now", w->base.url);
+}
+
+static int put_over(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
+                    struct sheaf_error *err)
+{
+    int code = gone(w, seen, put_whole(w, seen, now, err), err);
+
+    if (code == SHEAF_ERR_CHANGED && is_ours(w, now))
+        return SHEAF_OK;
+    if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
+        return code;
+    code = store_look_again(w->base.url, seen, err);
+    return code == SHEAF_OK ? put_whole(w, NULL, now, err) : code;
+}
+
+static int complete_over(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
+                         struct sheaf_error *err)
+{
+    const struct s3_completion c = { w->bucket, w->key, w->upload_id, w->mark, w->proofs,
+                                     w->part_count, w->bytes };
+    int code = gone(w, seen, s3_upload_complete(&c, seen, now, err), err);
+
+    if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
+        return code;
+    code = store_look_again(w->base.url, seen, err);
+    return code == SHEAF_OK ? s3_upload_complete(&c, NULL, now, err) : code;
+}
+
+int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
+                   struct store_seen *now, struct sheaf_error *err)
 {
     struct s3_writer *w = (struct s3_writer *)writer;
     int code = SHEAF_OK;
 
     if (w->upload_id == NULL) {
-        code = put_whole(w, err);
+        code = put_over(w, seen, now, err);
         writer_free(w);
         return code;
     }
@@ -346,13 +407,19 @@ int s3_commit(struct store_writer *writer, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = drain(w, err);
     if (code == SHEAF_OK)
-        code = s3_upload_complete(w->bucket, w->key, w->upload_id, w->mark, w->proofs,
-                                  w->part_count, w->bytes, err);
+        code = complete_over(w, seen, now, err);
     if (code != SHEAF_OK)
         s3_abort(writer);
     else
         writer_free(w);
     return code;
+}
+
+int s3_commit(struct store_writer *writer, struct sheaf_error *err)
+{
+    struct store_seen now;
+
+    return s3_commit_over(writer, NULL, &now, err);
 }
 
 /* Makes the parts under way end soon. */

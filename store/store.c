@@ -16,6 +16,13 @@ static const struct store_ops *const stores[] = {
     &store_file_ops, &store_s3_ops, &store_http_ops, &store_https_ops,
 };
 
+static const struct store_ops *registered;
+
+void store_register(const struct store_ops *ops)
+{
+    registered = ops;
+}
+
 const struct store_ops *store_of(const char *url, struct sheaf_error *err)
 {
     const size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz0123456789+.-");
@@ -25,6 +32,9 @@ const struct store_ops *store_of(const char *url, struct sheaf_error *err)
     for (size_t i = 0; i < COUNT_OF(stores); i++)
         if (strlen(stores[i]->scheme) == scheme && strncmp(stores[i]->scheme, url, scheme) == 0)
             return stores[i];
+    if (registered != NULL && strlen(registered->scheme) == scheme &&
+        strncmp(registered->scheme, url, scheme) == 0)
+        return registered;
     err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: no store is known for \"%.*s://\"", url, (int)scheme,
             url);
     return NULL;
@@ -228,14 +238,14 @@ int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->free_space(url, bytes, err);
 }
 
-int store_lock(const char *url, int *lock, struct sheaf_error *err)
+int store_lock(const char *url, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);
 
     *lock = -1;
     if (ops == NULL)
         return SHEAF_ERR_UNSUPPORTED;
-    return ops->lock == NULL ? SHEAF_OK : ops->lock(url, lock, err);
+    return ops->lock == NULL ? SHEAF_OK : ops->lock(url, shared, lock, err);
 }
 
 void store_unlock(int lock)
@@ -365,22 +375,6 @@ int store_put(const char *url, const void *data, size_t size, struct sheaf_error
         return code;
     }
     return store_commit(writer, err);
-}
-
-int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err)
-{
-    const struct store_ops *ops = store_of(url, err);
-    uint64_t bytes;
-    int code;
-
-    if (ops == NULL)
-        return SHEAF_ERR_UNSUPPORTED;
-    if (ops->put_new != NULL)
-        return ops->put_new(url, data, size, err);
-    code = ops->size(url, &bytes, err);
-    if (code == SHEAF_OK)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists", url);
-    return code == SHEAF_ERR_NOT_FOUND ? store_put(url, data, size, err) : code;
 }
 
 int store_clean(const char *url, struct sheaf_error *err)

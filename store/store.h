@@ -78,6 +78,13 @@ struct store_stat {
     char etag[80];              /* "": not known, or longer */
 };
 
+/* What is under a name, for those who replace or remove only what they saw there. */
+struct store_seen {
+    bool is_there;
+    uint64_t bytes, stamp;      /* as in store_entry */
+    char etag[80];              /* as in struct store_stat */
+};
+
 struct store_ops {
     const char *scheme;         /* "file" */
 
@@ -126,11 +133,13 @@ struct store_ops {
     /* Makes it durable and visible under its name, replacing what was there.  Frees the writer,
      * also on failure. */
     int (*commit)(struct store_writer *writer, struct sheaf_error *err);
+    /* store_commit_over.  Frees the writer, also on failure.  NULL: the store cannot compare and
+     * commit at once. */
+    int (*commit_over)(struct store_writer *writer, const struct store_seen *seen,
+                       struct store_seen *now, struct sheaf_error *err);
     /* Leaves nothing behind.  Frees the writer. */
     void (*abort)(struct store_writer *writer);
 
-    /* store_put_new; NULL where looking before writing has to do. */
-    int (*put_new)(const char *url, const void *data, size_t size, struct sheaf_error *err);
     /* store_clean; NULL: nothing is ever left behind that could not be seen. */
     int (*clean)(const char *url, struct sheaf_error *err);
 
@@ -138,16 +147,22 @@ struct store_ops {
     int (*size)(const char *url, uint64_t *bytes, struct sheaf_error *err);
     /* Removing what is not there is no error. */
     int (*remove)(const char *url, struct sheaf_error *err);
+    /* store_remove_over; NULL likewise. */
+    int (*remove_over)(const char *url, const struct store_seen *seen, struct sheaf_error *err);
+    /* store_sync; NULL: what was answered is durable. */
+    int (*sync)(const char *url, struct sheaf_error *err);
     /* Bytes that may still be written below `url`; UINT64_MAX: no limit known. */
     int (*free_space)(const char *url, uint64_t *bytes, struct sheaf_error *err);
     /* Makes the directory `url` and those above it; a no-op where there are none. */
     int (*make_directory)(const char *url, struct sheaf_error *err);
     /* store_lock; NULL: nobody can be kept out. */
-    int (*lock)(const char *url, int *lock, struct sheaf_error *err);
+    int (*lock)(const char *url, bool shared, int *lock, struct sheaf_error *err);
 };
 
 extern const struct store_ops store_file_ops, store_s3_ops, store_http_ops, store_https_ops;
 
+/* One more store, from the tests; before any other call. */
+void store_register(const struct store_ops *ops);
 /* The store of a URL; NULL and an error for a scheme that is not known. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err);
 
@@ -196,9 +211,10 @@ int store_etag_is_md5(const char *url, bool *is, struct sheaf_error *err);
 int store_remove(const char *url, struct sheaf_error *err);
 int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err);
 int store_make_directory(const char *url, struct sheaf_error *err);
-/* Takes the directory `url` for this process alone, until store_unlock or the process's end;
- * SHEAF_ERR_EXISTS if another one has it.  *lock is -1 where a store has no such thing. */
-int store_lock(const char *url, int *lock, struct sheaf_error *err);
+/* Takes the directory `url` for this call's owner alone, or `shared` with others who take it so,
+ * until store_unlock or the process's end; SHEAF_ERR_EXISTS if another one has it.  *lock is -1
+ * where a store has no such thing. */
+int store_lock(const char *url, bool shared, int *lock, struct sheaf_error *err);
 void store_unlock(int lock);                                /* -1 is fine */
 
 /* A whole small object, at most `limit` bytes, with a NUL after it; the caller frees *data. */
@@ -208,6 +224,27 @@ int store_put(const char *url, const void *data, size_t size, struct sheaf_error
 /* The same, but SHEAF_ERR_EXISTS, and nothing written, if there is something else of that name; of
  * two who do it at once one gets the error, where the store can tell. */
 int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
+/* ---- Only over what was seen ----
+ * Several who are at work in one place do not wait for each other: each looks at what is under a
+ * name, decides, and acts only if that is there still.  A store that cannot compare and act at once
+ * compares just before; who needs more takes store_lock. */
+
+/* What is there now. */
+int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
+/* SHEAF_ERR_CHANGED if that is not what was seen. */
+int store_look_again(const char *url, const struct store_seen *seen, struct sheaf_error *err);
+/* As store_commit and store_put, but SHEAF_ERR_CHANGED, and nothing is written, if another object
+ * is there than was seen, or one where none was; *now: what is there then, which was written here,
+ * or is the same bytes of somebody who came first.  Its stamp is 0 if the store does not tell. */
+int store_commit_over(struct store_writer *writer, const struct store_seen *seen,
+                      struct store_seen *now, struct sheaf_error *err);
+int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
+                   struct store_seen *now, struct sheaf_error *err);
+/* Removes what was seen: SHEAF_ERR_CHANGED if it is another object now. */
+int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err);
+/* What was removed from the directory `url` does not come back after a power loss. */
+int store_sync(const char *url, struct sheaf_error *err);
+
 /* Removes what uploads that were never completed have left right below the directory `url`, also
  * those that someone else is making there now. */
 int store_clean(const char *url, struct sheaf_error *err);

@@ -308,34 +308,96 @@ static int sync_directory(const char *path, struct sheaf_error *err)
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot sync", path);
 }
 
-static int publish(struct file_writer *w, struct sheaf_error *err)
+/* Brings the content to the disk; the stamp is known before the file has its name. */
+static int finish(struct file_writer *w, struct store_seen *now, struct sheaf_error *err)
 {
-    const char *path = local_path(w->base.url);
+    struct stat st;
     int failed, code = local_write_end(&w->content, err);
 
     if (code != SHEAF_OK)
         return code;
-    if (fsync(w->fd) != 0)
+    if (fsync(w->fd) != 0 || fstat(w->fd, &st) != 0)
         return err_errno(err, errno, "%s: cannot sync", w->base.url);
+    *now = (struct store_seen){ true, (uint64_t)st.st_size, stamp_of(&st), "" };
     failed = close(w->fd) == 0 || errno == EINTR ? 0 : errno;
     w->fd = -1;
-    if (failed != 0)
-        return err_errno(err, failed, "%s: cannot close", w->base.url);
-    if (rename(w->temporary, path) != 0)
-        return err_errno(err, errno, "%s: cannot rename %s to it", w->base.url, w->temporary);
-    return sync_directory(w->directory, err);
+    return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot close", w->base.url);
 }
 
-static int file_commit(struct store_writer *writer, struct sheaf_error *err)
+/* Gives the file its name if there is none of that name.  Not every file system can do that at
+ * once; on one that has no links either, a look has to do. */
+static int rename_new(const char *from, const char *to)
+{
+    struct stat st;
+
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno == EINVAL || errno == ENOSYS) {
+        if (link(from, to) == 0)
+            return unlink(from);
+        if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK) {
+            errno = EEXIST;
+            return lstat(to, &st) == 0 ? -1 : rename(from, to);
+        }
+    }
+    return -1;
+}
+
+static int give_name(struct file_writer *w, const struct store_seen *seen,
+                     struct sheaf_error *err)
+{
+    const char *path = local_path(w->base.url);
+
+    if (seen != NULL && seen->is_there) {
+        const int code = store_look_again(w->base.url, seen, err);
+
+        if (code != SHEAF_OK)
+            return code;
+    }
+    if ((seen == NULL || seen->is_there ? rename(w->temporary, path)
+                                        : rename_new(w->temporary, path)) == 0)
+        return SHEAF_OK;
+    if (errno == EEXIST && seen != NULL)
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: another one is there by now", w->base.url);
+    return err_errno(err, errno, "%s: cannot rename %s to it", w->base.url, w->temporary);
+}
+
+/* A file whose directory cannot be synced is there, and whole: only a power loss may take its name
+ * away.  The error says so. */
+static int publish(struct file_writer *w, const struct store_seen *seen, struct store_seen *now,
+                   struct sheaf_error *err)
+{
+    int code = finish(w, now, err);
+
+    if (code == SHEAF_OK)
+        code = give_name(w, seen, err);
+    if (code != SHEAF_OK)
+        return code;
+    code = sync_directory(w->directory, err);
+    if (code != SHEAF_OK)
+        err_prefix(err, "%s: is whole and in place, but may not outlast a power loss: ",
+                   w->base.url);
+    return code;
+}
+
+static int file_commit_over(struct store_writer *writer, const struct store_seen *seen,
+                            struct store_seen *now, struct sheaf_error *err)
 {
     struct file_writer *w = (struct file_writer *)writer;
-    const int code = publish(w, err);
+    const int code = publish(w, seen, now, err);
 
     if (code != SHEAF_OK)
         unlink(w->temporary);
     drop_partial(w->directory);
     writer_free(w);
     return code;
+}
+
+static int file_commit(struct store_writer *writer, struct sheaf_error *err)
+{
+    struct store_seen now;
+
+    return file_commit_over(writer, NULL, &now, err);
 }
 
 static void file_abort(struct store_writer *writer)
@@ -397,6 +459,21 @@ static int file_remove(const char *url, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* A directory of temporary files may be gone with the last of them: then that is to last. */
+static int file_sync(const char *url, struct sheaf_error *err)
+{
+    struct stat st;
+    char *above;
+    int code;
+
+    if (stat(local_path(url), &st) == 0)
+        return sync_directory(local_path(url), err);
+    above = directory_of(local_path(url));
+    code = above == NULL ? err_memory(err, strlen(url)) : sync_directory(above, err);
+    free(above);
+    return code;
+}
+
 /* Asks the nearest directory above that is there. */
 static int file_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
 {
@@ -446,14 +523,14 @@ static int make_one(const char *url, const char *path, struct sheaf_error *err)
 }
 
 /* A lock on the open directory: it needs no file, and goes with the process. */
-static int file_lock(const char *url, int *lock, struct sheaf_error *err)
+static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error *err)
 {
     const int fd = TEMP_FAILURE_RETRY(open(local_path(url), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     int failed;
 
     if (fd < 0)
         return err_errno(err, errno, "%s: cannot open", url);
-    failed = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    failed = flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 ? 0 : errno;
     if (failed == EWOULDBLOCK) {
         close(fd);
         return err_set(err, SHEAF_ERR_EXISTS, "%s: another process is at work there", url);
@@ -494,12 +571,12 @@ const struct store_ops store_file_ops = {
     .list = file_list, .list_directories = file_list_directories,
     .create = file_create,
     .write = file_write,
-    .commit = file_commit,
+    .commit = file_commit, .commit_over = file_commit_over,
     .abort = file_abort,
     .stat_start = file_stat_start,
     .size = file_size,
     .remove = file_remove,
     .free_space = file_free_space,
-    .make_directory = file_make_directory,
+    .make_directory = file_make_directory, .sync = file_sync,
     .lock = file_lock,
 };

@@ -10,6 +10,7 @@
 #include "store/remote_read.h"
 #include "store/s3.h"
 #include "store/s3_ops.h"
+#include "store/s3_upload.h"
 
 /* "/bucket" is the target's business, "/encoded%20key" the object's. */
 static char *take_path(const struct s3_bucket *bucket, const char *key, struct sheaf_error *err)
@@ -128,21 +129,50 @@ static int s3_etag_is_md5(const char *url, bool *is, struct sheaf_error *err)
     return code;
 }
 
-static int s3_remove(const char *url, struct sheaf_error *err)
+static int remove_key(const struct s3_bucket *bucket, const char *key,
+                      const struct store_seen *seen, struct sheaf_error *err)
+{
+    struct request r;
+    int code = s3_request_init(&r, bucket, HTTP_DELETE, key, NULL, 0, "removing", err);
+
+    if (code == SHEAF_OK)
+        code = s3_require(&r, seen, err);
+    if (code == SHEAF_OK)
+        code = request_run(&r, err);
+    request_free(&r);
+    return code;
+}
+
+/* A store that knows no conditions mostly does not say so, and removes; hence the look before. */
+static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
-    struct request r;
     char *key = NULL;
     int code = s3_locate(url, &bucket, &key, err);
 
     if (code == SHEAF_OK)
         code = need_key(url, key, err);
-    if (code == SHEAF_OK) {
-        code = s3_request_init(&r, bucket, HTTP_DELETE, key, NULL, 0, "removing", err);
-        if (code == SHEAF_OK)
-            code = request_run(&r, err);
-        request_free(&r);
+    if (code == SHEAF_OK)
+        code = store_look_again(url, seen, err);
+    if (code == SHEAF_OK && seen->is_there) {
+        code = remove_key(bucket, key, seen, err);
+        if (code == SHEAF_ERR_UNSUPPORTED)
+            code = remove_key(bucket, key, NULL, err);
     }
+    free(key);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+static int s3_remove(const char *url, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    char *key = NULL;
+    int code = s3_locate(url, &bucket, &key, err);
+
+    if (code == SHEAF_OK)
+        code = need_key(url, key, err);
+    if (code == SHEAF_OK)
+        code = remove_key(bucket, key, NULL, err);
     free(key);
     return code;
 }
@@ -181,11 +211,12 @@ const struct store_ops store_s3_ops = {
     .create = s3_create,
     .write = s3_write,
     .commit = s3_commit,
+    .commit_over = s3_commit_over,
     .abort = s3_abort,
-    .put_new = s3_put_new,
     .clean = s3_clean,
     .size = s3_size,
     .remove = s3_remove,
+    .remove_over = s3_remove_over,
     .free_space = s3_free_space,
     .make_directory = s3_make_directory,
 };

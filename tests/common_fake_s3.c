@@ -120,15 +120,6 @@ static bool has_parameter(const struct fake_request *r, const char *name)
     return value != NULL;
 }
 
-static bool header_is(const struct fake_request *r, const char *name, const char *value)
-{
-    char *is = fake_header(r, name);
-    const bool same = is != NULL && strcmp(is, value) == 0;
-
-    free(is);
-    return same;
-}
-
 /* ---- GET and HEAD ---------------------------------------------------------------------------- */
 
 /* "bytes=1-2" of an object of `size` bytes.  0: the whole, -1: cannot be had. */
@@ -375,6 +366,28 @@ static bool join_parts(const struct fake_upload *u, const struct fake_request *r
     return good && *count != 0;
 }
 
+/* Whether the condition of a write or removal holds; else it is answered. */
+static bool may_act(struct fake_s3 *s3, const char *path, const struct fake_request *r,
+                    struct fake_answer *a)
+{
+    const struct fake_object *o = fake_s3_object(s3, path);
+    char *none = fake_header(r, "if-none-match"), *match = fake_header(r, "if-match");
+    const bool asked = none != NULL || match != NULL;
+    const bool holds = (none == NULL || o == NULL) &&
+                       (match == NULL || (o != NULL && strcmp(match, o->etag) == 0));
+    const bool is_gone = match != NULL && o == NULL && strcmp(r->method, "DELETE") != 0;
+
+    if (asked && s3->no_conditional_put)
+        fake_s3_error(a, 501, "NotImplemented", "");
+    else if (!holds && is_gone)
+        fake_s3_error(a, 404, "NoSuchKey", "");
+    else if (!holds)
+        fake_s3_error(a, 412, "PreconditionFailed", "");
+    free(none);
+    free(match);
+    return a->status == 200;
+}
+
 static void complete_upload(struct fake_s3 *s3, struct fake_upload **place,
                             const struct fake_request *r, const struct fake_fault *fault,
                             struct fake_answer *a)
@@ -428,7 +441,8 @@ static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
             data[r->body_size / 2] ^= 1;
         put_part(s3, *place, (unsigned)number, data, r->body_size, a);
     } else if (strcmp(r->method, "POST") == 0) {
-        complete_upload(s3, place, r, fault, a);
+        if (may_act(s3, path, r, a))
+            complete_upload(s3, place, r, fault, a);
     } else if (strcmp(r->method, "DELETE") == 0) {
         upload_free(place);
         a->status = 204;
@@ -443,18 +457,11 @@ static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
 static void put_object(struct fake_s3 *s3, const char *path, const struct fake_request *r,
                        const struct fake_fault *fault, struct fake_answer *a)
 {
-    const bool only_new = header_is(r, "if-none-match", "*");
     struct fake_object *o;
     uint8_t *data;
 
-    if (only_new && s3->no_conditional_put) {
-        fake_s3_error(a, 501, "NotImplemented", "");
+    if (!may_act(s3, path, r, a))
         return;
-    }
-    if (only_new && fake_s3_object(s3, path) != NULL) {
-        fake_s3_error(a, 412, "PreconditionFailed", "");
-        return;
-    }
     data = copy_of(r->body, r->body_size);
     if (fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)
         data[r->body_size / 2] ^= 1;
@@ -477,8 +484,10 @@ static void serve_object(struct fake_s3 *s3, const char *path, const struct fake
     else if (strcmp(r->method, "PUT") == 0)
         put_object(s3, path, r, fault, a);
     else if (strcmp(r->method, "DELETE") == 0) {
-        object_remove(s3, path);
-        a->status = 204;
+        if (may_act(s3, path, r, a)) {
+            object_remove(s3, path);
+            a->status = 204;
+        }
     } else if (o == NULL)
         fake_s3_error(a, 404, "NoSuchKey", "");
     else

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing and removing only over what was seen: the calls, dispatched, and what is done for stores
+ * that cannot compare and act at once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/event.h"
+#include "store/store.h"
+
+/* ---- Seeing ---------------------------------------------------------------------------------- */
+
+struct look {
+    struct store_stat stat;
+    struct event answered;
+};
+
+static void answered(struct store_stat *stat)
+{
+    event_set(&((struct look *)stat)->answered);
+}
+
+int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err)
+{
+    struct look q = { .stat = { .url = url, .done = answered }, .answered = EVENT_INIT };
+
+    store_stat_start(&q.stat);
+    event_wait(&q.answered);
+    *seen = (struct store_seen){ .is_there = q.stat.code == SHEAF_OK, .bytes = q.stat.bytes,
+                                 .stamp = q.stat.stamp };
+    memcpy(seen->etag, q.stat.etag, sizeof(seen->etag));
+    if (q.stat.code == SHEAF_OK || q.stat.code == SHEAF_ERR_NOT_FOUND)
+        return SHEAF_OK;
+    if (err != NULL)
+        *err = q.stat.error;
+    return q.stat.code;
+}
+
+/* Whether what was seen is there still. */
+int store_look_again(const char *url, const struct store_seen *seen, struct sheaf_error *err)
+{
+    struct store_seen now;
+    const int code = store_see(url, &now, err);
+
+    if (code != SHEAF_OK || (now.is_there == seen->is_there &&
+                             (!now.is_there || (now.stamp == seen->stamp &&
+                                                now.bytes == seen->bytes))))
+        return code;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: another one is there by now", url);
+}
+
+/* ---- Acting ---------------------------------------------------------------------------------- */
+
+/* For stores that know no conditions. */
+static int look_and_commit(struct store_writer *writer, const struct store_seen *seen,
+                           struct store_seen *now, struct sheaf_error *err)
+{
+    char *url = strdup(writer->url);
+    int code = url == NULL ? err_memory(err, strlen(writer->url))
+                           : store_look_again(url, seen, err);
+
+    if (code == SHEAF_OK)
+        code = store_commit(writer, err);
+    else
+        store_abort(writer);
+    if (code == SHEAF_OK)
+        code = store_see(url, now, err);
+    free(url);
+    return code;
+}
+
+int store_commit_over(struct store_writer *writer, const struct store_seen *seen,
+                      struct store_seen *now, struct sheaf_error *err)
+{
+    *now = (struct store_seen){ .is_there = true };
+    return writer->ops->commit_over != NULL ? writer->ops->commit_over(writer, seen, now, err)
+                                            : look_and_commit(writer, seen, now, err);
+}
+
+int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
+                   struct store_seen *now, struct sheaf_error *err)
+{
+    struct store_writer *writer = NULL;
+    int code = store_create(url, &writer, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = store_write(writer, data, size, err);
+    if (code != SHEAF_OK) {
+        store_abort(writer);
+        return code;
+    }
+    return store_commit_over(writer, seen, now, err);
+}
+
+int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+    int code;
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    if (ops->remove_over != NULL)
+        return ops->remove_over(url, seen, err);
+    code = store_look_again(url, seen, err);
+    return code == SHEAF_OK && seen->is_there ? ops->remove(url, err) : code;
+}
+
+int store_sync(const char *url, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    return ops->sync == NULL ? SHEAF_OK : ops->sync(url, err);
+}
+
+int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err)
+{
+    const struct store_seen none = { .is_there = false };
+    struct store_seen now;
+    const int code = store_put_over(url, data, size, &none, &now, err);
+
+    return code != SHEAF_ERR_CHANGED ? code
+                                     : err_set(err, SHEAF_ERR_EXISTS, "%s: already exists", url);
+}
