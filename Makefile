@@ -139,6 +139,11 @@ tsan: ##: unit tests under ThreadSanitizer
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread \
 	    CFLAGS="-O1 -g" QUICK=1 unit
 
+# tests/campaign/run.py has its settings, and how a chain is repeated.
+.PHONY: campaign
+campaign: all ##: CAMPAIGN_CHAINS (5000) random chains of commands beside a model
+	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/run.py
+
 # Each target for FUZZ_SECONDS (default 5), under ASan and UBSan; needs clang.
 FUZZ_SECONDS ?= 5
 fuzz: ##: every fuzz target for FUZZ_SECONDS (5)
@@ -241,5 +246,7 @@ uninstall: ##: remove what install put there
 clean: ##: remove BUILD
 	rm -rf $(BUILD)
 
-# The peers' environments hold many thousand files, none of them ours.
--include $(shell find $(BUILD) -path '$(BUILD)/interop*' -prune -o -name '*.d' -print 2>/dev/null)
+# The peers' environments hold many thousand files, none of them ours; the campaign's trees may have
+# any name.
+-include $(shell find $(BUILD) \( -path '$(BUILD)/interop*' -o -path '$(BUILD)/campaign*' \) \
+           -prune -o -name '*.d' -print 2>/dev/null)

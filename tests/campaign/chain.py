@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""One chain: a folder, what was made in it, and the commands that were run, each as a line of shell
+that can be run again.  Steps ask the chain to run commands and tell it what they expect."""
+
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+
+import readers
+import trees
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
+SHEAF = os.path.join(BUILD, "sheaf")
+TIMEOUT = 300       # seconds for a command that hangs
+
+
+class Difference(Exception):
+    """What a command did is not what the model says."""
+
+
+class Foreseen(Exception):
+    """A command refused, as the model said it may: the step has nothing to hand on."""
+
+
+class Source:
+    """Files and how they are listed: a directory, or a list beside it."""
+
+    def __init__(self, argument, files, entries, folder):
+        self.argument, self.files, self.entries = argument, files, entries
+        self.folder = folder            # of the files; None: they are in S3
+
+
+class Shards:
+    """Shards: a data set, or (is_set False) some without a manifest.
+
+    shards: the samples of each, as a reader finds them.  arguments: what names them on a command
+    line.  folder: where they are (a path or a URL)."""
+
+    def __init__(self, arguments, shards, **more):
+        self.arguments, self.shards = list(arguments), shards
+        self.container, self.codec = more["container"], more["codec"]
+        self.is_set = more.get("is_set", True)
+        self.foreign = more.get("foreign", not self.is_set)
+        self.classes, self.base = more.get("classes", []), more.get("base", 0)
+        self.names, self.folder = more.get("names", []), more.get("folder")
+        self.ids, self.texts = more.get("ids"), more.get("texts")   # as readers.Found has them
+
+    @property
+    def samples(self):
+        return [sample for shard in self.shards for sample in shard]
+
+    @property
+    def counts(self):
+        return [len(shard) for shard in self.shards]
+
+    @property
+    def is_stream(self):
+        """Whether the counts are not known before the end."""
+        return not self.is_set and self.codec != "none"
+
+    @property
+    def is_local(self):
+        return "://" not in self.arguments[0]
+
+
+class Chain:
+    def __init__(self, name, folder, s3=None):
+        self.chance = random.Random(name)
+        self.name, self.folder, self.s3 = name, folder, s3
+        self.lines, self.things, self.number = [], [], 0
+        self.env = dict(os.environ, LC_ALL="C.UTF-8") if s3 is None else s3.environment
+        os.makedirs(folder)
+
+    # ---- Names -----------------------------------------------------------------------------
+
+    def new(self, kind):
+        """A name in the chain's folder that nothing has."""
+        self.number += 1
+        return "%s%d" % (kind, self.number)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def new_dest(self):
+        """A place for a data set: mostly a directory, in some chains of S3 a prefix."""
+        name = self.new("set")
+        if self.s3 is not None and self.chance.random() < 0.6:
+            return self.s3.url + name
+        return name
+
+    def local(self, place):
+        """Where the files of a place can be read: of a prefix, a copy."""
+        if "://" not in place:
+            return self.path(place)
+        copy = self.path(self.new("copy"))
+        for name, data in self.s3.objects(place).items():
+            trees.write(copy, {name: data})
+        os.makedirs(copy, exist_ok=True)
+        return copy
+
+    # ---- Commands --------------------------------------------------------------------------
+
+    def note(self, *words):
+        self.lines.append(" ".join(map(shell_word, words)))
+
+    def fail(self, *lines):
+        raise Difference("\n".join(str(line) for line in lines))
+
+    def sheaf(self, *words, status=0, data=None, says=()):
+        """Runs the command.  status: what it must be; None: 0, or a failure with a message."""
+        words = [os.fspath(word) if not isinstance(word, (int, float)) else str(word)
+                 for word in words]
+        self.note("sheaf", *words)
+        try:
+            done = subprocess.run([SHEAF, *words], cwd=self.folder, env=self.env, input=data,
+                                  stdin=subprocess.DEVNULL if data is None else None,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  timeout=TIMEOUT, check=False)
+        except subprocess.TimeoutExpired:
+            self.fail("sheaf %s does not end" % words[0])
+        self.check_status(done, words, status, says)
+        return done
+
+    def check_status(self, done, words, status, says=()):
+        """status: 0, None (0, or 1 or 2 with a message) or 1 (1 or 2, with a message)."""
+        text = done.stderr.decode(errors="backslashreplace")
+        failed = done.returncode in (1, 2)
+        if done.returncode != 0 and not failed:
+            self.fail("sheaf %s: ended with status %d" % (words[0], done.returncode), text[-3000:])
+        if (status == 0 and failed) or (status == 1 and not failed):
+            self.fail("sheaf %s: status %d, expected %s" % (
+                words[0], done.returncode, "success" if status == 0 else "a failure"), text[-3000:],
+                done.stdout[-500:] if status else "")
+        if failed and not re.search(r"^sheaf: .", text, re.M):
+            self.fail("sheaf %s: a failure without a message" % words[0], text[-3000:])
+        if failed and says and not any(word in text for word in says):
+            self.fail("sheaf %s: the error names none of %s:" % (words[0], says[:5]), text[-3000:])
+
+    def kill(self, *words):
+        """Runs the command and kills it at some moment; whether it was still running."""
+        seconds = self.chance.choice([0.001, 0.004, 0.008, 0.015, 0.03]) * self.chance.random()
+        words = [str(word) for word in words]
+        self.note("timeout", "-s", "KILL", "%.4f" % seconds, "sheaf", *words)
+        process = subprocess.Popen([SHEAF, *words], cwd=self.folder, env=self.env,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(seconds)
+        process.kill()
+        return process.wait() == -signal.SIGKILL
+
+    def copy(self, names, folder):
+        """Copies files to a new folder of the chain."""
+        os.makedirs(self.path(folder), exist_ok=True)
+        self.note("mkdir", "-p", folder)
+        for name in names:
+            shutil.copy(self.path(name), self.path(folder))
+            self.note("cp", name, folder)
+
+    # ---- Comparing -------------------------------------------------------------------------
+
+    def same(self, found, expected, what, ordered=True):
+        text = readers.difference(found, expected, ordered)
+        if text:
+            self.fail("%s:" % what, text)
+
+    def equal(self, found, expected, what):
+        if found != expected:
+            self.fail("%s: found %r, expected %r" % (what, found, expected))
+
+    def read_set(self, place, what):
+        """A data set as it lies at a place."""
+        try:
+            return readers.data_set(self.local(place))
+        except Exception as error:      # pylint: disable=broad-except
+            raise Difference("%s: %s cannot be read: %s: %s" % (
+                what, place, type(error).__name__, error)) from error
+
+    def numbers(self, done, pattern):
+        """The numbers in a command's last line, by a pattern."""
+        text = done.stdout.decode()
+        match = re.search(pattern, text)
+        if match is None:
+            self.fail("no %r in the output:" % pattern, text[-1000:])
+        return [int(group or 0) for group in match.groups()]
+
+
+def shell_word(word):
+    """A word for the shell, whatever bytes it holds."""
+    raw = os.fsencode(str(word))
+    if re.fullmatch(rb"[\x20-\x7e]*", raw):
+        return shlex.quote(raw.decode())
+    return "$'%s'" % "".join(chr(b) if 0x20 <= b < 0x7f and b not in b"\\'" else "\\x%02x" % b
+                             for b in raw)

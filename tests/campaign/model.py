@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: MIT
+"""What must come out: the rules of the format's and the commands' manuals, written a second time.
+Nothing here looks at what the commands did."""
+
+import collections
+import os
+import re
+import struct
+
+import xxhash
+
+import decoders
+import jpegs
+from trees import lower
+
+# fields: (suffix, bytes) in byte order of suffix.  labels: floats.  name: of the class, or None.
+Sample = collections.namedtuple("Sample", "key fields labels name")
+
+FIELDS_MOST = 1024
+PATH_MOST = 4096
+
+
+# ---- Names -----------------------------------------------------------------------------------
+
+def is_text(text):
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return not re.search("[\x00-\x1f\x7f]", text)
+
+
+def is_dunder(text):
+    return len(text) >= 4 and text.startswith("__") and text.endswith("__")
+
+
+def name_is_bad(path):
+    """Whether the containers, or their readers, cannot take a path."""
+    if not path or len(os.fsencode(path)) > PATH_MOST or not is_text(path):
+        return True
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts) or is_dunder(parts[0]):
+        return True
+    stem, _, suffix = parts[-1].partition(".")
+    return not stem or not suffix or is_dunder(suffix)
+
+
+def key_of(path):
+    folder, slash, base = path.rpartition("/")
+    stem, _, suffix = base.partition(".")
+    return folder + slash + stem, suffix
+
+
+def printable(path):
+    """A path in a report: one line of text."""
+    text = is_text(path)
+    return b"".join(b"\\x%02x" % byte if byte < 0x20 or byte in b"\x7f\\" or
+                    (byte >= 0x80 and not text) else bytes([byte])
+                    for byte in os.fsencode(path)).decode()
+
+
+# ---- Packing ---------------------------------------------------------------------------------
+
+# classes: names in order of number.  skipped: paths, counted, since a list may name one twice.
+# early: those of them found before a file is read.
+Planned = collections.namedtuple("Planned", "samples classes skipped early files")
+
+
+def image_is_bad(suffix, data):
+    """Of the images that the trees hold."""
+    if not ("." + lower(suffix)).endswith((".jpg", ".jpeg")):
+        return False
+    return not (data[:3] == b"\xff\xd8\xff" and data[-2:] == b"\xff\xd9" and
+                jpegs.jpeg_size(data) and b"\xff\xc0\x00\x14" not in data)
+
+
+def fits_float(label):
+    return struct.unpack("<f", struct.pack("<f", label))[0] == label
+
+
+def labels_do_not_fit(labels, container):
+    """A RecordIO header has 32-bit floats, as has an Example's list with a fraction in it."""
+    if container == "webdataset" or (container == "tfrecord" and
+                                     all(label == int(label) for label in labels)):
+        return False
+    return not all(map(fits_float, labels))
+
+
+def _group_is_bad(group):
+    names = [lower(suffix) for suffix, _, _, _ in group]
+    labels = [label for _, _, _, label in group if label is not None]
+    return (len(group) > FIELDS_MOST or len(set(names)) < len(names) or
+            any(data is None for _, _, data, _ in group) or
+            any(label != labels[0] for label in labels))
+
+
+def plan(files, entries, container, base=0):
+    """entries: [(path, None | name of a class | tuple of numbers)] of the source."""
+    skipped, groups = collections.Counter(), {}
+    for path, label in entries:
+        if name_is_bad(path):
+            skipped[path] += 1
+            continue
+        key, suffix = key_of(path)
+        groups.setdefault(key, []).append((suffix, path, files.get(path), label))
+    kept, names = [], set()
+    for key, group in groups.items():
+        if _group_is_bad(group):
+            skipped.update(path for _, path, _, _ in group)
+            continue
+        own = [data for suffix, _, data, _ in group if lower(suffix) == "cls"]
+        label = next((g[3] for g in group if g[3] is not None), None)
+        if own:
+            label = tuple(decoders.parse_labels(own[0]) or ())
+        elif isinstance(label, str):
+            names.add(label)
+        kept.append((key, group, label))
+    early = collections.Counter(skipped)
+    classes = sorted(names, key=os.fsencode)
+    samples = []
+    for key, group, label in kept:
+        name = label if isinstance(label, str) else None
+        numbers = (float(classes.index(name) + base),) if name is not None else label or ()
+        if name is None:
+            name = class_of(numbers, classes, base)
+        if any(image_is_bad(suffix, data) for suffix, _, data, _ in group) or \
+                labels_do_not_fit(numbers, container):
+            skipped.update(path for _, path, _, _ in group)
+            continue
+        fields = tuple(sorted(((suffix, data) for suffix, _, data, _ in group),
+                              key=lambda field: field[0].encode()))
+        samples.append(Sample(key, fields, tuple(numbers), name))
+    return Planned(samples, classes, skipped, early, len(entries))
+
+
+def class_of(labels, classes, base):
+    """The name that one label has by its number."""
+    if len(labels) != 1 or labels[0] != int(labels[0]):
+        return None
+    number = int(labels[0]) - base
+    return classes[number] if 0 <= number < len(classes) else None
+
+
+def pack_order(samples, seed, shuffle):
+    """The order in which samples are packed."""
+    if not shuffle:
+        return sorted(samples, key=lambda s: s.key.encode())
+    return sorted(samples, key=lambda s: (xxhash.xxh3_64_intdigest(s.key.encode(), seed=seed),
+                                          s.key.encode()))
+
+
+# ---- What shards hold when their manifest is not there ---------------------------------------
+
+def label_text(labels):
+    """As the containers have it: the shortest that is read back the same."""
+    words = []
+    for label in labels:
+        if label == int(label) and abs(label) <= 1 << 53:
+            words.append("%d" % label)
+            continue
+        words.append(next(text for text in ("%.*g" % (digits, label) for digits in range(1, 10))
+                          if struct.unpack("<f", struct.pack("<f", float(text)))[0] == label))
+    return " ".join(words)
+
+
+def sniff(data):
+    for head, suffix in ((b"\xff\xd8\xff", "jpg"), (b"\x89PNG\r\n\x1a\n", "png"),
+                         (b"GIF87a", "gif"), (b"GIF89a", "gif"), (b"\x93NUMPY", "npy")):
+        if data.startswith(head):
+            return suffix
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "webp"
+    if len(data) >= 14 and data[:2] == b"BM" and struct.unpack_from("<I", data, 2)[0] == len(data):
+        return "bmp"
+    return None
+
+
+def field_names(sample):
+    return [lower(suffix) for suffix, _ in sample.fields]
+
+
+def made_cls(sample):
+    """The member that a tar gets for the labels; None if it gets none."""
+    if not sample.labels or "cls" in field_names(sample):
+        return None
+    return "cls", label_text(sample.labels).encode()
+
+
+def with_field(sample, field):
+    fields = tuple(sorted(sample.fields + (field,), key=lambda f: f[0].encode()))
+    return sample._replace(fields=fields)
+
+
+def record_payload(sample, number):
+    """The payload of a RecordIO record: header, labels, fields."""
+    labels = sample.labels
+    if len(labels) == 1:
+        head = struct.pack("<IfQQ", 0, labels[0], number, 0)
+    elif labels:
+        head = struct.pack("<IfQQ%df" % len(labels), len(labels), 0, number, 0, *labels)
+    else:
+        head = struct.pack("<IfQQ", 0, 0, number, 1)
+    if len(sample.fields) == 1 and not sample.fields[0][1].endswith(b"sheafrec"):
+        return head, sample.fields[0][1], False
+    suffixes = [suffix for suffix, _ in sample.fields]
+    first = decoders.image_field(suffixes)
+    fields = dict(sample.fields)
+    order = ([first] if first is not None else []) + [s for s in suffixes if s != first]
+    table = struct.pack("<I", len(order)) + b"".join(
+        struct.pack("<QH", len(fields[s]), len(s.encode())) + s.encode() for s in order)
+    return head, b"".join(fields[s] for s in order) + table + struct.pack(
+        "<II", decoders.crc32c(table), len(table)) + b"sheafrec", True
+
+
+def as_foreign(sample, container, stem, record, number):
+    """What a reader finds in a shard of ours that knows no manifest (and for RecordIO no list).
+    number: of the sample in its data set; record: in its shard."""
+    if container == "webdataset":
+        made = made_cls(sample)
+        return (with_field(sample, made) if made else sample)._replace(name=None)
+    if container == "tfrecord":
+        return sample
+    head, content, has_trailer = record_payload(sample, number)
+    key = "%s/%08d" % (stem, record)
+    if has_trailer:
+        return sample._replace(key=key, name=None, labels=sample.labels or (0.0,))
+    suffix = sniff(content)
+    if suffix is None:
+        payload = head + content
+        return Sample(key, ((sniff(payload) or "data", payload),), (), None)
+    return Sample(key, ((suffix, content),), sample.labels or (0.0,), None)
+
+
+# ---- Conversion ------------------------------------------------------------------------------
+
+def cannot_hold(sample, container):
+    """Why a container cannot take a sample; None if it can."""
+    if labels_do_not_fit(sample.labels, container):
+        return "a label that its floats do not hold"
+    own = [data for suffix, data in sample.fields if lower(suffix) == "cls"]
+    if container == "webdataset" and own and \
+            tuple(decoders.parse_labels(own[0]) or ()) != sample.labels:
+        return "a field cls that differs from the labels"
+    if any(image_is_bad(suffix, data) for suffix, data in sample.fields):
+        return "an image that is none"
+    return None
+
+
+def listing(sample):
+    """The line of `cat --list`."""
+    return "%s\t%s%s" % (sample.key, label_text(sample.labels), "".join(
+        "\t%s:%d" % (lower(suffix), len(data)) for suffix, data in sample.fields))
+
+
+def payload(samples):
+    return sum(len(data) for sample in samples for _, data in sample.fields)
+
+
+def paths(sample):
+    """The files that unpack makes of it."""
+    return [("%s.%s" % (sample.key, suffix), data) for suffix, data in sample.fields]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""How a tree is given to the packer: as the directory, or by one of the lists, with labels of every
+kind that the list can say."""
+
+import json
+import os
+
+import decoders
+import model
+import trees
+from chain import Source
+
+CLASSES = ["cat", "dog", "Dog", "d\u00f6g", "do\u0308g", "tabby, striped", "a b", "\u65e5", "-",
+           "1x", "x" * 300]
+NUMBERS = ["0", "1", "2", "7", "0.5", "-1", "-0", "1e3", "0.1", "16777216", "4294967294",
+           "4294967295"]
+WIDE = ["16777217", "9007199254740992", "1e38", "-0.25"]
+
+
+def make(chain):
+    """A source of the chain, in its folder."""
+    chance = chain.chance
+    tree = trees.Tree(chance, chance.random() < 0.35)
+    folder = chain.new("tree")
+    if chain.s3 is not None and chance.random() < 0.5:
+        return in_s3(chain, tree, folder)
+    trees.write(chain.path(folder), tree.files)
+    kind = chance.choice(["tree", "tree", "tree", "txt", "csv", "jsonl", "lst"])
+    if kind == "tree":
+        return Source(folder, tree.files, tree_entries(tree.files), folder)
+    return listed(chain, tree, folder, kind)
+
+
+def tree_entries(files):
+    """Each file, with the directory that it is in as its class."""
+    return [(path, os.path.dirname(path) or None) for path in files]
+
+
+def in_s3(chain, tree, folder):
+    """Objects: any name that a URL can say; none is a link that leads nowhere."""
+    files = {path: data for path, data in tree.files.items()
+             if data is not None and model.is_text(path)}
+    chain.s3.put(folder + "/", files)
+    return Source(chain.s3.url + folder + "/", files, tree_entries(files), None)
+
+
+def listed(chain, tree, folder, kind):
+    chance = chain.chance
+    paths = [path for path in tree.files if model.is_text(path)]
+    chance.shuffle(paths)
+    if paths and chance.random() < 0.3:
+        paths = paths[:chance.randrange(len(paths)) + 1]
+    if tree.bad and chance.random() < 0.3:
+        paths.append("missing/x.bin")
+    if tree.bad and paths and chance.random() < 0.1:
+        paths.append(chance.choice(paths))
+    by_key = label_chooser(chance, kind)
+    entries, lines = [], []
+    for number, path in enumerate(paths):
+        text = by_key(path)
+        entries.append((path, label_of(path, text, kind)))
+        lines.append(line(kind, number, path, text))
+    if kind == "csv" and by_key.header:
+        lines.insert(0, "id,label,path")
+        lines[1:] = ["%d,%s" % (i, with_label_first(entry, by_key(entry[0])))
+                     for i, entry in enumerate(entries)]
+    name = os.path.join(folder, "list." + kind)
+    with open(chain.path(name), "w", encoding="utf-8") as file:
+        file.write("".join(text + "\n" for text in lines))
+    return Source(name, tree.files, entries, folder)
+
+
+def label_chooser(chance, kind):
+    """A function of the path that gives the label's text: one for all files of a sample."""
+    sort = chance.choice(["names", "numbers", "wide", "several", "none"])
+    chosen = {}
+
+    def choose(path):
+        key = model.key_of(path)[0]
+        if key not in chosen:
+            chosen[key] = one_label(chance, sort)
+        return chosen[key]
+    choose.header = kind == "csv" and sort != "several" and chance.random() < 0.5
+    return choose
+
+
+def one_label(chance, sort):
+    """A list of words: none, one, or several numbers."""
+    if sort == "none":
+        return []
+    if sort == "names":
+        return [chance.choice(CLASSES)]
+    if sort == "several":
+        return [chance.choice(NUMBERS) for _ in range(chance.choice([2, 3, 3, 40]))]
+    return [chance.choice(NUMBERS + (WIDE if sort == "wide" else []))]
+
+
+def label_of(path, words, kind):
+    """What the model calls a label: a class, numbers, or None."""
+    if kind == "txt":
+        return os.path.dirname(path) or None
+    if not words:
+        return (0.0,) if kind == "lst" else None
+    numbers = decoders.parse_labels(" ".join(words).encode())
+    return words[0] if numbers is None else tuple(float(n) + 0.0 for n in numbers)
+
+
+def quoted(text):
+    return '"%s"' % text.replace('"', '""') if '"' in text or "," in text else text
+
+
+def with_label_first(entry, words):
+    return "%s,%s" % (quoted(" ".join(words)), quoted(entry[0]))
+
+
+def line(kind, number, path, words):
+    if kind == "txt":
+        return path
+    if kind == "csv":
+        return ",".join([quoted(path), *map(quoted, words)])
+    if kind == "lst":
+        return "\t".join([str(number), *(words or ["0"]), path])
+    return json.dumps({"path": path, **json_label(words)}, ensure_ascii=number % 2 == 0)
+
+
+def json_label(words):
+    if not words:
+        return {}
+    if decoders.parse_labels(words[0].encode()) is None:
+        return {"label": words[0]}
+    numbers = [json.loads(word) for word in words]
+    return {"label": numbers[0] if len(numbers) == 1 else numbers}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""The table of steps.  A new step is a function of the chain and of one of its things, and a line
+here: how often it is taken beside the others, and which things it takes."""
+
+import collections
+
+import steps_copy
+import steps_pack
+import steps_read
+from chain import Shards, Source
+
+Step = collections.namedtuple("Step", "share function takes")
+
+
+def source(thing):
+    return isinstance(thing, Source)
+
+
+def shards(thing):
+    return isinstance(thing, Shards)
+
+
+def data_set(thing):
+    return shards(thing) and thing.is_set
+
+
+def local_set(thing):
+    return data_set(thing) and thing.is_local
+
+
+def remote_set(thing):
+    return data_set(thing) and not thing.is_local
+
+
+def bare(thing):
+    return shards(thing) and not thing.is_set
+
+
+def one_file(thing):
+    return bare(thing) and len(thing.names) == 1 and thing.container != "recordio"
+
+
+STEPS = (
+    Step(3, steps_pack.pack, source),
+    Step(2, steps_pack.parts, source),
+    Step(5, steps_copy.convert, shards),
+    Step(2, steps_copy.convert_parts, data_set),
+    Step(3, steps_copy.unpack, shards),
+    Step(3, steps_copy.strip, local_set),
+    Step(3, steps_copy.index, bare),
+    Step(3, steps_copy.fetch, remote_set),
+    Step(4, steps_read.listing, shards),
+    Step(1, steps_read.null, shards),
+    Step(3, steps_read.stream, shards),
+    Step(2, steps_read.ranks, shards),
+    Step(2, steps_read.resume, shards),
+    Step(2, steps_read.verify, shards),
+    Step(1, steps_read.info, shards),
+    Step(1, steps_read.pipe, one_file),
+    Step(2, steps_read.damage, local_set),
+)
+
+
+def first(chain):
+    """The step that begins a chain: files become shards."""
+    return chain.chance.choice([s for s in STEPS if s.takes is source])
+
+
+def next_step(chain):
+    """One of the steps that some thing of the chain can take, and the thing."""
+    fits = [(step, thing) for step in STEPS for thing in chain.things if step.takes(thing)]
+    weights = [step.share / sum(1 for other, _ in fits if other is step) for step, _ in fits]
+    return chain.chance.choices(fits, weights)[0]

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""Steps that make shards or files of shards: convert (plain, by parts, of several), unpack, index,
+the loss of a manifest, and fetch."""
+
+import os
+
+import model
+import readers
+import steps_pack
+from chain import Foreseen, Shards, Source
+from sources import tree_entries
+
+CONVERTED = (r"converted (\d+) samples? \((\d+) payload bytes\) into (\d+) shards? "
+             r"\((\d+) bytes\)")
+UNPACKED = r"unpacked (\d+) samples?: (\d+) files?, (\d+) bytes"
+INDEXED = r"indexed (\d+) samples? in (\d+) shards?, (\d+) bytes read"
+
+
+# ---- convert ---------------------------------------------------------------------------------
+
+class Target:
+    """Where a conversion goes, and in which form."""
+
+    def __init__(self, chain):
+        self.dest = chain.new_dest()
+        self.container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
+        self.codec = chain.chance.choice(["none", "none", "gzip", "lz4"])
+
+    def options(self):
+        return ["--format", self.container, "--codec", self.codec]
+
+
+def convert_refused(shards, container):
+    """What the error may name if it cannot be done; None if it can."""
+    samples = shards.samples
+    words = [s.key for s in samples if model.cannot_hold(s, container)]
+    keys = [s.key for s in samples]
+    if len(set(keys)) < len(keys):
+        words += [key for key in set(keys) if keys.count(key) > 1]
+    return list(map(model.printable, words)) if words else None if samples else [""]
+
+
+def convert(chain, shards):
+    target = Target(chain)
+    words = ["convert", *shards.arguments, target.dest, *target.options()]
+    refused = convert_refused(shards, target.container)
+    if refused is not None:
+        chain.sheaf(*words, status=1, says=refused)
+        chain.sheaf("info", target.dest, status=1)
+        raise Foreseen(refused[0])
+    if chain.chance.random() < 0.15:
+        done = convert_killed(chain, shards, target, words)
+    else:
+        done = chain.sheaf(*words)
+    check_converted(chain, shards, target, chain.numbers(done, CONVERTED))
+
+
+def convert_killed(chain, shards, target, words):
+    chain.kill(*words)
+    done = chain.sheaf("verify", target.dest, status=None)
+    if done.returncode == 0:
+        held = chain.read_set(target.dest, "after a kill")
+        chain.same([s for shard in held.shards for s in shard], shards.samples,
+                   "what a killed conversion left, and verify accepts")
+    return chain.sheaf(*words, "--overwrite")
+
+
+def check_converted(chain, shards, target, numbers):
+    held = chain.read_set(target.dest, "convert")
+    expected = [shard for shard in shards.shards if shard]
+    chain.equal(list(map(len, held.shards)), list(map(len, expected)), "samples of the shards")
+    chain.same([s for shard in held.shards for s in shard], [s for s in shards.samples],
+               "converted samples")
+    chain.equal((held.container, held.codec), (target.container, target.codec), "the manifest")
+    if shards.is_set:
+        chain.equal((held.classes, held.base), (shards.classes, shards.base), "classes")
+    chain.equal(numbers, [len(shards.samples), model.payload(shards.samples), len(expected),
+                          held.manifest["bytes"]], "the sums of convert")
+    steps_pack.give(chain, target.dest, held)
+
+
+def convert_parts(chain, shards):
+    """plan, convert --plan by parts, commit."""
+    if not shards.is_set:
+        raise Foreseen("no data set")
+    target, plan = Target(chain), chain.new("plan")
+    refused = convert_refused(shards, target.container)
+    if refused is not None:
+        raise Foreseen(refused[0])
+    chain.sheaf("plan", shards.arguments[0], target.dest, "-o", plan, *target.options())
+    count = chain.chance.choice([1, 2, 3])
+    for part in chain.chance.sample(range(count), count):
+        words = ["convert", "--plan", plan, "--part", "%d/%d" % (part, count)]
+        if chain.chance.random() < 0.15:
+            chain.kill(*words)
+        chain.sheaf(*words)
+    done = chain.sheaf("commit", plan)
+    check_converted(chain, shards, target, chain.numbers(done, steps_pack.COMMITTED)[:4])
+
+
+# ---- unpack ----------------------------------------------------------------------------------
+
+def unpack(chain, shards):
+    folder = chain.new("tree")
+    files = [pair for sample in shards.samples for pair in model.paths(sample)]
+    words = ["unpack", *shards.arguments, folder]
+    clash = clashing(files)
+    if clash:
+        chain.sheaf(*words, status=1, says=clash)
+        raise Foreseen(clash[0])
+    done = chain.sheaf(*words)
+    chain.equal(chain.numbers(done, UNPACKED), [len(shards.samples), len(files),
+                                                model.payload(shards.samples)],
+                "the sums of unpack")
+    check_tree(chain, folder, dict(files))
+
+
+def clashing(files):
+    """Paths that cannot all be files: twice the same, or one below another; and what no file system
+    takes."""
+    paths = [path for path, _ in files]
+    folders = {os.path.dirname(path) for path in paths}
+    for folder in list(folders):
+        while folder:
+            folders.add(folder)
+            folder = os.path.dirname(folder)
+    bad = [path for path in set(paths) if path in folders or
+           any(len(os.fsencode(part)) > 255 for part in path.split("/"))]
+    return bad + [path for path in set(paths) if paths.count(path) > 1]
+
+
+def check_tree(chain, folder, files):
+    found = readers.tree_of(chain.path(folder))
+    if found != files:
+        chain.fail("the files of %s differ:" % folder,
+                   sorted(set(found) ^ set(files))[:6] or
+                   [path for path in files if found[path] != files[path]][:6])
+    if len(files) < 400:
+        chain.things.append(Source(folder, files, tree_entries(files), folder))
+
+
+# ---- Without a manifest ----------------------------------------------------------------------
+
+def strip(chain, shards):
+    """The shards of a data set alone, as others would find them: in a directory, or by name."""
+    if not shards.is_set or not shards.is_local:
+        raise Foreseen("no shards of its own")
+    folder = chain.new("bare")
+    chain.copy([os.path.join(shards.folder, name) for name in shards.names], folder)
+    found = []
+    for shard, (name, samples) in enumerate(zip(shards.names, shards.shards)):
+        stem = name.partition(".")[0]
+        found.append(samples if shards.foreign else [
+            model.as_foreign(sample._replace(name=shards.texts[shard][record]), shards.container,
+                             stem, record, shards.ids[shard][record])
+            for record, sample in enumerate(samples)])
+    by_name = chain.chance.random() < 0.3
+    arguments = [os.path.join(folder, n) for n in shards.names] if by_name else [folder]
+    chain.things.append(Shards(arguments, found, container=shards.container, codec=shards.codec,
+                               is_set=False, names=shards.names, folder=folder))
+
+
+def index(chain, shards):
+    """Foreign shards become a data set."""
+    if shards.is_set or shards.folder is None:
+        raise Foreseen("not in a directory of their own")
+    if shards.codec != "none":
+        chain.sheaf("index", shards.folder, status=1, says=[shards.folder])
+        raise Foreseen("compressed")
+    done = chain.sheaf("index", shards.folder)
+    size = sum(os.path.getsize(chain.path(os.path.join(shards.folder, name)))
+               for name in shards.names)
+    chain.equal(chain.numbers(done, INDEXED), [len(shards.samples), len(shards.names), size],
+                "the sums of index")
+    held = chain.read_set(shards.folder, "index")
+    chain.same([s for shard in held.shards for s in shard], shards.samples, "indexed samples")
+    chain.things.remove(shards)
+    steps_pack.give(chain, shards.folder, held)
+
+
+# ---- fetch -----------------------------------------------------------------------------------
+
+def fetch(chain, shards):
+    """A data set in S3 becomes one in a directory."""
+    folder = chain.new("fetched")
+    words = ["fetch", shards.arguments[0] + "/", folder]
+    if chain.chance.random() < 0.3:
+        chain.kill(*words)
+    chain.sheaf(*words)
+    held = chain.read_set(folder, "fetch")
+    chain.same([s for shard in held.shards for s in shard], shards.samples, "fetched samples")
+    steps_pack.give(chain, folder, held)

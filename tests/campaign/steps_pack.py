@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""Steps that make data sets of files: pack, killed and resumed pack, and plan, parts and commit."""
+
+import os
+
+import model
+import readers
+from chain import Foreseen, Shards
+
+PACKED = (r"packed (\d+) samples? \((\d+) payload bytes\) into (\d+) shards? \((\d+) bytes\)"
+          r"(?:; (\d+) files? skipped)?")
+PLANNED = (r"planned (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?"
+           r"(?:; (\d+) files? skipped)?")
+PART = (r"part \d+ of \d+: (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?, (\d+) of them "
+        r"kept; (\d+) files? skipped")
+COMMITTED = (r"committed (\d+) samples? \((\d+) payload bytes\) in (\d+) shards? \((\d+) bytes\)"
+             r"(?:; (\d+) files? skipped)?")
+PEERS = {"webdataset": ["wids", "dali", "energon", "wids,energon"], "tfrecord": ["dali"],
+         "recordio": ["mxnet", "dali"]}
+
+
+class Settings:
+    """What a run is told, as options and as the model needs it."""
+
+    def __init__(self, chain):
+        chance = chain.chance
+        self.container = chance.choice(["webdataset", "tfrecord", "recordio"])
+        self.codec = chance.choice(["none", "none", "gzip", "lz4"])
+        self.base = chance.choice([0, 0, 1])
+        self.seed = chance.choice([0, 1, 7, (1 << 64) - 1])
+        self.shuffle = chance.random() < 0.7
+        self.skip = chance.random() < 0.75
+        self.split = chance.choice([None] * 6 + ["train=0.8,val=rest", "a=0.5,b=0.5",
+                                                 "t=1/class,v=2/class,r=rest"])
+        self.peers = None
+        if self.codec == "none" and chance.random() < 0.15:
+            self.peers = chance.choice(PEERS[self.container])
+        self.cut = chance.choice([[], ["--shard-count", chance.choice([1, 2, 3, 7])],
+                                  ["--shard-size", chance.choice([1, 500, 5000, 100000])]])
+
+    def options(self):
+        words = ["--format", self.container, "--codec", self.codec, *self.cut]
+        words += ["--label-base", self.base] if self.base else []
+        words += ["--seed", self.seed] if self.seed else []
+        words += [] if self.shuffle else ["--no-shuffle"]
+        words += ["--on-error", "skip"] if self.skip else []
+        words += ["--split", self.split] if self.split else []
+        words += ["--index", self.peers] if self.peers else []
+        return words
+
+    def splits(self):
+        return [part.partition("=")[0] for part in self.split.split(",")] if self.split else []
+
+
+class Job:
+    """One source packed into one place, and what must come of it."""
+
+    def __init__(self, chain, source):
+        self.chain, self.source, self.settings = chain, source, Settings(chain)
+        self.dest = chain.new_dest()
+        settings = self.settings
+        self.planned = model.plan(source.files, source.entries, settings.container, settings.base)
+        self.samples = model.pack_order(self.planned.samples, settings.seed, settings.shuffle)
+
+    def words(self, *more):
+        jobs = self.chain.chance.choice([[], ["--jobs", 1], ["--jobs", 3]])
+        return ["pack", self.source.argument, self.dest, *self.settings.options(), *jobs, *more]
+
+    def may_refuse(self):
+        """Reasons for which this may fail, though its files are good."""
+        settings = self.settings
+        paths = [path for sample in self.samples for path, _ in model.paths(sample)]
+        if settings.peers and settings.container == "webdataset":
+            if "wids" in settings.peers and any(len(os.fsencode(p)) > 95 for p in paths):
+                return True
+            if "dali" in settings.peers and any(" " in model.key_of(p)[1] for p in paths):
+                return True
+        return bool(settings.split)     # which may leave one split empty
+
+    def refused(self):
+        """The words of which one must be in the error; None if it must succeed."""
+        if not self.settings.skip and self.planned.skipped:
+            return [model.printable(path) for path in self.planned.skipped]
+        return None if self.samples else ["no file", "no sample", "nothing"]
+
+    def run(self, *more):
+        """Packs; returns whether it did."""
+        words = self.refused()
+        if words is not None:
+            words += ["none would be in", "index: "] if self.may_refuse() else []
+            self.chain.sheaf(*self.words(*more), status=1, says=words)
+            self.nothing_there()
+            raise Foreseen(words[0])
+        done = self.chain.sheaf(*self.words(*more), status=None if self.may_refuse() else 0)
+        if done.returncode != 0:
+            self.nothing_there()
+            raise Foreseen("an index or a split")
+        return done
+
+    def places(self):
+        """Where the data sets are: the splits, or the one."""
+        join = "" if self.dest.endswith("/") else "/"
+        return [self.dest + join + name for name in self.settings.splits()] or [self.dest]
+
+    def nothing_there(self):
+        for place in self.places():
+            self.chain.sheaf("info", place, status=1)
+
+    def check(self, numbers, stored=True):
+        """Reads what was made, compares it with the model, and gives it to the chain."""
+        chain, settings = self.chain, self.settings
+        found = [chain.read_set(place, "pack") for place in self.places()]
+        every = [sample for held in found for shard in held.shards for sample in shard]
+        if settings.split:
+            chain.same(every, self.samples, "packed samples", ordered=False)
+            order = {sample: number for number, sample in enumerate(self.samples)}
+            for held in found:
+                numbered = [order[sample] for shard in held.shards for sample in shard]
+                chain.equal(numbered, sorted(numbered), "the order in a split")
+        else:
+            chain.same(every, self.samples, "packed samples")
+        for held in found:
+            chain.equal(held.classes, self.planned.classes, "classes")
+            chain.equal((held.base, held.container, held.codec),
+                        (settings.base, settings.container, settings.codec), "the manifest")
+        self.check_skipped()
+        expected = [len(every), model.payload(every), sum(len(held.shards) for held in found)]
+        if stored:
+            expected.append(sum(held.manifest["bytes"] for held in found))
+        expected.append(self.planned.skipped.total())
+        chain.equal(numbers, expected, "the sums that were printed")
+        for place, held in zip(self.places(), found):
+            give(chain, place, held)
+
+    def check_skipped(self):
+        chain, paths = self.chain, []
+        report = os.path.join(chain.local(self.dest), "skipped.tsv")
+        if os.path.exists(report):
+            lines = readers.read(report).decode().split("\n")
+            chain.equal(lines.pop(), "", "the end of skipped.tsv")
+            paths = [line.split("\t")[0] for line in lines]
+        chain.equal(sorted(paths), sorted(map(model.printable, self.planned.skipped.elements())),
+                    "skipped.tsv")
+
+
+def give(chain, place, held):
+    """The data set at a place becomes a thing of the chain."""
+    chain.things.append(Shards([place], held.shards, container=held.container, codec=held.codec,
+                               classes=held.classes, base=held.base, names=held.names,
+                               ids=held.ids, texts=held.texts, folder=place,
+                               foreign=held.manifest["foreign"]))
+
+
+def pack(chain, source):
+    job = Job(chain, source)
+    if chain.chance.random() < 0.15:
+        return killed(chain, job)
+    if chain.chance.random() < 0.1:
+        dry_run(chain, job)
+    done = job.run()
+    job.check(chain.numbers(done, PACKED))
+    if chain.chance.random() < 0.1:
+        chain.sheaf(*job.words(), status=1, says=[job.dest])       # nothing is replaced unasked
+    return None
+
+
+def dry_run(chain, job):
+    if job.refused() is None and not job.may_refuse():
+        done = chain.sheaf(*job.words("--dry-run"))
+        fields = done.stdout.decode().splitlines()[-1].split("\t")
+        chain.equal(fields[0], "total", "the last line of a dry run")
+        if not job.planned.skipped:
+            chain.equal([int(fields[-2]), int(fields[-1])],
+                        [len(job.samples), model.payload(job.samples)], "the sums of a dry run")
+
+
+def killed(chain, job):
+    """Killed once or more; whatever is there must be whole or refused, and be made whole."""
+    if job.refused() is not None or job.may_refuse():
+        raise Foreseen("nothing to kill")
+    for number in range(chain.chance.choice([1, 1, 2, 3])):
+        chain.kill(*job.words(*(["--resume"] if number else [])))
+        whole_or_refused(chain, job)
+    way = chain.chance.choice(["--resume", "--overwrite"])
+    done = chain.sheaf(*job.words(way))
+    job.check(chain.numbers(done, PACKED))
+
+
+def whole_or_refused(chain, job):
+    for place in job.places():
+        done = chain.sheaf("verify", place, status=None)
+        if done.returncode == 0:
+            held = chain.read_set(place, "after a kill")
+            chain.same([s for shard in held.shards for s in shard], job.samples,
+                       "what a killed run left, and verify accepts")
+
+
+# ---- Plans -----------------------------------------------------------------------------------
+
+def parts(chain, source):
+    """plan, then parts in any order, some twice, some killed first; then commit."""
+    job, chance = Job(chain, source), chain.chance
+    plan = chain.new("plan")
+    words = ["plan", source.argument, job.dest, "-o", plan, *job.settings.options()]
+    early = job.planned.early
+    if not job.settings.skip and early:
+        chain.sheaf(*words, status=1, says=list(map(model.printable, early)))
+        raise Foreseen("a bad name")
+    no_sample = job.refused() is not None and not job.planned.skipped - early
+    done = chain.sheaf(*words, status=1 if no_sample else None if job.may_refuse() else 0)
+    if done.returncode != 0:
+        raise Foreseen("a plan of nothing")
+    late = job.planned.skipped - early
+    if not late:
+        chain.equal(chain.numbers(done, PLANNED)[:2],
+                    [len(job.samples), model.payload(job.samples)], "the sums of a plan")
+    count = chance.choice([1, 2, 3, 5])
+    order = chance.sample(range(count), count)
+    if chance.random() < 0.3:
+        order.append(chance.choice(order))
+    if not run_parts(chain, job, plan, order, count, late):
+        chain.sheaf("commit", plan, status=1)
+        raise Foreseen("a bad file")
+    commit(chain, job, plan)
+
+
+def run_parts(chain, job, plan, order, count, late):
+    """Whether all succeeded."""
+    chance, good = chain.chance, True
+    samples = seen = 0
+    bad = None if job.settings.skip or not late else list(map(model.printable, late))
+    if job.may_refuse():
+        bad = (bad or []) + ["index: "]
+    for part in order:
+        words = ["pack", "--plan", plan, "--part", "%d/%d" % (part, count)]
+        if chance.random() < 0.1:
+            chain.kill(*words)
+        done = chain.sheaf(*words, status=0 if bad is None else None, says=bad or ())
+        good = good and done.returncode == 0
+        if done.returncode == 0 and order.index(part) == seen:
+            samples += chain.numbers(done, PART)[0]
+            seen += 1
+    if good and not job.may_refuse():
+        chain.equal(samples, len(job.samples), "the samples of all parts")
+    return good
+
+
+def commit(chain, job, plan):
+    done = chain.sheaf("commit", plan, status=None if job.may_refuse() or not job.samples else 0)
+    if done.returncode != 0:
+        job.nothing_there()
+        raise Foreseen("an index, or nothing in it")
+    job.check(chain.numbers(done, COMMITTED))
+    if chain.chance.random() < 0.2:
+        again = chain.sheaf("commit", plan)
+        chain.equal(chain.numbers(again, COMMITTED), chain.numbers(done, COMMITTED),
+                    "the sums of a second commit")

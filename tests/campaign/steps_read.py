@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""Steps that read: epochs in every order and by every rank, as lines and as streams; positions;
+verify and info; damage."""
+
+import os
+
+
+import model
+import readers
+from chain import Foreseen, Shards
+from order_reference import DROP, KEEP, PAD, epoch_order
+
+
+
+class Order:
+    """Options that choose an order, and the samples in it."""
+
+    def __init__(self, chain, shards, world=1, workers=1):
+        chance = chain.chance
+        self.shards, self.world, self.workers = shards, world, workers
+        self.seed = chance.choice([0, 1, 7, (1 << 64) - 1])
+        self.epoch = chance.choice([0, 1, 5])
+        self.shuffle = chance.random() < 0.8
+        self.buffer = chance.choice([0, 1, 3, 10, 10000])
+        self.lanes = world * workers
+        if not shards.is_stream:
+            self.lanes *= chance.choice([1, 1, 2, 3])
+        self.remainder = KEEP if shards.is_stream else chance.choice([KEEP, DROP, PAD])
+
+    def options(self):
+        words = ["--seed", self.seed, "--epoch", self.epoch] if self.shuffle else ["--no-shuffle"]
+        words += ["--shuffle-buffer", self.buffer] if self.shuffle else []
+        if not self.shards.is_stream:
+            words += ["--lanes", self.lanes, "--remainder", self.remainder]
+        return words
+
+    def numbers(self, rank=0, worker=0, world=None, workers=None):
+        """The numbers of the samples, in order."""
+        return epoch_order(self.shards.counts, seed=self.seed if self.shuffle else 0,
+                           epoch=self.epoch if self.shuffle else 0, shuffle=self.shuffle,
+                           buffer=self.buffer, lanes=self.lanes, remainder=self.remainder,
+                           rank=rank, world=world or self.world, worker=worker,
+                           workers=workers or self.workers)
+
+    def samples(self, **member):
+        every = self.shards.samples
+        return [every[number] for number in self.numbers(**member)]
+
+
+def same_lines(chain, done, samples, what):
+    found = done.stdout.decode().splitlines()
+    expected = [model.listing(sample) for sample in samples]
+    if found != expected:
+        at = next((i for i, pair in enumerate(zip(found, expected)) if pair[0] != pair[1]),
+                  min(len(found), len(expected)))
+        chain.fail("%s: %d lines, expected %d; line %d is" % (what, len(found), len(expected), at),
+                   found[at:at + 1], "expected", expected[at:at + 1])
+
+
+def listing(chain, shards):
+    order = Order(chain, shards)
+    words = ["cat", *shards.arguments, "--list", *order.options()]
+    samples = order.samples()
+    if chain.chance.random() < 0.3:
+        limit = chain.chance.randrange(len(samples) + 2)
+        words += ["--limit", limit]
+        samples = samples[:limit]
+    same_lines(chain, chain.sheaf(*words), samples, "the listing")
+
+
+def null(chain, shards):
+    order = Order(chain, shards)
+    done = chain.sheaf("cat", *shards.arguments, "--null", *order.options())
+    values = dict(line.split() for line in done.stdout.decode().splitlines())
+    samples = order.samples()
+    chain.equal((int(values["samples"]), int(values["payload_bytes"]), int(values["corrupt"])),
+                (len(samples), model.payload(samples), 0), "the sums of cat --null")
+
+
+def stream(chain, shards):
+    """An epoch as one stream of any container, which becomes a foreign shard."""
+    order = Order(chain, shards)
+    container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
+    samples, numbers = order.samples(), order.numbers()
+    words = ["cat", *shards.arguments, "--to", container, *order.options()]
+    if any(model.cannot_hold(sample, container) for sample in samples):
+        done = chain.sheaf(*words, status=None)
+        if done.returncode != 0:
+            raise Foreseen("a label")
+    else:
+        done = chain.sheaf(*words)
+    stem = chain.new("stream")
+    name = stem + readers.SUFFIX[container]
+    with open(chain.path(name), "wb") as file:
+        file.write(done.stdout)
+    chain.lines[-1] += " >%s" % name
+    expected = [model.as_foreign(sample, container, stem, record, number)
+                for record, (sample, number) in enumerate(zip(samples, numbers))]
+    expected = joined(expected) if container == "webdataset" else expected
+    found = readers.foreign(done.stdout, container, name)
+    chain.same(found, expected, "the stream of cat --to %s" % container)
+    if found:
+        chain.things.append(Shards([name], [found], container=container, codec="none",
+                                   is_set=False, names=[name]))
+
+
+def joined(samples):
+    """Adjacent samples of one key are one sample to who reads the tar: such streams are left."""
+    keys = [sample.key for sample in samples]
+    if any(a == b for a, b in zip(keys, keys[1:])):
+        raise Foreseen("a sample twice in a row")
+    return samples
+
+
+def ranks(chain, shards):
+    """The members of a world, one after another; together they have the order of the epoch."""
+    world, workers = chain.chance.choice([(2, 1), (1, 2), (2, 2), (3, 1)])
+    order = Order(chain, shards, world, workers)
+    if shards.is_stream:
+        raise Foreseen("no counts")
+    for rank in range(world):
+        for worker in range(workers):
+            done = chain.sheaf("cat", *shards.arguments, "--list", *order.options(),
+                               "--rank", rank, "--world-size", world, "--worker", worker,
+                               "--workers", workers)
+            same_lines(chain, done, order.samples(rank=rank, worker=worker),
+                       "rank %d worker %d" % (rank, worker))
+
+
+def resume(chain, shards):
+    """The epoch in two runs or three, with a position between them."""
+    order = Order(chain, shards)
+    samples, at = order.samples(), 0
+    place = chain.new("position")
+    words = order.options()
+    for _ in range(chain.chance.choice([1, 1, 2])):
+        limit = chain.chance.randrange(len(samples) - at + 1)
+        done = chain.sheaf("cat", *shards.arguments, "--list", *words, "--limit", limit,
+                           "--save-position", place)
+        same_lines(chain, done, samples[at:at + limit], "before a position")
+        at += limit
+        words = ["--resume-from", place]
+    if at % order.lanes == 0 and order.lanes % 2 == 0 and not shards.is_stream:
+        return resume_world(chain, shards, order, place, at)
+    done = chain.sheaf("cat", *shards.arguments, "--list", *words)
+    return same_lines(chain, done, samples[at:], "after a position")
+
+
+def resume_world(chain, shards, order, place, at):
+    """By two ranks in place of one."""
+    for rank in range(2):
+        done = chain.sheaf("cat", *shards.arguments, "--list", "--resume-from", place, "--rank",
+                           rank, "--world-size", 2)
+        whole = order.numbers(rank=rank, world=2)
+        every = shards.samples
+        same_lines(chain, done, [every[n] for n in whole[at // 2:]],
+                   "after a position, rank %d of 2" % rank)
+
+
+def verify(chain, shards):
+    count = chain.chance.choice([0, 0, 2])
+    words = [["--part", "%d/%d" % (i, count)] for i in range(count)] or [[]]
+    samples = 0
+    for more in words:
+        done = chain.sheaf("verify", *shards.arguments, *more)
+        samples += chain.numbers(done, r"sound: (\d+) samples?")[0]
+    chain.equal(samples, len(shards.samples), "the samples that verify counted")
+
+
+def info(chain, shards):
+    done = chain.sheaf("info", *shards.arguments)
+    if not shards.is_stream:
+        chain.equal(chain.numbers(done, r"(?m)^samples +(\d+)$"), [len(shards.samples)],
+                    "the samples that info says")
+
+
+def pipe(chain, shards):
+    """One foreign shard on standard input."""
+    data = readers.read(chain.path(shards.arguments[0]))
+    chain.note("cat", shards.arguments[0], "|")
+    stem = "stdin"
+    if shards.container == "recordio":
+        raise Foreseen("keys from a name")
+    done = chain.sheaf("cat", "-", "--list", "--no-shuffle", data=data)
+    assert stem
+    same_lines(chain, done, shards.samples, "standard input")
+
+
+def damage(chain, shards):
+    """One byte of one shard is another.  Nobody may call that sound, and what is read in spite of
+    it must be right, and all of it but what is counted."""
+    if not shards.is_set or not shards.is_local:
+        raise Foreseen("nothing guards it")
+    copy = chain.new("damaged")
+    chain.copy([os.path.join(shards.folder, name)
+                for name in os.listdir(chain.path(shards.folder))
+                if os.path.isfile(chain.path(os.path.join(shards.folder, name)))], copy)
+    name = chain.chance.choice(shards.names)
+    data = bytearray(readers.read(chain.path(os.path.join(copy, name))))
+    at, bit = chain.chance.randrange(len(data)), 1 << chain.chance.randrange(8)
+    data[at] ^= bit
+    with open(chain.path(os.path.join(copy, name)), "wb") as file:
+        file.write(data)
+    chain.lines.append("# flip 0x%02x at %d of %s/%s" % (bit, at, copy, name))
+    chain.sheaf("verify", copy, status=1, says=[name])
+    done = chain.sheaf("cat", copy, "--to", "tfrecord", "--no-shuffle", "--on-corrupt", "skip",
+                       status=None)
+    check_rest(chain, shards, done)
+
+
+def check_rest(chain, shards, done):
+    """What was read of a damaged data set."""
+    text = done.stderr.decode(errors="replace")
+    rest = readers.foreign(done.stdout, "tfrecord", "x") if done.returncode == 0 else []
+    every = set(shards.samples)
+    for sample in rest:
+        if sample not in every:
+            chain.fail("a damaged sample was handed out:", readers.brief(sample))
+    if done.returncode != 0:
+        return
+    lost = len(shards.samples) - len(rest)
+    said = [int(word) for word in _counted(text)]
+    if lost != sum(said):
+        chain.fail("%d samples are missing, and %d are said to be" % (lost, sum(said)),
+                   text[-2000:])
+
+
+def _counted(text):
+    import re
+    return re.findall(r"(\d+) corrupt records? skipped", text)
