@@ -141,8 +141,14 @@ tsan: ##: unit tests under ThreadSanitizer
 
 # tests/campaign/run.py has its settings, and how a chain is repeated.
 .PHONY: campaign
-campaign: all ##: CAMPAIGN_CHAINS (5000) random chains of commands beside a model
+campaign: all $(BUILD)/campaign/faults.so ##: CAMPAIGN_CHAINS (5000) random chains beside a model
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/run.py
+	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/faults.py
+
+$(BUILD)/campaign/faults.so: tests/campaign/faults.c
+	$(SAY) LINK $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out -fsanitize%,$(ALL_CFLAGS)) -fvisibility=default -shared -o $@ $<
 
 # Each target for FUZZ_SECONDS (default 5), under ASan and UBSan; needs clang.
 FUZZ_SECONDS ?= 5

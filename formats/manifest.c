@@ -7,6 +7,7 @@
  * text has one line for each shard and class: it is read by people and compared with diff. */
 #include "formats/manifest.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,12 @@
 static int no_memory(struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_MEMORY, "%s", sheaf_strerror(SHEAF_ERR_MEMORY));
+}
+
+/* jansson's lexer calls want of memory an invalid token; malloc() says it in errno, which was 0. */
+static bool is_no_memory(const json_error_t *error)
+{
+    return json_error_code(error) == json_error_out_of_memory || errno == ENOMEM;
 }
 
 /* ---- The fingerprint ------------------------------------------------------------------------ */
@@ -56,7 +63,7 @@ static int fingerprint(const json_t *document, char hex[33], struct sheaf_error 
 
 static int pack_error(const json_error_t *error, struct sheaf_error *err)
 {
-    if (json_error_code(error) == json_error_out_of_memory)
+    if (is_no_memory(error))
         return no_memory(err);
     return err_set(err, SHEAF_ERR_ARGUMENT, "manifest: %s", error->text);
 }
@@ -205,6 +212,7 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return code;
+    errno = 0;
     document = tree_of(m, &totals, &error);
     if (document == NULL)
         return pack_error(&error, err);
@@ -438,7 +446,7 @@ static int check_fingerprint(json_t *document, struct manifest *m, struct sheaf_
 
 static int load_error(const json_error_t *error, struct sheaf_error *err)
 {
-    if (json_error_code(error) == json_error_out_of_memory)
+    if (is_no_memory(error))
         return no_memory(err);
     return err_set(err, SHEAF_ERR_CORRUPT, "line %d, column %d: %s", error->line, error->column,
                    error->text);
@@ -454,6 +462,7 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
     if (size > MANIFEST_LIMIT)
         return err_set(err, SHEAF_ERR_LIMIT, "a manifest of %zu bytes, expected at most %zu", size,
                        MANIFEST_LIMIT);
+    errno = 0;
     document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (document == NULL)
         return load_error(&error, err);

@@ -44,7 +44,7 @@ static int refuse(struct block *b, const struct plan_sample *s,
     char reason[sizeof(why->message)];
     int code = note(b, bad->path, why->code, why->message, err);
 
-    snprintf(reason, sizeof(reason), "left out with another file of its sample: %.900s",
+    snprintf(reason, sizeof(reason), LEFT_OUT ": %.900s",
              bad->path);
     for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++)
         if (&plan->files[s->file + i] != bad)

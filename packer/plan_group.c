@@ -92,7 +92,7 @@ int plan_check_group(const struct catalog_file *files, uint32_t count, struct pr
         file = &g->files[i];
         if (file->bad)
             return refuse(g, problems, SHEAF_ERR_CORRUPT,
-                          "left out with another file of its sample", file->path, "", err);
+                          LEFT_OUT, file->path, "", err);
         if (file->label == LABEL_NONE)
             continue;
         if (labelled != NULL && labelled->label != file->label)

@@ -85,6 +85,15 @@ static int compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->reason, y->reason);
 }
 
+/* A file that is bad itself says more than those that were left out with it. */
+static bool is_before(const struct problem *a, const struct problem *b)
+{
+    const bool a_left_out = strncmp(a->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0;
+    const bool b_left_out = strncmp(b->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0;
+
+    return a_left_out != b_left_out ? b_left_out : compare(a, b) < 0;
+}
+
 int problems_verdict(struct problems *p, struct sheaf_error *err)
 {
     const struct problem *first = p->items;
@@ -92,7 +101,7 @@ int problems_verdict(struct problems *p, struct sheaf_error *err)
     if (p->on_error != SHEAF_FAIL || p->count == 0)
         return SHEAF_OK;
     for (size_t i = 1; i < p->count; i++)
-        if (compare(&p->items[i], first) < 0)
+        if (is_before(&p->items[i], first))
             first = &p->items[i];
     if (p->count == 1)
         return err_set(err, first->code, "%s: %s", first->path, first->reason);

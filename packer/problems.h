@@ -11,6 +11,8 @@
 #include "sheaf.h"
 
 #define SKIPPED_NAME "skipped.tsv"
+/* How the reason begins where another file of the sample is the bad one. */
+#define LEFT_OUT "left out with another file of its sample"
 
 struct problem {
     const char *path;           /* as in skipped.tsv: printable */
@@ -32,7 +34,8 @@ struct problems {
 int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
                  const char *reason, ...) __attribute__((format(printf, 5, 6)));
 
-/* SHEAF_OK, or with SHEAF_FAIL and any problem the error that names the first one. */
+/* SHEAF_OK, or with SHEAF_FAIL and any problem the error that names the first one, of those that
+ * are no file left out with another. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
 
 /* Appends the lines of skipped.tsv ("path<TAB>reason"), of the problems from `first` on. */

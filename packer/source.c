@@ -358,6 +358,8 @@ int scan_add_bad(struct scan *scan, const char *path, int errnum, const char *wh
 {
     struct sheaf_error found;
 
+    if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)     /* not the file's fault */
+        return err_errno(err, errnum, "%s: %s", path, what);
     err_errno(&found, errnum, "%s", what);
     return scan_add_problem(scan, path, &found, err);
 }

@@ -37,7 +37,8 @@ def convert_refused(shards, container):
     keys = [s.key for s in samples]
     if len(set(keys)) < len(keys):
         words += [key for key in set(keys) if keys.count(key) > 1]
-    return list(map(model.printable, words)) if words else None if samples else [""]
+    words += list(map(model.printable, words))
+    return words or (None if samples else [""])
 
 
 def convert(chain, shards):

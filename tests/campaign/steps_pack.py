@@ -8,7 +8,7 @@ import readers
 from chain import Foreseen, Shards
 
 PACKED = (r"packed (\d+) samples? \((\d+) payload bytes\) into (\d+) shards? \((\d+) bytes\)"
-          r"(?:; (\d+) files? skipped)?")
+          r"(?:, \d+ of them kept)?(?:; (\d+) files? skipped)?")
 PLANNED = (r"planned (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?"
            r"(?:; (\d+) files? skipped)?")
 PART = (r"part \d+ of \d+: (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?, (\d+) of them "
@@ -204,7 +204,7 @@ def parts(chain, source):
     words = ["plan", source.argument, job.dest, "-o", plan, *job.settings.options()]
     early = job.planned.early
     if not job.settings.skip and early:
-        chain.sheaf(*words, status=1, says=list(map(model.printable, early)))
+        chain.sheaf(*words, status=1, says=[*map(model.printable, early), "none would be in"])
         raise Foreseen("a bad name")
     no_sample = job.refused() is not None and not job.planned.skipped - early
     done = chain.sheaf(*words, status=1 if no_sample else None if job.may_refuse() else 0)

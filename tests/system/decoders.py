@@ -538,6 +538,9 @@ class DataSet:
             need(not section.blocks and not section.lead, "blocks without a codec")
             return
         need(self.manifest["single_member"], "many members")
+        if not section.blocks:
+            need(not raw and not section.lead, "no block, but bytes")
+            return
         at, end, raw_at = section.lead, 0, 0
         for stored_bytes, raw_bytes in section.blocks:
             end += stored_bytes
