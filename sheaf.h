@@ -688,13 +688,14 @@ struct sheaf_plan_info {
     enum sheaf_codec codec;
     uint64_t plan_bytes;            /* of the plan itself */
     uint64_t files, samples, payload_bytes, shards;     /* planned */
-    uint64_t done_shards;           /* of those: there */
+    uint64_t done_shards;           /* of those: there, as they were packed */
     uint64_t done_samples, done_payload_bytes;
     int committed;                  /* the data set is there */
     uint32_t parts;                 /* in how many it was packed last; 0: not known */
 };
 
-/* Reads a plan and looks at what there is of its data set; works while parts run. */
+/* Reads a plan and looks at what there is of its data set; works while parts run.  A shard that has
+ * not its ETag, or its inode and time, any more is read. */
 SHEAF_API SHEAF_CHECK int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
                                           struct sheaf_error *error);
 /* Whether the file or object at `url` is a plan, as far as its first bytes tell. */
@@ -703,7 +704,7 @@ SHEAF_API int sheaf_is_plan(const char *url);
 SHEAF_API void sheaf_plan_get_info(const struct sheaf_plan *plan, struct sheaf_plan_info *info,
                                    size_t sizeof_info);
 /* Shard `index` (below info.shards), its name good until the next call: *done says whether it is
- * there. */
+ * there, as it was packed. */
 SHEAF_API SHEAF_CHECK int sheaf_plan_shard(const struct sheaf_plan *plan, uint64_t index,
                                            struct sheaf_plan_shard *shard, int *done,
                                            struct sheaf_error *error);

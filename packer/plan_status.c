@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_plan_open: a stored plan, and which of its shards are there.  Two listings tell that, so
- * it costs little however large the plan is; whether the shards are sound is for commit. */
+ * sheaf_plan_open: a stored plan, and which of its shards are there as they were packed: those that
+ * a commit would take.  Listings and the journal's entries tell that; a shard is read only where
+ * its stamp is not that of its entry. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "packer/entries.h"
 #include "packer/planned.h"
 
 struct sheaf_plan {
@@ -18,28 +20,57 @@ struct sheaf_plan {
     uint32_t parts;
 };
 
+static void count(struct sheaf_plan *p, size_t i)
+{
+    const struct plan_shard *shard = &p->planned.file.facts.plan.shards[i];
+
+    p->done[i] = true;
+    p->done_shards++;
+    p->done_samples += shard->sample_count;
+    p->done_payload_bytes += shard->payload_bytes;
+}
+
+struct looking {
+    const struct sheaf_plan *plan;
+    const struct target_listing *listing;
+};
+
+/* Of a shard that is not listed no entry need be read. */
+static bool shard_with_entry(const void *context, uint64_t number, struct plan_shard *shard)
+{
+    const struct looking *l = context;
+    const struct planned *planned = &l->plan->planned;
+    char name[SHARD_NAME_BYTES];
+
+    *shard = planned->file.facts.plan.shards[number];
+    return planned_name(planned, number, name, NULL) == SHEAF_OK &&
+           target_listing_has(l->listing, shard->split, name) &&
+           target_listing_has_entry(l->listing, &planned->target, shard->split, name);
+}
+
 static int look(struct sheaf_plan *p, const struct target_listing *listing,
                 struct sheaf_error *err)
 {
     const struct plan *plan = &p->planned.file.facts.plan;
+    const struct looking looking = { p, listing };
+    struct entries *entries = NULL;
+    int code = entries_open(&p->planned.target, plan->shard_count, shard_with_entry, &looking,
+                            &entries, err);
 
-    for (size_t i = 0; i < plan->shard_count; i++) {
-        const struct plan_shard *shard = &plan->shards[i];
-        char name[SHARD_NAME_BYTES];
-        int code = planned_name(&p->planned, i, name, err);
+    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
+        enum target_shard_state state = SHARD_MISSING;
+        const struct journal_entry *entry;
 
-        if (code != SHEAF_OK)
-            return code;
-        p->done[i] = p->committed ||
-                     (target_listing_has(listing, shard->split, name) &&
-                      target_listing_has_entry(listing, &p->planned.target, shard->split, name));
-        if (!p->done[i])
-            continue;
-        p->done_shards++;
-        p->done_samples += shard->sample_count;
-        p->done_payload_bytes += shard->payload_bytes;
+        code = entries_next(entries, &entry, err);
+        if (code == SHEAF_OK)
+            code = target_listing_check(listing, &p->planned.target, plan->shards[i].split, entry,
+                                        &state, err);
+        if (code == SHEAF_OK && state == SHARD_THERE)
+            count(p, i);
+        code = code == SHEAF_END ? SHEAF_OK : code;
     }
-    return SHEAF_OK;
+    entries_close(entries);
+    return code;
 }
 
 static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
@@ -48,16 +79,19 @@ static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
     struct journal_plan plan;
     int code = target_is_finished(&p->planned.target, false, &p->committed, err);
 
-    if (code == SHEAF_OK && !p->committed) {
-        /* What is there of another plan is none of this one. */
-        code = journal_load(&p->planned.target.journal, &plan, err);
-        if (code == SHEAF_END || (code == SHEAF_OK &&
-                                  strcmp(plan.hash, p->planned.target.journal.plan.hash) != 0))
-            return SHEAF_OK;
-        if (code == SHEAF_OK)
-            code = target_list(&p->planned.target, &listing, err);
-        p->parts = target_parts(&p->planned.target);
-    }
+    if (code == SHEAF_OK && p->committed)
+        for (size_t i = 0; i < p->planned.file.facts.plan.shard_count; i++)
+            count(p, i);
+    if (code != SHEAF_OK || p->committed)
+        return code;
+    code = journal_load(&p->planned.target.journal, &plan, err);
+    /* What is there of another plan is none of this one. */
+    if (code == SHEAF_END ||
+        (code == SHEAF_OK && strcmp(plan.hash, p->planned.target.journal.plan.hash) != 0))
+        return SHEAF_OK;
+    p->parts = target_parts(&p->planned.target);
+    if (code == SHEAF_OK)
+        code = target_list(&p->planned.target, &listing, err);
     if (code == SHEAF_OK)
         code = look(p, listing, err);
     target_listing_free(listing);

@@ -426,6 +426,24 @@ class Local(Parts, Case):
         self.plan(source, self.path("third"), plan, "tfrecord", "none", "--on-error", "skip")
         self.assert_error(sheaf("convert", "--plan", plan, status=None), "plan of files")
 
+    def test_convert_makes_an_altered_shard_again(self):
+        source = make_tree(self.path("source"), image_tree(3, 10))
+        origin, one, many, plan = (self.path(n) for n in ("origin", "one", "many", "plan"))
+        pack(source, origin, "webdataset", "none", "--shard-count", "4")
+        sheaf("convert", origin, one, "--format", "tfrecord")
+        self.plan(origin, many, plan, "tfrecord", "none")
+        sheaf("convert", "--plan", plan)
+        for number, harm in enumerate((lambda data: data[:-1], lambda data: support.flip(data, 99))):
+            victim = os.path.join(many, "shard-00000%d.tfrecord" % number)
+            write(victim, harm(read(victim)))
+        status = json.loads(sheaf("info", plan, "--json").stdout)
+        self.assertEqual((status["done_shards"], status["missing_parts"]), (2, [0]))
+        self.assertEqual(status["missing"], ["shard-000000.tfrecord", "shard-000001.tfrecord"])
+        self.assert_error(sheaf("commit", plan, status=None), "2 of 4 shards are missing")
+        self.assertIn(b"2 shards, and 2 kept", sheaf("convert", "--plan", plan).stdout)
+        sheaf("commit", plan)
+        self.compare(one, many)
+
     def test_verify(self):
         """Each shard is checked by one part."""
         source, dest = make_tree(self.path("source"), image_tree(3, 20)), self.path("out")
