@@ -600,13 +600,17 @@ SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options,
                                        size_t sizeof_options);
 
 struct sheaf_pack_result {
-    uint64_t files;             /* found in the source */
+    uint64_t files;             /* found in the source; of a part, those of its shards; made by a
+                                   program, fields.  files == files_packed + skipped, or the
+                                   call fails (of a program: of samples) */
+    uint64_t files_packed;      /* fields in the shards */
     uint64_t samples;           /* packed (with dry_run: planned) */
     uint64_t payload_bytes;     /* of their fields */
     uint64_t stored_bytes;      /* of the shards */
     uint64_t shards;
     uint64_t shards_kept;       /* of those: found finished by resume */
-    uint64_t skipped;           /* files left out; each is in the report file */
+    uint64_t skipped;           /* files left out, each in the report file; made by a program,
+                                   samples */
     uint64_t multipart_records; /* RecordIO: records that hold the magic, so are in parts */
     uint64_t memory_peak_bytes; /* buffers; <= memory_bytes */
     uint64_t plan_bytes;        /* memory of the plan */

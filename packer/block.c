@@ -38,7 +38,7 @@ void block_clear(struct block *b)
 {
     b->raw.size = b->names.size = b->stored.size = b->samples.size = 0;
     b->problems.size = b->texts.size = 0;
-    b->payload_bytes = b->multipart = 0;
+    b->payload_bytes = b->files = b->multipart = 0;
     b->has_cls = false;
     b->fetched.size = b->sample_start = 0;
     b->codec_block = (struct codec_block){ 0 };
@@ -209,6 +209,7 @@ int block_add(struct block *b, const struct sheaf_sample *sample, struct sheaf_e
         added.crc = crc32c(added.crc, b->names.data + names_start, encoded.name_line_size - 1);
     buf_put(&b->samples, &added, sizeof(added));
     b->payload_bytes += added.payload_bytes;
+    b->files += sample->field_count;
     b->multipart += encoded.multipart;
     return SHEAF_OK;
 }

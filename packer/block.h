@@ -57,10 +57,6 @@ struct block {
     uint64_t first, end;                /* samples of the plan */
     bool ends_shard;                    /* it also holds what ends a container */
     bool at_worst;                      /* its limits are BLOCK_WORST's */
-    struct {
-        bool is;                        /* sample `end` was taken out of the block, since it */
-        uint64_t need, limit;           /* does not fit into memory: a problem to be noted */
-    } dropped;
 
     /* What came of it. */
     int code;
@@ -71,7 +67,7 @@ struct block {
     struct buf problems;        /* struct block_problem[] */
     struct buf texts;
     struct codec_block codec_block;
-    uint64_t payload_bytes;
+    uint64_t payload_bytes, files;      /* of the samples that are in it */
     uint64_t multipart;         /* samples */
     bool has_cls;               /* block_add only: some sample has a field `cls` */
 

@@ -292,18 +292,6 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     return refuse(b, s, file_of_error(b, s, &found), &found, err);
 }
 
-/* The sample after the block's last: too large for the memory there is. */
-static int refuse_dropped(struct block *b, struct sheaf_error *err)
-{
-    const struct plan_sample *s = &b->plan->samples[b->end];
-    struct sheaf_error why;
-
-    err_set(&why, SHEAF_ERR_LIMIT, "a sample of %llu bytes needs %llu bytes of memory, the limit "
-            "is %llu", (unsigned long long)s->payload_bytes,
-            (unsigned long long)b->dropped.need, (unsigned long long)b->dropped.limit);
-    return refuse(b, s, &b->plan->files[s->file], &why, err);
-}
-
 void block_run(struct job *job)
 {
     struct block *b = (struct block *)((char *)job - offsetof(struct block, job));
@@ -324,8 +312,6 @@ void block_run(struct job *job)
             b->sample_start += s->payload_bytes;
     }
     file_ahead_end(&ahead);
-    if (b->code == SHEAF_OK && b->dropped.is)
-        b->code = refuse_dropped(b, &b->error);
     if (b->code == SHEAF_OK)
         b->code = block_finish(b, &b->error);
 }

@@ -37,6 +37,7 @@ struct commit_run {
 static void count(struct commit_run *c, const struct shard_facts *facts)
 {
     c->result.samples += facts->samples;
+    c->result.files_packed += facts->files;
     c->result.payload_bytes += facts->payload_bytes;
     c->result.stored_bytes += facts->bytes;
     c->result.multipart_records += facts->multipart;
@@ -190,6 +191,28 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
+/* ---- The sum ---------------------------------------------------------------------------------- */
+
+/* Nothing is published that is not all there was, or not anything.  The first version's plans do
+ * not count all of what their sources held. */
+static int check_sum(const struct commit_run *c, struct sheaf_error *err)
+{
+    const struct plan_file *file = &c->planned.file;
+    const bool is_conversion = file->facts.fingerprint[0] != '\0';
+    int code = SHEAF_OK;
+
+    if (is_conversion)
+        code = problems_conserve(&c->problems, file->facts.plan.sample_count, c->result.samples,
+                                 err);
+    else if (file->version > 1)
+        code = problems_conserve(&c->problems, file->facts.found, c->result.files_packed, err);
+    if (code == SHEAF_OK && c->result.samples == 0)
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no sample could be packed: all %llu files "
+                       "were skipped", c->planned.target.dest,
+                       (unsigned long long)file->facts.found);
+    return code;
+}
+
 /* ---- Publishing ------------------------------------------------------------------------------ */
 
 static int publish(struct commit_run *c, struct sheaf_error *err)
@@ -198,6 +221,8 @@ static int publish(struct commit_run *c, struct sheaf_error *err)
     const struct target *target = &c->planned.target;
     int code = problems_read(&c->problems, facts->skipped, facts->skipped_bytes, err);
 
+    if (code == SHEAF_OK)
+        code = check_sum(c, err);
     if (code == SHEAF_OK)
         code = target_report(target, &c->problems, err);
     for (uint32_t s = 0; s < facts->plan.split_count && code == SHEAF_OK; s++) {
@@ -237,6 +262,7 @@ static int run(struct commit_run *c, struct sheaf_error *err)
     c->result.files = c->planned.file.facts.found;
     if (code == SHEAF_OK && finished) {
         code = target_result(&c->planned.target, &c->result, err);
+        c->result.files_packed = c->result.files - c->result.skipped;
     } else if (code == SHEAF_OK) {
         code = check_all(c, err);
         if (code == SHEAF_OK)

@@ -67,6 +67,7 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 {
     e->result.shards++;
     e->result.samples += facts->samples;
+    e->result.files_packed += facts->files;
     e->result.payload_bytes += facts->payload_bytes;
     e->result.stored_bytes += facts->bytes;
     e->result.multipart_records += facts->multipart;

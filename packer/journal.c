@@ -25,8 +25,8 @@
 static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '4' };
 
 enum word {
-    WORD_BYTES, WORD_RAW_BYTES, WORD_PAYLOAD_BYTES, WORD_SAMPLES, WORD_LARGEST,
-    WORD_NAMES_BYTES, WORD_MULTIPART, WORD_HAS_CLS, WORD_SOURCE, WORD_STAMP,
+    WORD_BYTES, WORD_RAW_BYTES, WORD_PAYLOAD_BYTES, WORD_SAMPLES, WORD_FILES,
+    WORD_LARGEST, WORD_NAMES_BYTES, WORD_MULTIPART, WORD_HAS_CLS, WORD_SOURCE, WORD_STAMP,
     WORD_NAME_SIZE, WORD_SECTION_SIZE, WORD_SKIPPED_SIZE, WORD_SIDES_SIZE,
     WORD_COUNT
 };
@@ -39,8 +39,8 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     const struct shard_facts *f = &entry->facts;
     const size_t start = out->size, name_size = strlen(f->name);
     const uint64_t words[WORD_COUNT] = {
-        f->bytes, f->raw_bytes, f->payload_bytes, f->samples, f->largest, f->names_bytes,
-        f->multipart, f->has_cls, entry->source, entry->stamp, name_size,
+        f->bytes, f->raw_bytes, f->payload_bytes, f->samples, f->files, f->largest,
+        f->names_bytes, f->multipart, f->has_cls, entry->source, entry->stamp, name_size,
         entry->section.size, entry->skipped.size, entry->sides.size,
     };
     XXH64_canonical_t sum;
@@ -114,7 +114,7 @@ bool journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     entry->facts = (struct shard_facts){
         .bytes = words[WORD_BYTES], .raw_bytes = words[WORD_RAW_BYTES],
         .payload_bytes = words[WORD_PAYLOAD_BYTES], .samples = words[WORD_SAMPLES],
-        .largest = words[WORD_LARGEST], .names_bytes = words[WORD_NAMES_BYTES],
+        .files = words[WORD_FILES], .largest = words[WORD_LARGEST], .names_bytes = words[WORD_NAMES_BYTES],
         .multipart = words[WORD_MULTIPART], .has_cls = words[WORD_HAS_CLS] != 0,
     };
     entry->source = words[WORD_SOURCE];

@@ -78,8 +78,12 @@ static int make_plan(struct pack *p, const char *source, struct sheaf_error *err
 {
     int code = plan_make(&p->catalog, &p->options, &p->problems, &p->plan, err);
 
+    for (size_t i = 0; i < p->plan.sample_count && code == SHEAF_OK; i++)
+        p->result.files_packed += p->plan.samples[i].file_count;
     if (code == SHEAF_OK)
         code = problems_verdict(&p->problems, err);
+    if (code == SHEAF_OK)
+        code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
     if (code == SHEAF_OK && p->plan.sample_count == 0)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file that could be packed (%llu found)",
                        source, (unsigned long long)p->result.files);
@@ -219,6 +223,21 @@ static int run_engine(struct pack *p, struct sheaf_error *err)
 
 /* ---- Publish --------------------------------------------------------------------------------- */
 
+/* Nothing is published that is not all there was, or not anything. */
+static int check_sum(struct pack *p, struct sheaf_error *err)
+{
+    const struct problem *first;
+    int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
+
+    problems_sort(&p->problems);
+    first = p->problems.items;
+    if (code == SHEAF_OK && p->result.samples == 0)
+        code = err_set(err, first->code, "%s: no sample could be packed: all %llu files were "
+                       "skipped, the first for this: %s: %s", p->source.url,
+                       (unsigned long long)p->result.files, first->path, first->reason);
+    return code;
+}
+
 static int publish(struct pack *p, struct sheaf_error *err)
 {
     int code = target_report(&p->target, &p->problems, err);
@@ -240,9 +259,18 @@ static int publish(struct pack *p, struct sheaf_error *err)
     return code == SHEAF_OK ? target_end(&p->target, err) : code;
 }
 
+/* Of a data set that is there already: names and sizes are those of the plan. */
+static int finished_result(struct pack *p, struct sheaf_error *err)
+{
+    const int code = target_result(&p->target, &p->result, err);
+
+    p->result.files_packed = p->result.files - p->result.skipped;
+    return code;
+}
+
 static int pack_to_dest(struct pack *p, struct sheaf_error *err)
 {
-    bool finished;
+    bool finished = false;
     int code = store_make_directory(p->dest, err);
 
     if (code == SHEAF_OK)       /* its name may lead through what was not there before */
@@ -250,14 +278,18 @@ static int pack_to_dest(struct pack *p, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = target_prepare(&p->target, p->options.resume, p->options.overwrite, &finished,
                               err);
-    if (code != SHEAF_OK || finished)
-        return code == SHEAF_OK ? target_result(&p->target, &p->result, err) : code;
+    if (code == SHEAF_OK && finished)
+        return finished_result(p, err);
+    if (code != SHEAF_OK)
+        return code;
     if (p->options.resume || p->options.overwrite)
         code = target_clean(&p->target, err);
     if (code == SHEAF_OK)
         code = run_engine(p, err);
     if (code == SHEAF_OK)
         code = watch_check(&p->watch, err);
+    if (code == SHEAF_OK)
+        code = check_sum(p, err);
     if (code == SHEAF_OK)
         code = publish(p, err);
     if (code != SHEAF_OK)
@@ -275,6 +307,9 @@ static int run(struct pack *p, const char *source, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = target_open(&p->target, p->dest, &p->setup, p->options.prefix, &p->plan, err);
     p->result.skipped = p->problems.count;
+    if (code != SHEAF_OK)
+        return code;
+    code = run_check_memory(&p->plan, &p->setup, p->options.memory_bytes, err);
     if (code != SHEAF_OK)
         return code;
     if (!p->options.dry_run)

@@ -35,6 +35,7 @@ struct sheaf_packer {
     size_t class_count, longest_class;
     bool has_cls;               /* some sample has a field `cls` of its own */
     uint64_t samples, files;    /* that came in; of a part, those before its shard, too */
+    uint64_t appended;          /* samples that came in, in any case */
     struct plan_file file;      /* of a part: its plan */
     bool is_part;
 
@@ -326,6 +327,7 @@ static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, u
 {
     keyset_add(&p->keys, s->key);
     p->samples++;
+    p->appended++;
     p->files += s->field_count;
     p->block_cost += payload + s->field_count * BLOCK_FILE_BYTES;
     p->shard.sample_count++;
@@ -508,6 +510,8 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
     if (p->slot != NULL)
         submit(p, true);
     code = engine_drain(&p->engine, &p->error);
+    if (code == SHEAF_OK)
+        code = problems_conserve(&p->problems, p->appended, p->engine.result.samples, &p->error);
     if (code == SHEAF_OK && !p->is_part)
         code = publish(p, p->shard.number);
     if (code != SHEAF_OK) {

@@ -24,7 +24,6 @@ struct part_run {
     struct watch watch;
     size_t first, end;          /* its shards */
     bool *kept;                 /* of those, the ones that are there */
-    uint64_t files;             /* of the others */
     struct engine engine;
     struct sheaf_pack_result result;
 };
@@ -67,7 +66,6 @@ static int load(void *context, size_t shard, struct plan_batch *batch, struct sh
     const size_t i = p->first + shard;
     const int code = plan_file_load(&p->planned.file, i, i + 1, batch, err);
 
-    p->files += batch->plan.file_count;
     p->result.plan_bytes = MAX(p->result.plan_bytes, catalog_memory(&batch->catalog));
     return code;
 }
@@ -79,6 +77,7 @@ static void count_planned(struct part_run *p)
     for (size_t i = p->first; i < p->end; i++) {
         p->engine.progress.total_bytes += plan->shards[i].payload_bytes;
         p->engine.progress.total_count += plan->shards[i].sample_count;
+        p->result.files += p->planned.file.sections[i].files;
     }
 }
 
@@ -97,11 +96,12 @@ static int run_engine(struct part_run *p, struct sheaf_error *err)
         code = run_shards(&p->engine, p->end - p->first, p->kept, load, p, err);
     engine_close(&p->engine);
     p->engine.result.plan_bytes = p->result.plan_bytes;
+    p->engine.result.files = p->result.files;
     p->result = p->engine.result;
-    p->result.files = p->files;
     p->result.skipped = p->problems.count;
     p->result.memory_peak_bytes = p->engine.budget.peak;
-    return code;
+    return code == SHEAF_OK ? problems_conserve(&p->problems, p->result.files,
+                                                p->result.files_packed, err) : code;
 }
 
 static int open_root(struct part_run *p, struct sheaf_error *err)

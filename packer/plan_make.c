@@ -217,6 +217,7 @@ static int write_sample(struct making *m, struct writing *w, struct plan_shard *
     if (code == SHEAF_OK)
         code = plan_writer_add(w->out, w->record.data, w->record.size, head.file_count, err);
     shard->payload_bytes += payload;
+    m->result.files_packed += head.file_count;
     return code;
 }
 
@@ -275,6 +276,8 @@ static int write_plan(struct making *m, const char *url, struct sheaf_error *err
 
     if (code == SHEAF_OK)
         code = write_sections(m, &w, err);
+    if (code == SHEAF_OK)
+        code = problems_conserve(&m->problems, m->result.files, m->result.files_packed, err);
     if (code == SHEAF_OK)
         code = set_facts(m, &skipped, err);
     if (code == SHEAF_OK)

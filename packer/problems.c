@@ -109,6 +109,16 @@ int problems_verdict(struct problems *p, struct sheaf_error *err)
                    first->reason, p->count - 1);
 }
 
+int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
+                      struct sheaf_error *err)
+{
+    if (found == packed + p->count)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "found %llu, but packed %llu and skipped %zu: the sum "
+                   "is wrong by %lld", (unsigned long long)found, (unsigned long long)packed,
+                   p->count, (long long)(packed + p->count - found));
+}
+
 int problems_write(const struct problems *p, size_t first, struct buf *out,
                    struct sheaf_error *err)
 {

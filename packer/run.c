@@ -20,22 +20,57 @@ static uint64_t payload_of(const struct plan *plan, uint64_t first, uint64_t end
     return bytes;
 }
 
+/* A sample is not left out for want of memory, whatever a bad file does: what is in a data set does
+ * not depend on the machine. */
+static int refuse_sample(const struct block *b, uint64_t needed, uint64_t limit,
+                         struct sheaf_error *err)
+{
+    const struct plan_sample *s = &b->plan->samples[b->end - 1];
+
+    return err_set(err, SHEAF_ERR_LIMIT, "%s: a sample of %llu bytes needs %llu bytes of memory, "
+                   "the limit is %llu", b->plan->files[s->file].path,
+                   (unsigned long long)s->payload_bytes, (unsigned long long)needed,
+                   (unsigned long long)limit);
+}
+
 /* Charges a block's memory.  What makes a block too large is always its last sample, since a
- * block ends as soon as it is large enough; that one is then left out. */
+ * block ends as soon as it is large enough. */
 static int charge(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block *b = &slot->block;
     struct block_need need = block_need_planned(b, BLOCK_USUAL);
     int code = engine_charge(e, slot, &need, err);
 
-    if (code != SHEAF_ERR_LIMIT || b->end == b->first)
+    if (code != SHEAF_ERR_LIMIT)
         return code;
-    b->end--;
-    b->dropped.is = true;
-    b->dropped.need = block_need_total(&need, e->setup);
-    b->dropped.limit = e->budget.limit;
     need = block_need_planned(b, BLOCK_USUAL);
-    return engine_charge(e, slot, &need, err);
+    return refuse_sample(b, block_need_total(&need, e->setup), e->budget.limit, err);
+}
+
+int run_check_memory(const struct plan *plan, const struct block_setup *setup, uint64_t limit,
+                     struct sheaf_error *err)
+{
+    struct block b = { .plan = plan, .setup = setup };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < plan->shard_count; i++) {
+        const struct plan_shard *shard = &plan->shards[i];
+        const uint64_t end = shard->sample + shard->sample_count;
+
+        for (b.first = shard->sample; b.first < end && code == SHEAF_OK; b.first = b.end) {
+            struct block_need need;
+            uint64_t total;
+
+            b.end = plan_block_end(plan, b.first, end);
+            if (plan->samples[b.end - 1].payload_bytes < BLOCK_BYTES)
+                continue;
+            need = block_need_planned(&b, BLOCK_USUAL);
+            total = block_need_total(&need, setup);
+            if (total > limit)
+                code = refuse_sample(&b, total, limit, err);
+        }
+    }
+    return code;
 }
 
 static int run_block(struct engine *e, const struct plan *plan, const struct plan_shard *shard,
@@ -52,7 +87,7 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
     slot->block.shard = &slot->shard;
     slot->block.first = *at;
     slot->block.end = plan_block_end(plan, *at, shard_end);
-    slot->block.at_worst = slot->block.dropped.is = false;
+    slot->block.at_worst = false;
     slot->begins_shard = *at == shard->sample;
     slot->block.ends_shard = slot->block.end == shard_end;
     slot->planned_samples = slot->block.end - *at;

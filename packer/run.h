@@ -23,4 +23,9 @@ int run_shards(struct engine *e, size_t shard_count, const bool *kept, run_load_
  * way. */
 unsigned run_jobs(unsigned jobs, bool is_remote);
 
+/* SHEAF_ERR_LIMIT: a sample of the plan, which has its samples, takes more memory than that.  To be
+ * known before anything is read. */
+int run_check_memory(const struct plan *plan, const struct block_setup *setup, uint64_t limit,
+                     struct sheaf_error *err);
+
 #endif

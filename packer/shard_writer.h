@@ -25,7 +25,7 @@ void hash_text(XXH128_hash_t hash, char text[HASH_TEXT_BYTES]);
 /* What there is to say of a finished shard. */
 struct shard_facts {
     char name[SHARD_NAME_BYTES];
-    uint64_t bytes, raw_bytes, payload_bytes, samples, largest, names_bytes;
+    uint64_t bytes, raw_bytes, payload_bytes, samples, files, largest, names_bytes;
     uint64_t multipart;         /* records */
     bool has_cls;               /* samples that a program made: some have a field `cls` */
     char xxh3[HASH_TEXT_BYTES];

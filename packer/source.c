@@ -364,6 +364,13 @@ int scan_add_bad(struct scan *scan, const char *path, int errnum, const char *wh
     return scan_add_problem(scan, path, &found, err);
 }
 
+int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,
+                struct sheaf_error *err)
+{
+    scan->found++;
+    return problems_add(scan->problems, err, path, code, "%s", reason);
+}
+
 int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                   struct sheaf_error *err)
 {

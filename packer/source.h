@@ -90,6 +90,9 @@ int scan_add_object(struct scan *scan, const char *path, const struct catalog_st
                     uint32_t label, struct sheaf_error *err);
 int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
                      struct sheaf_error *err);
+/* Notes what is no file, and of no sample. */
+int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,
+                struct sheaf_error *err);
 /* A line, or an entry, that makes no file. */
 int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                   struct sheaf_error *err);

@@ -131,8 +131,8 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
         if (!push(t, d->d_name))
-            return problems_add(t->scan->problems, err, t->path, SHEAF_ERR_LIMIT,
-                                "paths below it are longer than %d bytes", PATH_BYTES);
+            return scan_refuse(t->scan, t->path, SHEAF_ERR_LIMIT, "a path below it is too long",
+                               err);
         code = look_at(t, d, label, err);
         pop(t, size);
     }
@@ -171,8 +171,8 @@ static int open_directory(struct tree *t, DIR **directory, struct sheaf_error *e
     if (fstat(fd, &st) == 0) {
         if (is_loop(t, &st)) {
             close(fd);
-            return problems_add(t->scan->problems, err, path, SHEAF_ERR_UNSUPPORTED,
-                                "a directory loop: it is also above itself");
+            return scan_refuse(t->scan, path, SHEAF_ERR_UNSUPPORTED,
+                               "a directory loop: it is also above itself", err);
         }
         *directory = fdopendir(fd);
     }

@@ -291,11 +291,40 @@ static void test_memory_is_bounded(void **state)
     assert_int_equal(pack("out"), SHEAF_ERR_LIMIT);
     assert_non_null(strstr(err.message, "c0/large.bin"));
     assert_non_null(strstr(err.message, "the limit is 25165824"));
+    assert_false(tree_has(&tree, "out"));
+}
+
+/* What is in a data set does not depend on the memory there is. */
+static void test_nothing_is_skipped_for_want_of_memory(void **state)
+{
+    unsigned long long needed = 0;
+
+    (void)state;
+    make_source();
+    make_large("src/c0/large.bin", 20 << 20);
+    tree_text(&tree, "src/empty.jpg", "");
     options.on_error = SHEAF_SKIP;
+    options.memory_bytes = 24 << 20;
+    assert_int_equal(pack("out"), SHEAF_ERR_LIMIT);
+    assert_non_null(strstr(err.message, "c0/large.bin"));
+    assert_int_equal(sscanf(strstr(err.message, "needs "), "needs %llu", &needed), 1);
+    options.memory_bytes = needed;          /* so much is enough */
     pack_well("out");
+    assert_int_equal(result.samples, 301);
     assert_int_equal(result.skipped, 1);
-    assert_int_equal(result.samples, 300);
+    assert_int_equal(result.files, result.files_packed + result.skipped);
     assert_true(result.memory_peak_bytes <= options.memory_bytes);
+}
+
+static void test_nothing_packed_is_an_error(void **state)
+{
+    (void)state;
+    tree_text(&tree, "src/a.jpg", "no image");
+    tree_text(&tree, "src/b.jpg", "none either");
+    options.on_error = SHEAF_SKIP;
+    assert_int_equal(pack("out"), SHEAF_ERR_CORRUPT);
+    assert_non_null(strstr(err.message, "all 2 files were skipped, the first for this: a.jpg: "));
+    assert_false(tree_has(&tree, "out/dataset.json"));
 }
 
 /* RecordIO's magic makes a record swell to twice its size. */
@@ -429,6 +458,8 @@ int main(void)
         TEST(test_nothing_to_pack),
         TEST(test_files_that_change_after_the_scan),
         TEST(test_memory_is_bounded),
+        TEST(test_nothing_is_skipped_for_want_of_memory),
+        TEST(test_nothing_packed_is_an_error),
         TEST(test_records_that_swell),
         TEST(test_interrupt),
         TEST(test_full_disk),

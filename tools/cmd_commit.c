@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tools/options.h"
+#include "tools/pack_rows.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
@@ -28,9 +29,11 @@ static int run(const struct command *command, int argc, char **argv)
     if (code != SHEAF_OK)
         return refuse(&error);
     printf("committed %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64 " shard%s (%"
-           PRIu64 " bytes); %" PRIu64 " file%s skipped\n", result.samples, plural(result.samples),
-           result.payload_bytes, result.shards, plural(result.shards), result.stored_bytes,
-           result.skipped, plural(result.skipped));
+           PRIu64 " bytes)", result.samples, plural(result.samples), result.payload_bytes,
+           result.shards, plural(result.shards), result.stored_bytes);
+    if (result.files != 0)
+        print_files(&result);
+    putchar('\n');
     return STATUS_OK;
 }
 

@@ -37,7 +37,7 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
            result->shards, plural(result->shards), result->stored_bytes);
     if (result->shards_kept > 0)
         printf(", %" PRIu64 " of them kept", result->shards_kept);
-    printf("; %" PRIu64 " file%s skipped", result->skipped, plural(result->skipped));
+    print_files(result);
     if (result->skipped > 0)
         printf(", listed in %s%sskipped.tsv", dest, size && dest[size - 1] == '/' ? "" : "/");
     putchar('\n');
@@ -86,9 +86,11 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     if (code != SHEAF_OK)
         return refuse(&error);
     printf("part %u of %u: %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64
-           " shard%s, %" PRIu64 " of them kept; %" PRIu64 " file%s skipped\n", part, parts,
-           result.samples, plural(result.samples), result.payload_bytes, result.shards,
-           plural(result.shards), result.shards_kept, result.skipped, plural(result.skipped));
+           " shard%s, %" PRIu64 " of them kept", part, parts, result.samples,
+           plural(result.samples), result.payload_bytes, result.shards, plural(result.shards),
+           result.shards_kept);
+    print_files(&result);
+    putchar('\n');
     return STATUS_OK;
 }
 

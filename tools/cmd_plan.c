@@ -26,9 +26,11 @@ static int plan(char **sources, size_t count, const char *output,
         return refuse(&error);
     complain_of_few_shards(options, &result);
     printf("planned %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64
-           " shard%s; %" PRIu64 " file%s skipped\n", result.samples, plural(result.samples),
-           result.payload_bytes, result.shards, plural(result.shards), result.skipped,
-           plural(result.skipped));
+           " shard%s", result.samples, plural(result.samples), result.payload_bytes,
+           result.shards, plural(result.shards));
+    if (result.files != 0)      /* of a conversion there are none */
+        print_files(&result);
+    putchar('\n');
     return STATUS_OK;
 }
 

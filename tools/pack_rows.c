@@ -4,6 +4,7 @@
 #include "tools/pack_rows.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct choice label_base_choices[] = { { "0", 0 }, { "1", 1 }, { NULL, 0 } };
@@ -26,6 +27,12 @@ int pack_choices_take(const struct pack_choices *choices, const char *command,
     options->on_error = (enum sheaf_on_error)choices->on_error;
     options->jobs = (unsigned)choices->jobs;
     return -1;
+}
+
+void print_files(const struct sheaf_pack_result *r)
+{
+    printf("; %" PRIu64 " file%s found: %" PRIu64 " packed, %" PRIu64 " skipped", r->files,
+           plural(r->files), r->files_packed, r->skipped);
 }
 
 void complain_of_few_shards(const struct sheaf_pack_options *options,
