@@ -191,7 +191,7 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* ---- The sum ---------------------------------------------------------------------------------- */
+/* ---- The sum --------------------------------------------------------------------------------- */
 
 /* Nothing is published that is not all there was, or not anything.  The first version's plans do
  * not count all of what their sources held. */

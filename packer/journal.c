@@ -114,7 +114,8 @@ bool journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     entry->facts = (struct shard_facts){
         .bytes = words[WORD_BYTES], .raw_bytes = words[WORD_RAW_BYTES],
         .payload_bytes = words[WORD_PAYLOAD_BYTES], .samples = words[WORD_SAMPLES],
-        .files = words[WORD_FILES], .largest = words[WORD_LARGEST], .names_bytes = words[WORD_NAMES_BYTES],
+        .files = words[WORD_FILES], .largest = words[WORD_LARGEST],
+        .names_bytes = words[WORD_NAMES_BYTES],
         .multipart = words[WORD_MULTIPART], .has_cls = words[WORD_HAS_CLS] != 0,
     };
     entry->source = words[WORD_SOURCE];

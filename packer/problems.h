@@ -38,8 +38,8 @@ int problems_add(struct problems *p, struct sheaf_error *err, const char *path, 
  * are no file left out with another. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
 
-/* That what was found is what was packed and what was skipped: `found` and `packed` are of files, or
- * of samples that a program made, and each problem is one of them.  SHEAF_ERR_CHANGED. */
+/* That what was found is what was packed and what was skipped: `found` and `packed` are of files,
+ * or of samples that a program made, and each problem is one of them.  SHEAF_ERR_CHANGED. */
 int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
                       struct sheaf_error *err);
 
