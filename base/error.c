@@ -7,9 +7,15 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/utf8.h"
+
+/* What stands for the middle of a message that is too long, and how much stays before it. */
+#define GAP        "..."
+#define HEAD_BYTES ((size_t)340)
 
 const char *sheaf_strerror(int code)
 {
@@ -47,18 +53,61 @@ static void make_text(struct sheaf_error *err)
     }
 }
 
+static bool is_continuation(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
+
+/* Makes the texts the message.  What is too long loses its middle, which is that of a path: the
+ * place is at its beginning, the reason at its end. */
+static void join(struct sheaf_error *err, const char *first, const char *second)
+{
+    const size_t head = strlen(first), size = head + strlen(second);
+    const size_t most = sizeof(err->message) - 1, gap = strlen(GAP);
+    char *text = malloc(size + 1);
+    size_t begin = MIN(size, HEAD_BYTES), end = size;
+
+    if (text == NULL || size <= most) {
+        snprintf(err->message, sizeof(err->message), "%s%s", first, second);
+    } else {
+        memcpy(text, first, head);
+        memcpy(text + head, second, size - head + 1);
+        while (begin > 0 && is_continuation(text[begin]))
+            begin--;
+        end -= most - begin - gap;
+        while (is_continuation(text[end]))
+            end++;
+        snprintf(err->message, sizeof(err->message), "%.*s" GAP "%s", (int)begin, text,
+                 text + end);
+    }
+    free(text);
+    make_text(err);
+}
+
+/* Without memory for the text the message is the start of it, as far as it goes. */
+static void set(struct sheaf_error *err, const char *format, va_list args, const char *after)
+{
+    char *text, small[sizeof(err->message)];
+    va_list again;
+
+    va_copy(again, args);
+    if (vasprintf(&text, format, args) >= 0) {
+        join(err, text, after);
+        free(text);
+    } else {
+        vsnprintf(small, sizeof(small), format, again);
+        join(err, small, after);
+    }
+    va_end(again);
+}
+
 int err_set(struct sheaf_error *err, int code, const char *format, ...)
 {
     va_list args;
 
     if (err == NULL)
         return code;
-    err->code = code;
     va_start(args, format);
-    vsnprintf(err->message, sizeof(err->message), format, args);
+    set(err, format, args, "");
     va_end(args);
-    make_text(err);
-    return code;
+    return err->code = code;
 }
 
 static int code_of_errno(int errnum)
@@ -76,38 +125,29 @@ static int code_of_errno(int errnum)
 
 int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
 {
-    char reason[128];
-    size_t used;
+    char buffer[128], reason[160];
     va_list args;
 
     if (err == NULL)
         return code_of_errno(errnum);
-    err->code = code_of_errno(errnum);
+    snprintf(reason, sizeof(reason), ": %s", strerror_r(errnum, buffer, sizeof(buffer)));
     va_start(args, format);
-    vsnprintf(err->message, sizeof(err->message), format, args);
+    set(err, format, args, reason);
     va_end(args);
-    used = strlen(err->message);
-    snprintf(err->message + used, sizeof(err->message) - used, ": %s",
-             strerror_r(errnum, reason, sizeof(reason)));
-    make_text(err);
-    return err->code;
+    return err->code = code_of_errno(errnum);
 }
 
 int err_prefix(struct sheaf_error *err, const char *format, ...)
 {
-    char text[sizeof(err->message)];
-    size_t used;
+    char before[sizeof(err->message)];
     va_list args;
 
     if (err == NULL)
         return SHEAF_ERR_IO;
+    memcpy(before, err->message, sizeof(before));
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    set(err, format, args, before);
     va_end(args);
-    used = strlen(text);
-    snprintf(text + used, sizeof(text) - used, "%s", err->message);
-    memcpy(err->message, text, sizeof(text));
-    make_text(err);
     return err->code;
 }
 

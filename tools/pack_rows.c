@@ -31,8 +31,8 @@ int pack_choices_take(const struct pack_choices *choices, const char *command,
 
 void print_files(const struct sheaf_pack_result *r)
 {
-    printf("; %" PRIu64 " file%s found: %" PRIu64 " packed, %" PRIu64 " skipped", r->files,
-           plural(r->files), r->files_packed, r->skipped);
+    printf("; %" PRIu64 " of %" PRIu64 " file%s packed, %" PRIu64 " file%s skipped",
+           r->files_packed, r->files, plural(r->files), r->skipped, plural(r->skipped));
 }
 
 void complain_of_few_shards(const struct sheaf_pack_options *options,

@@ -22,7 +22,7 @@ void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *
 int pack_choices_take(const struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options);
 
-/* Prints what became of the files: "; 12 files found: 11 packed, 1 skipped". */
+/* Prints what became of the files: "; 11 of 12 files packed, 1 file skipped". */
 void print_files(const struct sheaf_pack_result *result);
 /* Says so where there are fewer shards than were asked for. */
 void complain_of_few_shards(const struct sheaf_pack_options *options,

@@ -88,7 +88,7 @@ class Prefix(servers.S3Case):
         skipped = read(self.path("out", "skipped.tsv")).decode()
         self.assertEqual(sorted(line.split("\t")[0] for line in skipped.splitlines()),
                          ["a/.hidden", "a/2.jpg", "a/README", "b//4.jpg", "b/3.jpg"])
-        self.assertIn("5 skipped", done.stdout.decode())
+        self.assertIn("5 files skipped", done.stdout.decode())
 
     def test_nothing_there(self):
         done = self.sheaf("pack", self.url("none/"), self.path("out"), "--format", "webdataset",
