@@ -841,6 +841,8 @@ struct sheaf_fetch_result {
     uint64_t kept, kept_bytes;          /* of those: there already; bytes also of files begun */
     uint64_t fetched, fetched_bytes;
     uint64_t verified;                  /* of those fetched: by hash or MD5, not by size alone */
+    uint64_t repeated;                  /* objects that a manifest names again */
+    uint64_t unfinished;                /* passed over: of a run that packs, or was killed */
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
 
@@ -905,6 +907,7 @@ struct sheaf_feed_result {
     uint64_t closed_early;      /* of those: the reader closed the pipe before its end */
     uint64_t objects;           /* written whole; over all epochs */
     uint64_t bytes;             /* written */
+    uint64_t left_out;          /* in the directory of a data set: what are none of its shards */
     uint64_t memory_peak_bytes; /* of what was read ahead */
 };
 
@@ -912,7 +915,8 @@ struct sheaf_feed_result {
  * of each, and writes the source to it: a directory or prefix (in byte order of names; where
  * nothing is below the prefix, the objects whose names begin so), a manifest file, an augmented
  * manifest (of each line the attributes, in the order given: a NAME-ref is its object's bytes, a
- * string its text, anything else as the line has it), or one object.  A reader that closes its
+ * string its text, anything else as the line has it), or one object.  Of a directory or prefix that
+ * is a data set, the shards and nothing else.  A reader that closes its
  * pipe early has the next epoch next.  Pipes are removed when they are done, also after a failure.
  * A stream that a failure cuts short never ends where an object does.  SHEAF_ERR_EXISTS while
  * another process feeds the channel; SHEAF_ERR_CHANGED if an object is not what it was when the

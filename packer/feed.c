@@ -260,6 +260,20 @@ static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *e
     return code;
 }
 
+/* All of the host's objects have come, and all their bytes. */
+static int finish_epoch(struct feed *f, const struct piece *p, struct sheaf_error *err)
+{
+    if (f->progress.done_count != p->epoch_objects)
+        return err_set(err, SHEAF_ERR_CHANGED, "%llu objects were fed, expected %llu",
+                       (unsigned long long)f->progress.done_count,
+                       (unsigned long long)p->epoch_objects);
+    if (f->progress.done_bytes != p->epoch_bytes)
+        return err_set(err, SHEAF_ERR_CHANGED, "%llu bytes were fed, expected %llu",
+                       (unsigned long long)f->progress.done_bytes,
+                       (unsigned long long)p->epoch_bytes);
+    return fifo_end(&f->fifo, err);
+}
+
 static int feed_pieces(struct feed *f, struct sheaf_error *err)
 {
     const struct piece *p = NULL;
@@ -272,7 +286,7 @@ static int feed_pieces(struct feed *f, struct sheaf_error *err)
         if (code == SHEAF_OK)
             code = supply_next(f->supply, &p, err);
         if (code == SHEAF_OK && p->object == NULL)
-            return fifo_end(&f->fifo, err);
+            return finish_epoch(f, p, err);
         if (code == SHEAF_OK)
             code = put_piece(f, p, err);
     }
@@ -338,6 +352,11 @@ static int prepare(struct feed *f, const char *source, struct sheaf_error *err)
     uint32_t *order;
     int code = objects_list(source, o->attributes, &f->watch, &f->objects, err);
 
+    if (code == SHEAF_OK && f->objects.unfinished != 0)
+        code = err_set(err, SHEAF_ERR_STATE, "%s: holds what an unfinished run has left: the "
+                       "packing of a data set is under way there, or was ended", source);
+    if (code == SHEAF_OK)
+        code = objects_keep_shards(&f->objects, &f->result->left_out, err);
     if (code == SHEAF_OK && f->objects.is_augmented && o->attributes == NULL)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: an augmented manifest needs to know which "
                        "attributes, in which order", source);

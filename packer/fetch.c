@@ -61,6 +61,7 @@ static int list_share(struct fetch *f, const char *source, struct sheaf_error *e
     f->items = calloc(MAX(f->objects.count, 1), sizeof(f->items[0]));
     if (f->units == NULL || f->items == NULL)
         return err_memory(err, f->objects.count * sizeof(f->items[0]));
+    f->result->unfinished = f->objects.unfinished;
     share_order(&share, 0, f->units, f->objects.unit_count);
     f->unit_count = share_size(&share, f->objects.unit_count);
     for (size_t i = 0; i < f->unit_count; i++) {
@@ -114,6 +115,7 @@ static int check_names(struct fetch *f, struct sheaf_error *err)
     qsort_r(f->items, f->item_count, sizeof(f->items[0]), compare, f->objects.items);
     for (size_t i = 0; i < f->item_count && code == SHEAF_OK; i++)
         code = check_pair(f, &kept, f->items[i], err);
+    f->result->repeated = f->item_count - kept;
     f->item_count = kept;
     return code;
 }
@@ -386,6 +388,18 @@ static int fetch_items(struct flight *x, struct sheaf_error *err)
     return code == SHEAF_OK ? look(x, err) : code;
 }
 
+/* What was listed is what was there and what has come. */
+static int check_sum(const struct sheaf_fetch_result *r, struct sheaf_error *err)
+{
+    if (r->objects == r->kept + r->fetched && r->bytes == r->kept_bytes + r->fetched_bytes)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "%llu objects of %llu bytes were listed, but %llu of "
+                   "%llu bytes were there and %llu of %llu bytes have come",
+                   (unsigned long long)r->objects, (unsigned long long)r->bytes,
+                   (unsigned long long)r->kept, (unsigned long long)r->kept_bytes,
+                   (unsigned long long)r->fetched, (unsigned long long)r->fetched_bytes);
+}
+
 static int fetch_missing(struct fetch *f, struct sheaf_error *err)
 {
     struct flight x = { .fetch = f, .budget = { .limit = f->options->memory_bytes } };
@@ -403,7 +417,7 @@ static int fetch_missing(struct fetch *f, struct sheaf_error *err)
     f->result->fetched_bytes = f->place.locked.bytes;
     f->result->verified = f->place.locked.verified;
     f->result->memory_peak_bytes = x.budget.peak;
-    return code;
+    return code == SHEAF_OK ? check_sum(f->result, err) : code;
 }
 
 /* ---- The call -------------------------------------------------------------------------------- */

@@ -169,9 +169,12 @@ static int take_entry(void *context, const struct store_entry *entry)
                                   .stamp = entry->stamp, .modified_s = entry->modified_s };
     int code = check(w->watch, w->objects, w->err);
 
-    if (code != SHEAF_OK || is_partial(entry->name) ||
-        strncmp(entry->name, w->beginning, strlen(w->beginning)) != 0)
+    if (code != SHEAF_OK || strncmp(entry->name, w->beginning, strlen(w->beginning)) != 0)
         return code;
+    if (is_partial(entry->name)) {
+        w->objects->unfinished++;
+        return SHEAF_OK;
+    }
     return objects_add(w->objects, &found, entry->etag, w->err);
 }
 
@@ -214,8 +217,12 @@ static int take_file(const FTSENT *f, struct objects *o, struct watch *watch,
     };
     int code = check(watch, o, err);
 
-    if (code != SHEAF_OK || is_partial(found.name))
+    if (code != SHEAF_OK)
         return code;
+    if (is_partial(found.name)) {
+        o->unfinished += f->fts_info == FTS_F;
+        return SHEAF_OK;
+    }
     switch (f->fts_info) {
     case FTS_F: return objects_add(o, &found, NULL, err);
     case FTS_D: case FTS_DP: return SHEAF_OK;
@@ -306,7 +313,8 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
         code = list_one(s.url, o, err);
     if (code == SHEAF_OK && o->count == 0)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no objects", url);
-    if (code == SHEAF_OK && (s.kind == SOURCE_TREE || s.kind == SOURCE_PREFIX))
+    o->is_listing = s.kind == SOURCE_TREE || s.kind == SOURCE_PREFIX;
+    if (code == SHEAF_OK && o->is_listing)
         qsort(o->items, o->count, sizeof(o->items[0]), by_name);
     if (o->units == NULL)
         o->unit_count = o->count;

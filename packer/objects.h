@@ -35,6 +35,8 @@ struct objects {
     size_t unit_count;
     char *root;
     bool is_augmented;
+    bool is_listing;            /* of a prefix or tree: sorted */
+    size_t unfinished;          /* objects of a run that packs, or was killed; they are not here */
     struct arena arena;
 };
 
@@ -47,6 +49,9 @@ int objects_list(const char *source, const char *attributes, struct watch *watch
 /* The same of a directory or file here, whatever its name says it is. */
 int objects_list_files(const char *path, struct watch *watch, struct objects *objects,
                        struct sheaf_error *err);
+/* Of a listing that is a data set's directory, keeps the shards, in their own order; counts the
+ * others.  Every shard must be there.  (objects_dataset.c) */
+int objects_keep_shards(struct objects *objects, uint64_t *left_out, struct sheaf_error *err);
 void objects_free(struct objects *objects);
 
 static inline size_t objects_unit(const struct objects *o, size_t unit)

@@ -39,7 +39,7 @@ struct entry {
 struct cursor {
     uint64_t epoch;
     bool begun;                 /* `order` is the epoch's */
-    uint64_t epoch_bytes;
+    uint64_t epoch_objects, epoch_bytes;
     size_t unit;                /* of order */
     size_t item;                /* of the unit */
     uint64_t offset;            /* of the object */
@@ -110,8 +110,8 @@ static struct entry *append(struct supply *s, size_t size)
         return NULL;
     *e = (struct entry){
         .supply = s, .done = true,
-        .piece = { .epoch = s->at.epoch, .epoch_bytes = s->at.epoch_bytes, .data = e->data,
-                   .size = size },
+        .piece = { .epoch = s->at.epoch, .epoch_objects = s->at.epoch_objects,
+                   .epoch_bytes = s->at.epoch_bytes, .data = e->data, .size = size },
     };
     if (s->tail != NULL)
         s->tail->next = e;
@@ -159,8 +159,10 @@ static void begin_epoch(struct supply *s)
     s->at.begun = true;
     share_order(&s->setup.share, s->at.epoch, s->order, o->unit_count);
     for (size_t k = 0; k < s->order_count; k++)
-        for (size_t i = objects_unit(o, s->order[k]); i < objects_unit(o, s->order[k] + 1); i++)
+        for (size_t i = objects_unit(o, s->order[k]); i < objects_unit(o, s->order[k] + 1); i++) {
             s->at.epoch_bytes += o->items[i].bytes;
+            s->at.epoch_objects++;
+        }
 }
 
 /* Goes past units that have nothing; false at the epoch's end. */

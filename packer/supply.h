@@ -29,7 +29,7 @@ struct supply_setup {
 
 struct piece {
     uint64_t epoch;
-    uint64_t epoch_bytes;       /* of the host's objects in it */
+    uint64_t epoch_objects, epoch_bytes;    /* the host's in it */
     const struct object *object;    /* NULL: the epoch's end, and no data */
     bool begins, ends;          /* the object */
     const void *data;

@@ -20,6 +20,9 @@ static int pipe_source(const char *source, const char *directory,
     signals_catch();
     code = sheaf_feed(source, directory, options, &result, &error);
     progress_clear();
+    if (result.left_out > 0)
+        complain("%" PRIu64 " object%s beside the shards of the data set left out",
+                 result.left_out, plural(result.left_out));
     if (code == SHEAF_OK || result.epochs > 0)
         printf("fed %" PRIu64 " epoch%s: %" PRIu64 " object%s, %" PRIu64 " bytes; %" PRIu64
                " closed early\n", result.epochs, plural(result.epochs), result.objects,
@@ -80,8 +83,9 @@ const struct command pipe_command = {
     .summary = "feed named pipes as SageMaker's Pipe mode does",
     .text = "Makes the named pipes DIR/CHANNEL_0, DIR/CHANNEL_1, ... and writes SRC to each of "
             "them, an epoch a pipe, as fast as its reader reads. SRC is a directory, an S3 prefix, "
-            "a manifest file, an augmented manifest, or one object; what it holds is read ahead "
-            "with many requests at once and written one object after the other, with nothing "
-            "between them. A reader that closes its pipe early goes on with the next one.",
+            "a manifest file, an augmented manifest, or one object; what it holds (of a data set, "
+            "the shards alone) is read ahead with many requests at once and written one object "
+            "after the other, with nothing between them. A reader that closes its pipe early "
+            "goes on with the next one.",
     .run = run,
 };

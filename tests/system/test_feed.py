@@ -269,6 +269,51 @@ class Local(FeedCase):
         support.sheaf("pipe", "-", self.pipes, status=1)
 
 
+class DataSets(FeedCase):
+    """Of a data set the shards are fed, and neither index and manifest nor what lies beside."""
+
+    def make(self):
+        tree = support.make_tree(self.path("tree"), {
+            "c%d/%02d.txt" % (i % 3, i): os.urandom(100 * i) for i in range(30)})
+        support.pack(tree, self.source, "recordio", "none", "--shard-count", "4", "--index", "mxnet")
+        names = sorted(name for name in os.listdir(self.source) if name.endswith(".rec"))
+        return b"".join(support.read(os.path.join(self.source, name)) for name in names)
+
+    def where(self):
+        return self.source
+
+    def test_shards_alone(self):
+        whole = self.make()
+        beside = len(os.listdir(self.source)) - 4
+        self.assertEqual(self.fed(self.where(), epochs=2), [whole] * 2)
+        self.assertIn("fed 2 epochs: 8 objects, %d bytes" % (2 * len(whole)), self.said)
+        self.assertIn("%d objects beside the shards of the data set left out" % beside,
+                      self.complained)
+
+    def test_all_of_them(self):
+        self.make()
+        os.unlink(os.path.join(self.source, "shard-000002.rec"))
+        done = support.sheaf("pipe", self.where(), self.pipes, status=1, env=self.env)
+        self.assertIn(b"shard-000002.rec: is missing: dataset.json names it", done.stderr)
+
+    def test_an_unfinished_one_is_refused(self):
+        self.make()
+        support.make_tree(self.source, {".sheaf-partial/plan": b"x"})
+        done = support.sheaf("pipe", self.where(), self.pipes, status=1, env=self.env)
+        self.assertIn(b"unfinished run", done.stderr)
+
+    def test_another_program_has_a_file_of_that_name(self):
+        support.make_tree(self.source, {"dataset.json": b"{}", "x": b"y"})
+        self.assertEqual(self.fed(self.where()), [b"{}y"])
+
+
+class RemoteDataSets(servers.S3Case, DataSets):
+    def where(self):
+        for name, data in support.tree_of(self.source).items():
+            self.client.put(self.bucket, "set/" + name, data)
+        return self.url("set")
+
+
 class Remote(servers.S3Case, FeedCase):
     def test_prefix(self):
         files = {"p/%03d" % i: os.urandom(i * 300) for i in range(120)}
