@@ -212,6 +212,11 @@ struct sheaf_dataset_info {
 SHEAF_API SHEAF_CHECK int sheaf_dataset_open(const char *const *sources, size_t source_count,
                                              struct sheaf_dataset **dataset,
                                              struct sheaf_error *error);
+/* What the samples are made of, as text of 32 digits: of the fingerprint and where the shards are,
+ * and, if they are foreign, of their inodes and times, or ETags.  SHEAF_ERR_UNSUPPORTED for what
+ * can be read only once. */
+SHEAF_API SHEAF_CHECK int sheaf_dataset_identity(const struct sheaf_dataset *dataset,
+                                                 char identity[33], struct sheaf_error *error);
 /* Every reader of it must have been freed before. */
 SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);
 /* What these point to is the data set's, and lives as long as it. */
@@ -580,6 +585,8 @@ struct sheaf_pack_options {
     enum sheaf_on_error on_error;   /* FAIL */
     int resume;                     /* 0; 1: go on with a run that was killed; finished shards stay
                                        unless a file of theirs has another time or ETag now */
+    const char *identity;           /* NULL; of a program: what its samples are made of, so that
+                                       resume knows a run that had the same */
     int overwrite;                  /* 0; 1: replace a data set, which is removed first */
     int dry_run;                    /* 0; 1: make the plan, write nothing */
     const char *index;              /* NULL; of "dali,mxnet,wids,energon": peers' index files */
@@ -722,7 +729,9 @@ SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
  *   1) options_init  2) sheaf_packer_open  3) sheaf_packer_append ...
  *   4) sheaf_packer_finish, or _abort  5) sheaf_packer_free
  * Samples keep the order they come in.  Of the options, those about sources, labels, splits,
- * order, resume and dry_run have no meaning here. */
+ * order and dry_run have no meaning here.  resume needs an identity, which the run before must
+ * have had, too: then all samples are appended again, and those of finished shards are passed
+ * over. */
 
 struct sheaf_packer;
 

@@ -14,6 +14,7 @@
 #include "packer/keyset.h"
 #include "packer/pack_options.h"
 #include "packer/plan_file.h"
+#include "packer/resumed.h"
 #include "packer/target.h"
 
 /* Buffers of the open block grow in such steps. */
@@ -29,6 +30,7 @@ struct sheaf_packer {
     struct target target;
     struct engine engine;
     struct keyset keys;
+    struct resumed resumed;     /* none but with an identity and resume */
     enum { PACKER_OPEN, PACKER_FINISHED, PACKER_FAILED } state;
     bool engine_open;
     char **classes;
@@ -38,6 +40,7 @@ struct sheaf_packer {
     uint64_t appended;          /* samples that came in, in any case */
     struct plan_file file;      /* of a part: its plan */
     bool is_part;
+    bool can_resume;            /* what is finished stays after a failure */
 
     struct slot *slot;          /* the open block; NULL: none */
     struct block_need need;     /* of what is in it */
@@ -59,11 +62,13 @@ static int copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_err
     p->options.prefix = p->prefix;
     p->options.index = p->index;
     p->options.split = p->options.root = NULL;
+    p->can_resume = p->options.identity != NULL;
     return SHEAF_OK;
 }
 
 static int begin(struct sheaf_packer *p, struct sheaf_error *err)
 {
+    const bool resume = p->can_resume && p->options.resume;
     bool finished;
     int code;
 
@@ -72,15 +77,20 @@ static int begin(struct sheaf_packer *p, struct sheaf_error *err)
     code = target_open(&p->target, p->dest, &p->setup, p->prefix, NULL, err);
     p->target.sources = p->options.sources;
     p->target.source_count = p->options.source_count;
+    if (code == SHEAF_OK && p->can_resume)
+        resumed_identify(&p->options, p->target.journal.plan.hash);
     if (code == SHEAF_OK)
-        code = target_prepare(&p->target, false, p->options.overwrite != 0, &finished, err);
-    if (code == SHEAF_OK && p->options.overwrite)
+        code = target_prepare(&p->target, resume, p->options.overwrite != 0, &finished, err);
+    if (code == SHEAF_OK && (resume || p->options.overwrite))
         code = target_clean(&p->target, err);
     if (code != SHEAF_OK)
         return code;
     p->engine_open = true;
     code = engine_open(&p->engine, &p->setup, &p->target, &p->problems, &p->watch,
                        p->options.jobs, p->options.memory_bytes, err);
+    if (code == SHEAF_OK && resume)
+        code = resumed_find(&p->resumed, &p->target, &p->engine, err);
+    p->has_cls = p->resumed.has_cls;
     if (code != SHEAF_OK)
         sheaf_packer_abort(p);
     return code;
@@ -125,7 +135,7 @@ void sheaf_packer_abort(struct sheaf_packer *p)
         return;
     stop(p);
     if (!p->is_part)
-        target_abandon(&p->target, false);
+        target_abandon(&p->target, p->can_resume && p->engine.result.shards != 0);
     p->state = PACKER_FAILED;
     if (p->error.code == SHEAF_OK)
         err_set(&p->error, SHEAF_ERR_STATE, "the packer was aborted");
@@ -145,6 +155,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
     plan_file_close(&p->file);
     problems_free(&p->problems);
     keyset_free(&p->keys);
+    resumed_free(&p->resumed);
     for (size_t i = 0; i < p->class_count; i++)
         free(p->classes[i]);
     free(p->classes);
@@ -332,10 +343,27 @@ static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, u
     p->block_cost += payload + s->field_count * BLOCK_FILE_BYTES;
     p->shard.sample_count++;
     p->shard.payload_bytes += payload;
+    if (p->slot == NULL)        /* of a shard that is kept */
+        return;
     p->shard_done = p->shard.payload_bytes >= p->options.shard_bytes;
     for (size_t i = 0; i < s->field_count; i++)
         if (strcmp(s->fields[i].name, "cls") == 0)
             p->has_cls = p->slot->block.has_cls = true;
+}
+
+/* A sample of a shard that is kept. */
+static int pass(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t payload)
+{
+    bool ends;
+    int code;
+
+    count_sample(p, s, payload);
+    code = resumed_take(&p->resumed, &p->shard, &ends, &p->error);
+    if (code != SHEAF_OK)
+        return fail(p, code);
+    if (ends)
+        p->shard = (struct plan_shard){ .number = p->shard.number + 1, .first = p->samples };
+    return SHEAF_OK;
 }
 
 int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sample)
@@ -346,6 +374,8 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
 
     if (code == SHEAF_OK)
         code = check_sample(p, &s, &payload);
+    if (code == SHEAF_OK && resumed_has_next(&p->resumed))
+        return pass(p, &s, payload);
     if (code == SHEAF_OK)
         code = open_block(p);
     if (code != SHEAF_OK)
@@ -373,6 +403,10 @@ int sheaf_packer_cut(struct sheaf_packer *p)
 {
     int code = check_open(p);
 
+    if (code == SHEAF_OK && resumed_has_next(&p->resumed) && p->shard.sample_count != 0)
+        return fail(p, err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u, which is kept, has more "
+                               "samples than the %llu that it has now", p->shard.number,
+                               (unsigned long long)p->shard.sample_count));
     if (code == SHEAF_OK)
         p->shard_done = p->shard.sample_count != 0;
     return code;
@@ -505,6 +539,8 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
 
     if (code == SHEAF_OK && p->is_part)
         code = check_shard(p);
+    if (code == SHEAF_OK)
+        code = resumed_check_end(&p->resumed, &p->error);
     if (code != SHEAF_OK)
         return code;
     if (p->slot != NULL)

@@ -24,6 +24,7 @@ struct convert {
     struct sheaf_reader_options options;
     struct sheaf_reader *reader;
     struct sheaf_packer *packer;
+    char identity[64];                  /* of the data set, and how it is read; "": unknown */
     bool cut;                           /* where the shards of the source end */
     uint32_t shard;                     /* of the last sample */
     uint64_t at;                        /* of a part: the number of the reader's next sample */
@@ -128,6 +129,20 @@ static int name_sources(struct convert *c, char **sources, size_t count,
     return SHEAF_OK;
 }
 
+/* What a later run has to find the same, to go on with this one. */
+static int identify(struct convert *c, struct sheaf_pack_options *options,
+                    struct sheaf_error *error)
+{
+    char digits[33];
+    const int code = sheaf_dataset_identity(c->dataset, digits, error);
+
+    if (code != SHEAF_OK)       /* standard input can be converted, but not again */
+        return code == SHEAF_ERR_UNSUPPORTED && !options->resume ? SHEAF_OK : code;
+    snprintf(c->identity, sizeof(c->identity), "%s %d", digits, (int)c->options.on_corrupt);
+    options->identity = c->identity;
+    return SHEAF_OK;
+}
+
 /* sources[0..count-1] are the data set, sources[count] is the destination. */
 static int open_all(struct convert *c, char **sources, size_t count,
                     struct sheaf_pack_options *options, struct sheaf_error *error)
@@ -138,6 +153,8 @@ static int open_all(struct convert *c, char **sources, size_t count,
         return code;
     sheaf_dataset_get_info(c->dataset, &c->info, sizeof(c->info));
     code = name_sources(c, sources, count, options, error);
+    if (code == SHEAF_OK)
+        code = identify(c, options, error);
     if (code != SHEAF_OK)
         return code;
     c->progress.total_bytes = c->info.payload_bytes;
@@ -287,8 +304,11 @@ static void print_result(const struct convert *c, const struct sheaf_pack_result
     if (stats.corrupt > 0)
         complain("%" PRIu64 " corrupt record%s skipped", stats.corrupt, plural(stats.corrupt));
     printf("converted %" PRIu64 " sample%s (%" PRIu64 " payload bytes) into %" PRIu64
-           " shard%s (%" PRIu64 " bytes)\n", result->samples, plural(result->samples),
+           " shard%s (%" PRIu64 " bytes)", result->samples, plural(result->samples),
            result->payload_bytes, result->shards, plural(result->shards), result->stored_bytes);
+    if (result->shards_kept > 0)
+        printf(", %" PRIu64 " of them kept", result->shards_kept);
+    putchar('\n');
 }
 
 static int convert(struct convert *c, char **sources, size_t count,
@@ -334,6 +354,8 @@ static int run(const struct command *command, int argc, char **argv)
               .meaning = "container: tfrecord, recordio or webdataset (must be given)" },
             { "codec", OPTION_CHOICE, "NAME", .choice = &codec, .choices = codec_choices,
               .meaning = "compression of the shards: none, gzip or lz4" },
+            { "resume", OPTION_FLAG, .flag = &o.resume,
+              .meaning = "go on with a conversion that was interrupted" },
             { "overwrite", OPTION_FLAG, .flag = &o.overwrite,
               .meaning = "replace the data set in DEST" },
             { "index", OPTION_TEXT, "LIST", .text = &o.index,
@@ -360,7 +382,7 @@ static int run(const struct command *command, int argc, char **argv)
     o.jobs = (unsigned)jobs;
     o.interrupt = &signals_caught;
     if (plan != NULL && (count != 0 || container != 0 || codec != SHEAF_CODEC_NONE ||
-                         o.overwrite || o.index != NULL ||
+                         o.resume || o.overwrite || o.index != NULL ||
                          on_corrupt != (int)c.options.on_corrupt ||
                          c.options.max_corrupt != UINT64_MAX))
         return misuse("convert: with --plan there is no DATASET or DEST, and no option but --part, "
@@ -390,7 +412,8 @@ const struct command convert_command = {
             "or codec in the directory DEST. Keys, fields, labels and class names stay, and each "
             "shard keeps its samples: the shards are those that packing the files into that "
             "container gives, but the fingerprint is another. A single foreign file, or standard "
-            "input (-), is cut into shards of 150MB.\n\n"
+            "input (-), is cut into shards of 150MB. With --resume, an interrupted conversion goes "
+            "on: DATASET is read from its start, and shards that are finished are kept.\n\n"
             "With --plan, makes the shards of one part of a plan that sheaf plan has stored of a "
             "data set; when all parts are there, sheaf commit makes them a data set, the same byte "
             "for byte as that of one conversion.",

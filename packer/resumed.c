@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding the finished shards of a program's earlier run. */
+#include "packer/resumed.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/error.h"
+
+static void add(XXH128_hash_t *sum, const void *data, size_t size)
+{
+    const XXH128_hash_t both[] = { *sum, XXH3_128bits(data, size) };
+
+    *sum = XXH3_128bits(both, sizeof(both));
+}
+
+static void add_text(XXH128_hash_t *sum, const char *text)
+{
+    add(sum, text == NULL ? "" : text, text == NULL ? 0 : strlen(text));
+}
+
+void resumed_identify(const struct sheaf_pack_options *o, char hash[PLAN_HASH_SIZE])
+{
+    const uint64_t numbers[] = { (uint64_t)o->container, (uint64_t)o->codec,
+                                 (uint64_t)o->label_base, o->shard_bytes,
+                                 (uint64_t)o->on_error };
+    XXH128_hash_t sum = { 0 };
+
+    add(&sum, numbers, sizeof(numbers));
+    add_text(&sum, o->prefix);
+    add_text(&sum, o->index);
+    add_text(&sum, o->identity);
+    snprintf(hash, PLAN_HASH_SIZE, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64,
+             (uint64_t)sum.low64);
+}
+
+static int keep(struct resumed *r, const struct shard_facts *facts, struct sheaf_error *err)
+{
+    struct resumed_shard *grown = reallocarray(r->shards, r->count + 1, sizeof(*grown));
+
+    if (grown == NULL)
+        return err_memory(err, (r->count + 1) * sizeof(*grown));
+    r->shards = grown;
+    grown[r->count++] = (struct resumed_shard){ facts->samples, facts->payload_bytes };
+    r->has_cls |= facts->has_cls;
+    return SHEAF_OK;
+}
+
+/* One that left out samples, or has none, does not say where the next one begins. */
+static bool is_whole(const struct journal_entry *entry)
+{
+    return entry->skipped.size == 0 && entry->facts.samples != 0;
+}
+
+int resumed_find(struct resumed *r, const struct target *target, struct engine *e,
+                 struct sheaf_error *err)
+{
+    struct journal_entry entry = { .facts = { .bytes = 0 } };
+    bool found = true;
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && found && r->count < SHARD_LIMIT) {
+        const struct plan_shard shard = { .number = (uint32_t)r->count };
+        char name[SHARD_NAME_BYTES];
+
+        code = target_shard_name(target, &shard, name, err);
+        if (code == SHEAF_OK)
+            code = watch_check(e->watch, err);
+        if (code == SHEAF_OK)
+            code = target_find_shard(target, 0, name, &entry, &found, err);
+        found = found && code == SHEAF_OK && is_whole(&entry);
+        if (found)
+            code = keep(r, &entry.facts, err);
+        if (found && code == SHEAF_OK)
+            engine_count(e, &entry.facts);
+    }
+    e->result.shards_kept = r->count;
+    journal_entry_free(&entry);
+    return code;
+}
+
+void resumed_free(struct resumed *r)
+{
+    free(r->shards);
+    *r = (struct resumed){ .shards = NULL };
+}
+
+int resumed_take(struct resumed *r, const struct plan_shard *shard, bool *ends,
+                 struct sheaf_error *err)
+{
+    const struct resumed_shard *kept = &r->shards[r->at];
+
+    *ends = shard->sample_count == kept->samples;
+    if (!*ends)
+        return SHEAF_OK;
+    r->at++;
+    if (shard->payload_bytes == kept->payload_bytes)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "shard %u, which is kept, has samples of %" PRIu64
+                   " bytes, but now they have %" PRIu64, shard->number, kept->payload_bytes,
+                   shard->payload_bytes);
+}
+
+int resumed_check_end(const struct resumed *r, struct sheaf_error *err)
+{
+    if (!resumed_has_next(r))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "the samples end in shard %zu, but %zu finished shards "
+                   "are kept: they were made of more", r->at, r->count);
+}
