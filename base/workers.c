@@ -11,6 +11,8 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/flag.h"
+#include "base/timed_wait.h"
 
 struct workers {
     pthread_mutex_t lock;
@@ -93,7 +95,7 @@ int workers_open(struct workers **workers, unsigned threads, struct sheaf_error 
         return err_memory(err, sizeof(*w));
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->work, NULL);
-    pthread_cond_init(&w->done, NULL);
+    timed_cond_init(&w->done);
     w->locked.last = &w->locked.first;
     for (; w->thread_count < threads; w->thread_count++) {
         int failed = pthread_create(&w->threads[w->thread_count], NULL, work, w);
@@ -150,18 +152,13 @@ uint64_t workers_wait(struct workers *w, struct job *job)
 
 bool workers_wait_for(struct workers *w, struct job *job, uint64_t timeout_ns)
 {
-    struct timespec until;
-    int failed = 0;
+    const struct timespec deadline = wait_deadline(timeout_ns);
     bool done;
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    timeout_ns += (uint64_t)until.tv_nsec;
-    until.tv_sec += (time_t)(timeout_ns / 1000000000u);
-    until.tv_nsec = (long)(timeout_ns % 1000000000u);
     pthread_mutex_lock(&w->lock);
     job->awaited = true;
-    while (job->state != JOB_DONE && failed == 0)
-        failed = pthread_cond_timedwait(&w->done, &w->lock, &until);
+    while (job->state != JOB_DONE && wait_until(&w->done, &w->lock, &deadline))
+        ;
     done = job->state == JOB_DONE;
     if (done)
         job->awaited = false;
@@ -175,7 +172,8 @@ static bool help(struct workers *w, const struct job *job, const volatile int *i
     bool done;
 
     pthread_mutex_lock(&w->lock);
-    while (job->state != JOB_DONE && w->locked.first != NULL && *interrupt == 0)
+    while (job->state != JOB_DONE && w->locked.first != NULL
+           && !flag_is_raised(interrupt))
         run_first_locked(w);
     done = job->state == JOB_DONE;
     pthread_mutex_unlock(&w->lock);
@@ -192,7 +190,7 @@ bool workers_wait_or(struct workers *w, struct job *job, bool helps,
     if (done)
         return true;
     start = clock_ns();
-    while (!done && *interrupt == 0)
+    while (!done && !flag_is_raised(interrupt))
         done = (helps && help(w, job, interrupt)) || workers_wait_for(w, job, poll_ns);
     *waited_ns += clock_ns() - start;
     return done;

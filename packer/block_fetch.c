@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/flag.h"
+#include "base/timed_wait.h"
 #include "packer/block.h"
 #include "store/store.h"
 
@@ -82,9 +83,7 @@ static int finish(struct fetching *x, struct fetch *f, struct sheaf_error *err)
 
 static bool is_interrupted(const struct fetching *x)
 {
-    const volatile int *interrupt = x->block->setup->interrupt;
-
-    return interrupt != NULL && *interrupt != 0;
+    return flag_is_raised(x->block->setup->interrupt);
 }
 
 /* Makes what is under way end soon. */
@@ -104,18 +103,12 @@ static struct fetch *wait_for_one(struct fetching *x)
         return NULL;
     pthread_mutex_lock(&x->lock);
     while (found == NULL) {
-        struct timespec until;
-
         for (size_t i = 0; i < WINDOW && found == NULL; i++)
             if (x->window[i].busy && x->window[i].done)
                 found = &x->window[i];
         if (found != NULL)
             break;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&x->done, &x->lock, &until);
+        (void)wait_for(&x->done, &x->lock, LOOK_NS);
         if (is_interrupted(x))
             cancel(x);
     }
@@ -242,7 +235,7 @@ int block_fetch(struct block *b, struct sheaf_error *err)
         return err_memory(err, sizeof(*x));
     x->block = b;
     pthread_mutex_init(&x->lock, NULL);
-    pthread_cond_init(&x->done, NULL);
+    timed_cond_init(&x->done);
     code = reserve(b, err);
     if (code == SHEAF_OK)
         code = fetch_all(x, err);

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/budget.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/timed_wait.h"
 #include "packer/place.h"
 #include "packer/share.h"
 
@@ -336,14 +336,9 @@ static bool reap(struct flight *x)
 static void wait_a_little(struct flight *x)
 {
     struct fetch_place *p = &x->fetch->place;
-    struct timespec until;
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&p->lock);
-    (void)pthread_cond_timedwait(&p->done, &p->lock, &until);
+    (void)wait_for(&p->done, &p->lock, LOOK_NS);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -505,11 +500,11 @@ int sheaf_fetch(const char *source, const char *directory,
     struct sheaf_fetch_options o;
     struct fetch f = {
         .options = &o, .directory = directory, .lock = -1, .result = result,
-        .place = { .root_fd = -1, .partial_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER,
-                   .done = PTHREAD_COND_INITIALIZER },
+        .place = { .root_fd = -1, .partial_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER },
     };
     int code;
 
+    timed_cond_init(&f.place.done);
     sheaf_fetch_options_init(&o, sizeof(o));
     memcpy(&o, options, MIN(options->sizeof_options, sizeof(o)));
     f.place.objects = &f.objects;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/flag.h"
 
 #define HOLD_BYTES   ((size_t)1 << 20)
 #define DIRECT_BYTES ((size_t)256 << 10)    /* this much is written from where it is */
@@ -64,7 +65,7 @@ static int wait_for_room(const struct fifo *f, struct sheaf_error *err)
     for (;;) {
         const int n = poll(&p, 1, LOOK_MS);
 
-        if (f->interrupt != NULL && *f->interrupt != 0)
+        if (flag_is_raised(f->interrupt))
             return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
         if (n > 0)
             return SHEAF_OK;    /* or the reader has gone, as the write will say */

@@ -7,11 +7,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/budget.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/flag.h"
+#include "base/timed_wait.h"
 #include "store/store.h"
 
 /* 128 requests of some 20 ms fetch 6000 small objects a second; large ones need fewer. */
@@ -266,7 +267,7 @@ int supply_fill(struct supply *s, struct sheaf_error *err)
 
 static bool is_interrupted(const struct supply *s)
 {
-    return s->setup.interrupt != NULL && *s->setup.interrupt != 0;
+    return flag_is_raised(s->setup.interrupt);
 }
 
 bool supply_is_ready(struct supply *s)
@@ -282,16 +283,11 @@ bool supply_is_ready(struct supply *s)
 /* Waits a little for the head, or for anything that makes room; true if the head is done. */
 static bool wait_a_little(struct supply *s)
 {
-    struct timespec until;
     bool done;
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&s->lock);
     if (!s->head->done)
-        pthread_cond_timedwait(&s->done, &s->lock, &until);
+        (void)wait_for(&s->done, &s->lock, LOOK_NS);
     done = s->head->done;
     pthread_mutex_unlock(&s->lock);
     return done;
@@ -369,7 +365,7 @@ int supply_open(struct supply **out, const struct supply_setup *setup, struct sh
     s->order_count = share_size(&setup->share, units);
     s->order = calloc(MAX(units, 1), sizeof(s->order[0]));
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->done, NULL);
+    timed_cond_init(&s->done);
     if (s->order == NULL) {
         supply_close(s);
         return err_memory(err, units * sizeof(s->order[0]));

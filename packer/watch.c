@@ -4,13 +4,14 @@
 #include "packer/watch.h"
 
 #include "base/error.h"
+#include "base/flag.h"
 #include "base/workers.h"
 
 #define EVERY_NS 100000000u
 
 int watch_check(const struct watch *w, struct sheaf_error *err)
 {
-    if (w->interrupt != NULL && *w->interrupt != 0)
+    if (flag_is_raised(w->interrupt))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     return SHEAF_OK;
 }

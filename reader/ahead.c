@@ -3,14 +3,14 @@
  * A ring of pieces; the first of them holds the place that is read, or follows it. */
 #include "reader/ahead.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/flag.h"
+#include "base/timed_wait.h"
 
 #define PIECES      4u
 #define PIECE_MOST  ((uint64_t)4 << 20)
@@ -83,14 +83,7 @@ static void wait_for_first(struct ahead *a)
 
     pthread_mutex_lock(&a->lock);
     while (!p->done) {
-        struct timespec until;
-
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        if (pthread_cond_timedwait(&a->done, &a->lock, &until) == ETIMEDOUT &&
-            a->base.interrupt != NULL && *a->base.interrupt != 0) {
+        if (!wait_for(&a->done, &a->lock, LOOK_NS) && flag_is_raised(a->base.interrupt)) {
             pthread_mutex_unlock(&a->lock);     /* a piece may end in the call */
             cancel(a);
             pthread_mutex_lock(&a->lock);
@@ -186,7 +179,7 @@ int ahead_wrap(struct store_object **object, uint64_t memory_bytes, struct sheaf
     a->base = (struct store_object){ .ops = &ahead_ops, .url = a->inner->url,
                                      .bytes = a->inner->bytes };
     pthread_mutex_init(&a->lock, NULL);
-    pthread_cond_init(&a->done, NULL);
+    timed_cond_init(&a->done);
     for (unsigned i = 0; i < PIECES; i++) {
         a->pieces[i].data = malloc(a->piece_bytes);
         if (a->pieces[i].data != NULL)

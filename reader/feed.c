@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/flag.h"
 #include "reader/lane.h"
 #include "reader/stream.h"
 
@@ -161,7 +162,7 @@ static bool wait_for_shard(struct feed *feed, struct shard *shard)
     if (done)
         return true;
     start = clock_ns();
-    while (!done && *feed->interrupt == 0
+    while (!done && !flag_is_raised(feed->interrupt)
            && (feed->wait_until_ns == 0 || clock_ns() < feed->wait_until_ns))
         done = workers_wait_for(feed->workers, &shard->job, poll_ns);
     feed->stall_ns += clock_ns() - start;

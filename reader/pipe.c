@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/flag.h"
 #include "base/workers.h"
 
 #define POLL_MS 50u     /* between two looks for what is not there yet */
@@ -140,7 +141,7 @@ static int wait_a_moment(const struct search *s, const volatile int *interrupt,
     struct store_object *object = s->wanted != NULL ? s->wanted : s->other;
     const struct timespec moment = { .tv_nsec = POLL_MS * 1000000L };
 
-    if (interrupt != NULL && *interrupt != 0)
+    if (flag_is_raised(interrupt))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", s->source->prefix);
     if (object != NULL)
         return store_wait(object, POLL_MS, err);

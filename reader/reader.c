@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/flag.h"
 #include "reader/stream.h"
 
 #define BATCH_LIMIT ((size_t)1 << 20)       /* samples of one batch */
@@ -366,10 +367,8 @@ static int check_state(struct sheaf_reader *r)
         r->dead = true;
         return r->kept_code;
     }
-    if (r->interrupt != 0) {
-        r->interrupt = 0;
+    if (flag_take(&r->interrupt))
         return err_set(&r->error, SHEAF_ERR_INTERRUPTED, "interrupted");
-    }
     return SHEAF_OK;
 }
 
@@ -387,7 +386,7 @@ int sheaf_reader_next_batch(struct sheaf_reader *r, size_t max,
     while (code == SHEAF_OK && r->out_count < max)
         code = next_sample(r);
     if (code == SHEAF_ERR_INTERRUPTED && r->out_count == 0)
-        r->interrupt = 0;
+        (void)flag_take(&r->interrupt);
     if (code != SHEAF_OK)
         code = end_batch(r, code);
     *samples = r->samples;
@@ -406,7 +405,7 @@ int sheaf_reader_next(struct sheaf_reader *r, const struct sheaf_sample **sample
 
 void sheaf_reader_interrupt(struct sheaf_reader *r)
 {
-    r->interrupt = 1;
+    flag_raise(&r->interrupt);
 }
 
 void sheaf_reader_get_stats(const struct sheaf_reader *r, struct sheaf_reader_stats *stats,

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/flag.h"
 #include "formats/detect.h"
 #include "reader/ahead.h"
 #include "reader/frames.h"
@@ -80,7 +81,7 @@ void stream_cancel(struct stream *s)
 {
     if (s == NULL)
         return;
-    s->cancelled = 1;
+    flag_raise(&s->cancelled);
     workers_cancel(s->workers);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/flag.h"
 #include "reader/ahead.h"
 
 static int read_bytes(void *context, void *data, size_t size, size_t *got,
@@ -16,7 +17,7 @@ static int read_bytes(void *context, void *data, size_t size, size_t *got,
     struct walk *w = context;
     int code = SHEAF_OK;
 
-    if (w->interrupt != NULL && *w->interrupt != 0)
+    if (flag_is_raised(w->interrupt))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     *got = (size_t)MIN((uint64_t)size, w->object->bytes - w->offset);
     if (*got != 0)

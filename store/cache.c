@@ -16,10 +16,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/timed_wait.h"
 #include "base/workers.h"
 
 #define THREADS 16
@@ -141,13 +141,7 @@ static int fetch(struct cached_object *o, struct task *task, uint64_t offset, vo
     store_read_start(&f.read);
     pthread_mutex_lock(&o->lock);
     while (!f.done) {
-        struct timespec until;
-
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&o->settled, &o->lock, &until);
+        (void)wait_for(&o->settled, &o->lock, LOOK_NS);
         if (!f.done && task != NULL && atomic_load(&task->cancelled)) {
             pthread_mutex_unlock(&o->lock);
             store_read_cancel(&f.read);
@@ -420,7 +414,7 @@ int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_e
         return err_memory(err, (size_t)(*object)->bytes / CACHE_BLOCK);
     }
     pthread_mutex_init(&o->lock, NULL);
-    pthread_cond_init(&o->settled, NULL);
+    timed_cond_init(&o->settled);
     *object = &o->base;
     return SHEAF_OK;
 }

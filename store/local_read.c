@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/flag.h"
 #include "store/file_system.h"
 
 /* How long a read of a pipe takes to notice that it is not wanted any more. */
@@ -289,7 +290,7 @@ int local_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error
         o->is_ready = true;
         return SHEAF_OK;
     }
-    if (object->interrupt != NULL && *object->interrupt != 0)
+    if (flag_is_raised(object->interrupt))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", object->url);
     return SHEAF_END;
 }

@@ -31,6 +31,10 @@ if grep -nE '(^|[^a-z_>.])(printf|puts|exit|abort|perror)\(' \
         $(find base formats store packer reader -name '*.c') /dev/null; then
     complain "the library must not print or exit (above)"
 fi
+if grep -nE 'pthread_cond_timedwait' \
+        $(find base formats store packer reader -name '*.[ch]' ! -name timed_wait.h) /dev/null; then
+    complain "timed waits are those of base/timed_wait.h, on the monotonic clock (above)"
+fi
 for f in $(find tools tests .ci -name '*.sh' -o -path .ci/run 2>/dev/null); do
     [ -x "$f" ] || complain "$f: not executable"
 done

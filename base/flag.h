@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Flags that another thread or a signal handler raises: ints, since those of the caller's options
+ * are.  They carry no other data, so no order is asked of memory. */
+#ifndef BASE_FLAG_H
+#define BASE_FLAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+static inline void flag_raise(volatile int *flag)
+{
+    __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
+}
+
+/* NULL is never raised. */
+static inline bool flag_is_raised(const volatile int *flag)
+{
+    return flag != NULL && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
+}
+
+/* Lowers it; whether it was raised. */
+static inline bool flag_take(volatile int *flag)
+{
+    return __atomic_exchange_n(flag, 0, __ATOMIC_RELAXED) != 0;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Condition variables that are waited on for a time.  The time is the monotonic clock's: the wall
+ * clock may be set, and a wait on it then ends at once, or hours late. */
+#ifndef BASE_TIMED_WAIT_H
+#define BASE_TIMED_WAIT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/* As pthread_cond_init, for waits by wait_until and wait_for. */
+static inline void timed_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+static inline struct timespec wait_deadline(uint64_t timeout_ns)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    timeout_ns += (uint64_t)until.tv_nsec;
+    until.tv_sec += (time_t)(timeout_ns / 1000000000u);
+    until.tv_nsec = (long)(timeout_ns % 1000000000u);
+    return until;
+}
+
+/* Waits with the lock held; false once the time has come. */
+static inline bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
+                              const struct timespec *deadline)
+{
+    return pthread_cond_timedwait(cond, lock, deadline) == 0;
+}
+
+static inline bool wait_for(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t timeout_ns)
+{
+    const struct timespec deadline = wait_deadline(timeout_ns);
+
+    return wait_until(cond, lock, &deadline);
+}
+
+#endif
