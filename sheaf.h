@@ -19,6 +19,9 @@
  *    readers and threads.  The one exception is sheaf_reader_interrupt.
  *  - Ownership.  Strings and arrays passed in are borrowed for the length of the call unless
  *    stated otherwise.  Freeing NULL is a no-op.
+ *  - Conservation.  What goes in comes out, or is counted and named as skipped, passed over or
+ *    repeated.  An epoch compares, at its end, the samples handed out and the corrupt records with
+ *    what was promised (of a stream: found): a difference is SHEAF_ERR_MISMATCH, never SHEAF_END.
  *  - The library never prints, never exits, and installs no signal handler. */
 #ifndef SHEAF_H
 #define SHEAF_H
@@ -65,13 +68,14 @@ SHEAF_API const char *sheaf_version(void);
     X(UNSUPPORTED, -11, "not supported")                                                        \
     X(LIMIT,       -12, "a limit would be passed")                                              \
     X(INTERRUPTED, -13, "interrupted")                                                          \
-    X(CHANGED,     -14, "the data changed while it was in use")
+    X(CHANGED,     -14, "the data changed while it was in use")                                 \
+    X(MISMATCH,    -15, "counts that must agree differ")
 
 enum sheaf_error_code {
 #define SHEAF_ERROR_ENUM(name, value, sentence) SHEAF_ERR_##name = value,
     SHEAF_ERRORS(SHEAF_ERROR_ENUM)
 #undef SHEAF_ERROR_ENUM
-    SHEAF_ERROR_CODES_END = -15
+    SHEAF_ERROR_CODES_END = -16
 };
 
 struct sheaf_error {
@@ -270,7 +274,8 @@ struct sheaf_reader_options {
     unsigned threads;               /* that read and check ahead; 0: the processors, 8 at most,
                                        and for local files one less, since next() lends a hand
                                        instead of waiting */
-    enum sheaf_on_error on_corrupt; /* FAIL; SKIP passes over bad records */
+    enum sheaf_on_error on_corrupt; /* FAIL; SKIP passes over bad records, also those of more
+                                       than 1,024 fields or 65,536 labels */
     uint64_t max_corrupt;           /* with SKIP: fail at the next one; UINT64_MAX, no limit */
     sheaf_report_fn *report;        /* NULL; called for each record skipped, from next() */
     void *report_context;

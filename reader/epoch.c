@@ -272,6 +272,7 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
         return err_set(&r->error, bad->code, "more than %" PRIu64 " bad records: %s",
                        r->options.max_corrupt, bad->message);
     r->stats.corrupt++;
+    r->sum.corrupt++;
     if (r->options.report != NULL)
         r->options.report(r->options.report_context, r->dataset->urls[shard], bad);
     return SHEAF_OK;
@@ -385,11 +386,13 @@ int epoch_next(struct sheaf_reader *r, struct item *item)
         memset(item, 0, sizeof(*item));
         code = take_turn(r, item);
         if (code != SHEAF_OK)
-            return code;
+            return code == SHEAF_END ? sum_check(r) : code;
         if (item->data != NULL && item->bad == NULL)
             return SHEAF_OK;
         if (item->bad != NULL)
             code = epoch_bad(r, item->shard, item->bad);
+        else
+            r->sum.empty++;
         item_free(item, r->feed.frames);
         if (code != SHEAF_OK)
             return code;
@@ -406,6 +409,7 @@ int epoch_read_forward(struct sheaf_reader *r)
         struct item item = { 0 };
 
         code = take_turn(r, &item);
+        r->sum.read_past += code == SHEAF_OK && (item.data != NULL || item.bad != NULL);
         item_free(&item, r->feed.frames);
     }
     return code == SHEAF_END ? SHEAF_OK : code;
@@ -434,7 +438,8 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     r->turns = d->is_stream ? 0 : start;
     r->start_turns = start;
     r->handed = r->gap_count = 0;
-    code = report_damages(r);
+    code = report_damages(r);       /* which the epoch's samples are without */
+    sum_begin(r, rounds, extra);
     /* What cannot be read ahead now is an error, or waited for, when it is needed: next() can be
      * interrupted.  To open a pipe uses it up, so that waits until it is wanted: a reader may be
      * taken elsewhere first. */

@@ -301,7 +301,7 @@ static int decode(struct sheaf_reader *r, size_t i)
                                                 &r->samples[i], &r->error);
     if (code == SHEAF_OK)
         code = dataset_renumber(r->dataset, &r->scratch[i], &r->samples[i], &r->error);
-    if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_UNSUPPORTED)
+    if (code != SHEAF_OK && code != SHEAF_ERR_MEMORY)
         err_prefix(&r->error, "%s: record %" PRIu64 ": ", r->dataset->urls[item->shard],
                    item->record);
     return code;
@@ -315,7 +315,8 @@ static void count_sample(struct sheaf_reader *r, const struct sheaf_sample *samp
         r->stats.payload_bytes += sample->fields[i].size;
 }
 
-/* One more sample for the batch. */
+/* One more sample for the batch.  A record that passes a limit of samples is bad like a damaged
+ * one. */
 static int next_sample(struct sheaf_reader *r)
 {
     struct item *item = &r->out[r->out_count];
@@ -333,7 +334,7 @@ static int next_sample(struct sheaf_reader *r)
             count_sample(r, &r->samples[r->out_count++]);
             return SHEAF_OK;
         }
-        if (code == SHEAF_ERR_CORRUPT) {
+        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_LIMIT) {
             bad = r->error;
             code = epoch_bad(r, item->shard, &bad);
         }
@@ -343,11 +344,14 @@ static int next_sample(struct sheaf_reader *r)
     }
 }
 
-/* What ends a batch early: the error is for the next call, or comes again by itself. */
+/* What ends a batch early.  Behind samples it is for the next call: kept, unless no item was taken
+ * for it, so that the next call comes upon it by itself, or finds that there is room by then. */
 static int end_batch(struct sheaf_reader *r, int code)
 {
     if (r->out_count != 0) {
-        if (code != SHEAF_END && code != SHEAF_ERR_LIMIT && code != SHEAF_ERR_INTERRUPTED) {
+        const bool comes_again = code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_INTERRUPTED;
+
+        if (code < 0 && (!comes_again || sum_is_open(r))) {
             r->kept_code = code;
             r->kept = r->error;
         }

@@ -13,6 +13,15 @@ struct gap {
     uint64_t first, turns;
 };
 
+/* What became of the turns since the epoch began or was resumed, besides samples handed out:
+ *   turns == start_turns + handed + corrupt + empty, but while one is under way. */
+struct sum {
+    uint64_t promised;              /* samples, bad ones too; of no meaning for a stream */
+    uint64_t corrupt;               /* bad records that were counted */
+    uint64_t empty;                 /* turns of lanes that had ended */
+    uint64_t read_past;             /* of a stream: what was read to get to where it was resumed */
+};
+
 struct sheaf_reader {
     const struct sheaf_dataset *dataset;
     struct sheaf_reader_options options;
@@ -22,6 +31,7 @@ struct sheaf_reader {
     uint64_t start_turns;           /* where the epoch was begun or resumed; a stream that is
                                        not there yet is read forward by next() */
     uint64_t handed;                /* samples handed out since */
+    struct sum sum;
     struct gap *gaps;               /* as far back as a position may be asked for */
     size_t gap_count, gap_capacity;
     uint64_t epoch_samples;
@@ -58,6 +68,17 @@ int reader_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
 
 /* Takes back what the caller had of the last call. */
 void reader_release(struct sheaf_reader *r);
+
+/* ---- reader/sum.c --------------------------------------------------------------------------- */
+
+/* Begins the sum of an epoch whose lanes were begun. */
+void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
+
+/* A turn was taken whose sample is neither handed out nor counted: what fails now is final. */
+bool sum_is_open(const struct sheaf_reader *r);
+
+/* At the end of the epoch: SHEAF_END, or SHEAF_ERR_MISMATCH. */
+int sum_check(struct sheaf_reader *r);
 
 /* ---- reader/position.c ---------------------------------------------------------------------- */
 

@@ -32,6 +32,7 @@ struct stream {
     struct frames frames;
     bool frames_are_open;
     uint64_t record;                /* the next one, in the shard */
+    uint64_t framed;                /* samples and bad records, of all shards */
     uint64_t offset;                /* stored bytes read of it */
     struct buf peeked;              /* the first bytes of a pipe */
     size_t peeked_used;
@@ -94,6 +95,11 @@ void stream_close(struct stream *s)
     close_shard(s);
     buf_free(&s->peeked);
     free(s);
+}
+
+uint64_t stream_framed(const struct stream *s)
+{
+    return s->framed;
 }
 
 const struct format_ops *stream_format(const struct stream *s)
@@ -332,6 +338,7 @@ static int next_item(struct stream *s, struct item *item, struct buf *data,
             code = take_frames(s, &frame, item, data, &error);
         else if (!is_bad)
             return stream_error(err, &error);
+        s->framed += code != SHEAF_OK || !is_others;
         if (code == SHEAF_OK && !is_others)
             return code;
         data->size = start;

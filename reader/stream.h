@@ -41,6 +41,9 @@ void stream_close(struct stream *stream);
  * empty ones. */
 void stream_plan(struct stream *stream, struct chunk *chunk);
 
+/* The samples and bad records that it has found.  The job that found the last one must be done. */
+uint64_t stream_framed(const struct stream *stream);
+
 /* The container, known once a chunk is done. */
 const struct format_ops *stream_format(const struct stream *stream);
 

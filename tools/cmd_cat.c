@@ -30,7 +30,7 @@ struct cat {
     struct sheaf_reader *reader;
     struct sheaf_encoder *encoder;
     struct output out;
-    uint64_t samples;               /* so far */
+    uint64_t samples;               /* put out so far */
     uint64_t payload_bytes;         /* so far, with `null` */
 };
 
@@ -60,7 +60,6 @@ static int put_sample(struct cat *cat, const struct sheaf_sample *sample)
 {
     int errnum;
 
-    cat->samples++;
     if (cat->null) {
         for (size_t i = 0; i < sample->field_count; i++)
             cat->payload_bytes += sample->fields[i].size;
@@ -103,8 +102,10 @@ static int copy_samples(struct cat *cat)
             break;
         if (code != SHEAF_OK)
             return fail(sheaf_reader_error(cat->reader));
-        for (size_t i = 0; i < count && status < 0; i++)
+        for (size_t i = 0; i < count && status < 0; i++) {
             status = put_sample(cat, &samples[i]);
+            cat->samples += status < 0;
+        }
         if (cat->null)
             show_progress(cat, total);
     }
@@ -133,6 +134,19 @@ static void print_statistics(const struct cat *cat, double seconds)
     printf("stall_seconds %.6f\n", (double)stats.stall_ns * 1e-9);
     printf("memory_peak_bytes %" PRIu64 "\n", stats.memory_peak_bytes);
     printf("resident_peak_bytes %lld\n", (long long)usage.ru_maxrss * 1024);
+}
+
+/* What the reader has handed out was put out; that this is the whole epoch, it checks itself. */
+static int check_sum(const struct cat *cat)
+{
+    struct sheaf_reader_stats stats;
+
+    sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
+    if (cat->samples == stats.samples && cat->samples <= cat->limit)
+        return -1;
+    complain("%" PRIu64 " samples were read, but %" PRIu64 " written", stats.samples,
+             cat->samples);
+    return STATUS_FAILURE;
 }
 
 /* Ends what goes to standard output. */
@@ -176,6 +190,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
              position_load(cat->reader, cat->resume_from, &cat->order, &cat->options);
     if (status == STATUS_OK)
         status = copy_samples(cat);
+    if (status < 0)
+        status = check_sum(cat);
     if (status < 0)
         status = finish(cat, seconds_now() - started);
     else

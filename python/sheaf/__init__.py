@@ -31,16 +31,17 @@ from typing import (Any, Callable, Iterator, List, Mapping, NamedTuple, Optional
 
 from . import _sheaf
 from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptError, Error,
-                     ExistsError, InterruptedError, LimitError, NetworkError, NotFoundError,
-                     OutOfMemoryError, Sample, StateError, StoreError, TruncatedError,
-                     UnsupportedError)
+                     ExistsError, InterruptedError, LimitError, MismatchError, NetworkError,
+                     NotFoundError, OutOfMemoryError, Sample, StateError, StoreError,
+                     TruncatedError, UnsupportedError)
 
 __all__ = ["Batch", "Channel", "Dataset", "FetchResult", "PackResult", "Packer", "PlanShard",
            "Problem", "Progress", "Reader", "Sample", "Shard", "SourceInfo", "Stats", "VerifyResult",
            "commit", "fetch", "index", "pack", "pack_part", "plan", "verify",
            "Error", "AccessError", "ArgumentError", "ChangedError", "CorruptError",
-           "ExistsError", "InterruptedError", "LimitError", "NetworkError", "NotFoundError",
-           "OutOfMemoryError", "StateError", "StoreError", "TruncatedError", "UnsupportedError"]
+           "ExistsError", "InterruptedError", "LimitError", "MismatchError", "NetworkError",
+           "NotFoundError", "OutOfMemoryError", "StateError", "StoreError", "TruncatedError",
+           "UnsupportedError"]
 
 __version__: str = _sheaf.version
 

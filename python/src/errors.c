@@ -35,6 +35,7 @@ static const struct kind kinds[] = {
     { SHEAF_ERR_LIMIT, "LimitError", NULL, "A limit would be passed." },
     { SHEAF_ERR_INTERRUPTED, "InterruptedError", &PyExc_InterruptedError, "Interrupted." },
     { SHEAF_ERR_CHANGED, "ChangedError", NULL, "The data changed while they were in use." },
+    { SHEAF_ERR_MISMATCH, "MismatchError", NULL, "Counts that must agree differ." },
 };
 
 const char *error_name(int code)

@@ -213,7 +213,8 @@ class ErrorTest(Case):
                 ("UnsupportedError", Exception, "UNSUPPORTED"),
                 ("LimitError", Exception, "LIMIT"),
                 ("InterruptedError", InterruptedError, "INTERRUPTED"),
-                ("ChangedError", Exception, "CHANGED")):
+                ("ChangedError", Exception, "CHANGED"),
+                ("MismatchError", Exception, "MISMATCH")):
             kind = getattr(sheaf, name)
             self.assertTrue(issubclass(kind, sheaf.Error) and issubclass(kind, also), name)
             self.assertEqual(kind.code, code)

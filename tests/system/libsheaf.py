@@ -15,7 +15,8 @@ END, OK = 1, 0
 FAIL, SKIP = 0, 1
 NAMES = {-1: "MEMORY", -2: "ARGUMENT", -3: "STATE", -4: "IO", -5: "NETWORK", -6: "ACCESS",
          -7: "NOT_FOUND", -8: "EXISTS", -9: "CORRUPT", -10: "TRUNCATED", -11: "UNSUPPORTED",
-         -12: "LIMIT", -13: "INTERRUPTED", -14: "CHANGED"}
+         -12: "LIMIT", -13: "INTERRUPTED", -14: "CHANGED",
+         -15: "MISMATCH"}
 
 Sample = collections.namedtuple("Sample", "key fields labels class_name number shard record")
 

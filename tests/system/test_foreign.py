@@ -170,6 +170,20 @@ class Tar(Foreign):
     def test_the_same_field_twice_in_a_sample(self):
         self.refused(writers.tar([("a.txt", b"1"), ("a.txt", b"2")]))
 
+    def test_a_sample_of_too_many_fields_is_not_lost_silently(self):
+        members = [("a.txt", b"a"), ("b.txt", b"b")]
+        members += [("c.f%d" % i, b"c") for i in range(1100)] + [("d.txt", b"d"), ("e.txt", b"e")]
+        path = self.shard(writers.tar(members))
+        for command in (["cat", path, "--list"], ["cat", path, "--null"], ["cat", path],
+                        ["convert", path, self.path("out"), "--format", "tfrecord"]):
+            error = sheaf(*command, status=1).stderr.decode()
+            self.assertIn("record 2: the sample has more than 1024 fields", error)
+            self.assertIn(path, error)
+        done = sheaf("cat", path, "--list", "--no-shuffle", "--on-corrupt", "skip")
+        self.assertEqual([l.split(b"\t")[0] for l in done.stdout.splitlines()],
+                         [b"a", b"b", b"d", b"e"])
+        self.assertIn(b"1 corrupt record skipped", done.stderr)
+
     def test_unpack_never_leaves_its_directory(self):
         for name in ("../out.txt", "/tmp/sheaf-escape.txt", "a/../../out.txt", "a/./b.txt",
                      "..", "a//b.txt"):

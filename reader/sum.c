@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sum of an epoch: each turn of a lane gives a sample that is handed out, or a bad record that
+ * is counted, or nothing, since the lane has ended; and at the end they are as many as the plan
+ * promised.  A difference means that a sample was lost on the way, or came twice, and is an error
+ * whatever its cause: an epoch that is short must not look like one that is whole. */
+#include <inttypes.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/reader.h"
+#include "reader/stream.h"
+
+void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
+{
+    const struct feed *feed = &r->feed;
+
+    r->sum = (struct sum){ .promised = r->epoch_samples };
+    for (uint32_t i = 0; !r->dataset->is_stream && i < feed->lane_count; i++)
+        r->sum.promised -= MIN(rounds + (i < extra ? 1 : 0),
+                               order_lane_inputs(&feed->lanes[i].range));
+}
+
+bool sum_is_open(const struct sheaf_reader *r)
+{
+    return r->turns != r->start_turns + r->handed + r->sum.corrupt + r->sum.empty;
+}
+
+/* The samples and bad records that the lanes' streams have framed. */
+static uint64_t framed(const struct sheaf_reader *r)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < r->feed.lane_count; i++)
+        count += stream_framed(r->feed.lanes[i].stream);
+    return count;
+}
+
+int sum_check(struct sheaf_reader *r)
+{
+    const struct sum *s = &r->sum;
+    const bool is_stream = r->dataset->is_stream;
+    const uint64_t given = r->handed + s->corrupt;
+    const uint64_t expected = is_stream ? framed(r) - MIN(framed(r), s->read_past) : s->promised;
+
+    if (given == expected && (!sum_is_open(r) || r->turns < r->start_turns))
+        return SHEAF_END;
+    return err_set(&r->error, SHEAF_ERR_MISMATCH, "epoch %" PRIu64 " ends after %" PRIu64
+                   " samples and %" PRIu64 " corrupt records, but %" PRIu64 " were %s",
+                   r->feed.order.epoch, r->handed, s->corrupt, expected,
+                   is_stream ? "found" : "promised");
+}

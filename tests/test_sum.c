@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sum of an epoch: each sample that was promised is handed out, or counted as corrupt, or the
+ * epoch ends with an error; whatever the batch, and wherever in it a record fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "reader/reader.h"
+#include "tests/common_shards.h"
+#include "tests/common_tar.h"
+
+#define SAMPLES     5u
+#define FIELDS_MOST 1024u
+
+static const uint64_t counts[] = { 12, 7, 3, 0 };
+
+/* ---- A record that passes a limit ----------------------------------------------------------- */
+
+/* A directory with one tar, plain or packed, in which sample `large` has more fields than a sample
+ * may have. */
+struct large_set {
+    char directory[32], path[64];
+};
+
+static void large_make(struct large_set *set, unsigned large, bool is_packed)
+{
+    struct buf out = { .limit = SIZE_MAX };
+
+    snprintf(set->directory, sizeof(set->directory), "/tmp/sheaf-test-XXXXXX");
+    assert_non_null(mkdtemp(set->directory));
+    snprintf(set->path, sizeof(set->path), "%s/a.tar%s", set->directory, is_packed ? ".gz" : "");
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        for (unsigned f = 0; f < (i == large ? FIELDS_MOST + 76 : 1); f++) {
+            char name[32];
+
+            snprintf(name, sizeof(name), "s%u.f%u", i, f);
+            tar_put_file(&out, name, "text");
+        }
+    }
+    tar_put_zeros(&out, 2);
+    if (is_packed) {
+        gzFile file = gzopen(set->path, "wb");
+
+        assert_non_null(file);
+        assert_int_equal(gzwrite(file, out.data, (unsigned)out.size), out.size);
+        assert_int_equal(gzclose(file), Z_OK);
+    } else {
+        file_write(set->path, out.data, out.size);
+    }
+    buf_free(&out);
+}
+
+static struct sheaf_dataset *large_open(const struct large_set *set)
+{
+    const char *sources[] = { set->directory };
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+
+    if (sheaf_dataset_open(sources, 1, &dataset, &error) != SHEAF_OK)
+        fail_msg("%s", error.message);
+    return dataset;
+}
+
+static void note_report(void *context, const char *where, const struct sheaf_error *error)
+{
+    assert_non_null(strstr(where, "a.tar"));
+    assert_non_null(strstr(error->message, "more than 1024 fields"));
+    ++*(unsigned *)context;
+}
+
+/* Reads to what ends the epoch; its code.  *total: samples handed out. */
+static int read_all(struct sheaf_reader *reader, size_t batch, uint64_t *total)
+{
+    const struct sheaf_sample *samples;
+    size_t count;
+    int code;
+
+    *total = 0;
+    while ((code = sheaf_reader_next_batch(reader, batch, &samples, &count)) == SHEAF_OK)
+        *total += count;
+    return code;
+}
+
+static void check_large(const struct sheaf_dataset *dataset, unsigned large, size_t batch)
+{
+    struct sheaf_reader_options o;
+    struct sheaf_reader_stats stats;
+    struct sheaf_reader *reader;
+    unsigned reports = 0;
+    uint64_t total;
+
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.no_shuffle = 1;
+    reader = shards_reader(dataset, &o);
+    assert_int_equal(read_all(reader, batch, &total), SHEAF_ERR_LIMIT);
+    assert_int_equal(total, large);
+    assert_non_null(strstr(sheaf_reader_error(reader)->message, "a.tar"));
+    assert_non_null(strstr(sheaf_reader_error(reader)->message, "record "));
+    sheaf_reader_free(reader);
+    o.on_corrupt = SHEAF_SKIP;
+    o.report = note_report;
+    o.report_context = &reports;
+    reader = shards_reader(dataset, &o);
+    assert_int_equal(read_all(reader, batch, &total), SHEAF_END);
+    assert_int_equal(total, SAMPLES - 1);
+    sheaf_reader_get_stats(reader, &stats, sizeof(stats));
+    assert_int_equal(stats.corrupt, 1);
+    assert_int_equal(reports, 1);
+    sheaf_reader_free(reader);
+}
+
+static void a_sample_over_a_limit_is_an_error_or_counted(void **state)
+{
+    (void)state;
+    for (int is_packed = 0; is_packed <= 1; is_packed++) {
+        for (unsigned large = 0; large < SAMPLES; large++) {
+            struct large_set set;
+            struct sheaf_dataset *dataset;
+
+            large_make(&set, large, is_packed);
+            dataset = large_open(&set);
+            for (size_t batch = 1; batch <= 8; batch++)
+                check_large(dataset, large, batch);
+            sheaf_dataset_free(dataset);
+            unlink(set.path);
+            rmdir(set.directory);
+        }
+    }
+}
+
+/* ---- The end of an epoch -------------------------------------------------------------------- */
+
+/* A reader that believes that it has handed out one sample more or less than it has. */
+static void check_difference(const struct sheaf_dataset *dataset, bool more, size_t batch)
+{
+    struct sheaf_reader_options o;
+    struct sheaf_reader *reader;
+    const struct sheaf_sample *sample;
+    uint64_t total;
+
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.shuffle_buffer = 4;
+    reader = shards_reader(dataset, &o);
+    assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_OK);
+    assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_OK);
+    reader->handed += more ? 1 : -1;
+    assert_int_equal(read_all(reader, batch, &total), SHEAF_ERR_MISMATCH);
+    assert_non_null(strstr(sheaf_reader_error(reader)->message, "samples and 0 corrupt records"));
+    assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_STATE);
+    sheaf_reader_free(reader);
+}
+
+static void a_difference_is_no_quiet_end(void **state)
+{
+    struct shard_set set;
+    struct sheaf_dataset *dataset;
+    struct large_set packed;
+
+    (void)state;
+    shards_make(&set, &recordio_ops, counts);
+    dataset = shards_open(&set);
+    for (size_t batch = 1; batch <= 30; batch += 7) {
+        check_difference(dataset, false, batch);
+        check_difference(dataset, true, batch);
+    }
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+    large_make(&packed, SAMPLES, true);
+    dataset = large_open(&packed);
+    check_difference(dataset, false, 3);
+    check_difference(dataset, true, 3);
+    sheaf_dataset_free(dataset);
+    unlink(packed.path);
+    rmdir(packed.directory);
+}
+
+/* A whole epoch, and one taken up at any sample, add up. */
+static void epochs_add_up_from_anywhere(void **state)
+{
+    struct shard_set set;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    uint64_t total;
+
+    (void)state;
+    shards_make(&set, &tfrecord_ops, counts);
+    dataset = shards_open(&set);
+    reader = shards_reader(dataset, NULL);
+    for (uint64_t at = 0; at <= set.samples; at++) {
+        assert_int_equal(sheaf_reader_seek(reader, at), SHEAF_OK);
+        assert_int_equal(read_all(reader, 5, &total), SHEAF_END);
+        assert_int_equal(total, set.samples - at);
+        assert_int_equal(read_all(reader, 5, &total), SHEAF_END);
+        assert_int_equal(total, 0);
+    }
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sample_over_a_limit_is_an_error_or_counted),
+        cmocka_unit_test(a_difference_is_no_quiet_end),
+        cmocka_unit_test(epochs_add_up_from_anywhere),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
