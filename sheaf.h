@@ -357,7 +357,8 @@ SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);
 #define SHEAF_POSITION_SIZE 257     /* with its NUL */
 
 /* Writes where the reader is: printable text of at most 256 bytes, good on any machine.
- * SHEAF_ERR_UNSUPPORTED for standard input, and pipes whose platform shuffles. */
+ * It ends with a checksum.  SHEAF_ERR_UNSUPPORTED for standard input, and pipes whose platform
+ * shuffles. */
 SHEAF_API SHEAF_CHECK int sheaf_reader_position(const struct sheaf_reader *reader,
                                                 char text[SHEAF_POSITION_SIZE]);
 
@@ -373,7 +374,8 @@ SHEAF_API SHEAF_CHECK int sheaf_reader_position_back(const struct sheaf_reader *
 /* Goes to a position.  Seed, epoch, lanes, buffer and remainder are taken from the text.  A
  * position taken after a whole round of the lanes fits any world_size x workers that divides
  * lanes; another one only the same rank and worker.  SHEAF_ERR_CHANGED for another data set's
- * position. */
+ * position; SHEAF_ERR_ARGUMENT for a damaged one, and for one outside the epoch (of a stream, from
+ * the next sheaf_reader_next). */
 SHEAF_API SHEAF_CHECK int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
 
 /* Makes a blocked or the next sheaf_reader_next return SHEAF_ERR_INTERRUPTED, once; the reader

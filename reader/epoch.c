@@ -412,7 +412,7 @@ int epoch_read_forward(struct sheaf_reader *r)
         r->sum.read_past += code == SHEAF_OK && (item.data != NULL || item.bad != NULL);
         item_free(&item, r->feed.frames);
     }
-    return code == SHEAF_END ? SHEAF_OK : code;
+    return code == SHEAF_END ? sum_check_start(r) : code;
 }
 
 int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)

@@ -9,11 +9,16 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "reader/reader.h"
 
+#define FINGERPRINT_SIZE 32u
+#define CRC_WORD  " crc="
+#define CRC_SIZE  (sizeof(CRC_WORD) - 1 + 8)
+
 struct position {
-    char fingerprint[33];
+    char fingerprint[FINGERPRINT_SIZE + 1];
     struct order order;
     uint64_t rounds, extra;
     struct order_member member;     /* for which `extra` is meant */
@@ -61,13 +66,14 @@ int position_count(struct sheaf_reader *r)
     return SHEAF_OK;
 }
 
-/* The turns of the lanes after the first `samples` samples. */
+/* The turns of the lanes after the first `samples` samples.  A stream that was resumed is read
+ * forward by the first call of next(): until then it is where it was resumed all the same. */
 static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 {
     size_t i = r->gap_count;
 
     if (samples == r->handed)
-        return r->turns;
+        return MAX(r->turns, r->start_turns);
     while (i > 0 && r->gaps[i - 1].first > samples)
         i--;
     return r->start_turns + samples + (i == 0 ? 0 : r->gaps[i - 1].turns);
@@ -91,13 +97,16 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
     if (back > r->handed || back > SHEAF_BACK_MOST)
         return SHEAF_ERR_ARGUMENT;
     turns = turns_after(r, r->handed - back);
-    size = snprintf(text, SHEAF_POSITION_SIZE, "sheaf1 %s seed=%" PRIu64 " epoch=%" PRIu64
+    size = snprintf(text, SHEAF_POSITION_SIZE - CRC_SIZE, "sheaf2 %s seed=%" PRIu64 " epoch=%" PRIu64
                     " shuffle=%d buffer=%" PRIu64 " lanes=%u remainder=%s rounds=%" PRIu64
                     " extra=%" PRIu64 " of=%u/%u/%u/%u", fingerprint, o->seed, o->epoch,
                     o->shuffle, o->buffer, o->lanes, remainder_names[o->remainder],
                     turns / r->feed.lane_count, turns % r->feed.lane_count,
                     r->member.rank, r->member.world_size, r->member.worker, r->member.workers);
-    return size > 0 && size < SHEAF_POSITION_SIZE ? SHEAF_OK : SHEAF_ERR_LIMIT;
+    if (size <= 0 || (size_t)size >= SHEAF_POSITION_SIZE - CRC_SIZE)
+        return SHEAF_ERR_LIMIT;
+    snprintf(text + size, CRC_SIZE + 1, CRC_WORD "%08" PRIx32, crc32c(0, text, (size_t)size));
+    return SHEAF_OK;
 }
 
 /* ---- Going there ---------------------------------------------------------------------------- */
@@ -145,7 +154,8 @@ static enum sheaf_remainder remainder_of(const char *name)
     return SHEAF_REMAINDER_AUTO;
 }
 
-static bool parse_text(const char *text, struct position *p)
+/* What stands between the version and the checksum. */
+static bool parse_fields(const char *text, struct position *p)
 {
     char remainder[8] = "";
     uint64_t shuffle = 0, lanes = 0, of[4] = { 0 };
@@ -163,12 +173,11 @@ static bool parse_text(const char *text, struct position *p)
         { "/", &of[2], NULL, UINT32_MAX },
         { "/", &of[3], NULL, UINT32_MAX },
     };
-    const char *at = text + sizeof("sheaf1 ") - 1 + 32;
+    const char *at = text + FINGERPRINT_SIZE;
 
-    if (strlen(text) >= SHEAF_POSITION_SIZE || strncmp(text, "sheaf1 ", 7) != 0
-        || strspn(text + 7, "0123456789abcdef") != 32)
+    if (strspn(text, "0123456789abcdef") != FINGERPRINT_SIZE)
         return false;
-    memcpy(p->fingerprint, text + 7, 32);
+    memcpy(p->fingerprint, text, FINGERPRINT_SIZE);
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         if (!parse_field(&at, &fields[i]))
             return false;
@@ -177,14 +186,45 @@ static bool parse_text(const char *text, struct position *p)
     p->order.remainder = remainder_of(remainder);
     p->member = (struct order_member){ (uint32_t)of[0], (uint32_t)of[1], (uint32_t)of[2],
                                        (uint32_t)of[3] };
-    return (*at == '\0' || strcmp(at, "\n") == 0) && lanes != 0
-           && p->order.remainder != SHEAF_REMAINDER_AUTO;
+    return *at == '\0' && lanes != 0 && p->order.remainder != SHEAF_REMAINDER_AUTO;
 }
 
+/* Takes the checksum, and the word before it, off the text. */
+static int take_crc(char *text, struct sheaf_error *err)
+{
+    const size_t size = strlen(text), before = size - MIN(size, CRC_SIZE);
+    const uint32_t crc = crc32c(0, text, before);
+    char expected[CRC_SIZE + 1];
+
+    snprintf(expected, sizeof(expected), CRC_WORD "%08" PRIx32, crc);
+    if (strcmp(text + before, expected) != 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the position is damaged: it ends with \"%s\", "
+                       "expected \"%s\"", text + before, expected);
+    text[before] = '\0';
+    return SHEAF_OK;
+}
+
+/* Version 1 had no checksum. */
 static int parse(const char *text, struct position *p, struct sheaf_error *err)
 {
+    char copy[SHEAF_POSITION_SIZE + 1] = "";        /* and a newline */
+    const size_t size = strlen(text);
+    const bool is_first = strncmp(text, "sheaf1 ", 7) == 0;
+
     memset(p, 0, sizeof(*p));
-    if (!parse_text(text, p))
+    if (size < sizeof(copy))
+        memcpy(copy, text, size);
+    if (size != 0 && size < sizeof(copy) && copy[size - 1] == '\n')
+        copy[size - 1] = '\0';
+    if (!is_first && strncmp(copy, "sheaf2 ", 7) == 0) {
+        const int code = take_crc(copy, err);
+
+        if (code != SHEAF_OK)
+            return code;
+    } else if (!is_first) {
+        copy[0] = '\0';
+    }
+    if (strlen(copy) < 7 || !parse_fields(copy + 7, p))
         return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: \"%.80s\"", text);
     return SHEAF_OK;
 }
@@ -210,6 +250,20 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
+/* How far the rounds may go: what the longest lane has. */
+static int check_rounds(const struct sheaf_reader *r, const struct position *p,
+                        struct sheaf_error *err)
+{
+    const uint64_t samples = dataset_samples(r->dataset), lanes = p->order.lanes;
+    const uint64_t rounds = samples / lanes
+                          + (p->order.remainder != SHEAF_DROP && samples % lanes != 0);
+
+    if (p->rounds > rounds || (p->rounds == rounds && p->extra != 0))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the position is %" PRIu64 " rounds and %" PRIu64
+                       " lanes into an epoch of %" PRIu64 " rounds", p->rounds, p->extra, rounds);
+    return SHEAF_OK;
+}
+
 /* Whether this reader may go on from there. */
 static int check_fit(const struct sheaf_reader *r, const struct position *p,
                      struct sheaf_error *err)
@@ -231,7 +285,7 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
     if (p->extra >= p->order.lanes / members)
         return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: %" PRIu64 " lanes of %u",
                        p->extra, p->order.lanes / members);
-    return r->dataset->is_stream ? check_stream(r, p, err) : SHEAF_OK;
+    return r->dataset->is_stream ? check_stream(r, p, err) : check_rounds(r, p, err);
 }
 
 int sheaf_reader_resume(struct sheaf_reader *r, const char *text)

@@ -36,6 +36,14 @@ static uint64_t framed(const struct sheaf_reader *r)
     return count;
 }
 
+int sum_check_start(struct sheaf_reader *r)
+{
+    if (r->feed.lane_count != r->feed.order.lanes)
+        return SHEAF_OK;
+    return err_set(&r->error, SHEAF_ERR_ARGUMENT, "the position is behind %" PRIu64 " samples of "
+                   "the epoch, which has %" PRIu64, r->start_turns, r->turns);
+}
+
 int sum_check(struct sheaf_reader *r)
 {
     const struct sum *s = &r->sum;
