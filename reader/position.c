@@ -97,10 +97,11 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
     if (back > r->handed || back > SHEAF_BACK_MOST)
         return SHEAF_ERR_ARGUMENT;
     turns = turns_after(r, r->handed - back);
-    size = snprintf(text, SHEAF_POSITION_SIZE - CRC_SIZE, "sheaf2 %s seed=%" PRIu64 " epoch=%" PRIu64
-                    " shuffle=%d buffer=%" PRIu64 " lanes=%u remainder=%s rounds=%" PRIu64
-                    " extra=%" PRIu64 " of=%u/%u/%u/%u", fingerprint, o->seed, o->epoch,
-                    o->shuffle, o->buffer, o->lanes, remainder_names[o->remainder],
+    size = snprintf(text, SHEAF_POSITION_SIZE - CRC_SIZE,
+                    "sheaf2 %s seed=%" PRIu64 " epoch=%" PRIu64 " shuffle=%d buffer=%" PRIu64
+                    " lanes=%u remainder=%s rounds=%" PRIu64 " extra=%" PRIu64
+                    " of=%u/%u/%u/%u", fingerprint, o->seed, o->epoch, o->shuffle, o->buffer,
+                    o->lanes, remainder_names[o->remainder],
                     turns / r->feed.lane_count, turns % r->feed.lane_count,
                     r->member.rank, r->member.world_size, r->member.worker, r->member.workers);
     if (size <= 0 || (size_t)size >= SHEAF_POSITION_SIZE - CRC_SIZE)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf cat: an epoch on standard output.  It holds nothing that would need cleaning up, so
- * signals, and a reader of the pipe that goes away, simply end it. */
+ * signals, and a reader of the pipe that goes away, simply end it; unless a position is to be
+ * saved first. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,6 +22,14 @@
 
 #define BATCH 64    /* samples asked for at once */
 
+/* Where samples end in the output that may not all be written yet: for a position, if the pipe's
+ * reader goes away.  Of use with --save-position only. */
+struct ends {
+    uint64_t *at;
+    size_t count, capacity;
+    bool broken;                    /* that reader has gone away */
+};
+
 struct cat {
     int list, null;                 /* neither: a stream of `container` */
     enum sheaf_container container;
@@ -31,11 +42,15 @@ struct cat {
     struct sheaf_encoder *encoder;
     struct output out;
     uint64_t samples;               /* put out so far */
+    struct ends ends;
     uint64_t payload_bytes;         /* so far, with `null` */
 };
 
-static int fail_write(int errnum)
+static int fail_write(struct cat *cat, int errnum)
 {
+    cat->ends.broken = errnum == EPIPE && cat->save_position != NULL;
+    if (cat->ends.broken)       /* the position comes first */
+        return STATUS_FAILURE;
     complain("standard output: %s", strerror(errnum));
     return STATUS_FAILURE;
 }
@@ -53,7 +68,29 @@ static int put_encoded(struct cat *cat, const struct sheaf_sample *sample)
     if (code != SHEAF_OK)
         return fail(&error);
     errnum = output_put(&cat->out, data, size);
-    return errnum ? fail_write(errnum) : -1;
+    return errnum ? fail_write(cat, errnum) : -1;
+}
+
+/* The sample that was put out last ends here. */
+static int note_end(struct cat *cat)
+{
+    struct ends *e = &cat->ends;
+
+    if (cat->save_position == NULL)
+        return -1;
+    if (e->count != 0 && e->at[e->count - 1] <= cat->out.written)
+        e->count = 0;
+    if (e->count == e->capacity) {
+        const size_t capacity = 2 * e->capacity + 64;
+        uint64_t *at = realloc(e->at, capacity * sizeof(at[0]));
+
+        if (at == NULL)
+            return fail_write(cat, ENOMEM);
+        e->at = at;
+        e->capacity = capacity;
+    }
+    e->at[e->count++] = cat->out.written + cat->out.used;
+    return -1;
 }
 
 static int put_sample(struct cat *cat, const struct sheaf_sample *sample)
@@ -68,7 +105,7 @@ static int put_sample(struct cat *cat, const struct sheaf_sample *sample)
     if (!cat->list)
         return put_encoded(cat, sample);
     errnum = list_sample(&cat->out, sample);
-    return errnum ? fail_write(errnum) : -1;
+    return errnum ? fail_write(cat, errnum) : -1;
 }
 
 static void show_progress(const struct cat *cat, uint64_t total)
@@ -104,6 +141,8 @@ static int copy_samples(struct cat *cat)
             return fail(sheaf_reader_error(cat->reader));
         for (size_t i = 0; i < count && status < 0; i++) {
             status = put_sample(cat, &samples[i]);
+            if (status < 0)
+                status = note_end(cat);
             cat->samples += status < 0;
         }
         if (cat->null)
@@ -167,11 +206,30 @@ static int finish(struct cat *cat, double seconds)
         return status;
     errnum = output_flush(&cat->out);
     if (errnum)
-        return fail_write(errnum);
+        return fail_write(cat, errnum);
     sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
     if (stats.corrupt > 0)
         complain("%" PRIu64 " corrupt record%s skipped", stats.corrupt, plural(stats.corrupt));
     return STATUS_OK;
+}
+
+/* Saves the position behind the last sample that the pipe took whole, then ends as the write would
+ * have ended the command. */
+static int end_broken(struct cat *cat)
+{
+    struct sheaf_reader_stats stats;
+    uint64_t whole = cat->samples;
+    int status;
+
+    for (size_t i = 0; i < cat->ends.count; i++)
+        whole -= cat->ends.at[i] > cat->out.written;
+    sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
+    status = position_save(cat->reader, stats.samples - whole, cat->save_position);
+    if (status != STATUS_OK)
+        return status;
+    signals_die_of_pipe();
+    complain("standard output: %s", strerror(EPIPE));
+    return STATUS_FAILURE;
 }
 
 static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
@@ -185,6 +243,7 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     if (cat->save_position != NULL) {       /* a signal is then a reason to save and go */
         signals_catch();
         signals_watch(cat->reader);
+        signals_hold_pipe();
     }
     status = cat->resume_from == NULL ? STATUS_OK :
              position_load(cat->reader, cat->resume_from, &cat->order, &cat->options);
@@ -196,8 +255,10 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
         status = finish(cat, seconds_now() - started);
     else
         (void)output_flush(&cat->out);      /* the samples before the bad one are good */
-    if (status == STATUS_OK && cat->save_position != NULL)
-        status = position_save(cat->reader, cat->save_position);
+    if (cat->ends.broken)
+        status = end_broken(cat);
+    else if (status == STATUS_OK && cat->save_position != NULL)
+        status = position_save(cat->reader, 0, cat->save_position);
     signals_watch(NULL);
     sheaf_reader_free(cat->reader);
     if (status == STATUS_OK)
@@ -228,13 +289,14 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     int status;
 
     if (output_open(&cat->out, STDOUT_FILENO) != 0)
-        return fail_write(ENOMEM);
+        return fail_write(cat, ENOMEM);
     if (channel_dataset(&cat->channel, sources, count, &dataset, &error) != SHEAF_OK ||
         (!cat->list && !cat->null &&
          sheaf_encoder_open(cat->container, &cat->encoder, &error) != SHEAF_OK))
         status = refuse(&error);
     else if ((status = check_positions(cat, dataset)) == STATUS_OK)
         status = read_epoch(cat, dataset);
+    free(cat->ends.at);
     sheaf_encoder_free(cat->encoder);
     sheaf_dataset_free(dataset);
     output_close(&cat->out);

@@ -43,9 +43,12 @@ static int write_all(struct output *out, const void *data, size_t size)
             parts[count++] = (struct iovec){ (uint8_t *)(uintptr_t)data + skip, size - skip };
         }
         n = writev(out->fd, parts, count);
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno != EINTR) {
+            out->used = 0;
             return errno;
+        }
         done += n > 0 ? (size_t)n : 0;
+        out->written += n > 0 ? (uint64_t)n : 0;
     }
     out->used = 0;
     return 0;

@@ -13,11 +13,12 @@
 
 struct output {
     int fd;
-    size_t used;            /* < OUTPUT_SIZE */
+    size_t used;            /* gathered; < OUTPUT_SIZE */
+    uint64_t written;       /* bytes that fd has taken */
     uint8_t *buffer;
 };
 
-/* Functions return 0 or an errno value. */
+/* Functions return 0 or an errno value; what was gathered when a write failed is dropped. */
 int output_open(struct output *out, int fd);
 int output_put(struct output *out, const void *data, size_t size);
 int output_flush(struct output *out);

@@ -18,31 +18,37 @@ static int fail_file(const char *path)
     return STATUS_FAILURE;
 }
 
-static int write_line(const char *path, const char *text)
+/* Makes the file where the text is until it is whole, under a name that no file has; *name is to be
+ * freed.  NULL: errno says why not. */
+static FILE *open_temporary(const char *path, char **name)
 {
-    FILE *file = fopen(path, "w");
-    int bad;
+    for (unsigned i = 0;; i++) {
+        FILE *file;
 
-    if (file == NULL)
-        return fail_file(path);
-    bad = fprintf(file, "%s\n", text) < 0 || fflush(file) != 0 || fsync(fileno(file)) != 0;
-    if (fclose(file) != 0 || bad)
-        return fail_file(path);
-    return STATUS_OK;
+        if (asprintf(name, "%s.%ld-%u.tmp", path, (long)getpid(), i) < 0) {
+            *name = NULL;
+            return NULL;
+        }
+        file = fopen(*name, "wx");
+        if (file != NULL || errno != EEXIST)
+            return file;
+        free(*name);
+    }
 }
 
-/* Where the text is until it is whole; NULL: out of memory. */
-static char *temporary_of(const char *path)
+static bool write_line(FILE *file, const char *text)
 {
-    char *temporary = NULL;
+    bool good = fprintf(file, "%s\n", text) > 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
 
-    return asprintf(&temporary, "%s.tmp", path) < 0 ? NULL : temporary;
+    if (fclose(file) != 0)
+        good = false;
+    return good;
 }
 
 int position_prepare(const char *path)
 {
-    char *temporary = temporary_of(path);
-    FILE *file = temporary == NULL ? NULL : fopen(temporary, "w");
+    char *temporary;
+    FILE *file = open_temporary(path, &temporary);
     const int status = file == NULL ? fail_file(path) : STATUS_OK;
 
     if (file != NULL) {
@@ -53,22 +59,24 @@ int position_prepare(const char *path)
     return status;
 }
 
-int position_save(struct sheaf_reader *reader, const char *path)
+int position_save(struct sheaf_reader *reader, uint64_t back, const char *path)
 {
     char text[SHEAF_POSITION_SIZE];
     char *temporary;
-    int status;
+    FILE *file;
+    int status = STATUS_OK;
 
-    if (sheaf_reader_position(reader, text) != SHEAF_OK) {
+    if (sheaf_reader_position_back(reader, back, text) != SHEAF_OK) {
         complain("%s: there is no position to save", path);
         return STATUS_FAILURE;
     }
-    temporary = temporary_of(path);
-    if (temporary == NULL)
-        return fail_file(path);
-    status = write_line(temporary, text);
-    if (status == STATUS_OK && rename(temporary, path) != 0)
+    file = open_temporary(path, &temporary);
+    if (file == NULL) {
         status = fail_file(path);
+    } else if (!write_line(file, text) || rename(temporary, path) != 0) {
+        status = fail_file(path);
+        unlink(temporary);
+    }
     free(temporary);
     return status;
 }

@@ -10,8 +10,9 @@
  * status. */
 int position_prepare(const char *path);
 
-/* Writes the reader's position to `path`, whole or not at all.  The exit status. */
-int position_save(struct sheaf_reader *reader, const char *path);
+/* Writes the reader's position of `back` samples ago to `path`, whole or not at all.  The exit
+ * status. */
+int position_save(struct sheaf_reader *reader, uint64_t back, const char *path);
 
 /* Takes the reader to the position in the file, unless options that were given contradict it.  The
  * exit status. */

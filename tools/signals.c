@@ -4,6 +4,7 @@
 #include "tools/signals.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 static const int caught_signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -11,6 +12,7 @@ static const int caught_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 volatile int signals_caught;
 static struct sheaf_reader *volatile watched;
+static bool pipe_kills;
 
 static void on_signal(int number)
 {
@@ -41,6 +43,19 @@ void signals_watch(struct sheaf_reader *reader)
     /* One that came before there was a reader to wake. */
     if (reader && signals_caught)
         sheaf_reader_interrupt(reader);
+}
+
+void signals_hold_pipe(void)
+{
+    pipe_kills = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
+}
+
+void signals_die_of_pipe(void)
+{
+    if (pipe_kills) {
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
 }
 
 void signals_die(void)
