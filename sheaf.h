@@ -331,7 +331,7 @@ SHEAF_API SHEAF_CHECK int sheaf_reader_next(struct sheaf_reader *reader,
 
 /* Up to `max` samples, all valid until the next call on this reader.  Returns SHEAF_OK with
  * *count >= 1, or as sheaf_reader_next does; an error that comes after samples were found is
- * kept for the next call. */
+ * kept for the next call.  `max` 0 is SHEAF_ERR_ARGUMENT, and the reader stays as it is. */
 SHEAF_API SHEAF_CHECK int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
                                                   const struct sheaf_sample **samples,
                                                   size_t *count);

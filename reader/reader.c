@@ -379,9 +379,12 @@ static int check_state(struct sheaf_reader *r)
 int sheaf_reader_next_batch(struct sheaf_reader *r, size_t max,
                             const struct sheaf_sample **samples, size_t *count)
 {
-    int code = check_state(r);
+    int code;
 
     *count = 0;
+    if (max == 0)
+        return err_set(&r->error, SHEAF_ERR_ARGUMENT, "a batch of 0 samples: expected 1 or more");
+    code = check_state(r);
     if (code == SHEAF_OK)
         code = make_room(r, max);
     if (code != SHEAF_OK)

@@ -206,12 +206,36 @@ static void epochs_add_up_from_anywhere(void **state)
     shards_remove(&set);
 }
 
+static void a_batch_of_none_is_refused(void **state)
+{
+    struct shard_set set;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    const struct sheaf_sample *samples;
+    size_t count = 7;
+    uint64_t total;
+
+    (void)state;
+    shards_make(&set, &tfrecord_ops, counts);
+    dataset = shards_open(&set);
+    reader = shards_reader(dataset, NULL);
+    assert_int_equal(sheaf_reader_next_batch(reader, 0, &samples, &count), SHEAF_ERR_ARGUMENT);
+    assert_int_equal(count, 0);
+    assert_int_equal(read_all(reader, 5, &total), SHEAF_END);
+    assert_int_equal(total, set.samples);
+    assert_int_equal(sheaf_reader_next_batch(reader, 0, &samples, &count), SHEAF_ERR_ARGUMENT);
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_over_a_limit_is_an_error_or_counted),
         cmocka_unit_test(a_difference_is_no_quiet_end),
         cmocka_unit_test(epochs_add_up_from_anywhere),
+        cmocka_unit_test(a_batch_of_none_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
