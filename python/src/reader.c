@@ -52,6 +52,20 @@ static void forget_batch(struct reader_object *self)
 
 /* ---- Epochs and positions ------------------------------------------------------------------- */
 
+/* The library's reader has gone to another place, or failed on the way: what is left of the epoch
+ * before goes, also if there is an exception.  An error that the exception hides comes with the
+ * next call. */
+static void note_place(struct reader_object *self, int code)
+{
+    struct sheaf_reader_stats stats;
+
+    forget_batch(self);
+    sheaf_reader_get_stats(self->reader, &stats, sizeof(stats));
+    self->epoch = stats.epoch;
+    if (code != SHEAF_OK && self->failed.code == 0)
+        self->failed = *sheaf_reader_error(self->reader);
+}
+
 static int begin_epoch(struct reader_object *self, uint64_t epoch)
 {
     int code;
@@ -62,13 +76,11 @@ static int begin_epoch(struct reader_object *self, uint64_t epoch)
     watch_leave(self->watch);
     calls_end(&self->calls);
     self->calls.interrupt = 0;
-    if (code != SHEAF_OK || PyErr_Occurred()) {
-        raise_own(self);
-        return -1;
-    }
-    forget_batch(self);
-    self->epoch = epoch;
-    return 0;
+    note_place(self, code);
+    if (code == SHEAF_OK && !PyErr_Occurred())
+        return 0;
+    raise_own(self);
+    return -1;
 }
 
 static PyObject *reader_iter(struct reader_object *self)
@@ -110,7 +122,6 @@ static PyObject *reader_position(struct reader_object *self, PyObject *Py_UNUSED
 static PyObject *reader_resume(struct reader_object *self, PyObject *text_object)
 {
     const char *text = PyUnicode_AsUTF8AndSize(text_object, NULL);
-    struct sheaf_reader_stats stats;
     int code;
 
     if (text == NULL || !reader_enter(self))
@@ -121,14 +132,13 @@ static PyObject *reader_resume(struct reader_object *self, PyObject *text_object
     watch_leave(self->watch);
     calls_end(&self->calls);
     self->calls.interrupt = 0;
+    if (code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_CHANGED)
+        note_place(self, code);     /* else it is refused, and the reader stays where it is */
     if (code != SHEAF_OK || PyErr_Occurred()) {
         raise_own(self);
         reader_leave(self);
         return NULL;
     }
-    forget_batch(self);
-    sheaf_reader_get_stats(self->reader, &stats, sizeof(stats));
-    self->epoch = stats.epoch;
     reader_leave(self);
     Py_RETURN_NONE;
 }
@@ -231,8 +241,10 @@ static int reader_init(struct reader_object *self, PyObject *args, PyObject *key
     self->epoch = options.epoch;
     if (arena_object != Py_None)
         arena = arena_of(arena_object);
-    if (PyErr_Occurred() || reader_open(self, &options, arena) != 0)
+    if (PyErr_Occurred() || reader_open(self, &options, arena) != 0) {
+        release(self);              /* it is closed, and stays so */
         return -1;
+    }
     sheaf_dataset_get_info(((struct dataset_object *)self->dataset)->dataset, &info,
                            sizeof(info));
     self->ahead = info.samples == 0 ? 1 : reader_ahead(info.payload_bytes / info.samples);

@@ -149,15 +149,14 @@ static int fetch(struct reader_object *self, size_t max)
             return 0;
         }
         self->calls.interrupt = 0;
-        if (PyErr_Occurred() || PyErr_CheckSignals() != 0)
-            return -1;
-        if (code == SHEAF_ERR_INTERRUPTED)
-            continue;
         if (code == SHEAF_END)
             self->ended = true;
-        else if (code != SHEAF_OK)
-            self->failed = *sheaf_reader_error(self->reader);
-        return 0;
+        else if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED)
+            self->failed = *sheaf_reader_error(self->reader);   /* also behind an exception */
+        if (PyErr_Occurred() || PyErr_CheckSignals() != 0)
+            return -1;
+        if (code != SHEAF_ERR_INTERRUPTED)
+            return 0;
     }
 }
 

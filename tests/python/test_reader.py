@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Reader: what it yields, in which order, and where it is."""
 
+import io
 import os
 import random
 import subprocess
+import tarfile
 import unittest
 
 import sheaf
@@ -271,6 +273,62 @@ class CorruptTest(Case):
                 raised += 1
         self.assertGreater(raised, 0)
         self.assertEqual(found + reader.stats().corrupt, 400)
+
+    def damaged_tar(self):
+        """An archive with a header that is damaged: which is found when a reader begins."""
+        path = self.path("foreign.tar")
+        with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+            for i in range(40):
+                entry = tarfile.TarInfo("s%03d.txt" % i)
+                entry.size = 4
+                tar.addfile(entry, io.BytesIO(b"%04d" % i))
+        flip(path, 20 * 1024 + 10)
+        return path
+
+    def test_a_report_that_raises_in_epoch_leaves_one_epoch(self):
+        path, armed = self.damaged_tar(), []
+
+        def report(_):
+            if armed:
+                raise KeyError(armed.pop())
+        reader = sheaf.Reader(path, on_corrupt="skip", report=report)
+        self.assertEqual(len([next(reader) for _ in range(3)]), 3)
+        armed.append("epoch")
+        with self.assertRaises(KeyError):
+            reader.epoch(5)
+        self.assertEqual(reader.current_epoch, 5)
+        expected = [s.key for s in sheaf.Reader(path, on_corrupt="skip", report=report, epoch=5)]
+        self.assertIn(" epoch=5 ", reader.position())
+        self.assertEqual([s.key for s in reader], expected)
+
+    def test_a_reader_that_could_not_be_made_is_closed(self):
+        def report(_):
+            raise KeyError("open")
+        reader = sheaf.Reader.__new__(sheaf.Reader)
+        with self.assertRaises(KeyError):
+            reader.__init__(self.damaged_tar(), on_corrupt="skip", report=report)
+        for call in (lambda: next(reader), reader.position, lambda: reader.epoch(1)):
+            with self.assertRaises(sheaf.StateError):
+                call()
+        reader.close()
+
+    def test_an_error_behind_an_exception_comes_next(self):
+        path = pack(self.path("first"), samples_of(400, 3), format="tfrecord")
+        shard = os.path.join(path, "shard-000000.tfrecord")
+        with open(shard, "rb") as f:
+            size = 16 + int.from_bytes(f.read(8), "little")
+        flip(shard, size - 20)
+        flip(shard, size + 30)
+
+        def report(_):
+            raise KeyError("first")
+        reader = sheaf.Reader(path, on_corrupt="skip", max_corrupt=1, report=report,
+                              no_shuffle=True)
+        with self.assertRaises(KeyError):
+            next(reader)
+        for _ in range(2):
+            with self.assertRaisesRegex(sheaf.CorruptError, "more than 1 bad records"):
+                next(reader)
 
     def test_a_report_may_not_use_its_reader(self):
         caught = []
