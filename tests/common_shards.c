@@ -24,7 +24,7 @@ int shards_make_large(void **state)
 
 const char *shards_text(uint64_t number, size_t *size)
 {
-    static char text[SHARDS_LEAST_MOST + 4096];
+    static _Thread_local char text[SHARDS_LEAST_MOST + 4096];
     const size_t length = shards_least + (size_t)(number * 2654435761u % 3900);
 
     memset(text, 'a' + (int)(number % 26), length);
