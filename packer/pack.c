@@ -80,8 +80,7 @@ static int make_plan(struct pack *p, const char *source, struct sheaf_error *err
 
     for (size_t i = 0; i < p->plan.sample_count && code == SHEAF_OK; i++)
         p->result.files_packed += p->plan.samples[i].file_count;
-    if (code == SHEAF_OK)
-        code = problems_verdict(&p->problems, err);
+    code = problems_after(&p->problems, code, err);
     if (code == SHEAF_OK)
         code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
     if (code == SHEAF_OK && p->plan.sample_count == 0)

@@ -299,8 +299,7 @@ static int make_plan(struct making *m, const char *source, struct sheaf_error *e
     struct plan *plan = &m->facts.plan;
     int code = gather_samples(&m->gather, plan, err);
 
-    if (code == SHEAF_OK)
-        code = problems_verdict(&m->problems, err);
+    code = problems_after(&m->problems, code, err);
     if (code == SHEAF_OK)
         code = make_shards(m, err);
     if (code == SHEAF_OK && plan->sample_count == 0)

@@ -119,6 +119,16 @@ int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
                    p->count, (long long)(packed + p->count - found));
 }
 
+int problems_after(struct problems *p, int code, struct sheaf_error *err)
+{
+    struct sheaf_error bad;
+
+    if (problems_verdict(p, &bad) == SHEAF_OK)
+        return code;
+    *err = bad;
+    return bad.code;
+}
+
 int problems_write(const struct problems *p, size_t first, struct buf *out,
                    struct sheaf_error *err)
 {

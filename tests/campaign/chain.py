@@ -49,6 +49,8 @@ class Shards:
         self.foreign = more.get("foreign", not self.is_set)
         self.classes, self.base = more.get("classes", []), more.get("base", 0)
         self.names, self.folder = more.get("names", []), more.get("folder")
+        self.fingerprint = more.get("fingerprint")
+        self.sources = more.get("sources")          # of several data sets together
         self.ids, self.texts = more.get("ids"), more.get("texts")   # as readers.Found has them
 
     @property

@@ -7,6 +7,7 @@ import collections
 import steps_copy
 import steps_pack
 import steps_read
+import steps_union
 from chain import Shards, Source
 
 Step = collections.namedtuple("Step", "share function takes")
@@ -49,6 +50,7 @@ STEPS = (
     Step(3, steps_copy.strip, local_set),
     Step(3, steps_copy.index, bare),
     Step(3, steps_copy.fetch, remote_set),
+    Step(4, steps_union.several, shards),
     Step(4, steps_read.listing, shards),
     Step(1, steps_read.null, shards),
     Step(3, steps_read.stream, shards),

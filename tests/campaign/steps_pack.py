@@ -81,13 +81,13 @@ class Job:
         """The words of which one must be in the error; None if it must succeed."""
         if not self.settings.skip and self.planned.skipped:
             return [model.printable(path) for path in self.planned.skipped]
-        return None if self.samples else ["no file", "no sample", "nothing"]
+        return None if self.samples else ["no file", "no sample", "nothing", "none would be in"]
 
     def run(self, *more):
         """Packs; returns whether it did."""
         words = self.refused()
         if words is not None:
-            words += ["none would be in", "index: "] if self.may_refuse() else []
+            words = [*words, "index: ", "none would be in"] if self.may_refuse() else words
             self.chain.sheaf(*self.words(*more), status=1, says=words)
             self.nothing_there()
             raise Foreseen(words[0])
@@ -148,7 +148,8 @@ def give(chain, place, held):
     chain.things.append(Shards([place], held.shards, container=held.container, codec=held.codec,
                                classes=held.classes, base=held.base, names=held.names,
                                ids=held.ids, texts=held.texts, folder=place,
-                               foreign=held.manifest["foreign"]))
+                               foreign=held.manifest["foreign"],
+                               fingerprint=held.manifest["fingerprint"]))
 
 
 def pack(chain, source):
@@ -204,7 +205,7 @@ def parts(chain, source):
     words = ["plan", source.argument, job.dest, "-o", plan, *job.settings.options()]
     early = job.planned.early
     if not job.settings.skip and early:
-        chain.sheaf(*words, status=1, says=[*map(model.printable, early), "none would be in"])
+        chain.sheaf(*words, status=1, says=list(map(model.printable, early)))
         raise Foreseen("a bad name")
     no_sample = job.refused() is not None and not job.planned.skipped - early
     done = chain.sheaf(*words, status=1 if no_sample else None if job.may_refuse() else 0)

@@ -197,6 +197,8 @@ def damage(chain, shards):
                 if os.path.isfile(chain.path(os.path.join(shards.folder, name)))], copy)
     name = chain.chance.choice(shards.names)
     data = bytearray(readers.read(chain.path(os.path.join(copy, name))))
+    if not data:
+        raise Foreseen("an empty shard")
     at, bit = chain.chance.randrange(len(data)), 1 << chain.chance.randrange(8)
     data[at] ^= bit
     with open(chain.path(os.path.join(copy, name)), "wb") as file:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Several data sets opened together: one of all their samples, whose classes are merged by name.
+The union is a thing of the chain like any other, which later steps read, convert and unpack."""
+
+import model
+from chain import Foreseen, Shards
+
+
+class Refused(Exception):
+    """Sources that cannot be one data set."""
+
+
+def several(chain, shards):
+    """Two or three of what the chain has, named one after another."""
+    others = [thing for thing in chain.things if isinstance(thing, Shards) and
+              thing is not shards and thing.sources is None]
+    if not others or shards.sources is not None:
+        raise Foreseen("one alone")
+    sources = [shards, *chain.chance.sample(others, min(len(others), chain.chance.choice([1, 2])))]
+    chain.chance.shuffle(sources)
+    arguments = [word for source in sources for word in source.arguments]
+    try:
+        classes, base, found = merged(sources)
+    except Refused as why:
+        chain.sheaf("cat", *arguments, "--list", status=1)
+        raise Foreseen(str(why)) from why
+    refused = next((sample for sample in found if isinstance(sample, str)), None)
+    if refused is not None:
+        chain.sheaf("cat", *arguments, "--list", status=1, says=["its label", "its field cls"])
+        raise Foreseen(refused)
+    counts = [count for source in sources for count in source.counts]
+    cut = iter(found)
+    chain.things.append(Shards(arguments, [[next(cut) for _ in range(n)] for n in counts],
+                               container=None, codec="none", is_set=False, classes=classes,
+                               base=base, sources=sources))
+
+
+def merged(sources):
+    """(classes, base, samples); a sample that cannot be read is a text that says why."""
+    if any(source.is_stream for source in sources):
+        raise Refused("streams")
+    if len({bool(source.classes) for source in sources}) > 1:
+        raise Refused("some with classes and some without")
+    prints = [source.fingerprint for source in sources if source.is_set]
+    if len(set(prints)) < len(prints):
+        raise Refused("the same data set twice")
+    base, classes = sources[0].base, []
+    numbers = [numbers_of(source, classes, base) for source in sources]
+    samples = [sample if own is None else renumbered(sample, source, own)
+               for source, own in zip(sources, numbers) for sample in source.samples]
+    return classes, base, [sample if isinstance(sample, str) or not classes else sample._replace(
+        name=model.class_of(sample.labels, classes, base)) for sample in samples]
+
+
+def numbers_of(source, classes, base):
+    """Adds the classes of a source to those so far; its new numbers, or None if they stay."""
+    both = min(len(classes), len(source.classes))
+    if not source.classes or (source.base == base and source.classes[:both] == classes[:both]):
+        classes.extend(source.classes[both:])
+        return None
+    for name in source.classes:
+        if name not in classes:
+            classes.append(name)
+    return [classes.index(name) + base for name in source.classes]
+
+
+def renumbered(sample, source, numbers):
+    labels = sample.labels
+    if not labels:
+        return sample
+    if len(labels) != 1 or labels[0] != int(labels[0]) or \
+            not 0 <= labels[0] - source.base < len(numbers):
+        return "labels that are no class"
+    number = float(numbers[int(labels[0]) - source.base])
+    if number != labels[0] and "cls" in model.field_names(sample):
+        return "a cls of its own"
+    return sample._replace(labels=(number,))
