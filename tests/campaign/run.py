@@ -24,8 +24,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(os.path.dirname(HERE), "system")]
 
 import steps                                            # noqa: E402
-from chain import BUILD, Chain, Difference, Foreseen    # noqa: E402
 import sources                                          # noqa: E402
+from chain import BUILD, Chain, Difference, Foreseen    # noqa: E402
 
 AT_ONCE = 2
 
