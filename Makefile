@@ -145,6 +145,10 @@ campaign: all $(BUILD)/campaign/faults.so ##: CAMPAIGN_CHAINS (5000) random chai
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/run.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/faults.py
 
+.PHONY: campaign-short
+campaign-short: ##: the same for a minute
+	$(Q)$(MAKE) --no-print-directory CAMPAIGN_CHAINS=100 CAMPAIGN_FAULTS=2 campaign
+
 $(BUILD)/campaign/faults.so: tests/campaign/faults.c
 	$(SAY) LINK $@
 	$(Q)mkdir -p $(@D)

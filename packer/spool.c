@@ -35,8 +35,11 @@ char *spool_directory(const char *path)
 int spool_create(const char *directory, struct sheaf_error *err)
 {
     char *name;
-    int fd;
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
+    if (fd >= 0)
+        return fd;
+    /* NFS and FUSE know no files without names: between these two calls it has one. */
     if (asprintf(&name, "%s/sheaf-XXXXXX", directory) < 0) {
         err_memory(err, strlen(directory));
         return -1;
