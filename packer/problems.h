@@ -37,7 +37,7 @@ int problems_add(struct problems *p, struct sheaf_error *err, const char *path, 
 /* SHEAF_OK, or with SHEAF_FAIL and any problem the error that names the first one, of those that
  * are no file left out with another. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
-/* The same after something that ended with `code`, perhaps only since the bad files are left out. */
+/* The same after what ended with `code`, perhaps only since bad files are left out. */
 int problems_after(struct problems *p, int code, struct sheaf_error *err);
 
 /* That what was found is what was packed and what was skipped: `found` and `packed` are of files,

@@ -71,7 +71,7 @@ CASES = {
                  after=(*PARTS, ["commit", "plan"])),
     "part": Case(PARTS[0], before=(PLAN,), after=(["commit", "plan"],)),
     "commit": Case(["commit", "plan"], before=(PLAN, *PARTS)),
-    "convert": Case(CONVERT, again=(("--overwrite",),)),
+    "convert": Case(CONVERT, again=RESUME),
     "unpack": Case(["unpack", "{in}/set", "d"], sets=(), anew=True),
     "index": Case(["index", "bare"], before=(["!cp", "-r", "{in}/bare", "bare"],), sets=("bare",),
                   again=(("--overwrite",),), bare=True),

@@ -63,7 +63,7 @@ def convert_killed(chain, shards, target, words):
         held = chain.read_set(target.dest, "after a kill")
         chain.same([s for shard in held.shards for s in shard], shards.samples,
                    "what a killed conversion left, and verify accepts")
-    return chain.sheaf(*words, "--overwrite")
+    return chain.sheaf(*words, chain.chance.choice(["--resume", "--overwrite"]))
 
 
 def check_converted(chain, shards, target, numbers):
