@@ -7,14 +7,13 @@ import model
 import readers
 from chain import Foreseen, Shards
 
+FILES = r"; (\d+) of (\d+) files? packed, (\d+) files? skipped"
 PACKED = (r"packed (\d+) samples? \((\d+) payload bytes\) into (\d+) shards? \((\d+) bytes\)"
-          r"(?:, \d+ of them kept)?(?:; (\d+) files? skipped)?")
-PLANNED = (r"planned (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?"
-           r"(?:; (\d+) files? skipped)?")
+          r"(?:, \d+ of them kept)?" + FILES)
+PLANNED = r"planned (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?" + FILES
 PART = (r"part \d+ of \d+: (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?, (\d+) of them "
-        r"kept; (\d+) files? skipped")
-COMMITTED = (r"committed (\d+) samples? \((\d+) payload bytes\) in (\d+) shards? \((\d+) bytes\)"
-             r"(?:; (\d+) files? skipped)?")
+        r"kept" + FILES)
+COMMITTED = r"committed (\d+) samples? \((\d+) payload bytes\) in (\d+) shards? \((\d+) bytes\)"
 PEERS = {"webdataset": ["wids", "dali", "energon", "wids,energon"], "tfrecord": ["dali"],
          "recordio": ["mxnet", "dali"]}
 
@@ -127,7 +126,8 @@ class Job:
         expected = [len(every), model.payload(every), sum(len(held.shards) for held in found)]
         if stored:
             expected.append(sum(held.manifest["bytes"] for held in found))
-        expected.append(self.planned.skipped.total())
+        expected += [sum(len(sample.fields) for sample in every), len(self.source.entries),
+                     self.planned.skipped.total()]
         chain.equal(numbers, expected, "the sums that were printed")
         for place, held in zip(self.places(), found):
             give(chain, place, held)
@@ -251,7 +251,7 @@ def commit(chain, job, plan):
     if done.returncode != 0:
         job.nothing_there()
         raise Foreseen("an index, or nothing in it")
-    job.check(chain.numbers(done, COMMITTED))
+    job.check(chain.numbers(done, COMMITTED + FILES))
     if chain.chance.random() < 0.2:
         again = chain.sheaf("commit", plan)
         chain.equal(chain.numbers(again, COMMITTED), chain.numbers(done, COMMITTED),
