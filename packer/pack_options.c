@@ -73,7 +73,7 @@ static int check(const struct sheaf_pack_options *o, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_ARGUMENT, "on_error is %d, expected SHEAF_FAIL or "
                        "SHEAF_SKIP", (int)o->on_error);
     if (o->resume && o->overwrite)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "--resume and --overwrite exclude each other");
+        return err_set(err, SHEAF_ERR_ARGUMENT, "resume and overwrite exclude each other");
     code = check_prefix(o->prefix, err);
     return code == SHEAF_OK ? check_peers(o, err) : code;
 }

@@ -124,8 +124,8 @@ static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_e
     int code = planned_part(plan, part, parts, &p->first, &p->end, err);
 
     if (code == SHEAF_OK && p->planned.file.facts.fingerprint[0] != '\0')
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is the plan of a conversion, to be done by "
-                       "sheaf convert --plan", p->planned.file.object->url);
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is the plan of a conversion, and not of "
+                       "files", p->planned.file.object->url);
     if (code == SHEAF_OK)
         code = target_join(&p->planned.target, parts, &finished, err);
     if (code != SHEAF_OK || finished)

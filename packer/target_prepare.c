@@ -125,8 +125,7 @@ static char *option_of(const struct manifest *m, const char *name)
 
 static int refuse_dataset(const char *directory, struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already; --overwrite replaces it",
-                   directory);
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already", directory);
 }
 
 static int remove_put(void *context, const char *name, const void *data, size_t size,
@@ -343,7 +342,7 @@ static int check_whole(const char *directory, const struct manifest *m, struct s
         code = url == NULL ? err_memory(err, strlen(name)) : store_size(url, &bytes, err);
         if (code == SHEAF_OK && bytes != expected)
             code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, but the manifest says "
-                           "%llu; --overwrite makes the data set anew", url,
+                           "%llu", url,
                            (unsigned long long)bytes, (unsigned long long)expected);
         free(url);
     }
@@ -384,13 +383,12 @@ static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
     if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: the run that was not finished had another "
                        "plan (source or options have changed since, or it is of another "
-                       "directory); --overwrite begins anew",
+                       "directory)",
                        o->dest);
     if (code == SHEAF_END && dataset != NULL) {
         code = target_is_finished(o, true, finished, err);
         if (code == SHEAF_OK && !*finished)
-            code = err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan; "
-                           "--overwrite replaces it", dataset);
+            code = err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan", dataset);
         return code;
     }
     /* What is to be replaced is noted, and by now gone: so this manifest is the run's own, and it
@@ -491,8 +489,7 @@ int target_look(const struct target *o, struct sheaf_error *err)
     if (dataset != NULL)
         return refuse_dataset(dataset, err);
     if (journal_has_leftovers(&o->journal))
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds what an unfinished run has left; --resume "
-                       "goes on with it, --overwrite begins anew", o->dest);
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds what an unfinished run has left", o->dest);
     code = for_each_below(o->dest, refuse_split, NULL, err);
     return code == SHEAF_OK ? look_for_others(o, err) : code;
 }

@@ -143,7 +143,7 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
             || !has_journal(directory, "../" STORE_PARTIAL "/plan")))
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: holds no data set yet: the packing of one is "
-                   "under way, or was ended and can go on with --resume", directory);
+                   "under way, or was ended", directory);
 }
 
 static int find_name(void *context, const struct store_entry *entry)

@@ -35,6 +35,11 @@ if grep -nE 'pthread_cond_timedwait' \
         $(find base formats store packer reader -name '*.[ch]' ! -name timed_wait.h) /dev/null; then
     complain "timed waits are those of base/timed_wait.h, on the monotonic clock (above)"
 fi
+# Another program's options may be named, and comments may name ours.
+if grep -nE '"[^"]*--[a-z]{3}' $(find base formats store packer reader -name '*.c') |
+        grep -vE 'aws configure|^[^:]*:[0-9]*:( |/)\*'; then
+    complain "the library's messages must not name options (above): tools/advice.c does"
+fi
 for f in $(find tools tests .ci -name '*.sh' -o -path .ci/run 2>/dev/null); do
     [ -x "$f" ] || complain "$f: not executable"
 done

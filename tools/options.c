@@ -179,6 +179,7 @@ int options_parse(const struct command *command, const struct option *options, i
 {
     bool ended = false;
 
+    command_name = command->name;
     *count = 0;
     for (int i = 1; i < argc; i++) {
         if (ended || argv[i][0] != '-' || argv[i][1] == '\0') {

@@ -8,11 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/advice.h"
 #include "tools/progress.h"
 
 #define NAME_LIMIT 32   /* longer names are not compared */
 
 static char last[2048];
+
+const char *command_name = "";
 
 const char *last_complaint(void)
 {
@@ -54,7 +57,10 @@ int misuse(const char *format, ...)
 
 int fail(const struct sheaf_error *error)
 {
-    complain("%s", error->message[0] ? error->message : sheaf_strerror(error->code));
+    const char *advice = advice_of(command_name, error);
+
+    complain("%s%s%s", error->message[0] ? error->message : sheaf_strerror(error->code),
+             advice == NULL ? "" : "; ", advice == NULL ? "" : advice);
     return STATUS_FAILURE;
 }
 

@@ -28,6 +28,9 @@ extern const struct command pack_command, cat_command, info_command, verify_comm
                             index_command, unpack_command, convert_command, plan_command,
                             commit_command, fetch_command, pipe_command, advise_command;
 
+/* The command that runs: options_parse sets it. */
+extern const char *command_name;
+
 /* Prints "sheaf: <message>" on standard error, in place of a progress line if one is there. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -284,6 +284,32 @@ class Convert(OnADataSet):
         self.assert_nothing(self.path("out"))
 
 
+class Advice(Case):
+    """What can be done is said by the command that can do it."""
+
+    def test_what_to_do(self):
+        tree = make_tree(self.path("tree"), {"a.txt": b"x"})
+        done, begun, plan = self.path("done"), self.path("begun"), self.path("plan")
+        again, both = "--overwrite replaces it", "--resume goes on with it, --overwrite begins anew"
+        sheaf("pack", tree, done, "--format", "tfrecord")
+        sheaf("plan", tree, begun, "-o", plan, "--format", "tfrecord")
+        for words, advice in (
+                (("pack", tree, done, "--format", "tfrecord"), again),
+                (("convert", done, done + "/", "--format", "recordio"), None),
+                (("plan", tree, done, "-o", self.path("p"), "--format", "tfrecord"), again),
+                (("pack", tree, begun, "--format", "tfrecord"), both),
+                (("convert", done, begun, "--format", "tfrecord"), both),
+                (("convert", "--plan", plan, "--part", "0/1"), "sheaf pack --plan makes it"),
+                (("cat", begun), "the command that made it goes on with --resume")):
+            with self.subTest(words=words):
+                error = sheaf(*words, status=None).stderr.decode()
+                self.assertEqual(error.count("\n"), 1)
+                if advice is None:
+                    self.assertNotIn("; ", error)
+                else:
+                    self.assertTrue(error.endswith("; %s\n" % advice), error)
+
+
 class Index(Case):
     def test_foreign_shards_become_a_data_set(self):
         shards = {

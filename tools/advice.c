@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A table from situations to advice.  A situation is an error code and words of the message: codes
+ * alone are too few. */
+#include "tools/advice.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct advice {
+    int code;
+    const char *words;
+    const char *commands;       /* those that have the option, each with spaces around; NULL: all */
+    const char *advice;
+};
+
+#define THAT_WRITE " pack plan convert "
+
+static const struct advice all[] = {
+    { SHEAF_ERR_EXISTS, "holds a data set", THAT_WRITE, "--overwrite replaces it" },
+    { SHEAF_ERR_EXISTS, "holds what an unfinished run has left", THAT_WRITE,
+      "--resume goes on with it, --overwrite begins anew" },
+    { SHEAF_ERR_CHANGED, "had another plan", THAT_WRITE, "--overwrite begins anew" },
+    { SHEAF_ERR_CHANGED, "but the manifest says", THAT_WRITE,
+      "--overwrite makes the data set anew" },
+    { SHEAF_ERR_ARGUMENT, "resume and overwrite exclude each other", THAT_WRITE,
+      "give --resume or --overwrite" },
+    { SHEAF_ERR_ARGUMENT, "is the plan of a conversion", NULL, "sheaf convert --plan makes it" },
+    { SHEAF_ERR_ARGUMENT, "is a plan of files", NULL, "sheaf pack --plan makes it" },
+    { SHEAF_ERR_LIMIT, "bytes of memory, the limit is", " pack convert ", "--memory raises it" },
+    { SHEAF_ERR_NOT_FOUND, "holds no data set yet", NULL,
+      "the command that made it goes on with --resume" },
+};
+
+static int is_of(const char *command, const char *commands)
+{
+    const size_t size = strlen(command);
+
+    for (const char *at = commands; (at = strstr(at, command)) != NULL; at++)
+        if (at[-1] == ' ' && at[size] == ' ')
+            return 1;
+    return 0;
+}
+
+const char *advice_of(const char *command, const struct sheaf_error *error)
+{
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (all[i].code == error->code && strstr(error->message, all[i].words) != NULL &&
+            (all[i].commands == NULL || is_of(command, all[i].commands)))
+            return all[i].advice;
+    return NULL;
+}
