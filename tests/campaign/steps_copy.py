@@ -82,8 +82,8 @@ def check_converted(chain, shards, target, numbers):
 
 def convert_parts(chain, shards):
     """plan, convert --plan by parts, commit."""
-    if not shards.is_set:
-        raise Foreseen("no data set")
+    if not shards.is_set or not shards.samples:
+        raise Foreseen("nothing to plan")
     target, plan = Target(chain), chain.new("plan")
     refused = convert_refused(shards, target.container)
     if refused is not None:
