@@ -46,8 +46,8 @@ struct format_scan {
                                    the key of the frame that goes on */
     unsigned zero_blocks;       /* tar: since the last member; two of them end an archive */
     struct buf key;             /* tar */
-    uint64_t passed_over;       /* tar: members that are no sample's: links, devices, names
-                                   without key or suffix (directories are not counted) */
+    uint64_t passed_over;       /* tar: members that are no sample's: links, devices,
+                                   directories, names without key or suffix */
     struct buf passed_name;     /* tar: the last of them, NUL-terminated, for a report; no data
                                    if there was none */
 };
@@ -188,6 +188,8 @@ bool name_is_passed_over(const char *path);
 
 /* Valid UTF-8 without control characters. */
 bool name_is_text(const char *name, size_t size);
+/* What a name is instead ("the name holds ..."); NULL if it is text. */
+const char *name_text_problem(const char *name, size_t size);
 
 /* Lower case as webdataset has it (ASCII letters only are changed).  Returns true if anything
  * changed. */

@@ -58,8 +58,7 @@ static bool is_plain(const uint8_t *p, size_t size)
     return ((v | (v + each) | (v - 0x20 * each)) & 0x80 * each) == 0;
 }
 
-/* What is wrong with the characters of a name, or NULL. */
-static const char *text_problem(const char *name, size_t size)
+const char *name_text_problem(const char *name, size_t size)
 {
     const uint8_t *p = (const uint8_t *)name;
     size_t at, step;
@@ -79,7 +78,7 @@ static const char *text_problem(const char *name, size_t size)
 
 bool name_is_text(const char *name, size_t size)
 {
-    return text_problem(name, size) == NULL;
+    return name_text_problem(name, size) == NULL;
 }
 
 static bool is_dunder(const char *name, size_t size)
@@ -122,7 +121,7 @@ const char *name_problem(const char *path)
         return "the path is empty";
     if (size > KEY_LIMIT)
         return "the path is longer than 4096 bytes";
-    problem = text_problem(path, size);
+    problem = name_text_problem(path, size);
     if (problem == NULL)
         problem = component_problem(path);
     if (problem != NULL)

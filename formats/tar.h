@@ -13,8 +13,10 @@
 
 #define TAR_BLOCK 512
 #define TAR_END_BLOCKS 2
-/* Of all extension headers before one member. */
+/* Of all extension headers before one member: with more, up to the most, it is read as far as to
+ * know which sample is damaged. */
 #define TAR_EXTENSION_LIMIT ((size_t)1 << 20)
+#define TAR_EXTENSION_MOST  ((size_t)3 << 20)
 
 enum tar_kind {
     TAR_FILE,           /* regular */
@@ -33,6 +35,7 @@ struct tar_member {
     const char *prefix, *name;
     size_t prefix_size, name_size;
     bool is_label;              /* made of the labels by tar_write */
+    const char *problem;        /* why a file's data cannot be had (static text); or NULL */
 };
 
 static inline uint64_t tar_padded(uint64_t bytes)

@@ -12,12 +12,17 @@
 #include "formats/tar.h"
 #include "formats/tar_header.h"
 
+/* Where GNU's sparse headers, and the blocks of their maps, say that another block follows. */
+#define SPARSE_MORE     482
+#define SPARSE_MAP_MORE 504
+
 /* What extension headers say of the member behind them. */
 struct extensions {
-    const char *path;
-    size_t path_size;
+    const char *path, *gnu_path;        /* of pax, which wins; of GNU */
+    size_t path_size, gnu_path_size;
     bool has_size;
     uint64_t size;
+    const char *problem;                /* of the member; or NULL */
 };
 
 static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf_error *err)
@@ -129,6 +134,8 @@ static bool is_sparse(const struct pax_record *r)
     return r->key_size >= sizeof(prefix) - 1 && memcmp(r->key, prefix, sizeof(prefix) - 1) == 0;
 }
 
+static const char sparse[] = "a sparse file, which is not supported";
+
 static int pax_size(const struct pax_record *r, struct extensions *ext, struct sheaf_error *err)
 {
     size_t i;
@@ -153,11 +160,11 @@ static int pax_record_apply(const struct pax_record *r, bool global, struct exte
 {
     const bool is_path = is_key(r, "path"), is_size = is_key(r, "size");
 
-    if (is_sparse(r))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "a sparse file in the tar");
-    if (global && (is_path || is_size))
+    if (global && (is_path || is_size || is_sparse(r)))
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "a global pax header in the tar gives one %s "
-                       "to all members", is_path ? "path" : "size");
+                       "to all members", is_path ? "path" : is_size ? "size" : "sparse map");
+    if (is_sparse(r))
+        ext->problem = sparse;
     if (is_path) {
         ext->path = r->value_size == 0 ? NULL : r->value;
         ext->path_size = r->value_size;
@@ -199,17 +206,15 @@ static int extend(char type, const char *data, size_t size, struct extensions *e
         return SHEAF_OK;
     if (type != 'L')
         return pax_parse(data, size, type == 'g', ext, err);
-    if (ext->path == NULL) {                    /* pax, where there are both, wins */
-        ext->path = data;
-        ext->path_size = strnlen(data, size);
-    }
+    ext->gnu_path = data;                       /* the last of several, as GNU tar has it */
+    ext->gnu_path_size = strnlen(data, size);
     return SHEAF_OK;
 }
 
 static enum tar_kind kind_of(const struct tar_header *h, const struct tar_member *m)
 {
     switch (h->type) {
-    case '0': case '\0': case '7':
+    case '0': case '\0': case '7': case 'S': case 'M':
         /* Before ustar, a directory was a file whose name ends in a slash. */
         return m->name_size != 0 && m->name[m->name_size - 1] == '/' ? TAR_DIRECTORY : TAR_FILE;
     case '5': return TAR_DIRECTORY;
@@ -229,9 +234,9 @@ static void set_path(const struct tar_header *h, const struct extensions *ext,
 {
     m->prefix_size = 0;
     m->prefix = h->prefix;
-    if (ext->path != NULL) {
-        m->name = ext->path;
-        m->name_size = ext->path_size;
+    if (ext->path != NULL || ext->gnu_path != NULL) {
+        m->name = ext->path != NULL ? ext->path : ext->gnu_path;
+        m->name_size = ext->path != NULL ? ext->path_size : ext->gnu_path_size;
         return;
     }
     m->name = h->name;
@@ -240,24 +245,40 @@ static void set_path(const struct tar_header *h, const struct extensions *ext,
         m->prefix_size = strnlen(h->prefix, sizeof(h->prefix));
 }
 
-/* The member's own header, behind `at` bytes of extension headers. */
-static int parse_member(const struct tar_header *h, size_t at, const struct extensions *ext,
-                        struct tar_member *m, struct sheaf_error *err)
+/* Where the header of a sparse file of GNU's ends: blocks of its map follow as long as the one
+ * before says so.  *need is set if more must be shown. */
+static size_t sparse_end(const uint8_t *data, size_t size, size_t at, size_t *need)
 {
+    bool goes_on = data[at + SPARSE_MORE] != 0;
+
+    at += TAR_BLOCK;
+    while (goes_on && size - at >= TAR_BLOCK && at < TAR_EXTENSION_MOST) {
+        goes_on = data[at + SPARSE_MAP_MORE] != 0;
+        at += TAR_BLOCK;
+    }
+    if (goes_on && at < TAR_EXTENSION_MOST)
+        *need = at + TAR_BLOCK;
+    return at;
+}
+
+/* The member's own header, behind `at` bytes of extension headers. */
+static int parse_member(const uint8_t *data, size_t size, size_t at, const struct extensions *ext,
+                        struct tar_member *m, size_t *need, struct sheaf_error *err)
+{
+    const struct tar_header *h = (const struct tar_header *)(data + at);
     int code = read_size(h, &m->bytes, err);
 
     if (code != SHEAF_OK)
         return code;
-    if (h->type == 'S' || h->type == 'M')
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "a %s in the tar (type %c)", h->type == 'S'
-                       ? "sparse file" : "file continued from another volume", h->type);
     set_path(h, ext, m);
+    m->problem = h->type == 'S' ? sparse
+               : h->type == 'M' ? "a file continued from another volume" : ext->problem;
     m->kind = kind_of(h, m);
     if (ext->has_size)
         m->bytes = ext->size;
     if (!has_data(h->type))
         m->bytes = 0;
-    m->header_bytes = at + TAR_BLOCK;
+    m->header_bytes = h->type == 'S' ? sparse_end(data, size, at, need) : at + TAR_BLOCK;
     m->is_label = m->kind == TAR_FILE && memcmp(h->group, TAR_LABEL_GROUP,
                                                 sizeof(TAR_LABEL_GROUP)) == 0;
     return SHEAF_OK;
@@ -279,10 +300,12 @@ static int parse_extension(const uint8_t *data, size_t size, size_t at, struct e
 
     if (code != SHEAF_OK)
         return code;
-    if (bytes > TAR_EXTENSION_LIMIT || at + tar_padded(bytes) > TAR_EXTENSION_LIMIT)
-        return err_set(err, SHEAF_ERR_LIMIT, "the extension headers of a tar member have %" PRIu64
+    if (bytes > TAR_EXTENSION_MOST || at + tar_padded(bytes) > TAR_EXTENSION_MOST)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the extension headers of a tar member have %" PRIu64
                        " bytes, more than the %zu that are allowed", at + tar_padded(bytes),
                        TAR_EXTENSION_LIMIT);
+    if (at + tar_padded(bytes) > TAR_EXTENSION_LIMIT)
+        ext->problem = "a file with more than 1 MiB of extension headers";
     *next = at + TAR_BLOCK + tar_padded(bytes);
     if (*next > size) {
         *need = *next;
@@ -315,7 +338,7 @@ int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_
         }
         code = check_sum(h, err);
         if (code == SHEAF_OK && !is_extension(h->type))
-            return parse_member(h, at, &ext, member, err);
+            return parse_member(data, size, at, &ext, member, need, err);
         if (code == SHEAF_OK)
             code = parse_extension(data, size, at, &ext, &next, need, err);
         if (code != SHEAF_OK || *need != 0)

@@ -21,28 +21,65 @@ struct member_path {
     size_t size;
     size_t key_size;
     const char *suffix;
+    const char *problem;        /* the file cannot be had (static text); or NULL */
 };
 
-/* False if the member is no sample's: webdataset too would pass over it. */
-static bool split_member(const struct tar_member *m, struct member_path *path)
+/* The path, of which no more than KEY_LIMIT bytes are kept. */
+static void take_path(const struct tar_member *m, struct member_path *path)
 {
     const size_t between = m->prefix_size != 0;
+    const size_t size = MIN(m->name_size, KEY_LIMIT - m->prefix_size - between);
     char *text = path->text;
 
-    path->size = m->prefix_size + between + m->name_size;
-    if (path->size > KEY_LIMIT)
-        return false;
     memcpy(text, m->prefix, m->prefix_size);
     if (between)
         text[m->prefix_size] = '/';
-    memcpy(text + m->prefix_size + between, m->name, m->name_size);
+    memcpy(text + m->prefix_size + between, m->name, size);
+    path->size = m->prefix_size + between + size;
     while (path->size >= 2 && memcmp(text, "./", 2) == 0) {
         path->size -= 2;
         memmove(text, text + 2, path->size);
     }
     text[path->size] = '\0';
-    return name_is_text(text, path->size) && !name_is_passed_over(text) &&
-           name_split(text, &path->key_size, &path->suffix);
+    path->problem = size < m->name_size ? "the path is longer than 4096 bytes"
+                                        : name_text_problem(text, path->size);
+    if (path->problem == NULL)
+        path->problem = m->problem;
+}
+
+/* False if the member is no sample's: webdataset too would pass over it.  What it would take, and
+ * we cannot, is a sample's with a problem: so it is damage, and of that sample only. */
+static bool split_member(const struct tar_member *m, struct member_path *path)
+{
+    if (m->kind == TAR_GLOBAL || m->kind == TAR_ZERO)
+        return false;
+    take_path(m, path);
+    if (m->kind != TAR_FILE || name_is_passed_over(path->text))
+        return false;
+    if (name_split(path->text, &path->key_size, &path->suffix))
+        return true;
+    path->key_size = path->size;
+    path->suffix = path->text + path->size;
+    return path->size == KEY_LIMIT || strlen(path->text) < path->size;
+}
+
+/* A name as it can be printed. */
+static void make_printable(char *name, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (name[i] < ' ' || name[i] >= 0x7f)
+            name[i] = '?';
+    }
+}
+
+static int check_member(struct member_path *path, struct sheaf_error *err)
+{
+    if (path->problem == NULL)
+        return SHEAF_OK;
+    if (!name_is_text(path->text, path->size))
+        make_printable(path->text, path->size);
+    return err_set(err, SHEAF_ERR_CORRUPT, "the member \"%.400s%s\": %s", path->text,
+                   path->size > 400 ? "..." : "", path->problem);
 }
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
@@ -204,26 +241,14 @@ static int part_at_end(const struct format_scan *scan, const uint8_t *data, size
 static int pass_over(struct format_scan *scan, const struct member_path *path,
                      struct sheaf_error *err)
 {
-    static const char too_long[] = "(a path too long)";
-    const bool is_long = path->size > KEY_LIMIT;
-    const char *name = is_long ? too_long : path->text;
-    const size_t size = is_long ? sizeof(too_long) - 1 : path->size;
-    const bool is_text = name_is_text(name, size);
-    size_t i;
     int code;
 
     scan->passed_over++;
     scan->passed_name.size = 0;
-    code = buf_reserve(&scan->passed_name, size + 1, err);
-    if (code != SHEAF_OK)
-        return code;
-    buf_put(&scan->passed_name, name, size);
-    buf_put(&scan->passed_name, "", 1);
-    for (i = 0; i < size && !is_text; i++) {
-        if (name[i] < ' ' || name[i] >= 0x7f)
-            scan->passed_name.data[i] = '?';
-    }
-    return SHEAF_OK;
+    code = buf_append(&scan->passed_name, path->text, path->size + 1, err);
+    if (code == SHEAF_OK && !name_is_text(path->text, path->size))
+        make_printable((char *)scan->passed_name.data, path->size);
+    return code;
 }
 
 /* A member of a sample: of the one that is open, or of a new one. */
@@ -247,7 +272,6 @@ static int webdataset_part(struct format_scan *scan, const uint8_t *data, size_t
     struct member_path path;
     struct tar_member m;
     size_t need;
-    bool has_key;
     int code = tar_parse(data, size, &m, &need, err);
 
     if (code != SHEAF_OK)
@@ -265,11 +289,10 @@ static int webdataset_part(struct format_scan *scan, const uint8_t *data, size_t
     scan->zero_blocks = 0;
     *part = (struct part){ .kind = scan->frame_open ? PART_NEXT : PART_SKIP,
                            .size = m.header_bytes + tar_padded(m.bytes) };
-    if (m.kind == TAR_DIRECTORY || m.kind == TAR_GLOBAL)
+    if (m.kind == TAR_GLOBAL)
         return SHEAF_OK;
-    has_key = split_member(&m, &path);
-    return has_key && m.kind == TAR_FILE ? take_member(scan, &path, part, err)
-                                         : pass_over(scan, &path, err);
+    return split_member(&m, &path) ? take_member(scan, &path, part, err)
+                                   : pass_over(scan, &path, err);
 }
 
 static int webdataset_end(struct format_scan *scan, struct sheaf_error *err)
@@ -316,12 +339,15 @@ static int frame_member(const uint8_t *frame, size_t size, size_t at, struct tar
 static int webdataset_check(const uint8_t *frame, size_t size, uint32_t *crc,
                             struct sheaf_error *err)
 {
+    struct member_path path;
     struct tar_member m;
     size_t at;
 
     for (at = 0; at < size; ) {
         int code = frame_member(frame, size, at, &m, &at, err);
 
+        if (code == SHEAF_OK && split_member(&m, &path))
+            code = check_member(&path, err);
         if (code != SHEAF_OK)
             return code;
     }
@@ -376,8 +402,11 @@ static int webdataset_decode(const struct record *record, const struct decode_co
         code = frame_member(record->data, record->size, at, &m, &next, err);
         if (code != SHEAF_OK)
             return code;
-        if (m.kind != TAR_FILE || !split_member(&m, path))
+        if (!split_member(&m, path))
             continue;
+        code = check_member(path, err);
+        if (code != SHEAF_OK)
+            return code;
         seen++;
         if (path->key_size != first->key_size ||
             memcmp(path->text, first->text, path->key_size) != 0)

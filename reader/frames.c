@@ -130,6 +130,13 @@ static int place_error(const struct frames *f, uint64_t offset, struct sheaf_err
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ", offset, f->records);
 }
 
+/* Behind the last frame, which is yet to come. */
+static int place_end(const struct frames *f, struct sheaf_error *err)
+{
+    return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ",
+                      f->raw_offset + f->used + f->last_size, f->records + (f->last_size != 0));
+}
+
 /* Damage that goes on to a later frame: remembers to look for it. */
 static int damage(struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
@@ -240,6 +247,26 @@ static int take_part(struct frames *f, size_t *at, struct part *part, struct she
     return SHEAF_OK;
 }
 
+/* At the end, with a frame of `size` bytes that is open, or none. */
+static int find_end(struct frames *f, size_t size, bool open, struct sheaf_error *err)
+{
+    const int code = f->format->end(&f->scan, err);
+
+    if (code == SHEAF_ERR_TRUNCATED && f->format->id == SHEAF_WEBDATASET) {
+        f->lacks_end = true;
+        f->last_size = open ? size : 0;
+    }
+    return code == SHEAF_OK && !open ? SHEAF_END : code;
+}
+
+/* What comes when it was said that the end is missing. */
+static int take_last(struct frames *f, size_t *size)
+{
+    *size = f->last_size;
+    f->last_size = 0;
+    return *size != 0 ? SHEAF_OK : SHEAF_END;
+}
+
 /* Finds the next frame: it is then the `*size` bytes at the used part's end, and what follows it
  * was seen. */
 static int find_frame(struct frames *f, size_t *size, struct sheaf_error *err)
@@ -262,10 +289,8 @@ static int find_frame(struct frames *f, size_t *size, struct sheaf_error *err)
             f->kept = *err;
             return SHEAF_OK;
         }
-        if (code == SHEAF_END) {
-            code = f->format->end(&f->scan, err);
-            return code == SHEAF_OK && !open ? SHEAF_END : code;
-        }
+        if (code == SHEAF_END)
+            return find_end(f, *size, open, err);
         if (code == SHEAF_OK)
             code = whole_part(f, &at, part.size, err);
         if (code != SHEAF_OK)
@@ -297,6 +322,7 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
 {
     struct sheaf_error own;
     size_t size = 0;
+    bool lacked_end;
     int code;
 
     if (err == NULL)
@@ -313,9 +339,12 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
         if (code != SHEAF_OK)
             return code;
     }
-    code = find_frame(f, &size, err);
+    lacked_end = f->lacks_end;
+    code = lacked_end ? take_last(f, &size) : find_frame(f, &size, err);
     if (code == SHEAF_END)
         return code;
+    if (f->lacks_end && !lacked_end)
+        return place_end(f, err);
     if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
         return damage(f, f->raw_offset + f->used, err);
     if (code != SHEAF_OK)

@@ -5,8 +5,9 @@
  *
  *     stored bytes --read--> [input] --codec--> [window: ... | frame | next header ...]
  *
- * A frame is given out only when what follows it is seen (the next frame's header, or the end
- * that the container demands): a tar cut at a member boundary has no last sample. */
+ * A frame is given out only when what follows it is seen: the next frame's header, or the end that
+ * the container demands.  Of a tar that has no end, but ends with a whole member, the error comes
+ * first, and then the last sample, for those who skip what is bad. */
 #ifndef READER_FRAMES_H
 #define READER_FRAMES_H
 
@@ -34,6 +35,8 @@ struct frames {
     struct sheaf_error kept;
     bool damaged;                   /* resync before the next frame */
     bool suspect;                   /* the next frame follows damage, and may lack its start */
+    bool lacks_end;                 /* said already: what comes is the last sample, if any, of */
+    size_t last_size;               /* so many bytes at `used`; 0: none */
     bool has_pending;               /* `pending` is the part at `used`, looked at already */
     struct part pending;
     struct format_scan scan;

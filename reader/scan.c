@@ -116,12 +116,17 @@ static uint64_t drop_open(struct scan *s)
     return begin;
 }
 
+static int place_error(const struct scan *s, uint64_t at, struct sheaf_error *err)
+{
+    return err_prefix(err, "%s: offset %" PRIu64 ", record %" PRIu64 ": ", s->object->url, at,
+                      s->records);
+}
+
 static int damage(struct scan *s, struct sheaf_error *err)
 {
     const uint64_t at = drop_open(s);
 
-    err_prefix(err, "%s: offset %" PRIu64 ", record %" PRIu64 ": ", s->object->url, at,
-               s->records);
+    place_error(s, at, err);
     s->records++;
     s->damaged = true;
     return err->code;
@@ -130,6 +135,7 @@ static int damage(struct scan *s, struct sheaf_error *err)
 /* Goes to the next plausible header behind the damage. */
 static int resync(struct scan *s, struct sheaf_error *err)
 {
+    s->passed_over = scan_passed_over(s);
     format_scan_free(&s->state);
     format_scan_reset(&s->state);
     while (s->offset < s->object->bytes) {
@@ -185,9 +191,12 @@ static int step(struct scan *s, struct sheaf_error *err)
         s->open = false;    /* what follows is not of the last sample, so that is whole */
     if (code == SHEAF_OK && part.size > s->object->bytes - s->offset)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %" PRIu64 " bytes after this, "
-                       "where %" PRIu64 " are expected", s->object->bytes - s->offset, part.size);
+                       "where %" PRIu64 " bytes are expected", s->object->bytes - s->offset,
+                       part.size);
     if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
         return damage(s, err);
+    if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED)
+        return place_error(s, s->offset, err);
     if (code != SHEAF_OK)
         return code;
     if (part.kind == PART_START)
@@ -214,9 +223,15 @@ int scan_run(struct scan *s, struct sheaf_error *err)
     }
     if (!s->ended && s->format->end(&s->state, err) != SHEAF_OK) {
         s->ended = true;
+        s->open &= s->format->id != SHEAF_WEBDATASET;   /* its last member is whole */
         return damage(s, err);
     }
     return SHEAF_END;
+}
+
+uint64_t scan_passed_over(const struct scan *s)
+{
+    return s->passed_over + s->state.passed_over;
 }
 
 /* Bytes between extent i and the one before it. */

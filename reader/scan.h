@@ -20,6 +20,7 @@ struct scan {
     bool suspect;                   /* the next sample may have lost its start to damage */
     bool open;                      /* the last extent may grow */
     bool ended;                     /* the end was looked at, and found wrong */
+    uint64_t passed_over;           /* before the last damage: members that are no sample's */
     struct buf extents;             /* struct extent[]: of the samples */
     uint64_t records;               /* found, bad ones too */
 };
@@ -30,6 +31,8 @@ void scan_open(struct scan *s, const struct format_ops *format, struct store_obj
 int scan_run(struct scan *s, struct sheaf_error *err);
 /* What was found, as a section without CRCs. */
 int scan_section(struct scan *s, struct index_section **section, struct sheaf_error *err);
+/* How many members of a tar were no sample's up to here. */
+uint64_t scan_passed_over(const struct scan *s);
 void scan_close(struct scan *s);
 
 #endif

@@ -141,7 +141,7 @@ static void passes_over_and_counts(void **state)
     tar_put_file(&f->tar, "__meta__/a.txt", "webdataset's own");
     tar_put_file(&f->tar, "d/b.txt", "3");
     tar_put_typed(&f->tar, 'Z', "vendor", "data");
-    tar_put_file(&f->tar, "bad\xff\x01.txt", "");
+    tar_put_file(&f->tar, "bad\xff\x01", "");
     tar_put_zeros(&f->tar, 2);
     assert_int_equal(cut(f), 2);
     assert_decodes(f, 0, "d/a", 2);
@@ -150,8 +150,35 @@ static void passes_over_and_counts(void **state)
     /* Frames have no gap between them: what is passed over is in the frame before it. */
     assert_int_equal(f->frames[0].offset, 5 * 512);
     assert_int_equal(f->frames[1].offset, f->frames[0].offset + f->frames[0].size);
-    assert_int_equal(count_passed(f, last, sizeof(last)), 6);
-    assert_string_equal(last, "bad??.txt");
+    assert_int_equal(count_passed(f, last, sizeof(last)), 7);
+    assert_string_equal(last, "bad??");
+}
+
+/* A file that webdataset would take, under a name that cannot be a key: its sample is damaged, and
+ * those beside it are not. */
+static void files_with_unusable_names_are_damage(void **state)
+{
+    static const char *const names[] = { "caf\xe9.txt", "tab\there.txt", "new\nline.txt" };
+    struct fixture *f = *state;
+    size_t i;
+
+    for (i = 0; i < COUNT_OF(names); i++) {
+        uint32_t crc;
+
+        f->tar.size = 0;
+        tar_put_file(&f->tar, "a.txt", "1");
+        tar_put_file(&f->tar, names[i], "2");
+        tar_put_file(&f->tar, "b.txt", "3");
+        tar_put_zeros(&f->tar, 2);
+        assert_int_equal(cut(f), 3);
+        assert_decodes(f, 0, "a", 1);
+        assert_int_equal(decode(f, 1, &foreign), SHEAF_ERR_CORRUPT);
+        assert_non_null(strstr(f->err.message, "?"));
+        assert_int_equal(webdataset_ops.check(f->tar.data + f->frames[1].offset,
+                                              f->frames[1].size, &crc, &f->err),
+                         SHEAF_ERR_CORRUPT);
+        assert_decodes(f, 2, "b", 1);
+    }
 }
 
 static void needs_the_end_of_the_archive(void **state)
@@ -406,6 +433,7 @@ int main(void)
         TEST(groups_adjacent_members),
         TEST(strips_dot_slash),
         TEST(passes_over_and_counts),
+        TEST(files_with_unusable_names_are_damage),
         TEST(needs_the_end_of_the_archive),
         TEST(takes_an_empty_archive),
         TEST(reads_concatenated_archives),
