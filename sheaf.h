@@ -396,6 +396,9 @@ struct sheaf_reader_stats {
     uint64_t epoch;                 /* that is under way */
     uint64_t uncached_objects;      /* opened, but not cached: their server gives no strong ETag, so
                                        that a replaced object could not be told from the old one */
+    uint64_t passed_over;           /* members of foreign tars without an index that are no
+                                       sample's: links, devices, directories, names without key or
+                                       suffix; of compressed tars and pipes, so far */
 };
 
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,

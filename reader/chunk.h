@@ -67,6 +67,7 @@ struct chunk {
     int code;
     struct sheaf_error error;
     uint64_t read_bytes;
+    uint64_t passed_over;       /* of a stream's chunk: members of tars that are no sample's */
     struct item *items;         /* count */
     uint8_t *piece;             /* where their frames are, unless each has its own */
     /* Memory kept for the next chunk that this one becomes, so that a fresh page is not touched

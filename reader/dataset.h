@@ -46,6 +46,7 @@ struct sheaf_dataset {
     struct index_section **sections;    /* foreign shards that were scanned; else NULL */
     struct damage *damages;
     size_t damage_count;
+    uint64_t passed_over;               /* members of the tars that were scanned: no sample's */
     struct pipe_source *pipes;          /* it is a channel of pipes, one an epoch; else NULL */
     uint64_t total_bytes, total_payload;
     /* A union's. */

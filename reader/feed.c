@@ -405,6 +405,7 @@ static int first_chunk(struct feed *feed, struct lane *lane, const volatile int 
                          dataset_is_local(feed->dataset), interrupt, &feed->stall_ns))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     lane->first->is_done = true;
+    feed->passed_over += lane->first->passed_over;
     if (lane->first->code != SHEAF_OK)
         *err = lane->first->error;
     return lane->first->code;

@@ -321,6 +321,7 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
             *err = damage;
         }
     }
+    d->passed_over += scan_passed_over(&scan);
     if (code == SHEAF_END)
         code = scan_section(&scan, &d->sections[i], err);
     if (code == SHEAF_OK) {

@@ -31,6 +31,7 @@ struct stream {
     const struct format_ops *format;
     struct frames frames;
     bool frames_are_open;
+    uint64_t passed_over;           /* in the shards before, less what chunks have told */
     uint64_t record;                /* the next one, in the shard */
     uint64_t framed;                /* samples and bad records, of all shards */
     uint64_t offset;                /* stored bytes read of it */
@@ -71,8 +72,10 @@ uint64_t stream_memory(const struct stream *s)
 
 static void close_shard(struct stream *s)
 {
-    if (s->frames_are_open)
+    if (s->frames_are_open) {
+        s->passed_over += frames_passed_over(&s->frames);
         frames_close(&s->frames);
+    }
     s->frames_are_open = false;
     store_close(s->object);
     s->object = NULL;
@@ -280,8 +283,12 @@ static int stream_error(struct sheaf_error *err, const struct sheaf_error *error
 static int take_error(struct stream *s, struct item *item, const struct sheaf_error *error,
                       struct sheaf_error *err)
 {
-    if (error->code != SHEAF_ERR_CORRUPT && error->code != SHEAF_ERR_TRUNCATED)
-        return stream_error(err, error);
+    if (error->code != SHEAF_ERR_CORRUPT && error->code != SHEAF_ERR_TRUNCATED) {
+        const bool is_data = error->code == SHEAF_ERR_LIMIT || error->code == SHEAF_ERR_UNSUPPORTED;
+
+        stream_error(err, error);       /* what a store says has the name already */
+        return is_data ? err_prefix(err, "%s: ", s->object->url) : err->code;
+    }
     item->size = 0;
     s->lost = records_of_sample(s) > 1;
     return own_error(item, s, error, err);
@@ -358,6 +365,16 @@ static void place_items(struct chunk *chunk)
     }
 }
 
+/* Members that were passed over and not told of yet. */
+static uint64_t passed_over_now(struct stream *s)
+{
+    const uint64_t all = s->passed_over +
+                         (s->frames_are_open ? frames_passed_over(&s->frames) : 0);
+
+    s->passed_over -= all;      /* wraps: what is open counts its own again when it is closed */
+    return all;
+}
+
 static void fill_chunk(struct job *job)
 {
     struct chunk *chunk = (struct chunk *)(void *)job;
@@ -377,6 +394,7 @@ static void fill_chunk(struct job *job)
     chunk->items = (struct item *)(void *)items->data;
     chunk->count = items->size / sizeof(struct item);
     chunk->read_bytes = items->size + data->size;
+    chunk->passed_over = passed_over_now(s);
     place_items(chunk);
     chunk->is_last = code != SHEAF_OK;
     if (code != SHEAF_OK && code != SHEAF_END) {

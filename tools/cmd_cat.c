@@ -166,6 +166,7 @@ static void print_statistics(const struct cat *cat, double seconds)
     printf("cached_bytes %" PRIu64 "\n", stats.cached_bytes);
     printf("uncached_objects %" PRIu64 "\n", stats.uncached_objects);
     printf("corrupt %" PRIu64 "\n", stats.corrupt);
+    printf("passed_over %" PRIu64 "\n", stats.passed_over);
     printf("seconds %.3f\n", seconds);
     printf("samples_per_second %.0f\n", (double)cat->samples * per_second);
     printf("payload_bytes_per_second %.0f\n", (double)cat->payload_bytes * per_second);
@@ -191,13 +192,13 @@ static int check_sum(const struct cat *cat)
 /* Ends what goes to standard output. */
 static int finish(struct cat *cat, double seconds)
 {
-    struct sheaf_reader_stats stats;
     int status = -1, errnum;
 
     progress_clear();
     say_uncached(cat->reader);
     if (cat->null) {
         print_statistics(cat, seconds);
+        say_left_out(cat->reader);
         return STATUS_OK;
     }
     if (!cat->list)
@@ -207,9 +208,7 @@ static int finish(struct cat *cat, double seconds)
     errnum = output_flush(&cat->out);
     if (errnum)
         return fail_write(cat, errnum);
-    sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
-    if (stats.corrupt > 0)
-        complain("%" PRIu64 " corrupt record%s skipped", stats.corrupt, plural(stats.corrupt));
+    say_left_out(cat->reader);
     return STATUS_OK;
 }
 

@@ -297,12 +297,8 @@ static int convert_part(struct convert *c, const char *url, const char *text,
 /* Says what became of it all. */
 static void print_result(const struct convert *c, const struct sheaf_pack_result *result)
 {
-    struct sheaf_reader_stats stats;
-
     say_uncached(c->reader);
-    sheaf_reader_get_stats(c->reader, &stats, sizeof(stats));
-    if (stats.corrupt > 0)
-        complain("%" PRIu64 " corrupt record%s skipped", stats.corrupt, plural(stats.corrupt));
+    say_left_out(c->reader);
     printf("converted %" PRIu64 " sample%s (%" PRIu64 " payload bytes) into %" PRIu64
            " shard%s (%" PRIu64 " bytes)", result->samples, plural(result->samples),
            result->payload_bytes, result->shards, plural(result->shards), result->stored_bytes);

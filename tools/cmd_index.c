@@ -53,6 +53,7 @@ static int run(const struct command *command, int argc, char **argv)
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
+    say_passed_over(result.passed_over, result.samples);
     printf("indexed %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " bytes read\n",
            result.samples, plural(result.samples), result.shards, plural(result.shards),
            result.bytes);

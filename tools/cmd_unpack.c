@@ -93,12 +93,14 @@ static int unpack(char **sources, size_t count, const struct sheaf_reader_option
         code = unpack_all(&u, &error);
         signals_watch(NULL);
     }
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK) {
+        say_left_out(u.reader);
         printf("unpacked %" PRIu64 " sample%s: %" PRIu64 " file%s, %" PRIu64 " bytes\n",
                u.progress.done_count, plural(u.progress.done_count), u.files, plural(u.files),
                u.progress.done_bytes);
-    else
+    } else {
         status = refuse(&error);
+    }
     extract_close(u.extract);
     if (status != STATUS_OK)
         signals_die();  /* rather than wait for a reader that is blocked on standard input */

@@ -63,10 +63,7 @@ static void finish_json(const struct sheaf_verify_result *result, const struct s
 
 static int finish_text(const struct sheaf_verify_result *result)
 {
-    if (result->passed_over > 0)
-        complain("%" PRIu64 " member%s passed over that %s no sample's: links, devices, names "
-                 "without key or suffix", result->passed_over, plural(result->passed_over),
-                 result->passed_over == 1 ? "is" : "are");
+    say_passed_over(result->passed_over, result->samples);
     if (result->problems > 0) {
         complain("%" PRIu64 " problem%s in %" PRIu64 " shard%s", result->problems,
                  plural(result->problems), result->shards, plural(result->shards));

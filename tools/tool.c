@@ -74,6 +74,24 @@ void say_uncached(const struct sheaf_reader *reader)
                  stats.uncached_objects, stats.uncached_objects == 1 ? " was" : "s were");
 }
 
+void say_passed_over(uint64_t members, uint64_t samples)
+{
+    if (members > 0)
+        complain("%s%" PRIu64 " tar member%s passed over: links, devices, directories, names "
+                 "without key or suffix", samples == 0 ? "no sample was found: " : "", members,
+                 members == 1 ? " was" : "s were");
+}
+
+void say_left_out(const struct sheaf_reader *reader)
+{
+    struct sheaf_reader_stats stats;
+
+    sheaf_reader_get_stats(reader, &stats, sizeof(stats));
+    if (stats.corrupt > 0)
+        complain("%" PRIu64 " corrupt record%s skipped", stats.corrupt, plural(stats.corrupt));
+    say_passed_over(stats.passed_over, stats.samples);
+}
+
 int refuse(const struct sheaf_error *error)
 {
     const int status = fail(error);

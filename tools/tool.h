@@ -46,6 +46,11 @@ int misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Complains of a failed call; STATUS_FAILURE. */
 int fail(const struct sheaf_error *error);
 
+/* What a reader did not hand out, at its end: records that were skipped as corrupt, members of tars
+ * that are no sample's. */
+void say_left_out(const struct sheaf_reader *reader);
+void say_passed_over(uint64_t members, uint64_t samples);
+
 /* Complains of a call that took options and could not begin: STATUS_MISUSE if they were wrong,
  * else STATUS_FAILURE. */
 int refuse(const struct sheaf_error *error);

@@ -156,6 +156,7 @@ class Stats(NamedTuple):
     cached_bytes: int
     uncached_objects: int
     corrupt: int
+    passed_over: int
     stall_ns: int
     first_sample_ns: int
     memory_bytes: int

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Tars of other programs with members that cannot be read, or are no sample's: a sample that is
+lost is said, and those beside it are handed out."""
+
+import gzip
+import io
+import shutil
+import tarfile
+
+import writers
+from support import Case, read, sheaf, tree_of, write
+
+SKIP = ("--on-corrupt", "skip")
+END = bytes(1024)
+
+
+def member(name, data=b"data", **how):
+    return writers.tar_member(name, data, **how)
+
+
+def with_links():
+    """Three samples, and a link, a device and a directory between, before and behind them."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, kind in (("d", tarfile.DIRTYPE), ("d/1.txt", None), ("d/1.jpg", tarfile.SYMTYPE),
+                           ("d/2.txt", None), ("d/2.png", tarfile.FIFOTYPE), ("d/3.txt", None),
+                           ("d/README", None)):
+            info = tarfile.TarInfo(name)
+            info.type = kind or tarfile.REGTYPE
+            info.size = 0 if kind else 5
+            tar.addfile(info, None if kind else io.BytesIO(b"words"))
+    return out.getvalue()
+
+
+class OddTars(Case):
+    def found(self, data, *options, name="x.tar", status=0):
+        """The keys of a file and of a stream, which are the same; and what was said."""
+        write(self.path(name), data)
+        done = sheaf("cat", self.path(name), "--list", "--no-shuffle", *options, status=status)
+        stream = sheaf("cat", "-", "--list", "--no-shuffle", *options, data=data, status=status)
+        if status == 0:
+            self.assertEqual(stream.stdout, done.stdout)
+        self.assertEqual(stream.stderr.replace(b": -: ", b": x: "),
+                         done.stderr.replace(self.path(name).encode(), b"x"))
+        return ([line.split("\t")[0] for line in done.stdout.decode().splitlines()],
+                done.stderr.decode())
+
+    def only_that_sample(self, bad, reason):
+        """Between two whole samples, and with members of its own beside it."""
+        data = (member(b"a/1.txt") + member(b"a/2.aaa") + bad + member(b"a/2.zzz") +
+                member(b"a/3.txt") + END)
+        for codec in (bytes, gzip.compress):
+            keys, said = self.found(codec(data), *SKIP)
+            self.assertEqual(keys, ["a/1", "a/3"])
+            self.assertRegex(said, r"skipped: .*offset 1024, record 1: .*" + reason)
+            self.assertIn("1 corrupt record skipped", said)
+        _, said = self.found(data, status=1)
+        self.assertRegex(said, r"offset 1024, record 1: .*" + reason)
+        for words in (("index", self.path()), ("verify", self.path("x.tar")),
+                      ("unpack", self.path("x.tar"), self.path("out")),
+                      ("convert", self.path("x.tar"), self.path("set"), "--format", "tfrecord")):
+            done = sheaf(*words, status=1)
+            self.assertRegex(done.stderr.decode(), r"x\.tar: offset 1024, record 1: .*" + reason)
+        sheaf("convert", self.path("x.tar"), self.path("good"), "--format", "tfrecord", *SKIP)
+        self.assertEqual(sheaf("cat", self.path("good"), "--list").stdout.count(b"\n"), 2)
+        for name in ("out", "set", "good"):
+            self.remove(name)
+
+    def remove(self, name):
+        shutil.rmtree(self.path(name), ignore_errors=True)
+
+    def test_names_that_are_no_text(self):
+        for name in (b"a/2.caf\xe9.txt", b"a/2.tab\there.txt", b"a/2.new\nline"):
+            with self.subTest(name=name):
+                self.only_that_sample(member(name), r"member \"a/2\..*\?.*\": the name")
+
+    def test_a_key_that_is_no_text(self):
+        data = member(b"a/1.txt") + member(b"a/caf\xe9.txt") + member(b"a/3.txt") + END
+        keys, said = self.found(data, *SKIP)
+        self.assertEqual(keys, ["a/1", "a/3"])
+        self.assertIn('member "a/caf?.txt": the name is not valid UTF-8', said)
+
+    def test_sparse_files(self):
+        self.only_that_sample(member(b"a/2.bin", kind=b"S"), "sparse file")
+        pax = member(b"PaxHeader", b"22 GNU.sparse.major=1\n25 GNU.sparse.name=a/2.x\n", kind=b"x")
+        self.only_that_sample(pax + member(b"a/2.bin"), "sparse file")
+        self.only_that_sample(member(b"a/2.bin", kind=b"M"), "continued from another volume")
+
+    def test_large_pax_headers(self):
+        value = b"x" * (2 << 20)
+        record = b"%d SCHILY.xattr.user.x=" % (len(value) + 8 + 21) + value + b"\n"
+        self.assertEqual(int(record.split(b" ")[0]), len(record))
+        self.only_that_sample(member(b"PaxHeader", record, kind=b"x") + member(b"a/2.bin"),
+                              "more than 1 MiB of extension headers")
+
+    def test_two_long_names(self):
+        data = (member(b"././@LongLink", b"a/first.txt\0", kind=b"L") +
+                member(b"././@LongLink", b"a/second.txt\0", kind=b"L") + member(b"a/x.txt") + END)
+        self.assertEqual(self.found(data), (["a/second"], ""))
+
+    def test_a_tar_without_its_end(self):
+        """Whoever skips gets all that is whole, and is told."""
+        members = [member(b"a/%d.txt" % i) for i in range(3)]
+        for end in (b"", bytes(512)):
+            keys, said = self.found(b"".join(members) + end, *SKIP)
+            self.assertEqual(keys, ["a/0", "a/1", "a/2"])
+            self.assertRegex(said, "skipped: .*zero blocks")
+            self.assertIn("1 corrupt record skipped", said)
+            keys, said = self.found(gzip.compress(b"".join(members) + end), *SKIP)
+            self.assertEqual(keys, ["a/0", "a/1", "a/2"])
+            self.found(b"".join(members) + end, status=1)
+        keys, said = self.found(b"".join(members)[:-512], *SKIP)
+        self.assertEqual(keys, ["a/0", "a/1"])
+
+    def test_places_are_named(self):
+        """Also of what nothing can be read behind."""
+        write(self.path("y.tar"), member(b"a/1.txt") + member(b"g", b"9 size=1\n", kind=b"g") + END)
+        for words in (("cat", self.path("y.tar"), "--list"), ("verify", self.path("y.tar"))):
+            done = sheaf(*words, status=1)
+            self.assertRegex(done.stderr.decode(), r"y\.tar: offset \d+, record \d+: a global pax")
+        done = sheaf("cat", "-", "--list", data=read(self.path("y.tar")), status=1)
+        self.assertRegex(done.stderr.decode(), r"-: offset \d+, record \d+: a global pax")
+
+    def test_every_command_counts_what_is_passed_over(self):
+        said = b"4 tar members were passed over"
+        for name, data in (("x.tar", with_links()), ("x.tar.gz", gzip.compress(with_links()))):
+            path = self.path("in", name)
+            write(path, data)
+            for words in (("cat", path, "--list"), ("cat", path, "--null"), ("verify", path),
+                          ("cat", path, "--to", "tfrecord"),
+                          ("unpack", path, self.path("out" + name)),
+                          ("convert", path, self.path("set" + name), "--format", "tfrecord")):
+                with self.subTest(words=words):
+                    self.assertEqual(sheaf(*words).stderr.count(said), 1)
+            self.assertIn(said, sheaf("cat", "-", "--list", data=data).stderr)
+            self.assertIn(b"passed_over 4\n", sheaf("cat", path, "--null").stdout)
+            self.assertEqual(len(tree_of(self.path("out" + name))), 3)
+        write(self.path("one", "x.tar"), with_links())
+        self.assertIn(said, sheaf("index", self.path("one")).stderr)
+
+    def test_a_tar_of_nothing_else_says_so(self):
+        write(self.path("x.tar"), member(b"README") + member(b"d", b"", kind=b"5") + END)
+        for words in (("cat", self.path("x.tar"), "--list"), ("verify", self.path("x.tar"))):
+            self.assertIn(b"no sample was found: 2 tar members were passed over",
+                          sheaf(*words).stderr)
