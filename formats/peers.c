@@ -132,6 +132,18 @@ static int add_tar_member(struct peers_writer *w, const struct tar_member *m, ui
                       PATH_BEGINS, path, PATH_ENDS);
 }
 
+/* wids reads a member's name from the first 100 bytes of its header and knows nothing else: another
+ * name would make it part of another sample. */
+static int check_for_wids(const struct tar_member *m, struct sheaf_error *err)
+{
+    if (m->prefix_size == 0 && m->header_bytes == TAR_BLOCK)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "index: wids cannot know \"%.*s%s%.*s\": its name "
+                   "does not fit into the 100 bytes that wids reads, or has a pax or GNU header",
+                   (int)m->prefix_size, m->prefix, m->prefix_size != 0 ? "/" : "",
+                   (int)MIN(m->name_size, (size_t)400), m->name);
+}
+
 static int add_tar_frame(struct peers_writer *w, uint64_t offset, const uint8_t *frame,
                          size_t size, struct sheaf_error *err)
 {
@@ -148,13 +160,15 @@ static int add_tar_frame(struct peers_writer *w, uint64_t offset, const uint8_t 
         if (need != 0 || __builtin_add_overflow(m.header_bytes, tar_padded(m.bytes), &step) ||
             step > size - at || m.bytes > size)
             return err_set(err, SHEAF_ERR_CORRUPT, "index: a frame that ends inside a member");
-        if (m.kind == TAR_FILE)
+        if (m.kind == TAR_FILE && w->peers & PEER_WIDS)
+            code = check_for_wids(&m, err);
+        if (code == SHEAF_OK && m.kind == TAR_FILE && w->peers & PEER_DALI)
             code = add_tar_member(w, &m, offset + at + m.header_bytes, err);
         if (code != SHEAF_OK)
             return code;
         at += step;
     }
-    return buf_append(&w->index, "\n", 1, err);
+    return w->peers & PEER_DALI ? buf_append(&w->index, "\n", 1, err) : SHEAF_OK;
 }
 
 static int add_to_index(struct peers_writer *w, uint64_t number, uint64_t offset,
@@ -176,7 +190,7 @@ int peers_add_frame(struct peers_writer *w, uint64_t number, uint64_t offset,
 {
     int code = SHEAF_OK;
 
-    if (w->peers & (PEER_DALI | PEER_MXNET))
+    if (w->peers & (PEER_DALI | PEER_MXNET | PEER_WIDS))
         code = add_to_index(w, number, offset, frame, size, err);
     if (code == SHEAF_OK && w->peers & PEER_ENERGON)
         code = buf_append(&w->offsets, &offset, sizeof(offset), err);

@@ -258,6 +258,36 @@ static void an_extension_with_a_blank_is_refused(void **state)
     buf_free(&shard);
 }
 
+/* wids reads the first 100 bytes of a name, so a longer one is another sample to it. */
+static void wids_refuses_long_paths(void **state)
+{
+    static const struct sheaf_field field = { .name = "txt", .data = "", .size = 0 };
+    char key[140];
+
+    (void)state;
+    for (size_t size = 90; size < sizeof(key); size++) {
+        const struct sheaf_sample sample = { .key = key, .fields = &field, .field_count = 1 };
+        struct buf shard = BUF_INIT(1 << 20);
+        struct encoded encoded;
+        struct sheaf_error err;
+        struct peers_writer w;
+
+        memset(key, 'k', size);
+        key[size] = '\0';
+        key[30] = '/';
+        assert_int_equal(webdataset_ops.encode(&sample, &(struct encode_context){ 0 }, &shard,
+                                               NULL, &encoded, NULL), SHEAF_OK);
+        assert_int_equal(peers_open(&w, "wids", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL),
+                         SHEAF_OK);
+        assert_int_equal(peers_add_frame(&w, 0, 0, shard.data, shard.size, &err),
+                         size + 4 <= 100 ? SHEAF_OK : SHEAF_ERR_UNSUPPORTED);
+        if (size + 4 > 100)
+            assert_non_null(strstr(err.message, "wids cannot know"));
+        peers_free(&w);
+        buf_free(&shard);
+    }
+}
+
 static void a_cut_frame_is_refused(void **state)
 {
     struct buf shard = BUF_INIT(1 << 20);
@@ -408,6 +438,7 @@ int main(void)
         cmocka_unit_test(paths_with_blanks_are_left_out),
         cmocka_unit_test(a_shard_does_not_show_in_the_next),
         cmocka_unit_test(an_extension_with_a_blank_is_refused),
+        cmocka_unit_test(wids_refuses_long_paths),
         cmocka_unit_test(a_cut_frame_is_refused),
         cmocka_unit_test(energon_has_the_offsets_and_the_end),
         cmocka_unit_test(data_set_files_list_the_shards),
