@@ -201,8 +201,8 @@ bool name_lower(char *name);
 bool label_is_exact(double label);
 bool label_is_integer(double label);
 
-/* Parses one or more numbers separated by blanks, tabs or commas.  Each must be an integer of
- * magnitude up to 2^53 or else is rounded to the nearest 32-bit float.  Returns their number, at
+/* Parses one or more numbers separated by blanks, tabs or commas.  A fraction is rounded to the
+ * nearest 32-bit float; an integer of magnitude beyond 2^53 must be one.  Returns their number, at
  * most `most`, or -1 if the text is anything else. */
 long label_parse(const char *text, size_t size, double *labels, size_t most);
 

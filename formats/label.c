@@ -84,8 +84,23 @@ static bool parse_small(const char *text, size_t size, double *label)
     return true;
 }
 
+/* Whether an integer beyond 2^53, as text without its end, is just that float: what is rounded is
+ * another label. */
+static bool is_float(const char *text, float value)
+{
+    const bool negative = *text == '-';
+    char digits[NUMBER_LIMIT];
+
+    text += negative || *text == '+';
+    text += strspn(text, "0");
+    snprintf(digits, sizeof(digits), "%.0f", fabs((double)value));
+    return strcmp(text, digits) == 0;
+}
+
 static bool parse_number(const char *text, size_t size, double *label)
 {
+    const bool is_integer = memchr(text, '.', size) == NULL && memchr(text, 'e', size) == NULL &&
+                            memchr(text, 'E', size) == NULL;
     char copy[NUMBER_LIMIT];
     locale_t c_locale;
 
@@ -99,10 +114,12 @@ static bool parse_number(const char *text, size_t size, double *label)
     if (c_locale == (locale_t)0)
         return false;
     *label = strtod_l(copy, NULL, c_locale);
-    if (!label_is_integer(*label))
+    if (!label_is_integer(*label) || fabs(*label) == INTEGER_LIMIT)
         *label = (double)strtof_l(copy, NULL, c_locale);
     freelocale(c_locale);
     *label += 0.0;              /* no -0 */
+    if (is_integer && fabs(*label) >= INTEGER_LIMIT && isfinite(*label))
+        return is_float(copy, (float)*label);
     return isfinite(*label);
 }
 

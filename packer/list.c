@@ -50,6 +50,19 @@ static bool is_blank(const char *text, size_t size)
     return true;
 }
 
+/* A whole number, which is then too large for one: as the name of a class it would be another
+ * label without a word. */
+static bool is_integer(const char *text, size_t size)
+{
+    size_t at = size != 0 && (text[0] == '-' || text[0] == '+');
+
+    if (at == size)
+        return false;
+    while (at < size && text[at] >= '0' && text[at] <= '9')
+        at++;
+    return at == size;
+}
+
 int list_set_label(struct list_parser *p, struct list_entry *entry, const char *text,
                    size_t size, struct sheaf_error *err)
 {
@@ -60,6 +73,9 @@ int list_set_label(struct list_parser *p, struct list_entry *entry, const char *
         entry->label_count = p->labels.size / sizeof(double);
         return SHEAF_OK;
     }
+    if (is_integer(text, size))
+        return err_set(err, SHEAF_ERR_CORRUPT, "the label %.*s is beyond 2^53 and no 32-bit float",
+                       (int)MIN(size, (size_t)40), text);
     if (!name_is_text(text, size) || size > FIELD_LIMIT)
         return err_set(err, SHEAF_ERR_CORRUPT, "the label is neither numbers nor the name of a "
                        "class (UTF-8 of at most %d bytes)", FIELD_LIMIT);

@@ -154,7 +154,9 @@ static void test_csv_with_header(void **state)
         { "a.jpg", "a.jpg", "" },
     };
     static const char *const unknown[] = { "path,category", "size,file", NULL };
-    static const char *const malformed[] = { "a.jpg", "a.jpg,1,2", NULL };
+    static const char *const malformed[] = {
+        "a.jpg", "a.jpg,1,2", "a.jpg,9007199254740993", "a.jpg,-9007199254740994", NULL,
+    };
 
     (void)state;
     check_lines(LIST_CSV, lines, 3);
