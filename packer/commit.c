@@ -265,6 +265,8 @@ static int run(struct commit_run *c, struct sheaf_error *err)
         c->result.files_packed = c->result.files - c->result.skipped;
     } else if (code == SHEAF_OK) {
         code = check_all(c, err);
+        if (code == SHEAF_OK && c->planned.file.facts.plan.sample_count != 0)
+            code = problems_check_packed(&c->problems, c->result.samples, err);
         if (code == SHEAF_OK)
             code = publish(c, err);
         c->result.skipped = c->problems.count;

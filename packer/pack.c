@@ -290,9 +290,11 @@ static int pack_to_dest(struct pack *p, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = check_sum(p, err);
     if (code == SHEAF_OK)
+        code = problems_check_packed(&p->problems, p->result.samples, err);
+    if (code == SHEAF_OK)
         code = publish(p, err);
     if (code != SHEAF_OK)
-        target_abandon(&p->target, p->options.resume || p->result.shards > 0);
+        target_abandon(&p->target, p->options.resume || p->result.samples > 0);
     p->result.skipped = p->problems.count;
     return code;
 }

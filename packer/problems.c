@@ -94,15 +94,36 @@ static bool is_before(const struct problem *a, const struct problem *b)
     return a_left_out != b_left_out ? b_left_out : compare(a, b) < 0;
 }
 
-int problems_verdict(struct problems *p, struct sheaf_error *err)
+/* The one to be named; there is one. */
+static const struct problem *first_problem(const struct problems *p)
 {
     const struct problem *first = p->items;
 
-    if (p->on_error != SHEAF_FAIL || p->count == 0)
-        return SHEAF_OK;
     for (size_t i = 1; i < p->count; i++)
         if (is_before(&p->items[i], first))
             first = &p->items[i];
+    return first;
+}
+
+int problems_check_packed(const struct problems *p, uint64_t samples, struct sheaf_error *err)
+{
+    const struct problem *first = p->count == 0 ? NULL : first_problem(p);
+
+    if (samples != 0)
+        return SHEAF_OK;
+    if (first == NULL)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "no sample could be packed");
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "no sample could be packed: %zu bad file%s, the first "
+                   "%s: %s", p->count, p->count == 1 ? "" : "s", first->path, first->reason);
+}
+
+int problems_verdict(struct problems *p, struct sheaf_error *err)
+{
+    const struct problem *first;
+
+    if (p->on_error != SHEAF_FAIL || p->count == 0)
+        return SHEAF_OK;
+    first = first_problem(p);
     if (p->count == 1)
         return err_set(err, first->code, "%s: %s", first->path, first->reason);
     return err_set(err, first->code, "%s: %s (and %zu more bad files)", first->path,

@@ -45,6 +45,9 @@ int problems_after(struct problems *p, int code, struct sheaf_error *err);
 int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
                       struct sheaf_error *err);
 
+/* SHEAF_ERR_NOT_FOUND, with the first problem, if no sample is left to be packed. */
+int problems_check_packed(const struct problems *p, uint64_t samples, struct sheaf_error *err);
+
 /* Appends the lines of skipped.tsv ("path<TAB>reason"), of the problems from `first` on. */
 int problems_write(const struct problems *p, size_t first, struct buf *out,
                    struct sheaf_error *err);

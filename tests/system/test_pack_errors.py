@@ -43,6 +43,18 @@ class BadFiles(Case):
                     self.assert_nothing(dest)
                     self.assertNotEqual(sheaf("cat", dest, "--list", status=None).returncode, 0)
 
+    def test_skip_that_leaves_nothing_is_an_error(self):
+        source = make_tree(self.path("source"), {"b/bad.jpg": BAD["only SOI"]})
+        done = pack(source, self.path("out"), "webdataset", "none", "--on-error", "skip", status=1)
+        self.assert_error(done, "no sample could be packed: 1 bad file, the first b/bad.jpg")
+        self.assert_nothing(self.path("out"))
+        plan = self.path("plan")
+        sheaf("plan", source, self.path("many"), "-o", plan, "--format", "tfrecord", "--on-error",
+              "skip")
+        sheaf("pack", "--plan", plan)
+        self.assert_error(sheaf("commit", plan, status=1), "no sample could be packed: 1 bad file")
+        self.assertFalse(os.path.exists(self.path("many", "dataset.json")))
+
     def test_skip_reports_and_counts(self):
         for what, source, dest in self.each():
             with self.subTest(what=what):
