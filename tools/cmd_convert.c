@@ -29,7 +29,8 @@ struct convert {
     uint32_t shard;                     /* of the last sample */
     uint64_t at;                        /* of a part: the number of the reader's next sample */
     struct sheaf_progress progress;
-    const struct sheaf_error *fault;    /* the reader's or the packer's */
+    const struct sheaf_error *fault;    /* the reader's or the packer's, or: */
+    struct sheaf_error placed;          /* the packer's, with the sample's place */
     const char **sources;               /* for the packer's options */
 };
 
@@ -63,6 +64,11 @@ static int append(struct convert *c, const struct sheaf_sample *sample)
     c->shard = sample->shard;
     if (code == SHEAF_OK)
         code = sheaf_packer_append(c->packer, sample);
+    if (code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT) {
+        c->placed = *sheaf_packer_error(c->packer);
+        c->fault = &c->placed;
+        return place_sample(c->dataset, sample, &c->placed);
+    }
     for (size_t i = 0; i < sample->field_count; i++)
         c->progress.done_bytes += sample->fields[i].size;
     c->progress.done_count++;

@@ -14,6 +14,7 @@
 #define PATH_LIMIT 8192     /* bytes of a key and a suffix */
 
 struct unpack {
+    const struct sheaf_dataset *dataset;
     struct sheaf_reader *reader;
     struct extract *extract;
     uint64_t files;
@@ -59,6 +60,8 @@ static int unpack_all(struct unpack *u, struct sheaf_error *error)
             *error = *sheaf_reader_error(u->reader);
         for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
             code = unpack_sample(u, &samples[i], error);
+            if (code != SHEAF_OK)
+                place_sample(u->dataset, &samples[i], error);
             if (code == SHEAF_OK && signals_caught) {
                 *error = (struct sheaf_error){ .code = SHEAF_ERR_INTERRUPTED };
                 code = SHEAF_ERR_INTERRUPTED;
@@ -82,6 +85,7 @@ static int unpack(char **sources, size_t count, const struct sheaf_reader_option
 
     if (code == SHEAF_OK)
         code = sheaf_reader_open(dataset, options, &u.reader, &error);
+    u.dataset = dataset;
     if (code == SHEAF_OK)
         code = extract_open(sources[count], &u.extract, &error);
     if (code == SHEAF_OK) {

@@ -74,6 +74,18 @@ void say_uncached(const struct sheaf_reader *reader)
                  stats.uncached_objects, stats.uncached_objects == 1 ? " was" : "s were");
 }
 
+int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample *sample,
+                 struct sheaf_error *error)
+{
+    struct sheaf_shard_info shard;
+    struct sheaf_error found = *error;
+
+    if (sheaf_dataset_shard(dataset, sample->shard, &shard, sizeof(shard)) == SHEAF_OK)
+        snprintf(error->message, sizeof(error->message), "%.300s: record %" PRIu64 ": %.600s",
+                 shard.name, sample->record, found.message);
+    return error->code;
+}
+
 void say_passed_over(uint64_t members, uint64_t samples)
 {
     if (members > 0)

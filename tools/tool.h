@@ -46,6 +46,10 @@ int misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Complains of a failed call; STATUS_FAILURE. */
 int fail(const struct sheaf_error *error);
 
+/* Puts shard and record of a sample before a message about it.  Returns the error's code. */
+int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample *sample,
+                 struct sheaf_error *error);
+
 /* What a reader did not hand out, at its end: records that were skipped as corrupt, members of tars
  * that are no sample's. */
 void say_left_out(const struct sheaf_reader *reader);

@@ -121,6 +121,16 @@ class OddTars(Case):
         done = sheaf("cat", "-", "--list", data=read(self.path("y.tar")), status=1)
         self.assertRegex(done.stderr.decode(), r"-: offset \d+, record \d+: a global pax")
 
+    def test_paths_that_cannot_be_written_are_placed(self):
+        for name in (b"a//2.txt", b"/a/2.txt", b"../2.txt"):
+            write(self.path("z.tar"), member(b"a/1.txt") + member(name) + END)
+            for words in (("convert", self.path("z.tar"), self.path("set"), "--format", "tfrecord"),
+                          ("unpack", self.path("z.tar"), self.path("files"))):
+                done = sheaf(*words, status=None)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr.decode(), r"z\.tar: record 1: .*the path ")
+                self.remove("files")
+
     def test_every_command_counts_what_is_passed_over(self):
         said = b"4 tar members were passed over"
         for name, data in (("x.tar", with_links()), ("x.tar.gz", gzip.compress(with_links()))):
