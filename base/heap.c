@@ -6,7 +6,10 @@
  *     | head | piece ... | head | free ............ | head | piece | end |  (reserved) ...
  *
  * A block is a head and what follows it.  Free blocks stand in lists by size: row r has the sizes
- * from 2^r up, in HEAP_SLOTS steps.  No two neighbours are both free. */
+ * from 2^r up, in HEAP_SLOTS steps.  No two neighbours are both free.
+ *
+ * Addresses cost nothing but where their number is limited (ulimit -v), so they are reserved by
+ * ranges: where the newest is full, the next is as large as all before it. */
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -22,6 +25,7 @@
 #define STEP_LEAST ((size_t)64 << 10)       /* bytes that the heap grows by */
 #define STEP_MOST  ((size_t)2 << 20)
 #define RESERVED_MOST ((uint64_t)1 << 42)  /* addresses */
+#define RANGE_LEAST   ((size_t)64 << 20)
 #define FREE       ((size_t)1)              /* in `size`, whose low bits are not needed; */
 #define LENT       ((size_t)2)              /* it is lent, or was */
 
@@ -35,6 +39,15 @@ struct heap_block {
 };
 
 #define HEAD offsetof(struct heap_block, next)
+_Static_assert(HEAD == HEAP_HEAD_BYTES, "what heap.h says");
+
+/* Addresses that follow each other, of which the first `size` are memory. */
+struct heap_range {
+    struct heap_range *older;
+    uint8_t *base;
+    size_t size, reserved;
+    struct heap_block *end;     /* the mark behind the last block */
+};
 
 static size_t size_of(const struct heap_block *b)
 {
@@ -128,46 +141,12 @@ static struct heap_block *search(struct heap *h, size_t size)
 
 /* ---- Growing -------------------------------------------------------------------------------- */
 
-/* Makes the first `size` addresses memory, after `h->size` of them. */
-static bool make_memory(struct heap *h, size_t size)
+/* Makes `extra` more addresses of the range memory. */
+static bool make_memory(const struct heap *h, const struct heap_range *r, size_t extra)
 {
     if (h->given.base == NULL)
-        return mprotect(h->base + h->size, size - h->size, PROT_READ | PROT_WRITE) == 0;
-    return h->given.needed == NULL || h->given.needed(h->given.context, size) == 0;
-}
-
-/* Makes `extra` more bytes memory: one free block, with what is free before it.  NULL: there is
- * no room. */
-static struct heap_block *extend(struct heap *h, size_t extra)
-{
-    const uint64_t most = MIN(h->most_bytes, h->reserved);
-    struct heap_block *b;
-
-    if (extra > most - MIN(h->size, most) || !budget_take(h->budget, extra))
-        return NULL;
-    if (!make_memory(h, h->size + extra)) {
-        budget_give(h->budget, extra);
-        return NULL;
-    }
-    if (h->size == 0) {
-        b = (struct heap_block *)(void *)h->base;
-        b->before = NULL;
-        b->size = extra - 2 * HEAD;
-    } else {
-        b = h->end;
-        b->size = extra - HEAD;
-    }
-    h->size += extra;
-    h->end = after(b);
-    h->end->size = 0;
-    if (b->before != NULL && is_free(b->before)) {
-        withdraw(h, b->before);
-        b->before->size += HEAD + b->size;
-        b = b->before;
-    }
-    h->end->before = b;
-    insert(h, b);
-    return b;
+        return mprotect(r->base + r->size, extra, PROT_READ | PROT_WRITE) == 0;
+    return h->given.needed == NULL || h->given.needed(h->given.context, r->size + extra) == 0;
 }
 
 static size_t whole_pages(size_t bytes)
@@ -175,6 +154,87 @@ static size_t whole_pages(size_t bytes)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
     return (bytes + page - 1) / page * page;
+}
+
+static bool add_range(struct heap *h, uint8_t *base, size_t reserved)
+{
+    struct heap_range *r = calloc(1, sizeof(*r));
+
+    if (r == NULL)
+        return false;
+    r->base = base;
+    r->reserved = reserved;
+    r->older = h->ranges;
+    h->ranges = r;
+    return true;
+}
+
+static uint8_t *map_addresses(size_t bytes)
+{
+    uint8_t *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return base == MAP_FAILED ? NULL : base;
+}
+
+/* Reserves a range with room for `bytes`, and as large as all before it if there are addresses. */
+static bool reserve(struct heap *h, size_t bytes)
+{
+    const uint64_t left = h->reserved - MIN((uint64_t)h->size, h->reserved);
+    size_t size = whole_pages(MAX((size_t)MIN(MAX(h->size, RANGE_LEAST), left), bytes));
+    uint8_t *base;
+
+    if (h->given.base != NULL)
+        return false;
+    base = map_addresses(size);
+    if (base == NULL) {
+        size = bytes;
+        base = map_addresses(size);
+    }
+    if (base == NULL)
+        return false;
+    if (add_range(h, base, size))
+        return true;
+    munmap(base, size);
+    return false;
+}
+
+/* Makes `extra` more bytes memory: one free block, with what is free before it.  NULL: there is
+ * no room. */
+static struct heap_block *extend(struct heap *h, size_t extra)
+{
+    const uint64_t most = MIN(h->most_bytes, h->reserved);
+    struct heap_range *r = h->ranges;
+    struct heap_block *b;
+
+    if (extra > most - MIN(h->size, most) || extra > budget_room(h->budget))
+        return NULL;
+    if (r == NULL || extra > r->reserved - r->size) {
+        if (!reserve(h, extra))
+            return NULL;
+        r = h->ranges;
+    }
+    if (!make_memory(h, r, extra) || !budget_take(h->budget, extra))
+        return NULL;
+    if (r->size == 0) {
+        b = (struct heap_block *)(void *)r->base;
+        b->before = NULL;
+        b->size = extra - 2 * HEAD;
+    } else {
+        b = r->end;
+        b->size = extra - HEAD;
+    }
+    h->size += extra;
+    r->size += extra;
+    r->end = after(b);
+    r->end->size = 0;
+    if (b->before != NULL && is_free(b->before)) {
+        withdraw(h, b->before);
+        b->before->size += HEAD + b->size;
+        b = b->before;
+    }
+    r->end->before = b;
+    insert(h, b);
+    return b;
 }
 
 /* Makes room for a block of `size` bytes: a quarter more than there is, or else just what is
@@ -188,46 +248,43 @@ static struct heap_block *grow(struct heap *h, size_t size)
     return b != NULL ? b : extend(h, least);
 }
 
-static struct heap *make(struct budget *budget, uint8_t *base, size_t reserved,
-                         uint64_t most_bytes)
+int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
+              struct sheaf_error *err)
 {
     struct heap *h = calloc(1, sizeof(*h));
 
     if (h == NULL)
-        return NULL;
-    h->base = base;
+        return err_memory(err, sizeof(*h));
     h->budget = budget;
-    h->reserved = reserved;
+    h->reserved = MIN(most_bytes, RESERVED_MOST);
     h->most_bytes = most_bytes;
     atomic_init(&h->users, 1);
-    return h;
-}
-
-int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
-              struct sheaf_error *err)
-{
-    const size_t reserved = whole_pages((size_t)MIN(MAX(most_bytes, 1), RESERVED_MOST));
-    uint8_t *base = mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (base == MAP_FAILED)
-        return err_memory(err, reserved);
-    *heap = make(budget, base, reserved, most_bytes);
-    if (*heap != NULL)
-        return SHEAF_OK;
-    munmap(base, reserved);
-    return err_memory(err, sizeof(**heap));
+    *heap = h;
+    return SHEAF_OK;
 }
 
 int heap_open_in(struct heap **heap, struct budget *budget, uint64_t most_bytes,
                  const struct heap_memory *memory, struct sheaf_error *err)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    int code = heap_open(heap, budget, most_bytes, err);
 
-    *heap = make(budget, memory->base, most_bytes / page * page, most_bytes);
-    if (*heap == NULL)
-        return err_memory(err, sizeof(**heap));
+    if (code != SHEAF_OK)
+        return code;
     (*heap)->given = *memory;
-    return SHEAF_OK;
+    if (add_range(*heap, memory->base, (size_t)most_bytes / page * page))
+        return SHEAF_OK;
+    free(*heap);
+    *heap = NULL;
+    return err_memory(err, sizeof(struct heap_range));
+}
+
+uint64_t heap_room(const struct heap *h)
+{
+    const uint64_t most = MIN(h->most_bytes, h->reserved);
+    const uint64_t more = MIN(most - MIN(h->size, most), budget_room(h->budget));
+
+    return h->size - h->taken + more;
 }
 
 bool heap_is_alone(const struct heap *h)
@@ -239,8 +296,12 @@ static void one_user_less(struct heap *h)
 {
     if (atomic_fetch_sub(&h->users, 1) != 1)
         return;
-    if (h->given.base == NULL)
-        munmap(h->base, h->reserved);
+    for (struct heap_range *r = h->ranges, *older; r != NULL; r = older) {
+        older = r->older;
+        if (h->given.base == NULL)
+            munmap(r->base, r->reserved);
+        free(r);
+    }
     free(h);
 }
 
@@ -303,6 +364,7 @@ static void release(struct heap *h, struct heap_block *b)
         b->size &= ~LENT;
         h->lent_bytes -= b->size;
     }
+    h->taken -= HEAD + b->size;
     if (is_free(next)) {
         withdraw(h, next);
         b->size += HEAD + next->size;
@@ -366,5 +428,6 @@ void *heap_take(struct heap *h, size_t size)
         b->size = size;
         insert(h, rest);
     }
+    h->taken += HEAD + b->size;
     return (uint8_t *)b + HEAD;
 }

@@ -25,7 +25,9 @@
 #include "sheaf.h"
 
 struct heap_block;
+struct heap_range;
 
+#define HEAP_HEAD_BYTES 32u     /* of a piece, besides its own */
 #define HEAP_ROWS  44           /* one for each power of two */
 #define HEAP_SLOTS 16u          /* sizes of a row */
 
@@ -39,9 +41,11 @@ struct heap_memory {
 
 struct heap {
     struct budget *budget;
-    uint8_t *base;              /* `reserved` addresses, of which the first `size` are memory */
+    struct heap_range *ranges;  /* of addresses, the newest first: only that one grows */
     struct heap_memory given;   /* .base NULL: it is the heap's own */
-    size_t size, reserved;
+    size_t size;                /* bytes of all ranges that are memory */
+    size_t taken;               /* of these, bytes of pieces and their heads */
+    uint64_t reserved;          /* what all ranges may have together */
     uint64_t most_bytes;        /* `size` does not grow past it; may be changed */
     struct heap_block *end;     /* the mark behind the last block */
     uint64_t rows;              /* which rows have a free block, */
@@ -52,8 +56,8 @@ struct heap {
     atomic_size_t users;        /* the owner, and all who were lent pieces */
 };
 
-/* Reserves addresses for `most_bytes`, and takes nothing from the budget yet, which must outlive
- * it. */
+/* Takes nothing from the budget yet, which must outlive it, and no addresses either: it reserves
+ * more of them as it grows. */
 int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
               struct sheaf_error *err);
 
@@ -61,6 +65,9 @@ int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
  * that are lent. */
 int heap_open_in(struct heap **heap, struct budget *budget, uint64_t most_bytes,
                  const struct heap_memory *memory, struct sheaf_error *err);
+
+/* About how many bytes of pieces it could still give: of what it holds, and by growing. */
+uint64_t heap_room(const struct heap *heap);
 
 /* Nothing is lent. */
 bool heap_is_alone(const struct heap *heap);

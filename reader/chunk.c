@@ -126,9 +126,26 @@ static struct sizes sizes_of(const struct run *runs, size_t run_count)
     return z;
 }
 
-uint64_t chunk_data_bytes(const struct run *runs, size_t run_count)
+uint64_t chunk_frames_bytes(const struct run *runs, size_t run_count)
 {
-    return sizes_of(runs, run_count).data;
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < run_count; i++) {
+        const struct index_section *s = runs[i].shard->section;
+        const uint64_t last = runs[i].first + runs[i].count;
+
+        bytes += s->offsets[last] - s->offsets[runs[i].first]
+                 + names_bytes(s, runs[i].first, runs[i].count)
+                 + runs[i].count * HEAP_HEAD_BYTES;
+    }
+    return bytes;
+}
+
+uint64_t chunk_passing_bytes(const struct run *runs, size_t run_count)
+{
+    const struct sizes z = sizes_of(runs, run_count);
+
+    return z.data + z.stored;
 }
 
 uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames)
@@ -137,6 +154,14 @@ uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames)
 
     return (own_frames ? z.data : 0) + z.names + z.stored + z.count * sizeof(struct item)
            + run_count * sizeof(struct run) + sizeof(struct chunk);
+}
+
+uint64_t chunk_memory_most(const struct manifest_shard *m, bool is_packed)
+{
+    const uint64_t block = MIN(m->raw_bytes, CHUNK_BLOCK_BYTES + m->largest);
+
+    return (is_packed ? block + MIN(m->bytes, codec_bound(block)) : m->largest) + m->names_bytes
+           + sizeof(struct item) + sizeof(struct run) + sizeof(struct chunk);
 }
 
 static int take_pieces(struct chunk *chunk, struct heap *heap)
@@ -171,10 +196,57 @@ int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
     memset(chunk->items, 0, count * sizeof(chunk->items[0]));
     chunk->run_count = run_count;
     chunk->count = count;
+    if (chunk->is_alone)
+        return SHEAF_OK;
     if (chunk->own_frames)
         return take_pieces(chunk, heap);
     chunk->piece = heap_take(heap, z.data);
     return chunk->piece == NULL ? SHEAF_END : SHEAF_OK;
+}
+
+int chunk_prepare_deferred(struct chunk *chunk, uint32_t shard, uint64_t record,
+                           struct sheaf_error *err)
+{
+    chunk->items = room(&chunk->kept_items, sizeof(chunk->items[0]), err);
+    if (chunk->items == NULL)
+        return SHEAF_ERR_MEMORY;
+    chunk->items[0] = (struct item){ .shard = shard, .record = record, .deferred = true };
+    chunk->count = 1;
+    chunk->own_frames = true;
+    chunk->is_done = true;
+    return SHEAF_OK;
+}
+
+bool chunk_take_memory(struct chunk *chunk, struct budget *budget, uint64_t bytes, bool reserved)
+{
+    if (!(reserved ? budget_take_reserved(budget, bytes) : budget_take(budget, bytes)))
+        return false;
+    *(reserved ? &chunk->reserved_bytes : &chunk->memory_bytes) = bytes;
+    return true;
+}
+
+void chunk_give_memory(struct chunk *chunk, struct budget *budget)
+{
+    budget_give(budget, chunk->memory_bytes);
+    budget_give_reserved(budget, chunk->reserved_bytes);
+    chunk->memory_bytes = chunk->reserved_bytes = 0;
+}
+
+void chunk_shrink(struct chunk *chunk, struct budget *budget)
+{
+    if (!chunk->own_frames || chunk->is_shrunk || chunk->run_count == 0)
+        return;
+    buf_free(&chunk->kept_data);
+    buf_free(&chunk->kept_stored);
+    chunk->is_shrunk = true;
+    if (chunk->reserved_bytes == 0) {
+        const uint64_t bytes = chunk_passing_bytes(chunk->runs, chunk->run_count);
+
+        chunk->memory_bytes -= bytes;
+        budget_give(budget, bytes);
+    }
+    budget_give_reserved(budget, chunk->reserved_bytes);
+    chunk->reserved_bytes = 0;
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
@@ -421,7 +493,8 @@ static int read_run(struct pass *p)
 /* Where the chunk's frames go first. */
 static uint8_t *data_room(struct chunk *chunk, uint64_t bytes)
 {
-    return chunk->own_frames ? room(&chunk->kept_data, bytes, &chunk->error) : chunk->piece;
+    return chunk->own_frames || chunk->is_alone ? room(&chunk->kept_data, bytes, &chunk->error)
+                                                : chunk->piece;
 }
 
 void chunk_run(struct job *job)

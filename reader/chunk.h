@@ -10,7 +10,10 @@
  * kernel's) or, for a shuffle buffer of samples, each in a piece of the reader's heap, so that one
  * sample does not hold back its neighbours.  The buffer is such a piece, too, so that it can be
  * lent to the program.  The planning thread takes the pieces before the job
- * runs and gives them back; the job only fills them. */
+ * runs and gives them back; the job only fills them.
+ *
+ * A chunk that is ALONE has one record and memory of its own: it is read where the heap has no room
+ * for it. */
 #ifndef READER_CHUNK_H
 #define READER_CHUNK_H
 
@@ -19,6 +22,10 @@
 #include "base/heap.h"
 #include "base/workers.h"
 #include "reader/shard.h"
+
+/* A codec block has a few MiB, and the sample that passed them.  What its container adds to small
+ * files is counted in. */
+#define CHUNK_BLOCK_BYTES ((uint64_t)10 << 20)
 
 /* One record on its way to the caller. */
 struct item {
@@ -32,6 +39,7 @@ struct item {
     uint8_t *piece;             /* of the heap, in which data is; NULL: it is in none */
     bool owns;                  /* the piece is for it alone, and has the name behind data */
     bool lent;                  /* the piece goes to the program, too */
+    bool deferred;              /* there is no data yet: it is read when it is drawn */
 };
 
 void item_free(struct item *item, struct heap *heap);
@@ -57,7 +65,10 @@ struct chunk {
     size_t run_count;
     size_t count;               /* records */
     bool own_frames;            /* each item has a piece of its own */
-    uint64_t memory_bytes;      /* taken from the budget until the chunk is consumed */
+    bool is_alone;              /* its item is in no piece */
+    bool is_shrunk;             /* by chunk_shrink */
+    uint64_t memory_bytes;      /* taken from the budget until the chunk is consumed; */
+    uint64_t reserved_bytes;    /* and what was taken as reserved */
     struct workers *workers;    /* that run its job */
     void *stream;               /* of a stream's chunk: the stream */
     bool is_fetched;            /* by chunk_fetch: */
@@ -79,15 +90,35 @@ struct chunk {
     size_t taken;               /* items that the lane has taken */
 };
 
-/* The bytes of these runs' frames. */
-uint64_t chunk_data_bytes(const struct run *runs, size_t run_count);
+/* What of chunk_memory a chunk of own frames needs only until its job is done. */
+uint64_t chunk_passing_bytes(const struct run *runs, size_t run_count);
+/* What these runs' items take in the heap, each in a piece of its own. */
+uint64_t chunk_frames_bytes(const struct run *runs, size_t run_count);
 /* The budget that a chunk of these runs will need besides pieces of the heap. */
 uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames);
 
+/* What a chunk of one record takes at most in a shard like this, whose index is not looked at. */
+uint64_t chunk_memory_most(const struct manifest_shard *shard, bool is_packed);
+
 /* Makes the tables of runs and items, and takes a piece of the heap for all their bytes, or for
- * each if the chunk has own frames.  SHEAF_END: the heap has no room now. */
+ * each if the chunk has own frames, or none if it is alone.  SHEAF_END: the heap has no room
+ * now. */
 int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
                   struct heap *heap, struct sheaf_error *err);
+
+/* Makes the chunk one of a single item that is deferred, and done.  It needs so much memory: */
+int chunk_prepare_deferred(struct chunk *chunk, uint32_t shard, uint64_t record,
+                           struct sheaf_error *err);
+#define CHUNK_DEFERRED_BYTES (sizeof(struct chunk) + 2 * sizeof(struct item))
+
+/* Frees what a chunk of own frames no longer needs once its job is done, and gives the budget back
+ * its chunk_passing_bytes. */
+void chunk_shrink(struct chunk *chunk, struct budget *budget);
+
+/* Takes so much of the budget for the chunk; false: it has no room. */
+bool chunk_take_memory(struct chunk *chunk, struct budget *budget, uint64_t bytes, bool reserved);
+/* Gives the budget back what the chunk took of it. */
+void chunk_give_memory(struct chunk *chunk, struct budget *budget);
 
 /* The job's function: chunk->job.run. */
 void chunk_run(struct job *job);

@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
-#include "reader/lane.h"
+#include "reader/alone.h"
 #include "reader/stream.h"
 
 #define CHUNK_FIRST_BYTES ((uint64_t)64 << 10)     /* of a lane's first chunk */
@@ -16,7 +16,19 @@
 
 /* ---- Planning ------------------------------------------------------------------------------- */
 
-/* Makes lane->shard the shard of the run, and begins to open the one that follows it. */
+/* Makes use of a shard.  SHEAF_END: the budget has no room for its section now. */
+static int use_shard(struct feed *feed, uint32_t number, struct shard **shard,
+                     struct sheaf_error *err)
+{
+    const int code = shards_use(&feed->shards, number, shard, err);
+
+    if (code != SHEAF_OK)
+        *shard = NULL;
+    return code == SHEAF_ERR_LIMIT ? SHEAF_END : code;
+}
+
+/* Makes lane->shard the shard of the run, and begins to open the one that follows it.  SHEAF_END:
+ * the budget has no room for its section now. */
 static int enter_shard(struct feed *feed, struct lane *lane, const struct order_run *run,
                        uint64_t intake, struct sheaf_error *err)
 {
@@ -29,7 +41,7 @@ static int enter_shard(struct feed *feed, struct lane *lane, const struct order_
             lane->shard = lane->ahead;
             lane->ahead = NULL;
         } else {
-            code = shards_use(&feed->shards, run->shard, &lane->shard, err);
+            code = use_shard(feed, run->shard, &lane->shard, err);
         }
     }
     if (code == SHEAF_OK && lane->ahead == NULL && intake >= lane->early + lane->fill
@@ -39,8 +51,7 @@ static int enter_shard(struct feed *feed, struct lane *lane, const struct order_
         struct sheaf_error ignored;
 
         /* Only an advance: if the budget has no room now, it is opened when its turn comes. */
-        if (shards_use(&feed->shards, next.shard, &lane->ahead, &ignored) != SHEAF_OK)
-            lane->ahead = NULL;
+        (void)use_shard(feed, next.shard, &lane->ahead, &ignored);
     }
     return code;
 }
@@ -52,8 +63,15 @@ static uint64_t chunk_bytes(const struct feed *feed, const struct lane *lane)
     return MIN(feed->chunk_bytes, CHUNK_FIRST_BYTES * (1 + lane->planned));
 }
 
+/* Frames so large are deferred: in the shuffle buffer they would take the place of many. */
+static bool is_outsize(const struct feed *feed, const struct index_section *s, uint64_t record)
+{
+    return s->offsets[record + 1] - s->offsets[record] > feed->outsize_bytes;
+}
+
 /* How many records from the lane's next intake on make the next chunk: consecutive places in one
- * shard, of chunk_bytes together or to the end of the codec block that passes them. */
+ * shard, of chunk_bytes together or, as long as there is memory, to the end of the codec block that
+ * passes them. */
 static size_t chunk_count(const struct feed *feed, const struct lane *lane,
                           const struct order_run *run, uint64_t place)
 {
@@ -62,7 +80,9 @@ static size_t chunk_count(const struct feed *feed, const struct lane *lane,
     uint64_t stop = s->offsets[run->record] + chunk_bytes(feed, lane);
     size_t count = 1;
 
-    if (s->blocks != NULL) {
+    if (s->blocks != NULL && feed->cuts_blocks) {
+        stop = MIN(stop, s->blocks[index_block_of(s, s->offsets[run->record]) + 1].raw_offset);
+    } else if (s->blocks != NULL) {
         const uint64_t block = index_block_of(s, MIN(stop, s->offsets[s->samples]) - 1);
 
         stop = s->blocks[block].raw_offset;
@@ -70,86 +90,10 @@ static size_t chunk_count(const struct feed *feed, const struct lane *lane,
             stop = s->blocks[block + 1].raw_offset;
     }
     while (count < left && s->offsets[run->record + count + 1] <= stop
+           && !is_outsize(feed, s, run->record + count)
            && lane_intake_place(lane, lane->planned + count) == place + count)
         count++;
     return count;
-}
-
-static void append_chunk(struct feed *feed, struct lane *lane, struct chunk *chunk)
-{
-    if (lane->first == NULL)
-        lane->first = chunk;
-    else
-        lane->last->next = chunk;
-    lane->last = chunk;
-    feed->outstanding++;
-}
-
-/* Spare memory makes way for what is in use. */
-static void trim_spares(struct feed *feed)
-{
-    while (feed->spare != NULL && feed->spare_bytes > feed->budget.limit - feed->budget.used) {
-        struct chunk *chunk = feed->spare;
-
-        feed->spare = chunk->next;
-        feed->spare_bytes -= chunk_kept_bytes(chunk);
-        chunk_free(chunk, feed->frames);
-    }
-}
-
-static struct chunk *new_chunk(struct feed *feed)
-{
-    struct chunk *chunk = feed->spare;
-
-    if (chunk == NULL)
-        return calloc(1, sizeof(*chunk));
-    feed->spare = chunk->next;
-    feed->spare_bytes -= chunk_kept_bytes(chunk);
-    chunk->next = NULL;
-    return chunk;
-}
-
-/* Gives the chunk's memory back, or keeps it for the next one. */
-static void recycle(struct feed *feed, struct chunk *chunk)
-{
-    budget_give(&feed->budget, chunk->memory_bytes);
-    chunk_reset(chunk, feed->frames);
-    if (chunk_kept_bytes(chunk) > feed->spare_most_bytes) {
-        chunk_free(chunk, feed->frames);   /* it held an outsize sample */
-        return;
-    }
-    chunk->next = feed->spare;
-    feed->spare = chunk;
-    feed->spare_bytes += chunk_kept_bytes(chunk);
-    trim_spares(feed);
-}
-
-/* A chunk of these runs with all the memory that it needs.  SHEAF_END: there is no room. */
-static int take_chunk(struct feed *feed, const struct run *runs, size_t run_count,
-                      struct chunk **result, struct sheaf_error *err)
-{
-    const uint64_t memory = chunk_memory(runs, run_count, feed->own_frames);
-    struct chunk *chunk;
-    int code;
-
-    if (!budget_take(&feed->budget, memory))
-        return SHEAF_END;
-    chunk = new_chunk(feed);
-    if (chunk == NULL)
-        return err_memory(err, sizeof(*chunk));
-    chunk->job.run = chunk_run;
-    chunk->dataset = feed->dataset;
-    chunk->own_frames = feed->own_frames;
-    chunk->workers = feed->workers;
-    chunk->memory_bytes = memory;
-    code = chunk_prepare(chunk, runs, run_count, feed->frames, err);
-    trim_spares(feed);
-    if (code != SHEAF_OK) {
-        recycle(feed, chunk);
-        return code;
-    }
-    *result = chunk;
-    return SHEAF_OK;
 }
 
 /* False: it gave up. */
@@ -169,38 +113,13 @@ static bool wait_for_shard(struct feed *feed, struct shard *shard)
     return done;
 }
 
-/* Waits for the shard to be open; the code that it was opened with. */
-static int use_shard(struct feed *feed, struct shard *shard, struct sheaf_error *err)
+int feed_open_shard(struct feed *feed, struct shard *shard, struct sheaf_error *err)
 {
     if (!wait_for_shard(feed, shard))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     if (shard->code != SHEAF_OK)
         *err = shard->error;
     return shard->code;
-}
-
-/* Makes these runs the lane's next chunk, and begins to read it.  SHEAF_END: the budget has no
- * room for it now. */
-static int begin_chunk(struct feed *feed, struct lane *lane, const struct run *runs,
-                       size_t run_count, struct sheaf_error *err)
-{
-    struct chunk *chunk = NULL;
-    const int code = take_chunk(feed, runs, run_count, &chunk, err);
-
-    if (code == SHEAF_END)
-        err_set(err, SHEAF_ERR_LIMIT, "%s: the next %" PRIu64 " bytes do not fit into the memory "
-                "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or lower "
-                "the shuffle buffer", feed->dataset->urls[runs[0].shard->number],
-                chunk_data_bytes(runs, run_count), feed->budget.limit, feed->budget.used);
-    if (code != SHEAF_OK)
-        return code;
-    append_chunk(feed, lane, chunk);
-    lane->planned += chunk->count;
-    if (runs[0].shard->object->is_remote)
-        chunk_fetch(chunk);
-    else
-        workers_submit(feed->workers, &chunk->job);
-    return SHEAF_OK;
 }
 
 /* How many of the records that are due make the next chunk. */
@@ -249,31 +168,42 @@ static int plan_draws(struct feed *feed, struct lane *lane, struct sheaf_error *
 
     if (code == SHEAF_OK)
         code = draws_fill(d, err);
+    if (code == SHEAF_ERR_LIMIT)
+        return SHEAF_END;
     if (code == SHEAF_OK)
-        code = use_shard(feed, d->due[d->due_first].shard, err);
+        code = feed_open_shard(feed, d->due[d->due_first].shard, err);
     if (code != SHEAF_OK)
         return code;
     count = draw_count(feed, lane);
-    code = begin_chunk(feed, lane, d->due + d->due_first, count, err);
+    code = feed_begin_chunk(feed, lane, d->due + d->due_first, count, false, err);
     if (code == SHEAF_OK)
         draws_took(d, count);
     return code;
 }
 
+/* Where the lane's next intake is. */
+static struct order_run next_run(const struct feed *feed, const struct lane *lane)
+{
+    return order_line_locate(&feed->line, lane_intake_place(lane, lane->planned));
+}
+
 /* Plans the next chunk in the order of the line. */
-static int plan_stretch(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+static int plan_stretch(struct feed *feed, struct lane *lane, bool reserved,
+                        struct sheaf_error *err)
 {
     const uint64_t place = lane_intake_place(lane, lane->planned);
-    const struct order_run found = order_line_locate(&feed->line, place);
+    const struct order_run found = next_run(feed, lane);
     struct run run;
     int code = enter_shard(feed, lane, &found, lane->planned, err);
 
     if (code == SHEAF_OK)
-        code = use_shard(feed, lane->shard, err);
+        code = feed_open_shard(feed, lane->shard, err);
     if (code != SHEAF_OK)
         return code;
+    if (is_outsize(feed, lane->shard->section, found.record))
+        return feed_defer_chunk(feed, lane, &found, false, err);
     run = (struct run){ lane->shard, found.record, chunk_count(feed, lane, &found, place) };
-    code = begin_chunk(feed, lane, &run, 1, err);
+    code = feed_begin_chunk(feed, lane, &run, 1, reserved, err);
     if (code == SHEAF_OK)
         run.shard->users++;
     return code;
@@ -282,7 +212,79 @@ static int plan_stretch(struct feed *feed, struct lane *lane, struct sheaf_error
 /* Plans the next chunk of an indexed lane.  SHEAF_END: the budget has no room for it now. */
 static int plan_chunk(struct feed *feed, struct lane *lane, struct sheaf_error *err)
 {
-    return lane->draws != NULL ? plan_draws(feed, lane, err) : plan_stretch(feed, lane, err);
+    return lane->draws != NULL ? plan_draws(feed, lane, err)
+                               : plan_stretch(feed, lane, false, err);
+}
+
+/* The lane's next record; its shard becomes lane->alone. */
+static int find_alone(struct feed *feed, struct lane *lane, uint64_t *record,
+                      struct sheaf_error *err)
+{
+    const struct draws *d = lane->draws;
+    uint32_t number;
+
+    if (d != NULL) {
+        number = d->due[d->due_first].shard->number;
+        *record = d->due[d->due_first].first;
+    } else {
+        const struct order_run run = next_run(feed, lane);
+
+        number = run.shard;
+        *record = run.record;
+    }
+    if (lane->alone != NULL && lane->alone->number == number)
+        return SHEAF_OK;
+    shards_drop(&feed->shards, lane->alone);
+    lane->alone = NULL;
+    return shards_use_reserved(&feed->shards, number, &lane->alone, err);
+}
+
+/* Makes the lane's next chunk one record, read with what is reserved. */
+static int plan_alone(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+{
+    struct chunk *chunk;
+    uint64_t record = 0;
+    int code = lane->draws != NULL ? draws_fill(lane->draws, err) : SHEAF_OK;
+
+    if (code == SHEAF_OK)
+        code = find_alone(feed, lane, &record, err);
+    if (code == SHEAF_OK)
+        code = feed_open_shard(feed, lane->alone, err);
+    if (code == SHEAF_OK)
+        code = alone_begin(feed, lane->alone, record, true, &chunk, err);
+    if (code == SHEAF_END)
+        code = feed_is_full(feed, lane->alone, record, err);
+    if (code != SHEAF_OK)
+        return code;
+    lane->alone = NULL;
+    feed_append(feed, lane, chunk);
+    lane->planned++;
+    if (lane->draws != NULL) {
+        shards_drop(&feed->shards, lane->draws->due[lane->draws->due_first].shard);
+        draws_took(lane->draws, 1);
+    }
+    return SHEAF_OK;
+}
+
+/* Plans a chunk for a lane whose turn it is: if there is no room, with what is reserved for it, of
+ * one record if need be. */
+static int plan_needed(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+{
+    int code = plan_chunk(feed, lane, err);
+    struct order_run run;
+
+    if (code != SHEAF_END)
+        return code;
+    if (!feed->own_frames)
+        return plan_alone(feed, lane, err);
+    code = plan_stretch(feed, lane, true, err);
+    if (code != SHEAF_END)
+        return code;
+    run = next_run(feed, lane);
+    code = feed_defer_chunk(feed, lane, &run, true, err);
+    return code != SHEAF_END ? code
+         : err_set(err, SHEAF_ERR_LIMIT, "the memory budget of %" PRIu64 " bytes is used up",
+                   feed->budget.limit);
 }
 
 /* The lane whose next chunk is needed first; NULL if all is planned. */
@@ -307,12 +309,12 @@ static int pump_streams(struct feed *feed, struct sheaf_error *err)
         struct lane *lane = &feed->lanes[i];
 
         while (lane->waiting < STREAM_CHUNKS) {
-            struct chunk *chunk = new_chunk(feed);
+            struct chunk *chunk = feed_new_chunk(feed, STREAM_CHUNK_BYTES);
 
             if (chunk == NULL)
                 return err_memory(err, sizeof(*chunk));
             stream_plan(lane->stream, chunk);
-            append_chunk(feed, lane, chunk);
+            feed_append(feed, lane, chunk);
             lane->waiting++;
         }
     }
@@ -351,13 +353,18 @@ static void retire(struct feed *feed, struct lane *lane)
         lane->last = NULL;
     feed->outstanding--;
     lane->waiting -= lane->stream != NULL;
-    feed->read_bytes += chunk->read_bytes;
     if (feed->window.most != 0
         && window_took(&feed->window, chunk->read_bytes, feed->stall_ns, clock_ns()))
         feed->outstanding_limit = feed->lane_count + feed->window.now;
+    feed_retire(feed, chunk);
+}
+
+void feed_retire(struct feed *feed, struct chunk *chunk)
+{
+    feed->read_bytes += chunk->read_bytes;
     chunk_drop_shards(chunk, &feed->shards);
     if (chunk->own_frames) {
-        recycle(feed, chunk);
+        feed_recycle(feed, chunk);
         return;
     }
     chunk->next = feed->retired;
@@ -370,7 +377,7 @@ void feed_release(struct feed *feed)
         struct chunk *chunk = feed->retired;
 
         feed->retired = chunk->next;
-        recycle(feed, chunk);
+        feed_recycle(feed, chunk);
     }
 }
 
@@ -396,9 +403,9 @@ static int first_chunk(struct feed *feed, struct lane *lane, const volatile int 
     if (code != SHEAF_OK)
         return code;
     if (lane->first == NULL)        /* others filled the window */
-        code = plan_chunk(feed, lane, err);
+        code = plan_needed(feed, lane, err);
     if (code != SHEAF_OK)
-        return code == SHEAF_END ? SHEAF_ERR_LIMIT : code;
+        return code;
     if (lane->first->is_done)
         return lane->first->code;
     if (!workers_wait_or(lane->first->workers, &lane->first->job,
@@ -406,6 +413,8 @@ static int first_chunk(struct feed *feed, struct lane *lane, const volatile int 
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     lane->first->is_done = true;
     feed->passed_over += lane->first->passed_over;
+    if (lane->first->reserved_bytes != 0 || feed->cuts_blocks)
+        chunk_shrink(lane->first, &feed->budget);
     if (lane->first->code != SHEAF_OK)
         *err = lane->first->error;
     return lane->first->code;

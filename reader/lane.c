@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/alone.h"
 #include "reader/stream.h"
 
 /* One slot of so many is worth an early sample. */
@@ -140,37 +141,41 @@ void lane_cancel(struct lane *lane)
 {
     for (struct chunk *chunk = lane->first; chunk != NULL; chunk = chunk->next)
         chunk_cancel(chunk);
+    recalls_cancel(lane);
     stream_cancel(lane->stream);
 }
 
 void lane_wait(struct lane *lane)
 {
     for (struct chunk *chunk = lane->first; chunk != NULL; chunk = chunk->next)
-        workers_wait(chunk->workers, &chunk->job);
+        if (!chunk->is_done)
+            workers_wait(chunk->workers, &chunk->job);
 }
 
 void lane_clear(struct feed *feed, struct lane *lane)
 {
     for (struct chunk *c = lane->first, *next; c != NULL; c = next) {
         next = c->next;
-        budget_give(&feed->budget, c->memory_bytes);
+        chunk_give_memory(c, &feed->budget);
         chunk_drop_shards(c, &feed->shards);
         feed->outstanding--;
         chunk_free(c, feed->frames);
     }
     for (uint64_t i = 0; lane->slots != NULL && i < lane->slot_count; i++)
         item_free(&lane->slots[i], feed->frames);
+    recalls_clear(feed, lane);
     stream_close(lane->stream);
     lane->stream = NULL;
     draws_close(lane->draws);
     lane->draws = NULL;
     shards_drop(&feed->shards, lane->shard);
     shards_drop(&feed->shards, lane->ahead);
+    shards_drop(&feed->shards, lane->alone);
     free(lane->slots);
     free(lane->fill_inputs);
     free(lane->fill_slots);
     lane->first = lane->last = NULL;
-    lane->shard = lane->ahead = NULL;
+    lane->shard = lane->ahead = lane->alone = NULL;
     lane->slots = NULL;
     lane->fill_inputs = lane->fill_slots = NULL;
 }

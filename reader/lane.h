@@ -15,7 +15,8 @@
  * no lane can starve another.
  *
  * Where samples are read as they are drawn (see draw.h), the lane has one slot, and its intakes
- * are its draws.
+ * are its draws.  Where single samples do not fit into the memory, they are deferred, and read when
+ * they are drawn, too (see alone.h).
  *
  * All of this runs on the caller's thread, which only lends a hand with jobs where they are not
  * waited for long; workers run the jobs. */
@@ -26,6 +27,7 @@
 #include "reader/window.h"
 
 struct stream;
+struct recall;
 
 #define LANE_EARLY 32u          /* early samples of all lanes of a reader, at most */
 
@@ -51,6 +53,10 @@ struct lane {
     uint64_t slot_count;
     bool refill_due;            /* the slot emitted last waits for the next intake */
     uint64_t refill_slot;
+    uint64_t deferred;          /* items in slots that are */
+    struct recall *recalls;     /* those that are drawn soon */
+    unsigned foreseen;          /* draws until it is time to look ahead again */
+    struct shard *alone;        /* of the record that is to be read alone next; NULL: none */
 };
 
 struct feed {
@@ -68,9 +74,11 @@ struct feed {
     size_t outstanding_limit;
     struct window window;       /* of reads from afar: outstanding_limit follows it */
     uint64_t chunk_bytes;       /* raw bytes of a chunk, about */
+    bool cuts_blocks;           /* not even a codec block is one chunk */
+    uint64_t outsize_bytes;     /* a larger frame is deferred, if frames can be */
     bool draws;                 /* samples are read as they are drawn */
     bool own_frames;            /* the shuffle buffer has samples: each frame has a piece of its
-                                   own, else each chunk, of */
+                                   own (and can be deferred), else each chunk, of */
     struct heap *frames;        /* this heap, which is kept from epoch to epoch */
     uint64_t lend_bytes;        /* what may be lent of it to the program */
     struct chunk *retired;      /* consumed, but items of it may be with the caller */
@@ -114,6 +122,41 @@ int feed_take(struct feed *feed, struct lane *lane, struct item *item,
 
 /* Frees the chunks that were used up: what they held is no longer with the caller. */
 void feed_release(struct feed *feed);
+
+/* The chunk, which is done, is used up, but its items go to the caller. */
+void feed_retire(struct feed *feed, struct chunk *chunk);
+
+/* Waits for the shard to be open.  Returns the code that it was opened with, or
+ * SHEAF_ERR_INTERRUPTED. */
+int feed_open_shard(struct feed *feed, struct shard *shard, struct sheaf_error *err);
+
+/* ---- reader/feed_chunk.c --------------------------------------------------------------------- */
+
+/* Makes the chunk the lane's last one. */
+void feed_append(struct feed *feed, struct lane *lane, struct chunk *chunk);
+
+/* Makes these runs the lane's next chunk, and begins to read it.  `reserved`: what it needs until
+ * it is done is of what is reserved.  SHEAF_END: the budget has no room for it now. */
+int feed_begin_chunk(struct feed *feed, struct lane *lane, const struct run *runs,
+                     size_t run_count, bool reserved, struct sheaf_error *err);
+
+/* Makes the lane's next chunk one deferred record.  SHEAF_END: the budget has no room for it. */
+int feed_defer_chunk(struct feed *feed, struct lane *lane, const struct order_run *run,
+                     bool reserved, struct sheaf_error *err);
+
+/* An empty chunk; a spare one if its memory is not too much for one of so many bytes.  NULL: there
+ * is no memory. */
+struct chunk *feed_new_chunk(struct feed *feed, uint64_t memory);
+
+/* Gives the chunk's memory back, or keeps it for the next one. */
+void feed_recycle(struct feed *feed, struct chunk *chunk);
+
+/* Frees spare memory, as far as the budget has no room for it. */
+void feed_trim_spares(struct feed *feed);
+
+/* SHEAF_ERR_LIMIT, and says so: not even the reserve has room for the record. */
+int feed_is_full(const struct feed *feed, const struct shard *shard, uint64_t record,
+                 struct sheaf_error *err);
 
 /* Frees the spare chunks and the heap. */
 void feed_free(struct feed *feed);

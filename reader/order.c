@@ -129,6 +129,36 @@ void order_shuffle_replay(struct order_shuffle *s, uint64_t steps, uint64_t *slo
     }
 }
 
+/* What is in a slot after some steps: what is in `origin` now. */
+struct moved {
+    uint64_t slot, origin;
+};
+
+static uint64_t origin_of(const struct moved *moved, unsigned count, uint64_t slot)
+{
+    while (count-- > 0)
+        if (moved[count].slot == slot)
+            return moved[count].origin;
+    return slot;
+}
+
+unsigned order_shuffle_foresee(const struct order_shuffle *shuffle, unsigned steps,
+                               uint64_t *slots)
+{
+    struct order_shuffle s = *shuffle;
+    struct moved moved[ORDER_FORESEE_MOST];
+    unsigned i;
+
+    for (i = 0; i < MIN(steps, ORDER_FORESEE_MOST) && s.filled != 0; i++) {
+        const struct order_step step = order_shuffle_next(&s);
+
+        slots[i] = origin_of(moved, i, step.slot);
+        moved[i].origin = step.refill ? UINT64_MAX : origin_of(moved, i, step.last);
+        moved[i].slot = step.slot;
+    }
+    return i;
+}
+
 int order_check(const struct order_member *m, uint32_t *lanes, struct sheaf_error *err)
 {
     uint32_t members;

@@ -117,6 +117,13 @@ static inline struct order_step order_shuffle_next(struct order_shuffle *s)
  * for order_buffer_slots() numbers. */
 void order_shuffle_replay(struct order_shuffle *shuffle, uint64_t steps, uint64_t *slots);
 
+#define ORDER_FORESEE_MOST 32u
+
+/* Which slots the next `steps` steps emit, ORDER_FORESEE_MOST at most, each slot by what is in it
+ * now; UINT64_MAX stands for an input that is in none yet.  Returns how many steps there are. */
+unsigned order_shuffle_foresee(const struct order_shuffle *shuffle, unsigned steps,
+                               uint64_t *slots);
+
 /* ---- Who has which lane --------------------------------------------------------------------- */
 
 #define ORDER_LANES_MOST (1u << 20)

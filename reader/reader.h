@@ -36,6 +36,8 @@ struct sheaf_reader {
     size_t gap_count, gap_capacity;
     uint64_t epoch_samples;
     uint64_t table_bytes;           /* taken from the budget for the slots' table */
+    uint64_t alone_bytes;           /* what reading any record alone takes; 0: not known exactly */
+    struct item pending;            /* deferred: it is not read yet, but its turn has come */
     volatile int interrupt;
     bool dead;                      /* after a final error */
     struct sheaf_error error;
@@ -88,6 +90,15 @@ int sum_check(struct sheaf_reader *r);
 
 /* One more sample is being handed out. */
 int position_count(struct sheaf_reader *r);
+
+/* ---- reader/fit.c --------------------------------------------------------------------------- */
+
+/* Whether what is read as it is drawn leaves enough of the budget. */
+bool fit_draws(const struct sheaf_reader *r);
+
+/* Shares the budget out for the epoch whose lanes have begun.  SHEAF_ERR_LIMIT, with what would be
+ * enough, if it is too small. */
+int fit_memory(struct sheaf_reader *r);
 
 /* ---- reader/epoch.c ------------------------------------------------------------------------- */
 

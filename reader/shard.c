@@ -117,6 +117,18 @@ static void close_shard(struct shard *shard)
     free(shard);
 }
 
+void shards_drop_index(struct shards *s)
+{
+    for (size_t i = 0; s->indexes != NULL && i < MAX(s->dataset->source_count, (size_t)1); i++) {
+        struct index_file *index = &s->indexes[i];
+
+        if (index->data != NULL)
+            budget_give(s->budget, index->object->bytes);
+        free(index->data);
+        index->data = NULL;
+    }
+}
+
 void shards_free(struct shards *s)
 {
     for (size_t i = 0; s->open != NULL && i < s->dataset->manifest.shard_count; i++)
@@ -124,14 +136,9 @@ void shards_free(struct shards *s)
             close_shard(s->open[i]);
     free(s->open);
     s->open = NULL;
-    for (size_t i = 0; s->indexes != NULL && i < MAX(s->dataset->source_count, (size_t)1); i++) {
-        struct index_file *index = &s->indexes[i];
-
-        if (index->data != NULL)
-            budget_give(s->budget, index->object->bytes);
-        free(index->data);
-        store_close(index->object);
-    }
+    shards_drop_index(s);
+    for (size_t i = 0; s->indexes != NULL && i < MAX(s->dataset->source_count, (size_t)1); i++)
+        store_close(s->indexes[i].object);
     free(s->indexes);
     s->indexes = NULL;
 }
@@ -248,42 +255,91 @@ static void open_shard(struct job *job)
     shard->code = code;
 }
 
-int shards_use(struct shards *s, uint32_t number, struct shard **result, struct sheaf_error *err)
+uint64_t shards_memory(const struct shards *s, uint32_t number)
 {
     const struct manifest_shard *m = &s->dataset->manifest.shards[number];
     const struct sheaf_dataset *source = dataset_source(s->dataset, number);
+    uint64_t bytes = s->keep_lines ? m->names_bytes : 0;
+
+    if (source->index_url != NULL)  /* a block holds a sample or more */
+        bytes += m->index_bytes + index_memory(m->samples, source->format->has_names,
+                                               source->codec != NULL ? m->index_bytes / 8 : 0);
+    return bytes;
+}
+
+/* One more user of an open shard.  If it was opened with what is reserved, that must be free again
+ * for those who read ahead. */
+static bool join(struct budget *b, struct shard *shard, bool reserved)
+{
+    if (shard->is_reserved && !reserved) {
+        if (!budget_unreserve(b, shard->memory_bytes))
+            return false;
+        shard->is_reserved = false;
+    }
+    shard->users++;
+    return true;
+}
+
+static bool take(struct budget *b, uint64_t bytes, bool reserved)
+{
+    return reserved ? budget_take_reserved(b, bytes) : budget_take(b, bytes);
+}
+
+static void give(struct budget *b, uint64_t bytes, bool reserved)
+{
+    if (reserved)
+        budget_give_reserved(b, bytes);
+    else
+        budget_give(b, bytes);
+}
+
+static int no_room(const struct shards *s, uint32_t number, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_LIMIT, "%s: its index takes %" PRIu64 " bytes of memory, but "
+                   "only %" PRIu64 " of %" PRIu64 " are left",
+                   s->dataset->manifest.shards[number].name, shards_memory(s, number),
+                   budget_room(s->budget), s->budget->limit);
+}
+
+static int use(struct shards *s, uint32_t number, bool reserved, struct shard **result,
+               struct sheaf_error *err)
+{
+    const uint64_t memory = shards_memory(s, number);
     struct shard *shard = s->open[number];
 
     if (shard != NULL) {
-        shard->users++;
         *result = shard;
-        return SHEAF_OK;
+        return join(s->budget, shard, reserved) ? SHEAF_OK : no_room(s, number, err);
     }
+    if (!take(s->budget, memory, reserved))
+        return no_room(s, number, err);
     shard = calloc(1, sizeof(*shard));
-    if (shard == NULL)
+    if (shard == NULL) {
+        give(s->budget, memory, reserved);
         return err_memory(err, sizeof(*shard));
+    }
     shard->job.run = open_shard;
     shard->owner = s;
     shard->number = number;
     shard->users = 1;
     shard->code = SHEAF_ERR_INTERRUPTED;    /* until the job has run */
-    if (source->index_url != NULL)      /* a block holds a sample or more */
-        shard->memory_bytes = m->index_bytes
-                            + index_memory(m->samples, source->format->has_names,
-                                           source->codec != NULL ? m->index_bytes / 8 : 0);
-    if (s->keep_lines)
-        shard->memory_bytes += m->names_bytes;
-    if (!budget_take(s->budget, shard->memory_bytes)) {
-        err_set(err, SHEAF_ERR_LIMIT, "%s: its index takes %" PRIu64 " bytes of memory, but only "
-                "%" PRIu64 " of %" PRIu64 " are left", m->name, shard->memory_bytes,
-                s->budget->limit - s->budget->used, s->budget->limit);
-        free(shard);
-        return SHEAF_ERR_LIMIT;
-    }
+    shard->memory_bytes = memory;
+    shard->is_reserved = reserved;
     s->open[number] = shard;
     workers_submit(s->workers, &shard->job);
     *result = shard;
     return SHEAF_OK;
+}
+
+int shards_use(struct shards *s, uint32_t number, struct shard **shard, struct sheaf_error *err)
+{
+    return use(s, number, false, shard, err);
+}
+
+int shards_use_reserved(struct shards *s, uint32_t number, struct shard **shard,
+                        struct sheaf_error *err)
+{
+    return use(s, number, true, shard, err);
 }
 
 void shards_drop(struct shards *s, struct shard *shard)
@@ -292,6 +348,6 @@ void shards_drop(struct shards *s, struct shard *shard)
         return;
     workers_wait(s->workers, &shard->job);
     s->open[shard->number] = NULL;
-    budget_give(s->budget, shard->memory_bytes);
+    give(s->budget, shard->memory_bytes, shard->is_reserved);
     close_shard(shard);
 }

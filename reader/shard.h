@@ -19,7 +19,8 @@ struct shard {
     struct shards *owner;
     uint32_t number;
     unsigned users;
-    uint64_t memory_bytes;              /* taken from the budget for the section */
+    uint64_t memory_bytes;              /* taken from the budget for the section; */
+    bool is_reserved;                   /* it was taken as reserved */
     /* The job's results. */
     int code;
     struct sheaf_error error;
@@ -57,9 +58,19 @@ int shards_open_object(struct cache *cache, const char *url, struct store_object
 /* No job may be running. */
 void shards_free(struct shards *s);
 
+/* The memory that an open shard takes. */
+uint64_t shards_memory(const struct shards *s, uint32_t number);
+
 /* Begins to open a shard, or takes part in one that is open.  SHEAF_ERR_LIMIT if the budget has
  * no room for its section. */
 int shards_use(struct shards *s, uint32_t number, struct shard **shard, struct sheaf_error *err);
+/* The same, with what is reserved. */
+int shards_use_reserved(struct shards *s, uint32_t number, struct shard **shard,
+                        struct sheaf_error *err);
 void shards_drop(struct shards *s, struct shard *shard);     /* NULL is fine */
+
+/* Gives up the index that is kept in memory, if it is: sections are then read one by one.  No shard
+ * may be open. */
+void shards_drop_index(struct shards *s);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "base/heap.h"
 #include "tests/common_random.h"
 
@@ -193,6 +194,34 @@ static void test_what_is_lent_comes_back(void **state)
     heap_return(heap, last.data);
 }
 
+/* It takes no more addresses than it needs, and goes on where those it has are used up. */
+static void test_addresses_are_few(void **state)
+{
+    struct budget budget = { .limit = (uint64_t)1 << 44 };
+    uint8_t *pieces[9];
+    struct heap *heap;
+
+    (void)state;
+    assert_int_equal(heap_open(&heap, &budget, budget.limit, NULL), SHEAF_OK);
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+        pieces[i] = heap_take(heap, (size_t)30 << 20);
+        assert_non_null(pieces[i]);
+        pieces[i][0] = pieces[i][((size_t)30 << 20) - 1] = (uint8_t)i;
+    }
+    assert_in_range(heap->taken, (uint64_t)270 << 20, heap->size);
+    assert_int_equal(budget.used, heap->size);
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+        assert_int_equal(pieces[i][0], i);
+        heap_give(heap, pieces[i]);
+    }
+    assert_int_equal(heap->taken, 0);
+    for (size_t i = 0; i < COUNT_OF(pieces); i++)
+        pieces[i] = heap_take(heap, (size_t)30 << 20);
+    assert_in_range(heap->size, (uint64_t)270 << 20, (uint64_t)290 << 20);
+    heap_close(heap);
+    assert_int_equal(budget.used, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_the_budget_is_the_limit),
         cmocka_unit_test(test_little_is_lost_to_holes),
         cmocka_unit_test(test_what_is_lent_comes_back),
+        cmocka_unit_test(test_addresses_are_few),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

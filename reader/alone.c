@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading records alone; see alone.h. */
+#include "reader/alone.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+struct recall {
+    struct recall *next;
+    uint32_t shard_number;
+    uint64_t record;
+    struct shard *shard;        /* used by it until there is a chunk; NULL: not yet */
+    struct chunk *chunk;
+};
+
+int alone_begin(struct feed *feed, struct shard *shard, uint64_t record, bool reserved,
+                struct chunk **result, struct sheaf_error *err)
+{
+    const struct run run = { shard, record, 1 };
+    const uint64_t memory = chunk_memory(&run, 1, true);
+    struct chunk *chunk;
+    int code;
+
+    chunk = feed_new_chunk(feed, memory);
+    if (chunk == NULL)
+        return err_memory(err, sizeof(*chunk));
+    if (!chunk_take_memory(chunk, &feed->budget, memory, reserved)) {
+        feed_recycle(feed, chunk);
+        return SHEAF_END;
+    }
+    feed_trim_spares(feed);
+    chunk->job.run = chunk_run;
+    chunk->dataset = feed->dataset;
+    chunk->workers = feed->workers;
+    chunk->is_alone = true;
+    code = chunk_prepare(chunk, &run, 1, feed->frames, err);
+    if (code != SHEAF_OK) {
+        feed_recycle(feed, chunk);
+        return code;
+    }
+    if (shard->object->is_remote)
+        chunk_fetch(chunk);
+    else
+        workers_submit(feed->workers, &chunk->job);
+    *result = chunk;
+    return SHEAF_OK;
+}
+
+/* ---- Recalls -------------------------------------------------------------------------------- */
+
+static struct recall *find(const struct lane *lane, const struct item *item)
+{
+    struct recall *r = lane->recalls;
+
+    while (r != NULL && (r->shard_number != item->shard || r->record != item->record))
+        r = r->next;
+    return r;
+}
+
+static struct recall *add(struct lane *lane, const struct item *item)
+{
+    struct recall *r = calloc(1, sizeof(*r));
+
+    if (r == NULL)
+        return NULL;
+    r->shard_number = item->shard;
+    r->record = item->record;
+    r->next = lane->recalls;
+    lane->recalls = r;
+    return r;
+}
+
+static void take_away(struct lane *lane, struct recall *recall)
+{
+    struct recall **at = &lane->recalls;
+
+    while (*at != recall)
+        at = &(*at)->next;
+    *at = recall->next;
+    free(recall);
+}
+
+/* One step further with what is read ahead.  What fails here is found again when it is needed. */
+static void advance(struct feed *feed, struct recall *r)
+{
+    struct sheaf_error ignored;
+
+    if (r->chunk != NULL)
+        return;
+    if (r->shard == NULL
+        && shards_use(&feed->shards, r->shard_number, &r->shard, &ignored) != SHEAF_OK) {
+        r->shard = NULL;
+        return;
+    }
+    if (!workers_is_done(feed->workers, &r->shard->job) || r->shard->code != SHEAF_OK)
+        return;
+    if (alone_begin(feed, r->shard, r->record, false, &r->chunk, &ignored) == SHEAF_OK)
+        r->shard = NULL;
+}
+
+void recalls_ahead(struct feed *feed, struct lane *lane)
+{
+    const unsigned window = MAX(RECALLS / feed->lane_count, 2);
+    uint64_t slots[ORDER_FORESEE_MOST];
+    unsigned count;
+
+    if (lane->deferred == 0)
+        return;
+    if (lane->foreseen != 0) {
+        lane->foreseen--;
+        return;
+    }
+    lane->foreseen = window / 4;
+    count = order_shuffle_foresee(&lane->shuffle, window, slots);
+    for (unsigned i = 0; i < count; i++) {
+        const struct item *item = slots[i] == UINT64_MAX ? NULL : &lane->slots[slots[i]];
+        struct recall *r;
+
+        if (item == NULL || !item->deferred)
+            continue;
+        r = find(lane, item);
+        if (r == NULL)
+            r = add(lane, item);
+        if (r != NULL)
+            advance(feed, r);
+    }
+}
+
+/* Begins the read with what is reserved, unless it was begun. */
+static int begin_reserved(struct feed *feed, struct recall *r, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (r->chunk != NULL)
+        return SHEAF_OK;
+    if (r->shard == NULL) {
+        code = shards_use_reserved(&feed->shards, r->shard_number, &r->shard, err);
+        if (code != SHEAF_OK)
+            r->shard = NULL;
+    }
+    if (code == SHEAF_OK)
+        code = feed_open_shard(feed, r->shard, err);
+    if (code == SHEAF_OK)
+        code = alone_begin(feed, r->shard, r->record, true, &r->chunk, err);
+    if (code == SHEAF_OK)
+        r->shard = NULL;
+    return code == SHEAF_END ? feed_is_full(feed, r->shard, r->record, err) : code;
+}
+
+int recalls_take(struct feed *feed, struct lane *lane, struct item *item,
+                 const volatile int *interrupt, struct sheaf_error *err)
+{
+    struct recall *r = find(lane, item);
+    struct chunk *chunk;
+    int code;
+
+    if (r == NULL)
+        r = add(lane, item);
+    if (r == NULL)
+        return err_memory(err, sizeof(*r));
+    code = begin_reserved(feed, r, err);
+    if (code != SHEAF_OK)
+        return code;
+    chunk = r->chunk;
+    if (!workers_wait_or(feed->workers, &chunk->job, dataset_is_local(feed->dataset), interrupt,
+                         &feed->stall_ns))
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    take_away(lane, r);
+    code = chunk->code;
+    if (code != SHEAF_OK)
+        *err = chunk->error;
+    else
+        *item = chunk->items[0];
+    chunk->taken = code == SHEAF_OK;
+    feed_retire(feed, chunk);
+    return code;
+}
+
+void recalls_cancel(struct lane *lane)
+{
+    for (struct recall *r = lane->recalls; r != NULL; r = r->next)
+        if (r->chunk != NULL)
+            chunk_cancel(r->chunk);
+}
+
+void recalls_clear(struct feed *feed, struct lane *lane)
+{
+    for (struct recall *r = lane->recalls, *next; r != NULL; r = next) {
+        next = r->next;
+        shards_drop(&feed->shards, r->shard);
+        if (r->chunk != NULL) {
+            workers_wait(feed->workers, &r->chunk->job);
+            chunk_give_memory(r->chunk, &feed->budget);
+            chunk_drop_shards(r->chunk, &feed->shards);
+            chunk_free(r->chunk, feed->frames);
+        }
+        free(r);
+    }
+    lane->recalls = NULL;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory that is just enough: with whatever budget a reader opens, it reads the same samples in
+ * the same order, and stays within it; and the budget that a refusal names is enough. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/budget.h"
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "reader/order.h"
+#include "tests/common_must.h"
+#include "tests/common_random.h"
+#include "tests/common_tree.h"
+
+/* ---- What is foreseen ----------------------------------------------------------------------- */
+
+/* Plays the steps on a copy of the slots. */
+static void foreseen_is_what_comes(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    for (int round = 0; round < 2000; round++) {
+        const struct order order = { .seed = rng_next(&rng), .shuffle = true, .lanes = 1,
+                                     .buffer = 1 + rng_below(&rng, 40) };
+        const uint64_t inputs = 1 + rng_below(&rng, 100);
+        uint64_t slots[64], foreseen[ORDER_FORESEE_MOST];
+        const unsigned ask = (unsigned)rng_below(&rng, ORDER_FORESEE_MOST + 1);
+        struct order_shuffle shuffle;
+        unsigned count;
+
+        order_shuffle_begin(&shuffle, &order, 0, inputs);
+        order_shuffle_replay(&shuffle, rng_below(&rng, inputs), slots);
+        for (uint64_t i = 0; i < shuffle.filled; i++)
+            slots[i] = i;
+        count = order_shuffle_foresee(&shuffle, ask, foreseen);
+        for (unsigned i = 0; i < count; i++) {
+            const struct order_step step = order_shuffle_next(&shuffle);
+
+            assert_int_equal(foreseen[i], slots[step.slot]);
+            slots[step.slot] = step.refill ? UINT64_MAX : slots[step.last];
+        }
+        assert_true(count == ask || shuffle.filled == 0);
+    }
+}
+
+static void what_is_reserved_is_there(void **state)
+{
+    struct budget b = { .limit = 100, .reserve = 30 };
+
+    (void)state;
+    assert_false(budget_take(&b, 71));
+    assert_true(budget_take(&b, 60));
+    assert_true(budget_take_reserved(&b, 25));
+    assert_int_equal(budget_room(&b), 10);
+    assert_true(budget_take(&b, 10));
+    assert_false(budget_take(&b, 1));
+    assert_false(budget_unreserve(&b, 25));
+    budget_give(&b, 40);
+    assert_true(budget_unreserve(&b, 25));
+    assert_int_equal(b.used, 55);
+    assert_int_equal(b.reserve_used, 0);
+    assert_int_equal(budget_room(&b), 15);
+    assert_int_equal(b.peak, 95);
+}
+
+/* ---- Random sets, budgets and lanes --------------------------------------------------------- */
+
+/* The CRC of every key and content in turn, or the code that the reading ended with. */
+struct outcome {
+    int code;
+    uint64_t samples, crc;
+    struct sheaf_error error;
+};
+
+static void add_sample(struct outcome *o, const struct sheaf_sample *s)
+{
+    o->samples++;
+    o->crc = o->crc * 31 + crc32c(0, s->key, strlen(s->key));
+    for (size_t f = 0; f < s->field_count; f++)
+        o->crc = o->crc * 31 + crc32c(0, s->fields[f].data, s->fields[f].size);
+}
+
+static struct outcome read_set(const struct sheaf_dataset *dataset,
+                               const struct sheaf_reader_options *options, size_t batch)
+{
+    struct outcome o = { .code = SHEAF_OK };
+    const struct sheaf_sample *samples;
+    struct sheaf_reader_stats stats;
+    struct sheaf_reader *reader;
+    struct sheaf_error error;
+    size_t count;
+
+    o.code = sheaf_reader_open(dataset, options, &reader, &error);
+    if (o.code != SHEAF_OK) {
+        o.error = error;
+        return o;
+    }
+    while (o.code == SHEAF_OK) {
+        o.code = sheaf_reader_next_batch(reader, batch, &samples, &count);
+        for (size_t i = 0; o.code == SHEAF_OK && i < count; i++)
+            add_sample(&o, &samples[i]);
+    }
+    if (o.code != SHEAF_END)
+        fail_msg("%s", sheaf_reader_error(reader)->message);
+    sheaf_reader_get_stats(reader, &stats, sizeof(stats));
+    assert_true(stats.memory_peak_bytes <= options->memory_bytes);
+    sheaf_reader_free(reader);
+    return o;
+}
+
+/* The number that a refusal ends with names what is enough. */
+static uint64_t least_of(const struct outcome *o)
+{
+    const char *at = strstr(o->error.message, "at least ");
+
+    assert_int_equal(o->code, SHEAF_ERR_LIMIT);
+    assert_non_null(at);
+    return strtoull(at + 9, NULL, 10);
+}
+
+static void check_budgets(const struct sheaf_dataset *dataset,
+                          struct sheaf_reader_options *options, struct rng *rng)
+{
+    const size_t batch = 1 + rng_below(rng, 70);
+    struct outcome whole, tight;
+    uint64_t least;
+
+    options->memory_bytes = (uint64_t)1 << 30;
+    whole = read_set(dataset, options, batch);
+    assert_int_equal(whole.code, SHEAF_END);
+    options->memory_bytes = 1;
+    tight = read_set(dataset, options, batch);
+    least = least_of(&tight);
+    options->memory_bytes = least - 1;
+    tight = read_set(dataset, options, batch);
+    assert_true(tight.code == SHEAF_ERR_LIMIT || tight.crc == whole.crc);
+    for (int i = 0; i < 3; i++) {
+        options->memory_bytes = i == 0 ? least : least + rng_below(rng, least << (2 * i));
+        tight = read_set(dataset, options, batch);
+        assert_int_equal(tight.code, SHEAF_END);
+        assert_int_equal(tight.samples, whole.samples);
+        assert_int_equal(tight.crc, whole.crc);
+    }
+}
+
+/* Log-normal sizes, and some that are far larger. */
+static size_t random_size(struct rng *rng)
+{
+    double normal = -3;
+
+    for (int i = 0; i < 6; i++)
+        normal += (double)rng_below(rng, 1000) / 1000;
+    return rng_below(rng, 100) == 0 ? 700000 : (size_t)exp(8 + 2 * normal);
+}
+
+static void append_random(struct sheaf_packer *packer, size_t number, struct rng *rng)
+{
+    const size_t size = random_size(rng);
+    uint8_t *data = malloc(size + 1);
+    struct sheaf_field field = { .name = "bin", .suffix = "bin", .data = data, .size = size };
+    char key[16];
+    const struct sheaf_sample sample = { .key = key, .fields = &field, .field_count = 1 };
+
+    random_text(rng, data, size);
+    snprintf(key, sizeof(key), "%06zu", number);
+    if (sheaf_packer_append(packer, &sample) != SHEAF_OK)
+        fail_msg("%s", sheaf_packer_error(packer)->message);
+    free(data);
+}
+
+static void pack_random(const char *directory, enum sheaf_container container,
+                        enum sheaf_codec codec, struct rng *rng)
+{
+    const size_t count = 1 + rng_below(rng, 150);
+    struct sheaf_pack_options o;
+    struct sheaf_packer *packer;
+    struct sheaf_error error;
+
+    sheaf_pack_options_init(&o, sizeof(o));
+    o.container = container;
+    o.codec = codec;
+    o.shard_bytes = 100000 + rng_below(rng, 1000000);
+    must(sheaf_packer_open(directory, &o, &packer, &error));
+    for (size_t i = 0; i < count; i++)
+        append_random(packer, i, rng);
+    must(sheaf_packer_finish(packer, NULL));
+    sheaf_packer_free(packer);
+}
+
+static void check_random_set(enum sheaf_container container, enum sheaf_codec codec,
+                             struct rng *rng)
+{
+    static const uint32_t lanes[] = { 1, 2, 7, 64, 512 };
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+    struct tree tree;
+    const char *url;
+
+    tree_make(&tree);
+    url = tree_path(&tree, "set");
+    pack_random(url, container, codec, rng);
+    must(sheaf_dataset_open(&url, 1, &dataset, &error));
+    for (int i = 0; i < 2; i++) {
+        sheaf_reader_options_init(&o, sizeof(o));
+        o.seed = rng_next(rng);
+        o.no_shuffle = rng_below(rng, 4) == 0;
+        o.shuffle_buffer = rng_below(rng, 2) == 0 ? 10000 : rng_below(rng, 200);
+        o.lanes = lanes[rng_below(rng, COUNT_OF(lanes))];
+        check_budgets(dataset, &o, rng);
+    }
+    sheaf_dataset_free(dataset);
+    tree_remove(&tree);
+}
+
+static void every_budget_that_is_enough_reads_the_same(void **state)
+{
+    static const enum sheaf_container containers[] = { SHEAF_TFRECORD, SHEAF_RECORDIO,
+                                                       SHEAF_WEBDATASET };
+    static const enum sheaf_codec codecs[] = { SHEAF_CODEC_NONE, SHEAF_CODEC_GZIP,
+                                               SHEAF_CODEC_LZ4 };
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    for (size_t i = 0; i < COUNT_OF(containers); i++)
+        for (size_t c = 0; c < COUNT_OF(codecs); c++)
+            check_random_set(containers[i], codecs[c], &rng);
+}
+
+/* A set that is smaller than the budget is read in any number of lanes. */
+static void a_set_that_fits_is_not_refused(void **state)
+{
+    static const enum sheaf_codec codecs[] = { SHEAF_CODEC_NONE, SHEAF_CODEC_GZIP,
+                                               SHEAF_CODEC_LZ4 };
+    struct sheaf_dataset_info info;
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+    struct tree tree;
+    struct rng rng;
+    const char *url;
+
+    (void)state;
+    random_start(&rng);
+    for (size_t c = 0; c < COUNT_OF(codecs); c++) {
+        tree_make(&tree);
+        url = tree_path(&tree, "set");
+        pack_random(url, SHEAF_WEBDATASET, codecs[c], &rng);
+        must(sheaf_dataset_open(&url, 1, &dataset, &error));
+        sheaf_dataset_get_info(dataset, &info, sizeof(info));
+        for (uint32_t lanes = 1; lanes <= 512; lanes *= 8) {
+            sheaf_reader_options_init(&o, sizeof(o));
+            o.lanes = lanes;
+            o.no_shuffle = lanes == 64;
+            o.memory_bytes = 2 * info.payload_bytes + ((uint64_t)1 << 20);
+            assert_int_equal(read_set(dataset, &o, 64).samples, info.samples);
+        }
+        sheaf_dataset_free(dataset);
+        tree_remove(&tree);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(foreseen_is_what_comes),
+        cmocka_unit_test(what_is_reserved_is_there),
+        cmocka_unit_test(every_budget_that_is_enough_reads_the_same),
+        cmocka_unit_test(a_set_that_fits_is_not_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
