@@ -305,8 +305,11 @@ SHEAF_API SHEAF_CHECK int sheaf_world_from_environment(const char *config, uint3
                                                        const char **source,
                                                        struct sheaf_error *error);
 
-/* Borrows the data set until sheaf_reader_free.  What cannot fit into memory_bytes is refused
- * here, with the numbers (SHEAF_ERR_LIMIT). */
+/* Borrows the data set until sheaf_reader_free.  What must fit into memory_bytes is the largest
+ * sample (with a codec, its block packed and unpacked) with the index of its shard, and 64 bytes
+ * for each sample of the shuffle buffers; if it does not, SHEAF_ERR_LIMIT with what would be
+ * enough.  What else there is no room for is read when it is drawn: each such sample is a read of
+ * its own, and with a codec its block is unpacked again. */
 SHEAF_API SHEAF_CHECK int sheaf_reader_open(const struct sheaf_dataset *dataset,
                                             const struct sheaf_reader_options *options,
                                             struct sheaf_reader **reader,

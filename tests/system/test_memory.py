@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Memory that is little, but enough: outliers, codecs and many lanes; and address space."""
+
+import os
+import random
+import re
+import resource
+
+from support import CODECS, CONTAINERS, Case, listing, make_tree, pack, seed, sheaf
+
+MB = 1000000
+
+
+def statistics(*words, **how):
+    text = sheaf("cat", *words, "--null", **how).stdout.decode()
+    return {name: float(value) for name, value in map(str.split, text.splitlines())}
+
+
+class LittleMemory(Case):
+    @classmethod
+    def share(cls):
+        rng = random.Random(seed())
+        files = {"%04d.bin" % i: rng.randbytes(rng.randrange(8000)) for i in range(1000)}
+        for i in range(0, 1000, 250):
+            files["%04d.bin" % i] = rng.randbytes(3 * MB)
+        source = make_tree(os.path.join(cls.shared, "source"), files)
+        cls.samples = len(files)
+        cls.data_sets = {}
+        for container in CONTAINERS:
+            for codec in CODECS:
+                dest = os.path.join(cls.shared, container + codec)
+                pack(source, dest, container, codec, "--shard-size", "10MB")
+                cls.data_sets[container, codec] = dest
+        few = make_tree(os.path.join(cls.shared, "few"), {"%d.bin" % i: b"x" for i in range(3)})
+        cls.few = os.path.join(cls.shared, "few-lz4")
+        pack(few, cls.few, "tfrecord", "lz4")
+
+    def test_outliers_and_lanes_change_nothing(self):
+        for (container, codec), folder in self.data_sets.items():
+            for lanes in (1, 512):
+                for more in ((), ("--no-shuffle",)):
+                    words = (folder, "--lanes", lanes, *more)
+                    memory = "40MB" if codec == "none" else "48MB"
+                    with self.subTest(words=words):
+                        found = statistics(*words, "--memory", memory)
+                        self.assertEqual(found["samples"], self.samples)
+                        self.assertLessEqual(found["memory_peak_bytes"], 48 * MB)
+
+    def test_what_is_drawn_alone_comes_in_the_same_order(self):
+        for codec in CODECS:
+            folder = self.data_sets["webdataset", codec]
+            memory = "6MB" if codec == "none" else "24MB"
+            self.assertEqual(listing(folder, "--memory", memory), listing(folder))
+
+    def test_three_samples_need_little(self):
+        self.assertEqual(statistics(self.few, "--memory", "100kB")["samples"], 3)
+
+    def test_a_refusal_names_what_is_enough(self):
+        for folder in (self.few, *self.data_sets.values()):
+            done = sheaf("cat", folder, "--null", "--memory", 1000, "--lanes", 4, status=1)
+            text = done.stderr.decode()
+            self.assertIn("--memory", text)
+            least = re.search(r"at least (\d+)", text).group(1)
+            found = statistics(folder, "--memory", least, "--lanes", 4, "--limit", 300)
+            self.assertLessEqual(found["memory_peak_bytes"], int(least))
+
+    def test_address_space_is_reserved_as_it_is_used(self):
+        most = 1000 * 1000 * 1024
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+        folder = self.data_sets["tfrecord", "none"]
+        found = statistics(folder, "--memory", "16GiB", "--threads", 2, preexec_fn=limit)
+        self.assertEqual(found["samples"], self.samples)
