@@ -452,6 +452,12 @@ static int load_error(const json_error_t *error, struct sheaf_error *err)
                    error->text);
 }
 
+bool manifest_is_unfinished(const char *text, size_t size, char run[33])
+{
+    return text != NULL && size < 100 &&
+           sscanf(text, "{\"unfinished\": \"%32[0-9a-f]\"}", run) == 1;
+}
+
 int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
 {
     json_error_t error;
@@ -466,6 +472,11 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
     document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (document == NULL)
         return load_error(&error, err);
+    if (json_is_string(json_object_get(document, "unfinished"))) {
+        json_decref(document);
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "there is no data set yet: the packing of one is "
+                       "under way, or was ended and can go on");
+    }
     code = check_version(document, err);
     if (code == SHEAF_OK)
         code = check_fingerprint(document, m, err);

@@ -54,6 +54,12 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
  * a slash, a wrong fingerprint are SHEAF_ERR_CORRUPT (another version: _UNSUPPORTED). */
 int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err);
 
+/* What a run that packs can leave under a manifest's name, with its number: it makes readers, also
+ * of release 0.1, refuse the place, and manifest_parse say SHEAF_ERR_NOT_FOUND. */
+#define MANIFEST_UNFINISHED "{\"unfinished\": \"%s\"}\n"
+/* Whether a text is that, and the number. */
+bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
+
 /* Frees what m points to, and zeroes it. */
 void manifest_clear(struct manifest *m);
 

@@ -27,6 +27,7 @@ struct commit_run {
     struct sheaf_progress progress;
     struct target_listing *listing;
     uint8_t *states;            /* of each shard, its enum target_shard_state */
+    uint64_t *sums;             /* and what tells its entry apart */
     size_t missing_count;
     bool has_cls;               /* of a conversion: some sample has a field `cls` of its own */
     struct sheaf_pack_result result;
@@ -73,6 +74,7 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
         code = target_listing_check(c->listing, &c->planned.target, shard->split, entry, &state,
                                     err);
     c->states[i] = (uint8_t)state;
+    c->sums[i] = state == SHARD_THERE ? target_entry_sum(entry) : 0;
     c->missing_count += state != SHARD_THERE;
     if (code != SHEAF_OK || state != SHARD_THERE)
         return code == SHEAF_END ? SHEAF_OK : code;
@@ -180,7 +182,8 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
     int code;
 
     c->states = calloc(plan->shard_count, sizeof(c->states[0]));
-    if (c->states == NULL)
+    c->sums = calloc(plan->shard_count, sizeof(c->sums[0]));
+    if (c->states == NULL || c->sums == NULL)
         return err_memory(err, plan->shard_count);
     c->progress.total_count = plan->sample_count;
     code = target_list(&c->planned.target, &c->listing, err);
@@ -218,7 +221,7 @@ static int check_sum(const struct commit_run *c, struct sheaf_error *err)
 static int publish(struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_facts *facts = &c->planned.file.facts;
-    const struct target *target = &c->planned.target;
+    struct target *target = &c->planned.target;
     int code = problems_read(&c->problems, facts->skipped, facts->skipped_bytes, err);
 
     if (code == SHEAF_OK)
@@ -239,38 +242,60 @@ static int publish(struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* The leftovers of this plan's parts, and of no other run. */
-static int clean(const struct commit_run *c, struct sheaf_error *err)
+/* The leftovers of this plan's parts, and of no other run; another commit may be at it, too. */
+static int clean(struct commit_run *c, struct sheaf_error *err)
 {
-    const struct target *target = &c->planned.target;
+    struct target *target = &c->planned.target;
     struct journal_plan plan;
-    int code = journal_load(&target->journal, &plan, err);
+    int code = journal_load(&target->journal, &plan, NULL, err);
 
     if (code == SHEAF_END || (code == SHEAF_OK && strcmp(plan.hash,
                                                          target->journal.plan.hash) != 0))
         return SHEAF_OK;
+    memcpy(target->journal.plan.run, plan.run, sizeof(plan.run));
     if (code == SHEAF_OK)
         code = target_clean(target, err);
-    return code == SHEAF_OK ? target_end(target, err) : code;
+    if (code == SHEAF_OK)
+        code = target_end(target, err);
+    return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
 
+static int check_and_publish(struct commit_run *c, struct sheaf_error *err)
+{
+    struct target *target = &c->planned.target;
+    int code = target_lock(target, false, &target->lock, err);
+
+    if (code == SHEAF_OK)
+        code = check_all(c, err);
+    if (code == SHEAF_OK && c->planned.file.facts.plan.sample_count != 0)
+        code = problems_check_packed(&c->problems, c->result.samples, err);
+    target->checked = c->sums;
+    if (code == SHEAF_OK)
+        code = publish(c, err);
+    c->result.skipped = c->problems.count;
+    return code;
+}
+
+/* Several may commit at once: what one of them finds missing or changed can be so because another
+ * one has finished. */
 static int run(struct commit_run *c, struct sheaf_error *err)
 {
+    struct target *target = &c->planned.target;
     bool finished = false;
-    int code = target_join(&c->planned.target, 0, &finished, err);
+    int code = target_join(target, 0, &finished, err);
 
-    c->result.files = c->planned.file.facts.found;
-    if (code == SHEAF_OK && finished) {
-        code = target_result(&c->planned.target, &c->result, err);
-        c->result.files_packed = c->result.files - c->result.skipped;
-    } else if (code == SHEAF_OK) {
-        code = check_all(c, err);
-        if (code == SHEAF_OK && c->planned.file.facts.plan.sample_count != 0)
-            code = problems_check_packed(&c->problems, c->result.samples, err);
-        if (code == SHEAF_OK)
-            code = publish(c, err);
-        c->result.skipped = c->problems.count;
+    if (code == SHEAF_OK && !finished) {
+        code = check_and_publish(c, err);
+        if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
+            target_is_finished(target, false, &finished, NULL) != SHEAF_OK)
+            finished = false;
     }
+    if (finished) {
+        c->result = (struct sheaf_pack_result){ .shards = 0 };
+        code = target_result(target, &c->result, err);
+        c->result.files_packed = c->planned.file.facts.found - c->result.skipped;
+    }
+    c->result.files = c->planned.file.facts.found;
     return code == SHEAF_OK ? clean(c, err) : code;
 }
 
@@ -290,6 +315,7 @@ int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
         problems_free(&c.problems);
         planned_close(&c.planned);
         free(c.states);
+        free(c.sums);
     }
     if (result != NULL)
         *result = c.result;

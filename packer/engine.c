@@ -75,29 +75,13 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
-/* The journal's entry comes before the shard is seen, so that no shard is seen which a later run
- * would not know.  What another process has published meanwhile is left alone. */
+/* What another process has finished meanwhile takes the place of what was made here. */
 static void run_commit(struct job *job)
 {
     struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));
-    struct shard_writer *w = c->writer;
 
-    c->entry.facts = w->facts;
-    c->code = SHEAF_OK;
-    if (c->target->is_shared && target_has_twin(c->target, c->split, &w->facts))
-        return;
-    c->code = shard_writer_put_sides(w, &c->error);
-    if (c->code != SHEAF_OK)
-        return;
-    c->entry.section = w->section;
-    c->entry.sides = w->sides;
-    w->section = w->sides = (struct buf)BUF_INIT(0);
-    c->code = journal_put(&c->target->journal, c->target->journal.plan.splits[c->split],
-                          &c->entry, &c->error);
-    if (c->code == SHEAF_OK)
-        c->code = shard_writer_commit(w, &c->error);
-    if (c->code == SHEAF_OK && c->target->is_shared)
-        c->code = target_put_stamp(c->target, c->split, &c->entry, &c->error);
+    c->entry.facts = c->writer->facts;
+    c->code = target_publish_shard(c->target, c->split, c->writer, &c->entry, &c->error);
 }
 
 /* Waits for the oldest of the shards that are being committed. */

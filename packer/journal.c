@@ -15,9 +15,8 @@
 #include "base/error.h"
 #include "store/store.h"
 
-#define PLAN_FILE  "plan"
-#define PLAN_MAGIC "sheaf-plan 1\n"
-#define PLAN_BYTES ((size_t)64 << 10)
+/* Of the plan's hash, in the names of entries. */
+#define NAMED_DIGITS 16
 #define ENTRY_BYTES ((size_t)1 << 32)
 #define HEX_BYTES  32
 #define SUM_BYTES  8
@@ -108,7 +107,7 @@ bool journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
         return false;
     memcpy(words, at, sizeof(words));
     at += sizeof(words);
-    if (!sizes_fit(words, size) || memcmp(at, hash, HEX_BYTES) != 0)
+    if (!sizes_fit(words, size) || (hash != NULL && memcmp(at, hash, HEX_BYTES) != 0))
         return false;
     at += HEX_BYTES;
     entry->facts = (struct shard_facts){
@@ -138,27 +137,47 @@ void journal_entry_free(struct journal_entry *entry)
 
 /* ---- Entries as files ------------------------------------------------------------------------ */
 
-int journal_entry_name(const char *split, const char *shard, char **name,
+int journal_entry_name(const struct journal *j, const char *split, const char *shard, char **name,
                        struct sheaf_error *err)
 {
-    if (asprintf(name, "%s%s%s.done", split, split[0] == '\0' ? "" : ".", shard) < 0)
+    if (asprintf(name, "%s%s%s.%.*s.done", split, split[0] == '\0' ? "" : ".", shard,
+                 NAMED_DIGITS, j->plan.hash) < 0)
         return err_memory(err, strlen(shard));
     return SHEAF_OK;
+}
+
+bool journal_is_own(const struct journal *j, const char *name)
+{
+    char tail[NAMED_DIGITS + 8];
+    const size_t size = strlen(name), tail_size = NAMED_DIGITS + strlen("..done");
+
+    snprintf(tail, sizeof(tail), ".%.*s.done", NAMED_DIGITS, j->plan.hash);
+    return size > tail_size && strcmp(name + size - tail_size, tail) == 0;
 }
 
 static char *entry_url(const struct journal *j, const char *split, const char *shard)
 {
     char *name, *url;
 
-    if (journal_entry_name(split, shard, &name, NULL) != SHEAF_OK)
+    if (journal_entry_name(j, split, shard, &name, NULL) != SHEAF_OK)
         return NULL;
     url = store_join(j->directory, name);
     free(name);
     return url;
 }
 
+int journal_see(const struct journal *j, const char *split, const char *shard,
+                struct store_seen *seen, struct sheaf_error *err)
+{
+    char *url = entry_url(j, split, shard);
+    const int code = url == NULL ? err_memory(err, SHARD_NAME_BYTES) : store_see(url, seen, err);
+
+    free(url);
+    return code;
+}
+
 int journal_put(const struct journal *j, const char *split, const struct journal_entry *entry,
-                struct sheaf_error *err)
+                const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err)
 {
     struct buf bytes = BUF_INIT(ENTRY_BYTES);
     char *url = entry_url(j, split, entry->facts.name);
@@ -166,27 +185,45 @@ int journal_put(const struct journal *j, const char *split, const struct journal
                            : journal_entry_write(entry, j->plan.hash, &bytes, err);
 
     if (code == SHEAF_OK)
-        code = store_put(url, bytes.data, bytes.size, err);
+        code = store_put_over(url, bytes.data, bytes.size, seen, now, err);
     buf_free(&bytes);
     free(url);
     return code;
 }
 
-int journal_get(const struct journal *j, const char *split, const char *shard,
-                struct journal_entry *entry, struct sheaf_error *err)
+static int get_entry(const char *url, const char *hash, struct journal_entry *entry,
+                     struct sheaf_error *err)
 {
-    char *url = entry_url(j, split, shard), *data = NULL;
+    char *data = NULL;
     size_t size = 0;
     int code = url == NULL ? err_memory(err, SHARD_NAME_BYTES)
                            : store_get(url, ENTRY_BYTES, &data, &size, err);
 
     if (code == SHEAF_OK &&
-        (!journal_entry_parse((const uint8_t *)data, size, j->plan.hash, entry) ||
-         strcmp(entry->facts.name, shard) != 0))
+        !journal_entry_parse((const uint8_t *)data, size, hash, entry))
         code = SHEAF_END;
     free(data);
-    free(url);
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_END : code;
+}
+
+int journal_get(const struct journal *j, const char *split, const char *shard,
+                struct journal_entry *entry, struct sheaf_error *err)
+{
+    char *url = entry_url(j, split, shard);
+    const int code = get_entry(url, j->plan.hash, entry, err);
+
+    free(url);
+    return code == SHEAF_OK && strcmp(entry->facts.name, shard) != 0 ? SHEAF_END : code;
+}
+
+int journal_get_named(const struct journal *j, const char *name, struct journal_entry *entry,
+                      struct sheaf_error *err)
+{
+    char *url = store_join(j->directory, name);
+    const int code = get_entry(url, NULL, entry, err);
+
+    free(url);
+    return code;
 }
 
 bool journal_take_side(const char **at, const char *end, char name[SHARD_NAME_BYTES],
@@ -209,7 +246,7 @@ bool journal_take_side(const char **at, const char *end, char name[SHARD_NAME_BY
     return true;
 }
 
-/* ---- The plan file --------------------------------------------------------------------------- */
+/* ---- Life ------------------------------------------------------------------------------------ */
 
 int journal_open(struct journal *j, const char *dest, struct sheaf_error *err)
 {
@@ -223,151 +260,117 @@ void journal_close(struct journal *j)
     j->directory = NULL;
 }
 
-static int put_sum(struct buf *text, struct sheaf_error *err)
-{
-    const uint64_t sum = XXH3_64bits(text->data, text->size);
-
-    return buf_printf(text, err, "sum %016llx\n", (unsigned long long)sum);
-}
-
-int journal_begin(const struct journal *j, struct sheaf_error *err)
-{
-    struct buf text = BUF_INIT(PLAN_BYTES);
-    char *url = store_join(j->directory, PLAN_FILE);
-    int code = url == NULL ? err_memory(err, strlen(j->directory)) : SHEAF_OK;
-
-    if (code == SHEAF_OK)
-        code = buf_printf(&text, err, PLAN_MAGIC "hash %s\nprefix %s\n", j->plan.hash,
-                          j->plan.prefix);
-    for (uint32_t i = 0; i < j->plan.split_count && code == SHEAF_OK; i++)
-        code = buf_printf(&text, err, "split %s\n", j->plan.splits[i]);
-    if (code == SHEAF_OK)
-        code = put_sum(&text, err);
-    if (code == SHEAF_OK)
-        code = store_make_directory(j->directory, err);
-    if (code == SHEAF_OK)
-        code = store_put(url, text.data, text.size, err);
-    buf_free(&text);
-    free(url);
-    return code;
-}
-
-/* Takes "WORD value\n" off the text into value; false if something else is there. */
-static bool take_line(const char **text, const char *word, char *value, size_t value_size)
-{
-    const size_t size = strlen(word);
-    const char *end = strchr(*text, '\n');
-
-    if (end == NULL || strncmp(*text, word, size) != 0 || (*text)[size] != ' ' ||
-        (size_t)(end - *text) - size - 1 >= value_size)
-        return false;
-    memcpy(value, *text + size + 1, (size_t)(end - *text) - size - 1);
-    value[(size_t)(end - *text) - size - 1] = '\0';
-    *text = end + 1;
-    return true;
-}
-
-static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
-{
-    const char *const start = text;
-    char sum[20], found[20];
-
-    memset(plan, 0, sizeof(*plan));
-    if (strlen(text) != size || strncmp(text, PLAN_MAGIC, strlen(PLAN_MAGIC)) != 0)
-        return false;
-    text += strlen(PLAN_MAGIC);
-    if (!take_line(&text, "hash", plan->hash, sizeof(plan->hash)) ||
-        !take_line(&text, "prefix", plan->prefix, sizeof(plan->prefix)))
-        return false;
-    while (plan->split_count < SPLIT_LIMIT &&
-           take_line(&text, "split", plan->splits[plan->split_count], SPLIT_NAME_BYTES))
-        plan->split_count++;
-    snprintf(sum, sizeof(sum), "%016llx",
-             (unsigned long long)XXH3_64bits(start, (size_t)(text - start)));
-    return take_line(&text, "sum", found, sizeof(found)) && strcmp(sum, found) == 0 &&
-           *text == '\0' && plan->split_count > 0;
-}
-
-int journal_load(const struct journal *j, struct journal_plan *plan, struct sheaf_error *err)
-{
-    char *url = store_join(j->directory, PLAN_FILE), *text = NULL;
-    size_t size = 0;
-    int code = url == NULL ? err_memory(err, strlen(j->directory))
-                           : store_get(url, PLAN_BYTES, &text, &size, err);
-
-    if (code == SHEAF_ERR_NOT_FOUND)
-        code = SHEAF_END;
-    else if (code == SHEAF_OK && !parse_plan(text, size, plan))
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the journal of an earlier run is damaged",
-                       url);
-    free(text);
-    free(url);
-    return code;
-}
-
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
-static int found_one(void *context, const struct store_entry *entry)
-{
-    (void)entry;
-    *(bool *)context = true;
-    return SHEAF_END;
-}
-
-bool journal_has_leftovers(const struct journal *j)
-{
-    bool found = false;
-    const int code = store_list(j->directory, found_one, &found, NULL);
-
-    return found && (code == SHEAF_OK || code == SHEAF_END);
-}
-
-struct removal {
-    const char *directory;
-    const char *suffix;
+struct names {
+    journal_name_fn *each;
+    void *context;
     struct sheaf_error *err;
 };
 
-static int remove_one(void *context, const struct store_entry *entry)
+static int name_one(void *context, const struct store_entry *entry)
 {
-    const struct removal *r = context;
-    const size_t size = strlen(entry->name), tail = strlen(r->suffix);
+    const struct names *n = context;
+
+    return n->each(n->context, entry->name, n->err);
+}
+
+int journal_list(const char *directory, journal_name_fn *each, void *context,
+                 struct sheaf_error *err)
+{
+    char *partial = store_join(directory, STORE_PARTIAL);
+    struct names names = { each, context, err };
+    const int code = partial == NULL ? err_memory(err, strlen(directory))
+                                     : store_list(partial, name_one, &names, err);
+
+    free(partial);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+static bool ends_with(const char *name, const char *suffix)
+{
+    const size_t size = strlen(name), tail = strlen(suffix);
+
+    return size >= tail && strcmp(name + size - tail, suffix) == 0;
+}
+
+static int find_one(void *context, const char *name, struct sheaf_error *err)
+{
+    (void)err;
+    *(bool *)context |= !ends_with(name, ".tmp");
+    return SHEAF_OK;
+}
+
+int journal_has_leftovers(const struct journal *j, bool *has, struct sheaf_error *err)
+{
+    struct names names = { find_one, has, err };
+    int code;
+
+    *has = false;
+    code = store_list(j->directory, name_one, &names, err);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+static int remove_temporary(void *context, const char *name, struct sheaf_error *err)
+{
     char *url;
     int code;
 
-    if (size < tail || strcmp(entry->name + size - tail, r->suffix) != 0)
+    if (!ends_with(name, ".tmp"))
         return SHEAF_OK;
-    url = store_join(r->directory, entry->name);
-    code = url == NULL ? err_memory(r->err, size) : store_remove(url, r->err);
+    url = store_join(context, name);
+    code = url == NULL ? err_memory(err, strlen(name)) : store_remove(url, err);
     free(url);
     return code;
-}
-
-static int remove_all(const char *directory, const char *suffix, struct sheaf_error *err)
-{
-    struct removal removal = { directory, suffix, err };
-    const int code = store_list(directory, remove_one, &removal, err);
-
-    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err)
 {
     char *partial = store_join(directory, STORE_PARTIAL);
     const int code = partial == NULL ? err_memory(err, strlen(directory))
-                                     : remove_all(partial, ".tmp", err);
+                                     : journal_list(directory, remove_temporary, partial, err);
 
     free(partial);
     return code;
 }
 
+int journal_remove(const struct journal *j, const char *name, struct sheaf_error *err)
+{
+    char *url = store_join(j->directory, name);
+    struct store_seen seen;
+    int code = url == NULL ? err_memory(err, strlen(name)) : store_see(url, &seen, err);
+
+    if (code == SHEAF_OK && seen.is_there)
+        code = journal_check(j, err);
+    if (code == SHEAF_OK && seen.is_there)
+        code = store_remove_over(url, &seen, err);
+    free(url);
+    return code;
+}
+
+/* An entry of this very plan is nobody else's. */
+static int clear_one(void *context, const char *name, struct sheaf_error *err)
+{
+    const struct journal *j = *(const struct journal *const *)context;
+    char *url;
+    int code;
+
+    if (strcmp(name, PLAN_FILE) == 0)
+        return SHEAF_OK;
+    if (!journal_is_own(j, name))
+        return journal_remove(j, name, err);
+    url = store_join(j->directory, name);
+    code = url == NULL ? err_memory(err, strlen(name)) : store_remove(url, err);
+    free(url);
+    return code;
+}
+
 int journal_clear(const struct journal *j, struct sheaf_error *err)
 {
-    int code = remove_all(j->directory, ".tmp", err);
+    struct names names = { clear_one, &j, err };
+    int code = store_list(j->directory, name_one, &names, err);
 
-    if (code == SHEAF_OK)
-        code = remove_all(j->directory, ".done", err);
-    if (code == SHEAF_OK)
-        code = remove_all(j->directory, "", err);
-    return code;
+    if (code == SHEAF_ERR_NOT_FOUND)
+        return SHEAF_OK;
+    return code == SHEAF_OK ? journal_remove(j, PLAN_FILE, err) : code;
 }

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a run has finished, so that another run may go on where it was killed.
+ * What a run has finished, so that another run may go on where it was killed; and who it is that
+ * packs.
  *
  * While a data set is packed, DEST/.sheaf-partial/ holds
  *
- *     plan                    the plan's hash, and how the run's files are named
- *     [SPLIT.]SHARD.done      for each finished shard: what the manifest and the index will say
+ *     plan                    the claim: the plan's hash, how the run's files are named, and the
+ *                             run's own number and holder
+ *     [SPLIT.]SHARD.HASH.done for each finished shard: what the manifest and the index will say;
+ *                             HASH begins the plan's
  *
- * An entry is written when its shard is complete, just before that gets its name, and is
- * checksummed; whoever goes on compares the shard with it.  Where many pack one plan it is written
- * again when the shard has its name, with the stamp by which it is known again without being read.
- * With the last file the directory goes. */
+ * Who writes or removes anything in DEST looks at it, then checks that the claim is still the run's
+ * own, and then acts only if what it looked at is there still (store_commit_over).  Whoever takes
+ * the place away replaces the claim before all else.  So whatever a run does that has been stopped
+ * in between, it does not undo what came after: packer/PLAN.md says why.
+ *
+ * An entry comes before its shard, without the stamp by which the shard is known without being
+ * read; when the shard has its name, the entry is replaced by one that has it.  With the last file
+ * the directory goes. */
 #ifndef PACKER_JOURNAL_H
 #define PACKER_JOURNAL_H
 
@@ -20,6 +27,14 @@
 #include "packer/plan.h"
 #include "packer/shard_writer.h"
 #include "sheaf.h"
+#include "store/store.h"
+
+#define PLAN_FILE "plan"
+#define RUN_SIZE 33
+#define HOLDER_SIZE 160
+
+/* How far a run is: whether what is there may be replaced, until the place is ready for shards. */
+enum claim_state { CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY };
 
 /* The plan file's content. */
 struct journal_plan {
@@ -27,6 +42,9 @@ struct journal_plan {
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
+    char run[RUN_SIZE];         /* a random number; "" in the claims of release 0.1 */
+    char holder[HOLDER_SIZE];   /* who made it, and when: for messages */
+    enum claim_state state;
 };
 
 struct journal_entry {
@@ -41,31 +59,57 @@ struct journal_entry {
 struct journal {
     char *directory;            /* DEST/.sheaf-partial */
     struct journal_plan plan;
+    struct store_seen claim;    /* as the run itself has written it */
 };
 
 int journal_open(struct journal *journal, const char *dest, struct sheaf_error *err);
 void journal_close(struct journal *journal);
 
-/* Reads the plan file of an earlier run.  SHEAF_OK; SHEAF_END: there is none; SHEAF_ERR_CORRUPT:
- * it is damaged. */
+/* ---- The claim (claim.c) --------------------------------------------------------------------- */
+
+/* Reads the plan file that is there.  SHEAF_OK; SHEAF_END: there is none; SHEAF_ERR_CORRUPT: it is
+ * damaged.  `seen`, if not NULL: what was there before it was read. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
+                 struct store_seen *seen, struct sheaf_error *err);
+/* Takes the place for a new run: over what was seen, or SHEAF_ERR_EXISTS. */
+int journal_claim(struct journal *journal, const struct store_seen *seen, enum claim_state state,
+                  struct sheaf_error *err);
+/* Says of the run's own claim that the place is ready. */
+int journal_ready(struct journal *journal, struct sheaf_error *err);
+/* SHEAF_ERR_CHANGED if the claim that is there is not the run's. */
+int journal_check(const struct journal *journal, struct sheaf_error *err);
+
+/* ---- Files of the journal -------------------------------------------------------------------- */
+
+typedef int journal_name_fn(void *context, const char *name, struct sheaf_error *err);
+
+/* The names in a directory's .sheaf-partial. */
+int journal_list(const char *directory, journal_name_fn *each, void *context,
                  struct sheaf_error *err);
-/* True if an earlier run has left anything. */
-bool journal_has_leftovers(const struct journal *journal);
-/* Writes the plan file. */
-int journal_begin(const struct journal *journal, struct sheaf_error *err);
+/* Whether an earlier run has left anything but temporary files. */
+int journal_has_leftovers(const struct journal *journal, bool *has, struct sheaf_error *err);
 /* Removes temporary files that an earlier run has left. */
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err);
-/* Removes everything, the plan file last. */
+/* Removes a file of the journal; SHEAF_ERR_CHANGED if the claim is another's. */
+int journal_remove(const struct journal *journal, const char *name, struct sheaf_error *err);
+/* Removes everything, the claim last. */
 int journal_clear(const struct journal *journal, struct sheaf_error *err);
 
-/* Writes the entry of a finished shard.  Thread-safe. */
+/* What is there of a shard's entry. */
+int journal_see(const struct journal *journal, const char *split, const char *shard,
+                struct store_seen *seen, struct sheaf_error *err);
+/* Writes the entry of a finished shard over what was seen.  Thread-safe. */
 int journal_put(const struct journal *journal, const char *split, const struct journal_entry *entry,
-                struct sheaf_error *err);
+                const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err);
 /* Reads it back, into an entry whose buffers are empty or from before.  SHEAF_END: there is no
  * entry, or it is not sound or of another plan. */
 int journal_get(const struct journal *journal, const char *split, const char *shard,
                 struct journal_entry *entry, struct sheaf_error *err);
+/* The same by its name, of whatever plan. */
+int journal_get_named(const struct journal *journal, const char *name,
+                      struct journal_entry *entry, struct sheaf_error *err);
+/* Whether a name is that of an entry of this plan. */
+bool journal_is_own(const struct journal *journal, const char *name);
 void journal_entry_free(struct journal_entry *entry);
 
 /* Takes a line "NAME<TAB>BYTES<TAB>XXH3-128\n" off an entry's sides; false if there is none. */
@@ -73,13 +117,14 @@ bool journal_take_side(const char **at, const char *end, char name[SHARD_NAME_BY
                        uint64_t *bytes, char hash[HASH_TEXT_BYTES]);
 
 /* The name of an entry's file. */
-int journal_entry_name(const char *split, const char *shard, char **name,
-                       struct sheaf_error *err);
+int journal_entry_name(const struct journal *journal, const char *split, const char *shard,
+                       char **name, struct sheaf_error *err);
 
 /* ---- Bytes; for the tests ------------------------------------------------------------------- */
 
 int journal_entry_write(const struct journal_entry *entry, const char *hash, struct buf *out,
                         struct sheaf_error *err);
+/* `hash` NULL: of any plan. */
 bool journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
                          struct journal_entry *entry);
 

@@ -108,35 +108,41 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
     return SHEAF_OK;
 }
 
-static int prepare(const struct conversion *c, struct sheaf_error *err)
+/* As sheaf_plan_make does it: the plan is stored before anything is removed for it. */
+static int store(struct conversion *c, const char *url, struct target *target,
+                 struct sheaf_error *err)
+{
+    struct plan_writer *w = NULL;
+    bool finished;
+    int code = plan_writer_open(url, &w, err);
+
+    for (size_t i = 0; i < c->facts.plan.shard_count && code == SHEAF_OK; i++)
+        code = plan_writer_end_shard(w, err);
+    if (code == SHEAF_OK)
+        code = target_check(target, c->options.resume, c->options.overwrite, err);
+    if (code == SHEAF_OK)
+        code = plan_writer_commit(w, &c->facts, err);
+    else
+        plan_writer_abort(w);
+    if (code == SHEAF_OK)
+        code = target_prepare(target, c->options.resume, c->options.overwrite, &finished, err);
+    return code;
+}
+
+static int store_plan(struct conversion *c, const char *url, struct sheaf_error *err)
 {
     struct block_setup setup;
     struct target target;
-    bool finished;
     int code;
 
     pack_options_setup(&c->options, &setup);
     code = target_open(&target, c->facts.dest, &setup, c->options.prefix, &c->facts.plan, err);
     target.sources = (const char *const *)&c->root;
     target.source_count = 1;
+    target.joins = true;
     if (code == SHEAF_OK)
-        code = target_prepare(&target, c->options.resume, c->options.overwrite, &finished, err);
+        code = store(c, url, &target, err);
     target_close(&target);
-    return code;
-}
-
-static int store(struct conversion *c, const char *url, struct sheaf_error *err)
-{
-    struct plan_writer *w = NULL;
-    int code = plan_writer_open(url, &w, err);
-
-    for (size_t i = 0; i < c->facts.plan.shard_count && code == SHEAF_OK; i++)
-        code = plan_writer_end_shard(w, err);
-    if (code == SHEAF_OK)
-        code = prepare(c, err);
-    if (code == SHEAF_OK)
-        return plan_writer_commit(w, &c->facts, err);
-    plan_writer_abort(w);
     return code;
 }
 
@@ -155,7 +161,7 @@ static int make(struct conversion *c, const char *source, const char *dest, cons
         code = make_hash(c, err);
     if (code == SHEAF_OK)
         code = set_facts(c, source, dest, err);
-    return code == SHEAF_OK ? store(c, plan, err) : code;
+    return code == SHEAF_OK ? store_plan(c, plan, err) : code;
 }
 
 int plan_convert(const char *source, const char *dest, const char *plan,

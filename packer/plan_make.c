@@ -252,10 +252,8 @@ static int write_sections(struct making *m, struct writing *w, struct sheaf_erro
     return code;
 }
 
-/* DEST is made ready for the plan before the plan can be seen. */
-static int prepare(struct making *m, struct sheaf_error *err)
+static int check(struct making *m, struct sheaf_error *err)
 {
-    bool finished;
     int code = target_open(&m->target, m->dest, &m->setup, m->options.prefix, &m->facts.plan,
                            err);
 
@@ -263,8 +261,18 @@ static int prepare(struct making *m, struct sheaf_error *err)
         code = store_make_directory(m->dest, err);
     for (size_t i = 0; i < m->source_count && code == SHEAF_OK; i++)
         code = source_refuse(&m->sources[i], m->dest, err);
-    return code == SHEAF_OK ? target_prepare(&m->target, m->options.resume, m->options.overwrite,
-                                             &finished, err) : code;
+    if (code == SHEAF_OK)
+        code = target_check(&m->target, m->options.resume, m->options.overwrite, err);
+    return code;
+}
+
+/* Nothing is removed for a plan that is not stored, nor by one that would be refused. */
+static int prepare(struct making *m, struct sheaf_error *err)
+{
+    bool finished;
+
+    m->target.joins = true;
+    return target_prepare(&m->target, m->options.resume, m->options.overwrite, &finished, err);
 }
 
 static int write_plan(struct making *m, const char *url, struct sheaf_error *err)
@@ -281,11 +289,13 @@ static int write_plan(struct making *m, const char *url, struct sheaf_error *err
     if (code == SHEAF_OK)
         code = set_facts(m, &skipped, err);
     if (code == SHEAF_OK)
-        code = prepare(m, err);
+        code = check(m, err);
     if (code == SHEAF_OK)
         code = plan_writer_commit(w.out, &m->facts, err);
     else
         plan_writer_abort(w.out);
+    if (code == SHEAF_OK)
+        code = prepare(m, err);
     buf_free(&skipped);
     buf_free(&w.found);
     buf_free(&w.record);

@@ -84,7 +84,7 @@ static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
             count(p, i);
     if (code != SHEAF_OK || p->committed)
         return code;
-    code = journal_load(&p->planned.target.journal, &plan, err);
+    code = journal_load(&p->planned.target.journal, &plan, NULL, err);
     /* What is there of another plan is none of this one. */
     if (code == SHEAF_END ||
         (code == SHEAF_OK && strcmp(plan.hash, p->planned.target.journal.plan.hash) != 0))

@@ -100,7 +100,7 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
         return err_memory(err, sizeof(*w));
     w->setup = setup;
     w->directory = strdup(directory);
-    w->text.limit = w->section.limit = w->sides.limit = SIZE_MAX / 4;
+    w->text.limit = w->section.limit = w->notes.limit = SIZE_MAX / 4;
     w->hash = XXH3_createState();
     w->names_hash = XXH3_createState();
     snprintf(w->facts.name, sizeof(w->facts.name), "%s", name);
@@ -204,12 +204,13 @@ int shard_writer_end(struct shard_writer *w, struct sheaf_error *err)
 }
 
 /* A commit frees the store's writer, whatever comes of it. */
-static int commit(struct store_writer **writer, struct sheaf_error *err)
+static int commit(struct store_writer **writer, const struct store_seen *seen,
+                  struct store_seen *now, struct sheaf_error *err)
 {
     struct store_writer *w = *writer;
 
     *writer = NULL;
-    return w == NULL ? SHEAF_OK : store_commit(w, err);
+    return store_commit_over(w, seen, now, err);
 }
 
 static int note_side(struct shard_writer *w, const char *name, uint64_t bytes,
@@ -217,22 +218,25 @@ static int note_side(struct shard_writer *w, const char *name, uint64_t bytes,
 {
     char text[HASH_TEXT_BYTES];
 
+    if (w->side_count == SIDES_MOST)
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: more than %d files beside the shard", name,
+                       SIDES_MOST);
+    snprintf(w->sides[w->side_count].name, SHARD_NAME_BYTES, "%s", name);
+    w->sides[w->side_count++].data = (struct buf)BUF_INIT(SIZE_MAX / 4);
     hash_text(hash, text);
-    return buf_printf(&w->sides, err, "%s\t%llu\t%s\n", name, (unsigned long long)bytes, text);
+    return buf_printf(&w->notes, err, "%s\t%llu\t%s\n", name, (unsigned long long)bytes, text);
 }
 
-static int put_side(void *context, const char *name, const void *data, size_t size,
-                    struct sheaf_error *err)
+static int keep_side(void *context, const char *name, const void *data, size_t size,
+                     struct sheaf_error *err)
 {
     struct shard_writer *w = context;
-    char *url = store_join(w->directory, name);
-    int code = url == NULL ? err_memory(err, strlen(name)) : store_put(url, data, size, err);
+    const int code = note_side(w, name, size, XXH3_128bits(data, size), err);
 
-    free(url);
-    return code != SHEAF_OK ? code : note_side(w, name, size, XXH3_128bits(data, size), err);
+    return code == SHEAF_OK ? buf_append(&w->sides[w->side_count - 1].data, data, size, err) : code;
 }
 
-int shard_writer_put_sides(struct shard_writer *w, struct sheaf_error *err)
+int shard_writer_make_sides(struct shard_writer *w, struct sheaf_error *err)
 {
     char name[SHARD_NAME_BYTES];
     int code = SHEAF_OK;
@@ -241,16 +245,43 @@ int shard_writer_put_sides(struct shard_writer *w, struct sheaf_error *err)
         names_name(w, name);
         code = note_side(w, name, w->facts.names_bytes, XXH3_128bits_digest(w->names_hash), err);
     }
-    if (code == SHEAF_OK)
-        code = commit(&w->names, err);
-    if (code == SHEAF_OK)
-        code = peers_finish_shard(&w->peers, w->facts.name, put_side, w, err);
+    return code == SHEAF_OK ? peers_finish_shard(&w->peers, w->facts.name, keep_side, w, err)
+                            : code;
+}
+
+static int put_side(struct shard_writer *w, struct shard_side *side,
+                    const struct store_seen *seen, struct sheaf_error *err)
+{
+    char *url = store_join(w->directory, side->name);
+    struct store_seen now;
+    int code = url == NULL ? err_memory(err, strlen(side->name))
+                           : store_put_over(url, side->data.data, side->data.size, seen, &now, err);
+
+    free(url);
+    side->stamp = now.stamp;
     return code;
 }
 
-int shard_writer_commit(struct shard_writer *w, struct sheaf_error *err)
+int shard_writer_put_sides(struct shard_writer *w, const struct store_seen *seen,
+                           struct sheaf_error *err)
 {
-    return commit(&w->shard, err);
+    const bool has_names = w->names != NULL;
+    struct store_seen now;
+    int code = SHEAF_OK;
+
+    if (has_names) {
+        code = commit(&w->names, &seen[0], &now, err);
+        w->sides[0].stamp = now.stamp;
+    }
+    for (size_t i = has_names; i < w->side_count && code == SHEAF_OK; i++)
+        code = put_side(w, &w->sides[i], &seen[i], err);
+    return code;
+}
+
+int shard_writer_commit(struct shard_writer *w, const struct store_seen *seen,
+                        struct store_seen *now, struct sheaf_error *err)
+{
+    return commit(&w->shard, seen, now, err);
 }
 
 void shard_writer_close(struct shard_writer *w)
@@ -265,7 +296,9 @@ void shard_writer_close(struct shard_writer *w)
     peers_free(&w->peers);
     buf_free(&w->text);
     buf_free(&w->section);
-    buf_free(&w->sides);
+    buf_free(&w->notes);
+    for (size_t i = 0; i < w->side_count; i++)
+        buf_free(&w->sides[i].data);
     free(w->directory);
     free(w);
 }

@@ -31,6 +31,14 @@ struct shard_facts {
     char xxh3[HASH_TEXT_BYTES];
 };
 
+/* A file beside a shard, once the shard has ended. */
+struct shard_side {
+    char name[SHARD_NAME_BYTES];
+    struct buf data;            /* empty for the .lst, which has a writer */
+    uint64_t stamp;             /* once it is written */
+};
+#define SIDES_MOST 8
+
 struct shard_writer {
     const struct block_setup *setup;
     char *directory;
@@ -44,8 +52,10 @@ struct shard_writer {
     struct buf text;
     struct shard_facts facts;
     struct buf section;         /* of the index; after shard_writer_end() */
-    struct buf sides;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" of each file beside the
-                                   shard; after shard_writer_put_sides() */
+    struct shard_side sides[SIDES_MOST];
+    size_t side_count;
+    struct buf notes;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" of each; after
+                                   shard_writer_make_sides() */
 };
 
 /* "PREFIX-000000.tar.gz"; wide enough for `shard_count` shards to sort by name. */
@@ -57,9 +67,13 @@ int shard_writer_add(struct shard_writer *writer, const struct block *block,
                      struct sheaf_error *err);
 /* Writes what comes after the last block; facts and section are then complete. */
 int shard_writer_end(struct shard_writer *writer, struct sheaf_error *err);
-/* Makes what lies beside the shard durable and visible; then the shard itself. */
-int shard_writer_put_sides(struct shard_writer *writer, struct sheaf_error *err);
-int shard_writer_commit(struct shard_writer *writer, struct sheaf_error *err);
+/* Says what lies beside the shard. */
+int shard_writer_make_sides(struct shard_writer *writer, struct sheaf_error *err);
+/* Makes that durable and visible, over what was seen; then the shard itself. */
+int shard_writer_put_sides(struct shard_writer *writer, const struct store_seen *seen,
+                           struct sheaf_error *err);
+int shard_writer_commit(struct shard_writer *writer, const struct store_seen *seen,
+                        struct store_seen *now, struct sheaf_error *err);
 /* Frees it, leaving nothing behind of what was not committed. */
 void shard_writer_close(struct shard_writer *writer);   /* NULL is fine */
 

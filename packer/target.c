@@ -13,6 +13,7 @@
 #include "formats/manifest.h"
 #include "formats/peers.h"
 #include "packer/entries.h"
+#include "packer/target_remove.h"
 #include "store/store.h"
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -175,11 +176,18 @@ int target_find_shard(const struct target *o, uint32_t split, const char *name,
 
 /* ---- Publishing ------------------------------------------------------------------------------ */
 
+/* Where files of a data set go. */
+struct place {
+    const struct target *target;
+    const char *directory;
+};
+
 static int put_file(void *context, const char *name, const void *data, size_t size,
                     struct sheaf_error *err)
 {
-    const char *directory = context, *slash = strrchr(name, '/');
-    char *url = store_join(directory, name), *above = NULL;
+    const struct place *p = context;
+    const char *slash = strrchr(name, '/');
+    char *url = store_join(p->directory, name), *above = NULL;
     int code = url == NULL ? err_memory(err, strlen(name)) : SHEAF_OK;
 
     if (code == SHEAF_OK && slash != NULL) {
@@ -187,7 +195,7 @@ static int put_file(void *context, const char *name, const void *data, size_t si
         code = above == NULL ? err_memory(err, strlen(url)) : store_make_directory(above, err);
     }
     if (code == SHEAF_OK)
-        code = store_put(url, data, size, err);
+        code = target_put_over(p->target, p->directory, name, data, size, err);
     free(above);
     free(url);
     return code;
@@ -220,10 +228,27 @@ static bool shard_of_split(const void *context, uint64_t number, struct plan_sha
     return true;
 }
 
+uint64_t target_entry_sum(const struct journal_entry *entry)
+{
+    return XXH3_64bits_withSeed(entry->section.data, entry->section.size,
+                                XXH3_64bits(entry->facts.xxh3, sizeof(entry->facts.xxh3)));
+}
+
+/* The shards of a plan are those of its first split, then those of the next. */
+static uint64_t first_of(const struct target *o, uint32_t split)
+{
+    uint64_t first = 0;
+
+    for (uint32_t s = 0; s < split; s++)
+        first += o->shard_counts[s];
+    return first;
+}
+
 /* Joins the sections, as the journal has them, and gathers the manifest on the way. */
 static int write_index(const struct target *o, uint32_t split, uint64_t shard_count,
                        struct manifest *m, struct store_writer *writer, struct sheaf_error *err)
 {
+    const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, split);
     struct entries *entries = NULL;
     int code = entries_open(o, shard_count, shard_of_split, &split, &entries, err);
 
@@ -231,7 +256,8 @@ static int write_index(const struct target *o, uint32_t split, uint64_t shard_co
         const struct journal_entry *entry;
 
         code = entries_next(entries, &entry, err);
-        if (code == SHEAF_END)
+        if (code == SHEAF_END ||
+            (code == SHEAF_OK && checked != NULL && target_entry_sum(entry) != checked[k]))
             code = err_set(err, SHEAF_ERR_CHANGED, "%s: the entry of shard %llu vanished or was "
                            "changed", o->journal.directory, (unsigned long long)k);
         if (code == SHEAF_OK)
@@ -248,15 +274,19 @@ static int put_index(const struct target *o, uint32_t split, uint64_t shard_coun
 {
     char *url = store_join(o->directories[split], INDEX_NAME);
     struct store_writer *writer = NULL;
-    int code = url == NULL ? err_memory(err, strlen(o->dest)) : store_create(url, &writer, err);
+    struct store_seen seen, now;
+    int code = url == NULL ? err_memory(err, strlen(o->dest)) : store_see(url, &seen, err);
 
-    if (code == SHEAF_OK) {
+    if (code == SHEAF_OK)
+        code = store_create(url, &writer, err);
+    if (code == SHEAF_OK)
         code = write_index(o, split, shard_count, m, writer, err);
-        if (code == SHEAF_OK)
-            code = store_commit(writer, err);
-        else
-            store_abort(writer);
-    }
+    if (code == SHEAF_OK)
+        code = journal_check(&o->journal, err);
+    if (code == SHEAF_OK)
+        code = store_commit_over(writer, &seen, &now, err);
+    else
+        store_abort(writer);
     free(url);
     return code;
 }
@@ -265,25 +295,58 @@ static int put_peers(const struct target *o, uint32_t split, const struct manife
                      struct sheaf_error *err)
 {
     const char *name = o->journal.plan.splits[split];
+    struct place place = { o, o->directories[split] };
     struct peers_writer peers;
     int code = peers_open(&peers, o->setup->peers, m->container, m->codec, err);
 
     if (code == SHEAF_OK)
-        code = peers_finish_dataset(&peers, m, name[0] == '\0' ? NULL : name, put_file,
-                                    o->directories[split], err);
+        code = peers_finish_dataset(&peers, m, name[0] == '\0' ? NULL : name, put_file, &place,
+                                    err);
     peers_free(&peers);
     return code;
 }
 
-static int put_manifest(const struct target *o, uint32_t split, struct manifest *m,
+/* Only where nothing is, or what the run itself has put there, or a data set of its plan. */
+static int check_free(const struct target *o, const char *directory,
+                      const struct manifest_look *look, struct sheaf_error *err)
+{
+    struct manifest m;
+    char *hash = NULL;
+    bool is_own = look->is_dataset ? false : strcmp(look->run, o->journal.plan.run) == 0;
+
+    if (!look->seen.is_there || is_own)
+        return SHEAF_OK;
+    if (look->is_dataset && target_read_manifest(directory, &m, NULL) == SHEAF_OK) {
+        hash = target_option(&m, "plan");
+        is_own = hash != NULL && strcmp(hash, o->plan_hash) == 0;
+        manifest_clear(&m);
+        free(hash);
+    }
+    return is_own ? SHEAF_OK : err_set(err, SHEAF_ERR_CHANGED, "%s: another data set was put "
+                                       "there meanwhile", directory);
+}
+
+static int put_manifest(struct target *o, uint32_t split, struct manifest *m,
                         struct sheaf_error *err)
 {
+    char *url = store_join(o->directories[split], MANIFEST_NAME);
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
-    int code = manifest_write(m, &text, err);
+    struct manifest_look look;
+    struct store_seen now;
+    int code = url == NULL ? err_memory(err, strlen(o->dest)) : manifest_write(m, &text, err);
 
     if (code == SHEAF_OK)
-        code = put_file(o->directories[split], MANIFEST_NAME, text.data, text.size, err);
+        code = target_look_manifest(o->directories[split], &look, err);
+    if (code == SHEAF_OK)
+        code = check_free(o, o->directories[split], &look, err);
+    if (code == SHEAF_OK)
+        code = journal_check(&o->journal, err);
+    if (code == SHEAF_OK) {
+        o->is_visible = true;
+        code = store_put_over(url, text.data, text.size, &look.seen, &now, err);
+    }
     buf_free(&text);
+    free(url);
     return code;
 }
 
@@ -314,7 +377,7 @@ static int start_manifest(const struct target *o, const struct target_facts *fac
     return SHEAF_OK;
 }
 
-int target_publish(const struct target *o, uint32_t split, uint64_t shard_count,
+int target_publish(struct target *o, uint32_t split, uint64_t shard_count,
                    const struct target_facts *facts, struct sheaf_error *err)
 {
     struct manifest m;
@@ -333,17 +396,15 @@ int target_publish(const struct target *o, uint32_t split, uint64_t shard_count,
 int target_report(const struct target *o, struct problems *problems, struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(SIZE_MAX / 4);
-    char *url = store_join(o->dest, SKIPPED_NAME);
-    int code = url == NULL ? err_memory(err, strlen(o->dest)) : SHEAF_OK;
+    int code;
 
     problems_sort(problems);
+    code = problems_write(problems, 0, &text, err);
     if (code == SHEAF_OK)
-        code = problems_write(problems, 0, &text, err);
-    if (code == SHEAF_OK)
-        code = text.size == 0 ? store_remove(url, err)
-                              : store_put(url, text.data, text.size, err);
+        code = text.size == 0 ? target_remove(o, o->dest, SKIPPED_NAME, err)
+                              : target_put_over(o, o->dest, SKIPPED_NAME, text.data, text.size,
+                                                err);
     buf_free(&text);
-    free(url);
     return code;
 }
 
@@ -386,15 +447,4 @@ int target_result(const struct target *o, struct sheaf_pack_result *result,
 int target_end(const struct target *o, struct sheaf_error *err)
 {
     return journal_clear(&o->journal, err);
-}
-
-void target_abandon(const struct target *o, bool keep_shards)
-{
-    for (uint32_t i = 0; i < o->split_count; i++) {
-        if (!keep_shards)
-            target_sweep(o->directories[i], o->prefix, false, NULL);
-        journal_remove_temporaries(o->directories[i], NULL);
-    }
-    if (!keep_shards)
-        journal_clear(&o->journal, NULL);
 }

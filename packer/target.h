@@ -21,6 +21,11 @@ struct target {
     struct journal journal;
     int lock;                   /* on `dest`, from target_prepare on; -1: none */
     bool is_shared;             /* others are at work there, too: target_join */
+    bool joins;                 /* resume takes part in the run that is there, and takes it from
+                                   nobody */
+    bool is_visible;            /* a manifest may be there */
+    const uint64_t *checked;    /* of a commit: target_entry_sum of the entry of each shard, as it
+                                   was checked; else NULL */
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
     uint64_t shard_counts[SPLIT_LIMIT]; /* of each; 0: not known yet */
@@ -41,6 +46,8 @@ int target_open(struct target *target, const char *dest, const struct block_setu
                 const char *prefix, const struct plan *plan, struct sheaf_error *err);
 void target_close(struct target *target);
 
+/* Takes DEST's lock, and fails as target_prepare would; changes nothing else. */
+int target_check(struct target *target, bool resume, bool overwrite, struct sheaf_error *err);
 /* Makes DEST ready: refuses it if it holds something that is not to be replaced, removes what is
  * to be, and begins the journal.  With `resume`, *finished says that the data set of this very
  * plan is there already.  (target_prepare.c) */
@@ -70,16 +77,25 @@ int target_check_shard(const struct target *target, uint32_t split,
 bool target_is_intact(const struct target *target, uint32_t split,
                       const struct journal_entry *entry);
 
+/* What tells the entries of one shard apart. */
+uint64_t target_entry_sum(const struct journal_entry *entry);
 /* Begins a shard. */
 int target_open_shard(const struct target *target, const struct plan_shard *shard,
                       struct shard_writer **writer, struct sheaf_error *err);
+/* Publishes it, as `entry` says, which lacks section, sides and stamp; or, if somebody else has
+ * finished it before, makes the entry that one's.  (target_shard.c)  SHEAF_ERR_CHANGED: the place
+ * is another run's. */
+int target_publish_shard(const struct target *target, uint32_t split, struct shard_writer *writer,
+                         struct journal_entry *entry, struct sheaf_error *err);
+/* For those who have joined: takes the lock of DEST, where there are locks, and -1 else. */
+int target_lock(const struct target *target, bool shared, int *lock, struct sheaf_error *err);
 /* Its name. */
 int target_shard_name(const struct target *target, const struct plan_shard *shard,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err);
 
 /* Writes index, peers' files and manifest of one split, from the journal's entries of its
  * shards. */
-int target_publish(const struct target *target, uint32_t split, uint64_t shard_count,
+int target_publish(struct target *target, uint32_t split, uint64_t shard_count,
                    const struct target_facts *facts, struct sheaf_error *err);
 /* Writes skipped.tsv, or removes it if there are none. */
 int target_report(const struct target *target, struct problems *problems,
@@ -93,17 +109,15 @@ int target_count_skipped(const struct target *target, uint64_t *count, struct sh
 int target_join(struct target *target, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* In how many parts the plan was packed last; 0: not known. */
 uint32_t target_parts(const struct target *target);
-/* Adds to a published shard's entry how to know the shard again without reading it. */
-int target_put_stamp(const struct target *target, uint32_t split, struct journal_entry *entry,
-                     struct sheaf_error *err);
+/* How to know a shard and its sides again without reading them; 0: they are not as the entry says,
+ * or cannot be told from others.  Of several files: of the shard first, then of each side. */
+uint64_t target_stamp(const struct target *target, uint32_t split,
+                      const struct journal_entry *entry);
+uint64_t target_stamp_add(uint64_t combined, uint64_t stamp);
 /* As target_find_shard, but shard and sides are read only where their stamps are not those of the
  * entry: where they were not noted, or somebody has moved or changed the files. */
 int target_look_for_shard(const struct target *target, uint32_t split, const char *name,
                           struct journal_entry *entry, bool *found, struct sheaf_error *err);
-/* Whether a shard that is about to be published is there already, the same, from another run of
- * its part, or the whole data set is. */
-bool target_has_twin(const struct target *target, uint32_t split,
-                     const struct shard_facts *facts);
 /* Removes what killed runs have left: temporary files, and uploads that were not completed. */
 int target_clean(const struct target *target, struct sheaf_error *err);
 
@@ -130,10 +144,6 @@ int target_end(const struct target *target, struct sheaf_error *err);
  * (`keep_shards`). */
 void target_abandon(const struct target *target, bool keep_shards);
 
-/* Removes the files beside and of a data set in `directory` that are named PREFIX-<digits>.<...>;
- * with `only_look`, fails with SHEAF_ERR_EXISTS at the first of them. */
-int target_sweep(const char *directory, const char *prefix, bool only_look,
-                 struct sheaf_error *err);
 /* Reads the manifest in a directory.  SHEAF_ERR_NOT_FOUND. */
 int target_read_manifest(const char *directory, struct manifest *manifest,
                          struct sheaf_error *err);

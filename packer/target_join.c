@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many processes that pack the parts of one plan into one DEST, perhaps some parts twice at once.
- *
- * They need no locks: a shard's bytes follow from the plan, it becomes visible at once and whole,
- * and so does its entry in the journal; whoever comes second replaces both by the same.  So all
- * there is to do is to touch nothing of anybody else's, and to see what is there already. */
+ * Many processes that pack the parts of one plan into one DEST, perhaps some parts twice at once:
+ * they take part in the run that made the claim, see what is there already, and touch nothing of
+ * anybody else's.  How a shard is published among them is target_shard.c's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,18 +44,24 @@ static int put_parts(const struct target *o, uint32_t parts, struct sheaf_error 
     return code;
 }
 
-/* The journal of the plan, as whoever made it has begun it. */
-static int check_journal(const struct target *o, struct sheaf_error *err)
+/* Takes part in the run that the claim is of, if that is of the plan. */
+static int join_run(struct target *o, struct sheaf_error *err)
 {
     struct journal_plan plan;
-    int code = journal_load(&o->journal, &plan, err);
+    int code = journal_load(&o->journal, &plan, NULL, err);
 
     if (code == SHEAF_END)
         return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: was not made ready for this plan, or has "
                        "been removed since: make the plan again", o->dest);
     if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: is being packed by another plan, of other "
-                       "options or files, or of files that were others then", o->dest);
+                       "options or files, or of files that were others then (%s)", o->dest,
+                       plan.holder);
+    if (code == SHEAF_OK && plan.state != CLAIM_READY)
+        return err_set(err, SHEAF_ERR_STATE, "%s: is still being made ready for the plan, or that "
+                       "was ended (%s): make the plan again", o->dest, plan.holder);
+    if (code == SHEAF_OK)
+        memcpy(o->journal.plan.run, plan.run, sizeof(plan.run));
     return code;
 }
 
@@ -66,15 +70,26 @@ int target_join(struct target *o, uint32_t parts, bool *finished, struct sheaf_e
     int code = target_is_finished(o, false, finished, err);
 
     o->is_shared = true;
-    if (code == SHEAF_OK && !*finished)
-        code = check_journal(o, err);
-    return code == SHEAF_OK && !*finished && parts != 0 ? put_parts(o, parts, err) : code;
+    if (code != SHEAF_OK || *finished)
+        return code;
+    code = join_run(o, err);
+    /* It may have been finished between the two looks. */
+    if (code == SHEAF_ERR_NOT_FOUND && target_is_finished(o, false, finished, NULL) == SHEAF_OK &&
+        *finished)
+        return SHEAF_OK;
+    return code == SHEAF_OK && parts != 0 ? put_parts(o, parts, err) : code;
 }
 
 /* ---- Looking for shards ---------------------------------------------------------------------- */
 
 /* Size and stamp of a file of a shard; UINT64_MAX: it is not there. */
 typedef uint64_t find_fn(const void *context, uint32_t split, const char *name, uint64_t *stamp);
+
+uint64_t target_stamp_add(uint64_t combined, uint64_t stamp)
+{
+    return combined == 0 || stamp == 0 ? 0
+                                       : XXH3_64bits_withSeed(&stamp, sizeof(stamp), combined);
+}
 
 /* Compares sizes and combines the stamps of shard and sides. */
 static enum target_shard_state look(find_fn *find, const void *context, uint32_t split,
@@ -90,8 +105,7 @@ static enum target_shard_state look(find_fn *find, const void *context, uint32_t
         if (!journal_take_side(&at, end, name, &bytes, hash))
             return SHARD_ALTERED;
         found = find(context, split, name, &stamp);
-        *combined = *combined == 0 || stamp == 0 ? 0 : XXH3_64bits_withSeed(&stamp, sizeof(stamp),
-                                                                            *combined);
+        *combined = target_stamp_add(*combined, stamp);
     }
     return found == bytes ? SHARD_THERE : found == UINT64_MAX ? SHARD_MISSING : SHARD_ALTERED;
 }
@@ -115,16 +129,11 @@ static uint64_t ask(const void *context, uint32_t split, const char *name, uint6
     return bytes;
 }
 
-int target_put_stamp(const struct target *o, uint32_t split, struct journal_entry *entry,
-                     struct sheaf_error *err)
+uint64_t target_stamp(const struct target *o, uint32_t split, const struct journal_entry *entry)
 {
-    bool finished = false;
+    uint64_t stamp;
 
-    if (look(ask, o, split, entry, &entry->stamp) != SHARD_THERE || entry->stamp == 0)
-        return SHEAF_OK;
-    if (target_is_finished(o, false, &finished, NULL) == SHEAF_OK && finished)
-        return SHEAF_OK;
-    return journal_put(&o->journal, o->journal.plan.splits[split], entry, err);
+    return look(ask, o, split, entry, &stamp) == SHARD_THERE ? stamp : 0;
 }
 
 int target_look_for_shard(const struct target *o, uint32_t split, const char *name,
@@ -136,18 +145,6 @@ int target_look_for_shard(const struct target *o, uint32_t split, const char *na
     *found = code == SHEAF_OK && look(ask, o, split, entry, &stamp) == SHARD_THERE &&
              (is_known(entry, stamp) || target_is_intact(o, split, entry));
     return code == SHEAF_END ? SHEAF_OK : code;
-}
-
-bool target_has_twin(const struct target *o, uint32_t split, const struct shard_facts *facts)
-{
-    struct journal_entry entry = { .facts = { .bytes = 0 } };
-    bool found = false, finished = false;
-
-    if (target_look_for_shard(o, split, facts->name, &entry, &found, NULL) != SHEAF_OK)
-        found = false;
-    found = found && strcmp(entry.facts.xxh3, facts->xxh3) == 0;
-    journal_entry_free(&entry);
-    return found || (target_is_finished(o, false, &finished, NULL) == SHEAF_OK && finished);
 }
 
 /* ---- Listing --------------------------------------------------------------------------------- */
@@ -281,7 +278,8 @@ bool target_listing_has_entry(const struct target_listing *l, const struct targe
     bool has = false;
     char *entry;
 
-    if (journal_entry_name(o->journal.plan.splits[split], name, &entry, NULL) == SHEAF_OK) {
+    if (journal_entry_name(&o->journal, o->journal.plan.splits[split], name, &entry, NULL) ==
+        SHEAF_OK) {
         has = find_name(&l->journal, entry) != NULL;
         free(entry);
     }

@@ -11,7 +11,6 @@
  *
  * The splits of one data set are that data set, also where the run has none, or others.  Only what
  * a manifest or a journal says to be a data set's own is ever removed. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,247 +18,101 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/manifest.h"
-#include "formats/peers.h"
 #include "packer/own_source.h"
 #include "packer/target.h"
+#include "packer/target_remove.h"
 #include "store/store.h"
 
-static int remove_file(const char *directory, const char *name, struct sheaf_error *err)
-{
-    char *url = store_join(directory, name);
-    int code = url == NULL ? err_memory(err, strlen(name)) : store_remove(url, err);
+/* ---- Files that belong to nobody ------------------------------------------------------------- */
 
-    free(url);
-    return code;
-}
-
-/* ---- Files by their names -------------------------------------------------------------------- */
-
+/* The names of what does belong to somebody, a line each. */
 struct sweep {
-    const char *directory, *prefix;
-    bool only_look;
+    const char *directory, *prefix, *split;
+    struct buf known;
     struct sheaf_error *err;
 };
 
-static bool is_named(const char *name, const char *prefix)
+/* The bytes of PREFIX-<digits>; 0 if a name is not PREFIX-<digits>.<...>. */
+static size_t stem_of(const char *name, const char *prefix)
 {
     const size_t size = strlen(prefix);
     size_t digits;
 
     if (strncmp(name, prefix, size) != 0 || name[size] != '-')
-        return false;
+        return 0;
     digits = strspn(name + size + 1, "0123456789");
-    return digits >= 6 && name[size + 1 + digits] == '.';
+    return digits >= 6 && name[size + 1 + digits] == '.' ? size + 1 + digits : 0;
 }
 
-static int sweep_one(void *context, const struct store_entry *entry)
+static int check_one(void *context, const struct store_entry *entry)
 {
     const struct sweep *s = context;
+    const size_t stem = stem_of(entry->name, s->prefix);
+    char line[SHARD_NAME_BYTES + SPLIT_NAME_BYTES + 4];
+    int size;
 
-    if (!is_named(entry->name, s->prefix))
+    if (stem == 0)
         return SHEAF_OK;
-    if (s->only_look)
-        return err_set(s->err, SHEAF_ERR_EXISTS,
-                       "%s/%s: is there already, and belongs to no data set", s->directory,
-                       entry->name);
-    return remove_file(s->directory, entry->name, s->err);
+    size = snprintf(line, sizeof(line), "\n%s%s%.*s.", s->split, s->split[0] == '\0' ? "" : ".",
+                    (int)stem, entry->name);
+    if (s->known.size != 0 && memmem(s->known.data, s->known.size, line, (size_t)size) != NULL)
+        return SHEAF_OK;
+    return err_set(s->err, SHEAF_ERR_EXISTS,
+                   "%s/%s: is there already, and belongs to no data set", s->directory,
+                   entry->name);
 }
 
-int target_sweep(const char *directory, const char *prefix, bool only_look,
-                 struct sheaf_error *err)
+static int know_entry(void *context, const char *name, struct sheaf_error *err)
 {
-    struct sweep sweep = { directory, prefix, only_look, err };
-    const int code = store_list(directory, sweep_one, &sweep, err);
-
-    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+    return buf_printf(&((struct sweep *)context)->known, err, "\n%s", name);
 }
 
-/* ---- Data sets by their manifests ------------------------------------------------------------ */
-
-/* What is being replaced: the manifest of the data set whose files are on their way out. */
-#define REPLACED_NAME STORE_PARTIAL "/replaced.json"
-
-static int read_manifest(const char *directory, const char *name, struct manifest *m,
-                         struct sheaf_error *err)
+static int know_manifest(struct sweep *s, struct manifest *m, int code, struct sheaf_error *err)
 {
-    char *url = store_join(directory, name), *text = NULL;
-    size_t size = 0;
-    int code = url == NULL ? err_memory(err, strlen(directory))
-                           : store_get(url, MANIFEST_LIMIT, &text, &size, err);
-
-    if (code == SHEAF_OK) {
-        code = manifest_parse(text, size, m, err);
-        if (code != SHEAF_OK)
-            err_prefix(err, "%s: ", url);
-    }
-    free(text);
-    free(url);
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+    for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++)
+        code = buf_printf(&s->known, err, "\n%s%s%s", s->split, s->split[0] == '\0' ? "" : ".",
+                          m->shards[i].name);
+    manifest_clear(m);
     return code;
 }
 
-int target_read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
+/* What is there, and what is on its way out. */
+static int know_data_sets(struct sweep *s, struct sheaf_error *err)
 {
-    return read_manifest(directory, MANIFEST_NAME, m, err);
+    struct manifest m;
+    int code = know_manifest(s, &m, target_read_manifest(s->directory, &m, err), err);
+
+    return code == SHEAF_OK ? know_manifest(s, &m, target_read_replaced(s->directory, &m, err), err)
+                            : code;
 }
 
-static bool has_manifest(const char *directory)
+/* Files of a shard's name that are no data set's, nor an unfinished run's, are in the way. */
+static int look_for_others(const struct target *o, struct sheaf_error *err)
 {
-    char *url = store_join(directory, MANIFEST_NAME);
-    uint64_t bytes;
-    const bool has = url == NULL || store_size(url, &bytes, NULL) == SHEAF_OK;
+    int code = SHEAF_OK;
 
-    free(url);
-    return has;
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++) {
+        struct sweep s = { o->directories[i], o->prefix, o->journal.plan.splits[i],
+                           BUF_INIT(SIZE_MAX / 4), err };
+
+        code = journal_list(o->dest, know_entry, &s, err);
+        if (code == SHEAF_OK)
+            code = know_data_sets(&s, err);
+        if (code == SHEAF_OK)
+            code = store_list(o->directories[i], check_one, &s, err);
+        code = code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+        buf_free(&s.known);
+    }
+    return code;
 }
 
-/* A string among the options that a manifest keeps, in memory of its own; or NULL. */
-static char *option_of(const struct manifest *m, const char *name)
-{
-    json_t *options = m->options_json == NULL ? NULL : json_loads(m->options_json, 0, NULL);
-    const char *text = json_string_value(json_object_get(options, name));
-    char *copy = text == NULL ? NULL : strdup(text);
-
-    json_decref(options);
-    return copy;
-}
+/* ---- Data sets ------------------------------------------------------------------------------- */
 
 static int refuse_dataset(const char *directory, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already", directory);
-}
-
-static int remove_put(void *context, const char *name, const void *data, size_t size,
-                      struct sheaf_error *err)
-{
-    (void)data;
-    (void)size;
-    return remove_file(context, name, err);
-}
-
-static int remove_shard(char *directory, const struct manifest *m, size_t i,
-                        struct peers_writer *peers, struct sheaf_error *err)
-{
-    const char *name = m->shards[i].name;
-    char *names;
-    int code = peers_finish_shard(peers, name, remove_put, directory, err);
-
-    if (code == SHEAF_OK && (m->shards[i].names_bytes != 0 ||   /* or the shard is empty */
-                             (m->ours && format_of(m->container)->has_names))) {
-        if (asprintf(&names, "%.*s.lst", (int)peers_stem(m->container, m->codec, name), name) < 0)
-            return err_memory(err, strlen(name));
-        code = remove_file(directory, names, err);
-        free(names);
-    }
-    return code == SHEAF_OK ? remove_file(directory, name, err) : code;
-}
-
-/* Removes the files of a data set that is being replaced, as REPLACED_NAME has it; nothing if there
- * is none.  That goes last, so that a run which was killed here is gone on with by the next. */
-static int remove_replaced(char *directory, struct sheaf_error *err)
-{
-    struct peers_writer peers = { .peers = 0 };
-    struct manifest m;
-    char *list = NULL;
-    int code = read_manifest(directory, REPLACED_NAME, &m, err);
-
-    if (code != SHEAF_OK)
-        return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-    list = option_of(&m, "index");
-    code = peers_open(&peers, list, m.container, m.codec, err);
-    if (code == SHEAF_OK)
-        code = remove_file(directory, MANIFEST_NAME, err);
-    for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)
-        code = remove_shard(directory, &m, i, &peers, err);
-    if (code == SHEAF_OK)
-        code = peers_finish_dataset(&peers, &m, NULL, remove_put, directory, err);
-    if (code == SHEAF_OK)
-        code = remove_file(directory, INDEX_NAME, err);
-    if (code == SHEAF_OK)
-        code = remove_file(directory, SKIPPED_NAME, err);
-    if (code == SHEAF_OK)
-        code = remove_file(directory, REPLACED_NAME, err);
-    peers_free(&peers);
-    free(list);
-    manifest_clear(&m);
-    return code;
-}
-
-/* Notes what the data set that is to be removed consists of, if there is one. */
-static int note_replaced(const char *directory, struct sheaf_error *err)
-{
-    char *from = store_join(directory, MANIFEST_NAME), *to = store_join(directory, REPLACED_NAME);
-    char *text = NULL;
-    size_t size = 0;
-    int code = from == NULL || to == NULL ? err_memory(err, strlen(directory))
-             : store_get(from, MANIFEST_LIMIT, &text, &size, err);
-
-    if (code == SHEAF_OK)
-        code = store_put(to, text, size, err);
-    free(text);
-    free(from);
-    free(to);
-    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-}
-
-/* ---- Splits of an earlier data set ----------------------------------------------------------- */
-
-/* Called with the directories in DEST. */
-typedef int below_fn(void *context, char *directory, const char *name, struct sheaf_error *err);
-
-struct below {
-    const char *dest;
-    below_fn *each;
-    void *context;
-    struct sheaf_error *err;
-};
-
-static int visit_below(void *context, const struct store_entry *entry)
-{
-    const struct below *b = context;
-    char *directory = store_join(b->dest, entry->name);
-    const int code = directory == NULL ? err_memory(b->err, strlen(entry->name))
-                                       : b->each(b->context, directory, entry->name, b->err);
-
-    free(directory);
-    return code;
-}
-
-static int for_each_below(const char *dest, below_fn *each, void *context,
-                          struct sheaf_error *err)
-{
-    struct below below = { dest, each, context, err };
-    const int code = store_list_directories(dest, visit_below, &below, err);
-
-    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
-}
-
-/* Whether it holds a data set that is the split of this name of the one in the directory above. */
-static int is_split(const char *directory, const char *name, bool *is, struct sheaf_error *err)
-{
-    struct manifest m;
-    char *split;
-    int code = target_read_manifest(directory, &m, err);
-
-    *is = false;
-    if (code != SHEAF_OK)       /* what cannot be parsed says nothing */
-        return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
-    split = option_of(&m, "split_name");
-    *is = split != NULL && strcmp(split, name) == 0;
-    free(split);
-    manifest_clear(&m);
-    return SHEAF_OK;
-}
-
-/* Also of splits that the run has not. */
-static int note_split(void *context, char *directory, const char *name, struct sheaf_error *err)
-{
-    bool is;
-    int code = is_split(directory, name, &is, err);
-
-    if (code != SHEAF_OK || !is)
-        return code;
-    *(bool *)context = true;
-    return note_replaced(directory, err);
 }
 
 /* Ends with SHEAF_ERR_EXISTS at the first. */
@@ -267,65 +120,24 @@ static int refuse_split(void *context, char *directory, const char *name,
                         struct sheaf_error *err)
 {
     bool is;
-    int code = is_split(directory, name, &is, err);
+    int code = target_is_split(directory, name, &is, err);
 
     (void)context;
     return code == SHEAF_OK && is ? refuse_dataset(directory, err) : code;
 }
 
-static int remove_split(void *context, char *directory, const char *name,
-                        struct sheaf_error *err)
+/* *dataset: the first directory with a data set; NULL if there is none. */
+static int find_dataset(const struct target *o, const char **dataset, struct sheaf_error *err)
 {
-    (void)context;
-    (void)name;
-    return remove_replaced(directory, err);
-}
+    struct manifest_look look;
+    int code = target_look_manifest(o->dest, &look, err);
 
-/* Ends the removal that this run, or an earlier one, has begun: takes the manifest away, without
- * which there is no data set, then the rest. */
-static int finish_removal(struct target *o, struct sheaf_error *err)
-{
-    char *dest = strdup(o->dest);
-    int code = dest == NULL ? err_memory(err, strlen(o->dest)) : remove_replaced(dest, err);
-
-    if (code == SHEAF_OK)
-        code = for_each_below(o->dest, remove_split, NULL, err);
-    free(dest);
+    *dataset = code == SHEAF_OK && look.is_dataset ? o->dest : NULL;
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK && *dataset == NULL; i++) {
+        code = target_look_manifest(o->directories[i], &look, err);
+        *dataset = code == SHEAF_OK && look.is_dataset ? o->directories[i] : NULL;
+    }
     return code;
-}
-
-/* ---- Begin, go on, or replace ---------------------------------------------------------------- */
-
-/* Files that belong to nobody are in the way. */
-static int look_for_others(const struct target *o, struct sheaf_error *err)
-{
-    int code = SHEAF_OK;
-
-    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
-        code = target_sweep(o->directories[i], o->prefix, true, err);
-    return code;
-}
-
-static int begin(struct target *o, struct sheaf_error *err)
-{
-    int code = look_for_others(o, err);
-
-    if (code == SHEAF_OK)
-        code = journal_begin(&o->journal, err);
-    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
-        code = store_make_directory(o->directories[i], err);
-    return code;
-}
-
-/* The first directory with a data set; NULL if there is none. */
-static const char *find_dataset(const struct target *o)
-{
-    if (has_manifest(o->dest))
-        return o->dest;
-    for (uint32_t i = 0; i < o->split_count; i++)
-        if (has_manifest(o->directories[i]))
-            return o->directories[i];
-    return NULL;
 }
 
 /* That a finished data set has what its manifest says, as far as sizes tell. */
@@ -360,7 +172,7 @@ int target_is_finished(const struct target *o, bool whole, bool *finished,
 
         if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
             return code;
-        hash = code == SHEAF_OK ? option_of(&m, "plan") : NULL;
+        hash = code == SHEAF_OK ? target_option(&m, "plan") : NULL;
         *finished = hash != NULL && strcmp(hash, o->plan_hash) == 0;
         free(hash);
         if (code == SHEAF_OK) {
@@ -374,145 +186,199 @@ int target_is_finished(const struct target *o, bool whole, bool *finished,
     return SHEAF_OK;
 }
 
-static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
+/* ---- Begin, go on, or replace ---------------------------------------------------------------- */
+
+static int make_directories(const struct target *o, struct sheaf_error *err)
 {
-    struct journal_plan plan;
-    const char *dataset = find_dataset(o);
-    int code = journal_load(&o->journal, &plan, err);
+    int code = SHEAF_OK;
 
-    if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: the run that was not finished had another "
-                       "plan (source or options have changed since, or it is of another "
-                       "directory)",
-                       o->dest);
-    if (code == SHEAF_END && dataset != NULL) {
-        code = target_is_finished(o, true, finished, err);
-        if (code == SHEAF_OK && !*finished)
-            code = err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan", dataset);
-        return code;
-    }
-    /* What is to be replaced is noted, and by now gone: so this manifest is the run's own, and it
-     * was killed when only its traces were left. */
-    if (code == SHEAF_OK && dataset != NULL) {
-        if (target_is_finished(o, true, finished, NULL) == SHEAF_OK && *finished)
-            return journal_clear(&o->journal, err);
-        *finished = false;      /* what is damaged or gone is made anew */
-    }
-    if (code != SHEAF_OK && code != SHEAF_END)
-        return code;
-    for (uint32_t i = 0; i < o->split_count; i++) {
-        const int failed = journal_remove_temporaries(o->directories[i], err);
-
-        if (failed != SHEAF_OK)
-            return failed;
-    }
-    if (code == SHEAF_OK)
-        return code;
-    code = for_each_below(o->dest, refuse_split, NULL, err);
-    return code == SHEAF_OK ? begin(o, err) : code;
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = store_make_directory(o->directories[i], err);
+    return code;
 }
 
-/* Removes what an unfinished run has made, wherever its plan says that is. */
-static int remove_run(struct target *o, struct sheaf_error *err)
+/* Whoever was here between the look and the claim is seen now, and nobody comes after it. */
+static int look_again(struct target *o, struct sheaf_error *err)
 {
+    const char *dataset;
+    int code = find_dataset(o, &dataset, err);
+
+    if (code == SHEAF_OK && dataset != NULL)
+        code = refuse_dataset(dataset, err);
+    if (code == SHEAF_OK)
+        code = target_for_each_below(o->dest, refuse_split, NULL, err);
+    if (code == SHEAF_OK)
+        code = look_for_others(o, err);
+    if (code == SHEAF_ERR_EXISTS)
+        (void)journal_remove(&o->journal, PLAN_FILE, NULL);
+    if (code == SHEAF_OK)
+        code = make_directories(o, err);
+    return code == SHEAF_OK ? journal_ready(&o->journal, err) : code;
+}
+
+static int begin(struct target *o, const struct store_seen *seen, struct sheaf_error *err)
+{
+    int code = look_for_others(o, err);
+
+    if (code == SHEAF_OK)
+        code = journal_claim(&o->journal, seen, CLAIM_LOOKS, err);
+    return code == SHEAF_OK ? look_again(o, err) : code;
+}
+
+/* What there is to go on with. */
+struct going {
     struct journal_plan plan;
-    int code = journal_load(&o->journal, &plan, err);
+    struct store_seen seen;
+    bool has_claim, finished;
+};
 
-    if (code == SHEAF_END || code == SHEAF_ERR_CORRUPT)
-        plan = o->journal.plan;
-    else if (code != SHEAF_OK)
+/* Whether there is anything that cannot be gone on with; changes nothing. */
+static int check_go_on(const struct target *o, struct going *g, struct sheaf_error *err)
+{
+    const char *dataset;
+    int code = journal_load(&o->journal, &g->plan, &g->seen, err);
+
+    g->finished = false;
+    g->has_claim = code == SHEAF_OK;
+    if (code == SHEAF_OK && strcmp(g->plan.hash, o->journal.plan.hash) != 0)
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: the run that was not finished had another "
+                       "plan (source or options have changed since, or it is of another "
+                       "directory)", o->dest);
+    if (code != SHEAF_END)
         return code;
-    code = SHEAF_OK;
-    for (uint32_t i = 0; i < plan.split_count && code == SHEAF_OK; i++) {
-        char *directory = plan.splits[i][0] == '\0' ? strdup(o->dest)
-                                                    : store_join(o->dest, plan.splits[i]);
+    code = find_dataset(o, &dataset, err);
+    if (code != SHEAF_OK || dataset == NULL)
+        return code == SHEAF_OK ? target_for_each_below(o->dest, refuse_split, NULL, err) : code;
+    code = target_is_finished(o, true, &g->finished, err);
+    if (code == SHEAF_OK && !g->finished)
+        code = err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan",
+                       dataset);
+    return code;
+}
 
-        if (directory == NULL)
-            return err_memory(err, strlen(o->dest));
-        code = target_sweep(directory, plan.prefix, false, err);
-        if (code == SHEAF_OK)
-            code = journal_remove_temporaries(directory, err);
-        free(directory);
+/* The claim is of this plan.  A manifest of it is the run's own, and it was killed when only its
+ * traces were left; what is damaged or gone is made anew. */
+static int go_on_with(struct target *o, const struct journal_plan *plan,
+                      const struct store_seen *seen, bool *finished, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    memcpy(o->journal.plan.run, plan->run, sizeof(plan->run));
+    if (target_is_finished(o, true, finished, NULL) == SHEAF_OK && *finished) {
+        for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+            code = store_sync(o->directories[i], err);
+        return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
     }
-    return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
+    *finished = false;
+    if (o->joins && plan->state == CLAIM_READY)
+        return SHEAF_OK;
+    code = journal_claim(&o->journal, seen, plan->state, err);
+    if (code == SHEAF_OK && plan->state == CLAIM_LOOKS)
+        return look_again(o, err);
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = journal_remove_temporaries(o->directories[i], err);
+    if (code == SHEAF_OK)
+        code = target_clear_place(o, true, err);
+    if (code == SHEAF_OK)
+        code = make_directories(o, err);
+    return code == SHEAF_OK ? journal_ready(&o->journal, err) : code;
+}
+
+static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
+{
+    struct going g;
+    const int code = check_go_on(o, &g, err);
+
+    *finished = g.finished;
+    if (code != SHEAF_OK || g.finished)
+        return code;
+    return g.has_claim ? go_on_with(o, &g.plan, &g.seen, finished, err) : begin(o, &g.seen, err);
 }
 
 /* Whether what is to be replaced can be: a manifest that cannot be read says of nothing that it is
  * the data set's. */
-static int check_manifest(const char *directory, bool *any, struct sheaf_error *err)
+static int check_manifest(const char *directory, struct sheaf_error *err)
 {
     struct manifest m;
-    int code;
+    const int code = target_read_manifest(directory, &m, err);
 
-    if (!has_manifest(directory))
-        return SHEAF_OK;
-    code = target_read_manifest(directory, &m, err);
     if (code == SHEAF_OK)
         manifest_clear(&m);
-    *any = true;
-    return code;
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* What is to be removed is noted, and the journal begun, before anything is removed: from then on
- * readers know that there is no data set, and another run that this one is to be gone on with. */
+static int check_replace(const struct target *o, struct sheaf_error *err)
+{
+    int code = check_manifest(o->dest, err);
+
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = check_manifest(o->directories[i], err);
+    return code == SHEAF_OK ? look_for_others(o, err) : code;
+}
+
+/* All that can refuse comes first; then the place is claimed; then what is there goes.  From the
+ * claim on another run knows that this one is to be gone on with. */
 static int replace(struct target *o, struct sheaf_error *err)
 {
-    char *dest = strdup(o->dest);
-    bool any = false;
-    int code = dest == NULL ? err_memory(err, strlen(o->dest)) : SHEAF_OK;
+    struct journal_plan plan;
+    struct store_seen seen;
+    int code = journal_load(&o->journal, &plan, &seen, err);
 
+    if (code == SHEAF_END || code == SHEAF_ERR_CORRUPT)
+        code = SHEAF_OK;
     if (code == SHEAF_OK)
-        code = check_manifest(dest, &any, err);
+        code = journal_claim(&o->journal, &seen, CLAIM_REPLACES, err);
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
-        code = check_manifest(o->directories[i], &any, err);
-    if (code == SHEAF_OK && journal_has_leftovers(&o->journal))
-        code = remove_run(o, err);
+        code = journal_remove_temporaries(o->directories[i], err);
     if (code == SHEAF_OK)
-        code = note_replaced(dest, err);
-    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
-        code = note_replaced(o->directories[i], err);
+        code = target_clear_place(o, false, err);
     if (code == SHEAF_OK)
-        code = for_each_below(o->dest, note_split, &any, err);
-    if (code == SHEAF_OK && any)
-        code = journal_begin(&o->journal, err);
-    if (code == SHEAF_OK)
-        code = finish_removal(o, err);
-    free(dest);
-    return code == SHEAF_OK ? begin(o, err) : code;
+        code = make_directories(o, err);
+    return code == SHEAF_OK ? journal_ready(&o->journal, err) : code;
 }
 
 int target_look(const struct target *o, struct sheaf_error *err)
 {
-    const char *dataset = find_dataset(o);
-    int code;
+    const char *dataset;
+    bool leftovers = false;
+    int code = find_dataset(o, &dataset, err);
 
-    if (dataset != NULL)
+    if (code == SHEAF_OK && dataset != NULL)
         return refuse_dataset(dataset, err);
-    if (journal_has_leftovers(&o->journal))
+    if (code == SHEAF_OK)
+        code = journal_has_leftovers(&o->journal, &leftovers, err);
+    if (code == SHEAF_OK && leftovers)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: holds what an unfinished run has left", o->dest);
-    code = for_each_below(o->dest, refuse_split, NULL, err);
+    if (code == SHEAF_OK)
+        code = target_for_each_below(o->dest, refuse_split, NULL, err);
     return code == SHEAF_OK ? look_for_others(o, err) : code;
+}
+
+int target_check(struct target *o, bool resume, bool overwrite, struct sheaf_error *err)
+{
+    struct going g;
+    int code = store_make_directory(o->dest, err);
+
+    if (code == SHEAF_OK)
+        code = refuse_own_source(o->dest, o->sources, o->source_count, err);
+    if (code == SHEAF_OK && o->lock < 0)
+        code = store_lock(o->dest, false, &o->lock, err);
+    if (code != SHEAF_OK)
+        return code;
+    return resume ? check_go_on(o, &g, err) : overwrite ? check_replace(o, err)
+                                                        : target_look(o, err);
 }
 
 int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished,
                    struct sheaf_error *err)
 {
-    int code;
+    const struct store_seen nothing = { .is_there = false };
+    const int code = target_check(o, resume, overwrite, err);
 
     *finished = false;
-    code = store_make_directory(o->dest, err);
-    if (code == SHEAF_OK)
-        code = refuse_own_source(o->dest, o->sources, o->source_count, err);
-    if (code == SHEAF_OK)
-        code = store_lock(o->dest, false, &o->lock, err);
     if (code != SHEAF_OK)
         return code;
-    if (resume || overwrite) {
-        code = finish_removal(o, err);
-        if (code != SHEAF_OK)
-            return code;
-        return resume ? go_on(o, finished, err) : replace(o, err);
-    }
-    code = target_look(o, err);
-    return code == SHEAF_OK ? begin(o, err) : code;
+    if (resume)
+        return go_on(o, finished, err);
+    return overwrite ? replace(o, err) : begin(o, &nothing, err);
 }

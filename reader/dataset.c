@@ -125,23 +125,46 @@ static int open_foreign(struct sheaf_dataset *d, const char *const *sources, con
     return foreign_examine(d, err);
 }
 
-static bool has_journal(const char *directory, const char *journal)
+/* The directory above a URL's; NULL if there is none. */
+static char *above(const char *directory)
 {
-    char *url = store_join(directory, journal);
-    struct sheaf_error ignored;
+    const bool is_local = strstr(directory, "://") == NULL;
+    size_t size = strlen(directory);
+
+    if (is_local)
+        return store_join(directory, "..");
+    while (size > 0 && directory[size - 1] == '/')
+        size--;
+    while (size > 0 && directory[size - 1] != '/')
+        size--;
+    return size > 2 && directory[size - 2] != '/' ? strndup(directory, size) : NULL;
+}
+
+/* Where names may not be listed, S3 says "denied" of what is not there; other errors are such. */
+static int find_journal(const char *directory, bool *has, struct sheaf_error *err)
+{
+    char *url = store_join(directory, STORE_PARTIAL "/plan");
     uint64_t bytes;
-    const bool has = url != NULL && store_size(url, &bytes, &ignored) == SHEAF_OK;
+    const int code = url == NULL ? err_memory(err, strlen(directory))
+                                 : store_size(url, &bytes, err);
 
     free(url);
-    return has;
+    *has = code == SHEAF_OK;
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS ||
+           code == SHEAF_ERR_ARGUMENT ? SHEAF_OK : code;
 }
 
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
 {
-    if (!has_journal(directory, STORE_PARTIAL "/plan")
-        && (strstr(directory, "://") != NULL
-            || !has_journal(directory, "../" STORE_PARTIAL "/plan")))
-        return SHEAF_OK;
+    char *parent = above(directory);
+    bool has = false;
+    int code = find_journal(directory, &has, err);
+
+    if (code == SHEAF_OK && !has && parent != NULL)
+        code = find_journal(parent, &has, err);
+    free(parent);
+    if (code != SHEAF_OK || !has)
+        return code;
     return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: holds no data set yet: the packing of one is "
                    "under way, or was ended", directory);
 }

@@ -37,17 +37,23 @@ int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err)
     return q.stat.code;
 }
 
-/* Whether what was seen is there still. */
+static bool is_same(const struct store_seen *a, const struct store_seen *b)
+{
+    return a->is_there == b->is_there &&
+           (!a->is_there || (a->stamp == b->stamp && a->bytes == b->bytes));
+}
+
+static int refuse(const char *url, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: another one is there by now", url);
+}
+
 int store_look_again(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     struct store_seen now;
     const int code = store_see(url, &now, err);
 
-    if (code != SHEAF_OK || (now.is_there == seen->is_there &&
-                             (!now.is_there || (now.stamp == seen->stamp &&
-                                                now.bytes == seen->bytes))))
-        return code;
-    return err_set(err, SHEAF_ERR_CHANGED, "%s: another one is there by now", url);
+    return code != SHEAF_OK || is_same(&now, seen) ? code : refuse(url, err);
 }
 
 /* ---- Acting ---------------------------------------------------------------------------------- */
@@ -94,17 +100,18 @@ int store_put_over(const char *url, const void *data, size_t size, const struct 
     return store_commit_over(writer, seen, now, err);
 }
 
+/* What is gone already need not be removed. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);
-    int code;
+    struct store_seen now;
+    int code = ops == NULL ? SHEAF_ERR_UNSUPPORTED : store_see(url, &now, err);
 
-    if (ops == NULL)
-        return SHEAF_ERR_UNSUPPORTED;
-    if (ops->remove_over != NULL)
-        return ops->remove_over(url, seen, err);
-    code = store_look_again(url, seen, err);
-    return code == SHEAF_OK && seen->is_there ? ops->remove(url, err) : code;
+    if (code != SHEAF_OK || !now.is_there)
+        return code;
+    if (!is_same(&now, seen))
+        return refuse(url, err);
+    return ops->remove_over != NULL ? ops->remove_over(url, seen, err) : ops->remove(url, err);
 }
 
 int store_sync(const char *url, struct sheaf_error *err)

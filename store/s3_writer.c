@@ -363,11 +363,30 @@ static int gone(const struct s3_writer *w, const struct store_seen *seen, int co
     return err_set(err, SHEAF_ERR_CHANGED, "%s: is gone by now", w->base.url);
 }
 
+/* radosgw compares the ETag of a write's If-Match without its quotes.  So if what was seen is there
+ * still, and the server says that it is not, it is asked again in that form. */
+static bool ask_plainly(const struct s3_writer *w, const struct store_seen *seen, int code,
+                        struct store_seen *plain)
+{
+    const size_t size = seen == NULL ? 0 : strlen(seen->etag);
+
+    if (code != SHEAF_ERR_CHANGED || size < 2 || seen->etag[0] != '"' ||
+        store_look_again(w->base.url, seen, NULL) != SHEAF_OK)
+        return false;
+    *plain = *seen;
+    memcpy(plain->etag, seen->etag + 1, size - 2);
+    plain->etag[size - 2] = '\0';
+    return true;
+}
+
 static int put_over(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
                     struct sheaf_error *err)
 {
+    struct store_seen plain;
     int code = gone(w, seen, put_whole(w, seen, now, err), err);
 
+    if (ask_plainly(w, seen, code, &plain))
+        code = gone(w, seen, put_whole(w, &plain, now, err), err);
     if (code == SHEAF_ERR_CHANGED && is_ours(w, now))
         return SHEAF_OK;
     if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
@@ -381,8 +400,11 @@ static int complete_over(struct s3_writer *w, const struct store_seen *seen, str
 {
     const struct s3_completion c = { w->bucket, w->key, w->upload_id, w->mark, w->proofs,
                                      w->part_count, w->bytes };
+    struct store_seen plain;
     int code = gone(w, seen, s3_upload_complete(&c, seen, now, err), err);
 
+    if (ask_plainly(w, seen, code, &plain))
+        code = gone(w, seen, s3_upload_complete(&c, &plain, now, err), err);
     if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
         return code;
     code = store_look_again(w->base.url, seen, err);

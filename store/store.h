@@ -240,7 +240,7 @@ int store_commit_over(struct store_writer *writer, const struct store_seen *seen
                       struct store_seen *now, struct sheaf_error *err);
 int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
                    struct store_seen *now, struct sheaf_error *err);
-/* Removes what was seen: SHEAF_ERR_CHANGED if it is another object now. */
+/* Removes what was seen, if it is there still: SHEAF_ERR_CHANGED if another object is. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err);
 /* What was removed from the directory `url` does not come back after a power loss. */
 int store_sync(const char *url, struct sheaf_error *err);

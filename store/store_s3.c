@@ -143,7 +143,8 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
     return code;
 }
 
-/* A store that knows no conditions mostly does not say so, and removes; hence the look before. */
+/* A server that knows no conditions mostly does not say so, and removes: there, what store.c has
+ * seen a moment before has to do. */
 static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -152,9 +153,7 @@ static int s3_remove_over(const char *url, const struct store_seen *seen, struct
 
     if (code == SHEAF_OK)
         code = need_key(url, key, err);
-    if (code == SHEAF_OK)
-        code = store_look_again(url, seen, err);
-    if (code == SHEAF_OK && seen->is_there) {
+    if (code == SHEAF_OK) {
         code = remove_key(bucket, key, seen, err);
         if (code == SHEAF_ERR_UNSUPPORTED)
             code = remove_key(bucket, key, NULL, err);

@@ -14,11 +14,15 @@
 #include "tests/common_tree.h"
 
 #define HASH  "0123456789abcdef0123456789abcdef"
+/* The name of an entry has the plan's first digits. */
+#define ENTRY(n) "out/" STORE_PARTIAL "/train.shard-00000" n ".tar.0123456789abcdef.done"
 #define OTHER "0123456789abcdef0123456789abcdee"
 
 static struct tree tree;
 static struct journal journal;
 static struct journal_entry entry;
+static struct store_seen now;
+static const struct store_seen nothing;
 
 static int setup(void **state)
 {
@@ -98,19 +102,17 @@ static void test_entries(void **state)
     int code;
 
     (void)state;
-    assert_int_equal(journal_begin(&journal, &err), SHEAF_OK);
+    assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_OK);
     code = journal_get(&journal, "train", "shard-000003.tar", &found, &err);
     assert_int_equal(code, SHEAF_END);
-    assert_int_equal(journal_put(&journal, "train", &entry, &err), SHEAF_OK);
+    assert_int_equal(journal_put(&journal, "train", &entry, &nothing, &now, &err), SHEAF_OK);
     code = journal_get(&journal, "train", "shard-000003.tar", &found, &err);
     assert_int_equal(code, SHEAF_OK);
     assert_same_entry(&found, &entry);
     /* An entry is of one split, one shard, one plan. */
     code = journal_get(&journal, "", "shard-000003.tar", &found, &err);
     assert_int_equal(code, SHEAF_END);
-    assert_int_equal(rename(tree_path(&tree, "out/" STORE_PARTIAL "/train.shard-000003.tar.done"),
-                            tree_path(&tree, "out/" STORE_PARTIAL "/train.shard-000004.tar.done")),
-                     0);
+    assert_int_equal(rename(tree_path(&tree, ENTRY("3")), tree_path(&tree, ENTRY("4"))), 0);
     code = journal_get(&journal, "train", "shard-000004.tar", &found, &err);
     assert_int_equal(code, SHEAF_END);
     journal_entry_free(&found);
@@ -120,27 +122,30 @@ static void test_plan_file(void **state)
 {
     struct journal_plan plan;
     struct sheaf_error err;
+    bool has;
     char *text;
     size_t size;
 
     (void)state;
-    assert_int_equal(journal_load(&journal, &plan, &err), SHEAF_END);
-    assert_false(journal_has_leftovers(&journal));
+    assert_int_equal(journal_load(&journal, &plan, NULL, &err), SHEAF_END);
+    assert_int_equal(journal_has_leftovers(&journal, &has, &err), SHEAF_OK);
+    assert_false(has);
     journal.plan.split_count = 2;
     memcpy(journal.plan.splits[0], "train", 6);
     memcpy(journal.plan.splits[1], "val", 4);
-    assert_int_equal(journal_begin(&journal, &err), SHEAF_OK);
-    assert_true(journal_has_leftovers(&journal));
-    assert_int_equal(journal_load(&journal, &plan, &err), SHEAF_OK);
+    assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_OK);
+    assert_int_equal(journal_has_leftovers(&journal, &has, &err), SHEAF_OK);
+    assert_true(has);
+    assert_int_equal(journal_load(&journal, &plan, NULL, &err), SHEAF_OK);
     assert_memory_equal(&plan, &journal.plan, sizeof(plan));
     text = tree_read(&tree, "out/" STORE_PARTIAL "/plan", &size);
     for (size_t i = 0; i < size; i++) {
         text[i] ^= 1;
         tree_write(&tree, "out/" STORE_PARTIAL "/plan", text, size);
-        assert_int_equal(journal_load(&journal, &plan, &err), SHEAF_ERR_CORRUPT);
+        assert_int_equal(journal_load(&journal, &plan, NULL, &err), SHEAF_ERR_CORRUPT);
         text[i] ^= 1;
         tree_write(&tree, "out/" STORE_PARTIAL "/plan", text, i);
-        assert_int_equal(journal_load(&journal, &plan, &err), SHEAF_ERR_CORRUPT);
+        assert_int_equal(journal_load(&journal, &plan, NULL, &err), SHEAF_ERR_CORRUPT);
     }
     free(text);
 }
@@ -150,8 +155,8 @@ static void test_clear(void **state)
     struct sheaf_error err;
 
     (void)state;
-    assert_int_equal(journal_begin(&journal, &err), SHEAF_OK);
-    assert_int_equal(journal_put(&journal, "", &entry, &err), SHEAF_OK);
+    assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_OK);
+    assert_int_equal(journal_put(&journal, "", &entry, &nothing, &now, &err), SHEAF_OK);
     tree_text(&tree, "out/" STORE_PARTIAL "/x.0123.tmp", "half");
     tree_text(&tree, "out/mine", "x");
     assert_int_equal(journal_remove_temporaries(tree_path(&tree, "out"), &err), SHEAF_OK);

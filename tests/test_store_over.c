@@ -47,10 +47,11 @@ static void assert_content(const char *url, const char *expected)
     free(text);
 }
 
+static struct store_seen now;
+
 static int put(const char *url, const char *text, const struct store_seen *seen,
                uint64_t *stamp)
 {
-    struct store_seen now;
     const int code = store_put_over(url, text, strlen(text), seen, &now, &error);
 
     *stamp = now.stamp;
@@ -65,6 +66,8 @@ static void act_in_turn(const char *url)
 
     must(store_see(url, &first, &error));
     assert_false(first.is_there);
+    must(put(url, "zeroth", &first, &stamp));
+    first = now;
     must(put(url, "first", &first, &stamp));
     must(store_see(url, &first, &error));
     assert_true(first.is_there && first.bytes == 5);
@@ -99,18 +102,18 @@ static void meet(const char *url, size_t size)
 {
     struct store_writer *writers[2];
     uint8_t *data = calloc(1, size);
-    struct store_seen now[2], seen;
+    struct store_seen of[2], seen;
 
     for (int i = 0; i < 2; i++) {
         data[0] = (uint8_t)i;
         must(store_create(url, &writers[i], &error));
         must(store_write(writers[i], data, size, &error));
     }
-    must(store_commit_over(writers[1], &nothing, &now[1], &error));
-    assert_int_equal(store_commit_over(writers[0], &nothing, &now[0], &error),
+    must(store_commit_over(writers[1], &nothing, &of[1], &error));
+    assert_int_equal(store_commit_over(writers[0], &nothing, &of[0], &error),
                      SHEAF_ERR_CHANGED);
     must(store_see(url, &seen, &error));
-    assert_true(seen.bytes == size && seen.stamp == now[1].stamp);
+    assert_true(seen.bytes == size && seen.stamp == of[1].stamp);
     free(data);
 }
 

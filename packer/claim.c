@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The claim: which run has a place, in DEST/.sheaf-partial/plan. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/journal.h"
+#include "store/store.h"
+
+#define PLAN_MAGIC     "sheaf-plan 2\n"
+#define PLAN_MAGIC_OLD "sheaf-plan 1\n"       /* without run and holder */
+#define PLAN_BYTES ((size_t)64 << 10)
+
+static const char *const states[] = { "looks", "replaces", "ready" };
+
+static int put_sum(struct buf *text, struct sheaf_error *err)
+{
+    const uint64_t sum = XXH3_64bits(text->data, text->size);
+
+    return buf_printf(text, err, "sum %016llx\n", (unsigned long long)sum);
+}
+
+static int describe(const struct journal_plan *plan, struct buf *text, struct sheaf_error *err)
+{
+    int code = buf_printf(text, err, PLAN_MAGIC "hash %s\nprefix %s\n", plan->hash,
+                          plan->prefix);
+
+    for (uint32_t i = 0; i < plan->split_count && code == SHEAF_OK; i++)
+        code = buf_printf(text, err, "split %s\n", plan->splits[i]);
+    if (code == SHEAF_OK)
+        code = buf_printf(text, err, "run %s\nholder %s\nstate %s\n", plan->run, plan->holder,
+                          states[plan->state]);
+    return code == SHEAF_OK ? put_sum(text, err) : code;
+}
+
+static int name_run(struct journal_plan *plan, struct sheaf_error *err)
+{
+    const time_t now = time(NULL);
+    char host[64] = "", date[32] = "";
+    uint64_t random[2];
+    struct tm parts;
+
+    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+        return err_errno(err, errno, "no random number for a run");
+    snprintf(plan->run, sizeof(plan->run), "%016llx%016llx", (unsigned long long)random[0],
+             (unsigned long long)random[1]);
+    (void)gethostname(host, sizeof(host) - 1);
+    if (gmtime_r(&now, &parts) != NULL)
+        strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    snprintf(plan->holder, sizeof(plan->holder), "process %ld on %s, since %s", (long)getpid(),
+             host, date);
+    return SHEAF_OK;
+}
+
+/* Writes the claim as it is now. */
+static int put_claim(struct journal *j, const struct store_seen *seen, struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT(PLAN_BYTES);
+    char *url = store_join(j->directory, PLAN_FILE);
+    int code = url == NULL ? err_memory(err, strlen(j->directory))
+                           : describe(&j->plan, &text, err);
+
+    if (code == SHEAF_OK)
+        code = store_put_over(url, text.data, text.size, seen, &j->claim, err);
+    buf_free(&text);
+    free(url);
+    return code;
+}
+
+int journal_claim(struct journal *j, const struct store_seen *seen, enum claim_state state,
+                  struct sheaf_error *err)
+{
+    int code = name_run(&j->plan, err);
+
+    j->plan.state = state;
+    if (code == SHEAF_OK)
+        code = store_make_directory(j->directory, err);
+    if (code == SHEAF_OK)
+        code = put_claim(j, seen, err);
+    return code != SHEAF_ERR_CHANGED ? code : err_set(err, SHEAF_ERR_EXISTS, "%s: another run has "
+                                                      "begun there just now", j->directory);
+}
+
+int journal_ready(struct journal *j, struct sheaf_error *err)
+{
+    const struct store_seen seen = j->claim;
+
+    if (j->plan.state == CLAIM_READY)
+        return SHEAF_OK;
+    j->plan.state = CLAIM_READY;
+    return put_claim(j, &seen, err);
+}
+
+/* Takes "WORD value\n" off the text into value; false if something else is there. */
+static bool take_line(const char **text, const char *word, char *value, size_t value_size)
+{
+    const size_t size = strlen(word);
+    const char *end = strchr(*text, '\n');
+
+    if (end == NULL || strncmp(*text, word, size) != 0 || (*text)[size] != ' ' ||
+        (size_t)(end - *text) - size - 1 >= value_size)
+        return false;
+    memcpy(value, *text + size + 1, (size_t)(end - *text) - size - 1);
+    value[(size_t)(end - *text) - size - 1] = '\0';
+    *text = end + 1;
+    return true;
+}
+
+static bool parse_state(const char *name, enum claim_state *state)
+{
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        *state = (enum claim_state)i;
+        if (strcmp(states[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
+{
+    const char *const start = text;
+    const bool is_old = strncmp(text, PLAN_MAGIC_OLD, strlen(PLAN_MAGIC_OLD)) == 0;
+    char sum[20], found[20], state[16];
+
+    memset(plan, 0, sizeof(*plan));
+    if (strlen(text) != size || (!is_old && strncmp(text, PLAN_MAGIC, strlen(PLAN_MAGIC)) != 0))
+        return false;
+    text += strlen(PLAN_MAGIC);
+    if (!take_line(&text, "hash", plan->hash, sizeof(plan->hash)) ||
+        !take_line(&text, "prefix", plan->prefix, sizeof(plan->prefix)))
+        return false;
+    while (plan->split_count < SPLIT_LIMIT &&
+           take_line(&text, "split", plan->splits[plan->split_count], SPLIT_NAME_BYTES))
+        plan->split_count++;
+    if (!is_old && (!take_line(&text, "run", plan->run, sizeof(plan->run)) ||
+                    !take_line(&text, "holder", plan->holder, sizeof(plan->holder)) ||
+                    !take_line(&text, "state", state, sizeof(state)) ||
+                    !parse_state(state, &plan->state)))
+        return false;
+    if (is_old)
+        plan->state = CLAIM_READY;
+    snprintf(sum, sizeof(sum), "%016llx",
+             (unsigned long long)XXH3_64bits(start, (size_t)(text - start)));
+    return take_line(&text, "sum", found, sizeof(found)) && strcmp(sum, found) == 0 &&
+           *text == '\0' && plan->split_count > 0;
+}
+
+int journal_load(const struct journal *j, struct journal_plan *plan, struct store_seen *seen,
+                 struct sheaf_error *err)
+{
+    char *url = store_join(j->directory, PLAN_FILE), *text = NULL;
+    size_t size = 0;
+    int code = url == NULL ? err_memory(err, strlen(j->directory)) : SHEAF_OK;
+
+    if (code == SHEAF_OK && seen != NULL)
+        code = store_see(url, seen, err);
+    if (code == SHEAF_OK)
+        code = store_get(url, PLAN_BYTES, &text, &size, err);
+    if (code == SHEAF_ERR_NOT_FOUND)
+        code = SHEAF_END;
+    else if (code == SHEAF_OK && !parse_plan(text, size, plan))
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the journal of an earlier run is damaged",
+                       url);
+    free(text);
+    free(url);
+    return code;
+}
+
+int journal_check(const struct journal *j, struct sheaf_error *err)
+{
+    struct journal_plan there;
+    int code = journal_load(j, &there, NULL, err);
+
+    if (code == SHEAF_END)
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: another run has finished there, or the place "
+                       "was cleared", j->directory);
+    if (code != SHEAF_OK || (strcmp(there.run, j->plan.run) == 0 &&
+                             strcmp(there.hash, j->plan.hash) == 0))
+        return code;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the place was taken by another run (%s)",
+                   j->directory, there.holder[0] == '\0' ? "of release 0.1" : there.holder);
+}
