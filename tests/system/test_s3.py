@@ -184,7 +184,8 @@ class Interrupted(servers.S3Case):
 
     def check_unfinished(self, process):
         process.stderr.close()
-        if "set/dataset.json" in self.client.list(self.bucket):
+        if "set/dataset.json" in self.client.list(self.bucket) and \
+                b"unfinished" not in self.client.get(self.bucket, "set/dataset.json"):
             # Also when it was killed after that: what can be seen is whole.
             self.sheaf("verify", self.url("set"))
             return
