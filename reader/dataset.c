@@ -140,48 +140,68 @@ static char *above(const char *directory)
     return size > 2 && directory[size - 2] != '/' ? strndup(directory, size) : NULL;
 }
 
-/* Where names may not be listed, S3 says "denied" of what is not there; other errors are such. */
-static int find_journal(const char *directory, bool *has, struct sheaf_error *err)
-{
-    char *url = store_join(directory, STORE_PARTIAL "/plan");
-    uint64_t bytes;
-    const int code = url == NULL ? err_memory(err, strlen(directory))
-                                 : store_size(url, &bytes, err);
+struct search {
+    const char *name;
+    bool is_found;
+};
 
+static int find_name(void *context, const struct store_entry *entry)
+{
+    struct search *search = context;
+
+    search->is_found |= strcmp(entry->name, search->name) == 0;
+    return SHEAF_OK;
+}
+
+/* Where names may not be listed, S3 says "denied" of what is not there: a name that the listing
+ * of its directory has is there and denied, and any other is not there.  `err` says "denied". */
+static int look_again(const char *directory, const char *name, struct sheaf_error *err)
+{
+    struct search search = { .name = name };
+    struct sheaf_error unlisted;
+    int code = store_list(directory, find_name, &search, &unlisted);
+
+    if (search.is_found)
+        return SHEAF_ERR_ACCESS;
+    if (code == SHEAF_OK || code == SHEAF_ERR_ACCESS || code == SHEAF_ERR_NOT_FOUND
+        || code == SHEAF_ERR_UNSUPPORTED)
+        return SHEAF_ERR_NOT_FOUND;
+    *err = unlisted;
+    return code;
+}
+
+/* SHEAF_OK: it is there; _NOT_FOUND; any other error leaves it open. */
+static int find_journal(const char *directory, struct sheaf_error *err)
+{
+    const bool is_remote = strstr(directory, "://") != NULL;
+    char *folder = store_join(directory, STORE_PARTIAL);
+    char *url = folder == NULL ? NULL : store_join(folder, "plan");
+    uint64_t bytes;
+    int code = url == NULL ? err_memory(err, strlen(directory)) : store_size(url, &bytes, err);
+
+    if (code == SHEAF_ERR_ACCESS && is_remote)
+        code = look_again(folder, "plan", err);
+    free(folder);
     free(url);
-    *has = code == SHEAF_OK;
-    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS ||
-           code == SHEAF_ERR_ARGUMENT ? SHEAF_OK : code;
+    return code == SHEAF_ERR_ARGUMENT ? SHEAF_ERR_NOT_FOUND : code;     /* no such place */
 }
 
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
 {
     char *parent = above(directory);
-    bool has = false;
-    int code = find_journal(directory, &has, err);
+    struct sheaf_error error;
+    int code = find_journal(directory, &error);
 
-    if (code == SHEAF_OK && !has && parent != NULL)
-        code = find_journal(parent, &has, err);
+    if (code == SHEAF_ERR_NOT_FOUND && parent != NULL)
+        code = find_journal(parent, &error);
     free(parent);
-    if (code != SHEAF_OK || !has)
-        return code;
+    if (code == SHEAF_ERR_NOT_FOUND)
+        return SHEAF_OK;
+    if (code != SHEAF_OK)
+        return err_set(err, code, "%s: whether a data set is being packed there cannot be known: "
+                       "%s", directory, error.message);
     return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: holds no data set yet: the packing of one is "
                    "under way, or was ended", directory);
-}
-
-static int find_name(void *context, const struct store_entry *entry)
-{
-    *(bool *)context |= strcmp(entry->name, MANIFEST_NAME) == 0;
-    return SHEAF_OK;
-}
-
-/* Whether a manifest that may not be read is there all the same: its shards are not foreign. */
-static bool is_listed(const char *directory)
-{
-    bool is = false;
-
-    (void)store_list(directory, find_name, &is, NULL);
-    return is;
 }
 
 /* Gets the manifest, if the source is a directory or path with one; else file->text is NULL. */
@@ -195,9 +215,9 @@ static int find_manifest(const char *source, struct manifest_file *file, struct 
     if (manifest_urls(source, &file->directory, &file->url) != SHEAF_OK)
         return err_memory(err, strlen(source));
     code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
-    /* Where names may not be listed, S3 says "denied" of what is not there. */
-    if (code != SHEAF_ERR_NOT_FOUND &&
-        (code != SHEAF_ERR_ACCESS || is_manifest_path(source) || is_listed(file->directory)))
+    if (code == SHEAF_ERR_ACCESS && !is_manifest_path(source))
+        code = look_again(file->directory, MANIFEST_NAME, err);
+    if (code != SHEAF_ERR_NOT_FOUND)
         return code;
     if (dataset_refuse_unfinished(file->directory, &unfinished) != SHEAF_OK) {
         *err = unfinished;

@@ -9,6 +9,7 @@ import os
 
 import libsheaf
 import writers
+from fake_s3 import Failed, Object, Server
 from order_reference import epoch_order
 from support import CODECS, CONTAINERS, Case, flip, listing, make_tree, pack, read, shards_of, sheaf, write
 
@@ -243,3 +244,45 @@ class Union(Case):
         dest = self.path("whole")
         sheaf("convert", self.one, self.two, dest, "--format", "tfrecord")
         return dest
+
+
+class Refusals(Case):
+    """What cannot be asked for is not taken for absent."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = Server(1)
+        self.addCleanup(self.server.stop)
+        self.objects = self.server.buckets["bucket"].objects
+        self.env = dict(os.environ, AWS_ENDPOINT_URL=self.server.url, AWS_ACCESS_KEY_ID="id",
+                        AWS_SECRET_ACCESS_KEY="secret", AWS_REGION="us-east-1")
+        self.objects["p/x.tar"] = Object(writers.tar([("f/1.txt", b"f1")]))
+
+    def deny(self, *denied):
+        original = Server._serve
+
+        def serve(method, bucket, key, query, *more):
+            if key in denied or query.get("prefix") in denied:
+                raise Failed(403, "AccessDenied")
+            return original(self.server, method, bucket, key, query, *more)
+        self.server._serve = serve
+
+    def cat(self, status=1):
+        done = sheaf("cat", "s3://bucket/p", "--list", status=status, env=self.env)
+        return (done.stderr if status else done.stdout).decode()
+
+    def test_a_journal_that_may_not_be_read(self):
+        self.objects["p/.sheaf-partial/plan"] = Object(b"{}")
+        self.assertIn("holds no data set yet", self.cat())
+        self.deny("p/.sheaf-partial/plan")
+        self.assertIn("s3://bucket/p: whether a data set is being packed there cannot be known: ",
+                      self.cat())
+
+    def test_a_manifest_that_may_not_be_read(self):
+        self.objects["p/dataset.json"] = Object(b"{}")
+        self.deny("p/dataset.json")
+        self.assertIn("s3://bucket/p/dataset.json: ", self.cat())
+
+    def test_what_is_denied_and_is_not_there(self):
+        self.deny("p/dataset.json", "p/.sheaf-partial/plan")
+        self.assertEqual(self.cat(status=0), "f/1\t\ttxt:2\n")
