@@ -752,7 +752,11 @@ SHEAF_API SHEAF_CHECK int sheaf_packer_open(const char *dest,
                                             const struct sheaf_pack_options *options,
                                             struct sheaf_packer **packer,
                                             struct sheaf_error *error);
-/* Names the classes of the labels label_base, label_base + 1, ...; before the first sample. */
+/* Names the classes of the labels label_base, label_base + 1, ...; before the first sample.
+ * Without it, the class names that samples bring are listed in the manifest (from label 0, or 1 if
+ * that is the least; a label between them without a name is named by its number).  TFRecords also
+ * keep each sample's own name; in other containers, a sample whose name such a list cannot say is
+ * refused (_ARGUMENT): its label has another name already, or is no integer from 0 to 2^20 - 1. */
 SHEAF_API SHEAF_CHECK int sheaf_packer_set_classes(struct sheaf_packer *packer,
                                                    const char *const *names, size_t count);
 /* A packer for the shards of a conversion's plan (sheaf_plan_make of a data set): each is begun by

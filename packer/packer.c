@@ -10,6 +10,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/sample.h"
+#include "packer/class_names.h"
 #include "packer/engine.h"
 #include "packer/keyset.h"
 #include "packer/pack_options.h"
@@ -35,6 +37,8 @@ struct sheaf_packer {
     bool engine_open;
     char **classes;
     size_t class_count, longest_class;
+    struct class_names class_names;     /* where nobody named them: the samples' own */
+    bool no_class_list;         /* those are no list, and stay in the records alone */
     bool has_cls;               /* some sample has a field `cls` of its own */
     uint64_t samples, files;    /* that came in; of a part, those before its shard, too */
     uint64_t appended;          /* samples that came in, in any case */
@@ -159,6 +163,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
     for (size_t i = 0; i < p->class_count; i++)
         free(p->classes[i]);
     free(p->classes);
+    class_names_free(&p->class_names);
     free(p->dest);
     free(p->prefix);
     free(p->index);
@@ -366,6 +371,30 @@ static int pass(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t p
     return SHEAF_OK;
 }
 
+/* What the sample's class is called must be found again: in the record, or in the manifest. */
+static int take_class_name(struct sheaf_packer *p, const struct sheaf_sample *s)
+{
+    const struct encode_context *context = &p->setup.context;
+    const struct sheaf_sample unnamed = { .labels = s->labels, .label_count = s->label_count };
+    const char *listed = sample_class(&unnamed, context->classes, context->class_count,
+                                      context->label_base);
+    int code;
+
+    if (s->class_name == NULL || (listed != NULL && strcmp(listed, s->class_name) == 0))
+        return SHEAF_OK;
+    if (context->class_count == 0 && !p->is_part && !p->no_class_list) {
+        code = class_names_take(&p->class_names, s, &p->error);
+        if (code != SHEAF_ERR_ARGUMENT || p->setup.format->id != SHEAF_TFRECORD)
+            return code;
+        p->error = (struct sheaf_error){ 0 };
+        p->no_class_list = true;
+    }
+    return p->setup.format->id == SHEAF_TFRECORD ? SHEAF_OK
+         : err_set(&p->error, SHEAF_ERR_ARGUMENT, "%.400s: its class name \"%.100s\" would be "
+                   "lost: the data set %s", s->key, s->class_name,
+                   listed == NULL ? "does not name that class" : "gives its label another name");
+}
+
 int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sample)
 {
     struct sheaf_sample s = *sample;
@@ -374,6 +403,8 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
 
     if (code == SHEAF_OK)
         code = check_sample(p, &s, &payload);
+    if (code == SHEAF_OK)
+        code = take_class_name(p, &s);
     if (code == SHEAF_OK && resumed_has_next(&p->resumed))
         return pass(p, &s, payload);
     if (code == SHEAF_OK)
@@ -516,6 +547,21 @@ int sheaf_packer_open_part(const char *plan, uint32_t parts,
 
 /* ---- End ------------------------------------------------------------------------------------- */
 
+/* The classes that the samples named, if nobody named them before. */
+static int list_classes(struct sheaf_packer *p)
+{
+    int base, code;
+
+    if (p->class_count != 0 || p->class_names.count == 0 || p->no_class_list)
+        return SHEAF_OK;
+    free(p->classes);
+    p->classes = NULL;
+    code = class_names_give(&p->class_names, &p->classes, &p->class_count, &base, &p->error);
+    if (code == SHEAF_OK)
+        p->options.label_base = base;
+    return code;
+}
+
 static int publish(struct sheaf_packer *p, uint64_t shard_count)
 {
     char *json = pack_options_json(&p->options, "program", NULL, NULL);
@@ -548,6 +594,8 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
     code = engine_drain(&p->engine, &p->error);
     if (code == SHEAF_OK)
         code = problems_conserve(&p->problems, p->appended, p->engine.result.samples, &p->error);
+    if (code == SHEAF_OK && !p->is_part)
+        code = list_classes(p);
     if (code == SHEAF_OK && !p->is_part)
         code = publish(p, p->shard.number);
     if (code != SHEAF_OK) {

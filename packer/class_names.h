@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Class names that come with the samples, and not before them: they are gathered by label, so that
+ * the manifest can name the classes where the container has no place for a sample's own name. */
+#ifndef PACKER_CLASS_NAMES_H
+#define PACKER_CLASS_NAMES_H
+
+#include "sheaf.h"
+
+struct class_names {            /* zero-initialised */
+    char **names;               /* by label; NULL: no sample of that label had a name */
+    size_t count, capacity;
+};
+
+/* Takes note of the sample's class name, if it has one.  SHEAF_ERR_ARGUMENT if a list of classes
+ * cannot say the same: the labels are not one integer from 0 to a million or so, or that label has
+ * another name already. */
+int class_names_take(struct class_names *names, const struct sheaf_sample *sample,
+                     struct sheaf_error *err);
+
+/* Gives the names as a list whose first label is *base, 0 or 1, to be freed, each and the list;
+ * *count is 0 if there are none.  A label without a name among those that have one is named by its
+ * number. */
+int class_names_give(struct class_names *names, char ***list, size_t *count, int *base,
+                     struct sheaf_error *err);
+
+void class_names_free(struct class_names *names);
+
+#endif
