@@ -86,6 +86,21 @@ static int detect_format(const uint8_t *data, size_t size, const char *name,
                    "compressed by gzip or LZ4 (%zu bytes were seen)", size);
 }
 
+/* The codec that a shard's name speaks of. */
+static enum sheaf_codec named_codec(const char *name)
+{
+    static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4 };
+
+    for (size_t i = 0; i < COUNT_OF(codecs); i++) {
+        const char *suffix = codec_of(codecs[i])->suffix;
+        const size_t size = strlen(name), suffix_size = strlen(suffix);
+
+        if (size >= suffix_size && strcmp(name + size - suffix_size, suffix) == 0)
+            return codecs[i];
+    }
+    return SHEAF_CODEC_NONE;
+}
+
 int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
            struct detected *found, size_t *need, struct sheaf_error *err)
 {
@@ -96,7 +111,10 @@ int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
 
     *need = 0;
     *found = (struct detected){ .codec = codec_detect(data, size) };
-    if (found->codec == SHEAF_CODEC_NONE)
+    /* Nothing is a sound TFRecord file, but no sound compressed one. */
+    if (size == 0 && at_end && name != NULL)
+        found->codec = named_codec(name);
+    if (found->codec == SHEAF_CODEC_NONE || size == 0)
         return detect_format(data, size, name, found, err);
     code = codec_stream_open(found->codec, &stream, err);
     if (code != SHEAF_OK)
