@@ -41,8 +41,15 @@ static int report_damages(struct sheaf_reader *r)
 {
     int code = SHEAF_OK;
 
-    for (size_t i = 0; code == SHEAF_OK && i < r->dataset->damage_count; i++)
-        code = epoch_bad(r, r->dataset->damages[i].shard, &r->dataset->damages[i].error);
+    for (size_t i = 0; code == SHEAF_OK && i < r->dataset->damage_count; i++) {
+        const struct damage *damage = &r->dataset->damages[i];
+
+        code = damage->error.code;
+        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
+            code = epoch_bad(r, damage->shard, &damage->error);
+        else
+            r->error = damage->error;   /* what lies behind it was not looked at */
+    }
     return code;
 }
 

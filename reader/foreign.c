@@ -317,6 +317,11 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
             break;
         if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED) {
             code = add_damage(d, i, &damage, err);
+        } else if (code == SHEAF_ERR_UNSUPPORTED || code == SHEAF_ERR_LIMIT) {
+            code = add_damage(d, i, &damage, err);      /* nobody reads on behind this */
+            if (code == SHEAF_OK)
+                code = SHEAF_END;
+            break;
         } else {
             *err = damage;
         }

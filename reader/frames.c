@@ -348,7 +348,7 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
     if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
         return damage(f, f->raw_offset + f->used, err);
     if (code != SHEAF_OK)
-        return place_error(f, f->raw_offset + f->used, err);
+        return place_error(f, f->raw_offset + f->used + size, err);
     frame->data = f->window.data + f->used;
     frame->size = size;
     frame->offset = f->raw_offset + f->used;
