@@ -30,6 +30,8 @@ struct check {
     struct decode_scratch scratch;
     /* Results. */
     uint64_t samples, bytes, problem_count, passed_over;
+    uint64_t decoded, payload_bytes, largest;
+    bool has_cls;                   /* a sample has a field of that name */
     struct sheaf_error *problems;
     size_t told;
     int code;                       /* the check itself failed */
@@ -47,6 +49,8 @@ struct checks {
     uint32_t first, end;            /* the shards that are checked */
     uint64_t total_bytes, total_samples;
     struct check *list;
+    atomic_bool *seen_classes;      /* of each source's classes, one source after another: */
+    size_t *first_classes;          /* the first of each source, and the end */
 };
 
 void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t sizeof_options)
@@ -136,6 +140,43 @@ static int compare(struct check *c, uint64_t i, const struct frame *frame, const
     return SHEAF_OK;
 }
 
+static size_t source_count(const struct sheaf_dataset *d)
+{
+    return d->sources == NULL ? 1 : d->source_count;
+}
+
+/* What the manifest says of samples in general. */
+static void check_sample(struct check *c, uint64_t i, uint64_t offset,
+                         const struct sheaf_sample *sample)
+{
+    const struct sheaf_dataset *d = c->owner->dataset;
+    const struct manifest *m = &dataset_source(d, c->shard)->manifest;
+    const size_t source = d->sources == NULL ? 0 : d->source_of[c->shard];
+    double number;
+
+    c->decoded++;
+    for (size_t f = 0; f < sample->field_count; f++) {
+        c->payload_bytes += sample->fields[f].size;
+        if (m->cls_is_label && !c->has_cls && strcmp(sample->fields[f].name, "cls") == 0) {
+            c->has_cls = true;
+            problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %.400s has a field cls, but "
+                    "the manifest says that none has (cls_is_label)", d->urls[c->shard], offset, i,
+                    sample->key);
+        }
+    }
+    if (sample->label_count != 1 || !label_is_integer(sample->labels[0]))
+        return;
+    number = sample->labels[0] - m->label_base;
+    if (number < 0 || number >= (double)m->class_count)
+        return;
+    atomic_store_explicit(&c->owner->seen_classes[c->owner->first_classes[source] + (size_t)number],
+                          true, memory_order_relaxed);
+    if (strcmp(sample->class_name, m->classes[(size_t)number]) != 0)
+        problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": the class of the label %.0f is "
+                "\"%.100s\", but the manifest says \"%.100s\"", d->urls[c->shard], offset, i,
+                sample->labels[0], sample->class_name, m->classes[(size_t)number]);
+}
+
 static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
 {
     const struct sheaf_dataset *d = c->owner->dataset, *source = dataset_source(d, c->shard);
@@ -159,6 +200,8 @@ static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
     if (source->format->decode(&record, &context, &c->scratch, &sample, &error) != SHEAF_OK)
         problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", d->urls[c->shard],
                 frame->offset, i, error.message);
+    else if (source->has_manifest)
+        check_sample(c, i, frame->offset, &sample);
     return SHEAF_OK;
 }
 
@@ -182,6 +225,7 @@ static int check_frames(struct check *c, struct walk *walk)
             if (code != SHEAF_OK)
                 return code;
             c->samples++;
+            c->largest = MAX(c->largest, frame.size);
         }
     }
 }
@@ -199,6 +243,12 @@ static void check_totals(struct check *c, const struct walk *walk, const char *h
     if (c->samples != m->samples)
         problem(c, "%s: has %" PRIu64 " sound samples, but the manifest says %" PRIu64,
                 d->urls[c->shard], c->samples, m->samples);
+    if (c->samples == m->samples && c->largest != m->largest)
+        problem(c, "%s: its largest sample has %" PRIu64 " bytes, but the manifest says %" PRIu64,
+                d->urls[c->shard], c->largest, m->largest);
+    if (c->decoded == m->samples && c->payload_bytes != m->payload_bytes)
+        problem(c, "%s: its fields have %" PRIu64 " bytes, but the manifest says %" PRIu64,
+                d->urls[c->shard], c->payload_bytes, m->payload_bytes);
     if (m->xxh3[0] != '\0' && walk->object->bytes == m->bytes && strcmp(hash, m->xxh3) != 0)
         problem(c, "%s: XXH3-128 is %s, but the manifest says %s", d->urls[c->shard], hash,
                 m->xxh3);
@@ -350,6 +400,32 @@ static void choose_part(struct checks *all)
     }
 }
 
+static int allocate(struct checks *all, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = all->dataset;
+    const size_t sources = source_count(d);
+
+    all->list = calloc(d->manifest.shard_count + 1, sizeof(all->list[0]));
+    all->first_classes = calloc(sources + 1, sizeof(all->first_classes[0]));
+    if (all->list == NULL || all->first_classes == NULL)
+        return err_memory(err, d->manifest.shard_count * sizeof(all->list[0]));
+    for (size_t i = 0; i < sources; i++)
+        all->first_classes[i + 1] = all->first_classes[i]
+                                  + (d->sources == NULL ? d : d->sources[i])->manifest.class_count;
+    all->seen_classes = calloc(all->first_classes[sources] + 1, sizeof(all->seen_classes[0]));
+    return all->seen_classes != NULL ? SHEAF_OK : err_memory(err, all->first_classes[sources]);
+}
+
+/* Classes that no sample has: of a split they may be right, so this is no problem. */
+static uint64_t count_unused(const struct checks *all)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < all->first_classes[source_count(all->dataset)]; i++)
+        count += !atomic_load_explicit(&all->seen_classes[i], memory_order_relaxed);
+    return count;
+}
+
 int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_options *options,
                  struct sheaf_verify_result *result, struct sheaf_error *err)
 {
@@ -371,18 +447,21 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
     choose_part(&all);
     all.budget.limit = own.memory_bytes;
     all.frame_limit = (size_t)(own.memory_bytes / (2 * threads));
-    all.list = calloc(dataset->manifest.shard_count + 1, sizeof(all.list[0]));
-    if (all.list == NULL)
-        return err_memory(err, dataset->manifest.shard_count * sizeof(all.list[0]));
-    code = workers_open(&all.workers, threads, err);
+    code = allocate(&all, err);
+    if (code == SHEAF_OK)
+        code = workers_open(&all.workers, threads, err);
     if (code == SHEAF_OK)
         code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
         code = run_checks(&all, threads, result, err);
+    if (code == SHEAF_OK && own.parts <= 1)
+        result->unused_classes = count_unused(&all);
     workers_close(all.workers);
     if (all.shards.dataset != NULL)
         shards_free(&all.shards);
     free(all.list);
+    free(all.first_classes);
+    free(all.seen_classes);
     return code;
 }

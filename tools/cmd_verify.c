@@ -51,8 +51,9 @@ static int verify(char **sources, size_t count, const struct sheaf_verify_option
 static void finish_json(const struct sheaf_verify_result *result, const struct sheaf_error *error)
 {
     printf("],\n  \"shards\": %" PRIu64 ",\n  \"samples\": %" PRIu64 ",\n  \"bytes\": %" PRIu64
-           ",\n  \"passed_over\": %" PRIu64 ",\n  \"sound\": %s", result->shards,
-           result->samples, result->bytes, result->passed_over,
+           ",\n  \"passed_over\": %" PRIu64 ",\n  \"unused_classes\": %" PRIu64
+           ",\n  \"sound\": %s", result->shards, result->samples, result->bytes,
+           result->passed_over, result->unused_classes,
            !error && result->problems == 0 ? "true" : "false");
     if (error) {
         printf(",\n  \"error\": ");
@@ -64,6 +65,10 @@ static void finish_json(const struct sheaf_verify_result *result, const struct s
 static int finish_text(const struct sheaf_verify_result *result)
 {
     say_passed_over(result->passed_over, result->samples);
+    if (result->unused_classes > 0)
+        complain("%" PRIu64 " class%s of the manifest, but no sample with %s label",
+                 result->unused_classes, result->unused_classes == 1 ? "" : "es",
+                 result->unused_classes == 1 ? "its" : "their");
     if (result->problems > 0) {
         complain("%" PRIu64 " problem%s in %" PRIu64 " shard%s", result->problems,
                  plural(result->problems), result->shards, plural(result->shards));

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""What verify finds that no checksum speaks of, and that it goes on behind it."""
+
+import json
+import os
+import shutil
+
+import xxhash
+
+import writers
+from support import CONTAINERS, Case, flip, make_tree, pack, read, sheaf, shards_of, write
+
+
+class Verify(Case):
+    @classmethod
+    def share(cls):
+        files = {"%s/%d.txt" % (name, i): b"%s %d" % (name.encode(), i)
+                 for name in ("cat", "dog") for i in range(9)}
+        cls.tree = make_tree(os.path.join(cls.shared, "tree"), files)
+        cls.sets = {}
+        for container in CONTAINERS:
+            cls.sets[container] = os.path.join(cls.shared, container)
+            pack(cls.tree, cls.sets[container], container, "none", "--shard-count", 3)
+
+    def forged(self, container, change):
+        """A copy whose manifest says something else, with the fingerprint that it then has."""
+        dest = self.path("forged")
+        shutil.rmtree(dest, ignore_errors=True)
+        shutil.copytree(self.sets[container], dest)
+        path = os.path.join(dest, "dataset.json")
+        manifest = json.loads(read(path))
+        change(manifest)
+        del manifest["fingerprint"]
+        text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        manifest["fingerprint"] = xxhash.xxh3_128_hexdigest(text.encode())
+        write(path, json.dumps(manifest).encode())
+        return dest
+
+    def problems(self, *sources):
+        return sheaf("verify", *sources, status=1).stderr.decode()
+
+    def test_counts_of_bytes(self):
+        def payload(manifest):
+            manifest["payload_bytes"] += 1
+            manifest["shards"][1]["payload_bytes"] += 1
+
+        def largest(manifest):
+            manifest["shards"][2]["largest"] -= 1
+        for container in CONTAINERS:
+            self.assertIn("sound", sheaf("verify", self.forged(container, lambda m: None))
+                          .stdout.decode())
+            found = self.problems(self.forged(container, payload))
+            self.assertRegex(found, r"shard-000001\S+: its fields have \d+ bytes, but the manifest")
+            found = self.problems(self.forged(container, largest))
+            self.assertRegex(found, r"shard-000002\S+: its largest sample has \d+ bytes, but the")
+
+    def test_classes(self):
+        def more(manifest):
+            manifest["classes"].append("zebra")
+
+        def other(manifest):
+            manifest["classes"][1] = "zebra"
+        for container in CONTAINERS:
+            done = sheaf("verify", self.forged(container, more))
+            self.assertIn(b"1 class of the manifest, but no sample with its label", done.stderr)
+            done = sheaf("verify", self.forged(container, more), "--json")
+            self.assertEqual(json.loads(done.stdout)["unused_classes"], 1)
+        found = self.problems(self.forged("tfrecord", other))
+        self.assertRegex(found, r"offset \d+, record \d+: the class of the label 1 is \"dog\", but "
+                                r"the manifest says \"zebra\"")
+
+    def test_a_field_that_the_manifest_denies(self):
+        own = self.path("own")
+        pack(make_tree(self.path("tree"), {"a/1.txt": b"1", "a/1.cls": b"7"}), own)
+        sets, self.sets = self.sets, {"own": own}
+        forged = self.forged("own", lambda m: m.update(cls_is_label=True))
+        self.sets = sets
+        self.assertIn("record 0: a/1 has a field cls, but the manifest says that none has",
+                      self.problems(forged))
+
+    def test_nothing_is_no_compressed_shard(self):
+        for name in ("x.tfrecord.gz", "x.rec.lz4", "x.tar.gz"):
+            path = self.path(name)
+            write(path, b"")
+            self.assertIn("%s: offset 0, record 0: " % path, self.problems(path))
+            sheaf("cat", path, "--list", status=1)
+        write(self.path("x.tfrecord"), b"")
+        sheaf("verify", self.path("x.tfrecord"))
+
+    def test_each_bad_shard_is_told(self):
+        for container in CONTAINERS:
+            dest = self.path(container)
+            shutil.copytree(self.sets[container], dest)
+            paths = [os.path.join(dest, name) for name in shards_of(dest)]
+            for path in paths[:2]:
+                data = read(path)
+                write(path, flip(data, data.index(b"cat ")))
+            os.remove(paths[2])
+            found = self.problems(dest)
+            for path in paths:
+                self.assertIn("%s: " % path, found)
+
+    def test_each_bad_foreign_shard_is_told(self):
+        """Also where only the headers are read: members that cannot be read, or are too large."""
+        good = writers.tar_member(b"a/1.txt", b"1")
+        sparse = writers.tar_header(b"a/2.txt", 0, b"S")
+        after = writers.tar([("a/3.txt", b"3"), ("a/4.txt", b"4")])
+        folder = self.path("foreign")
+        for i in range(3):
+            write(os.path.join(folder, "%d.tar" % i), good + sparse + after)
+        for command in ("verify", "cat"):
+            found = sheaf(command, folder, status=1).stderr.decode()
+            for i in range(3 if command == "verify" else 1):
+                self.assertRegex(found, r"%d.tar: offset %d, record [01]: a sparse" % (i, len(good)))
