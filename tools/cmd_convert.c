@@ -322,6 +322,19 @@ static void print_result(const struct convert *c, const struct sheaf_pack_result
     putchar('\n');
 }
 
+/* What went in is what came out; what the reader skipped it has told, and it keeps its own sum. */
+static int check_sum(const struct convert *c, const struct sheaf_pack_result *result)
+{
+    struct sheaf_reader_stats stats;
+
+    sheaf_reader_get_stats(c->reader, &stats, sizeof(stats));
+    if (stats.samples == result->samples + result->skipped)
+        return STATUS_OK;
+    complain("convert: %" PRIu64 " samples were read, but %" PRIu64 " packed and %" PRIu64
+             " skipped", stats.samples, result->samples, result->skipped);
+    return STATUS_FAILURE;
+}
+
 static int convert(struct convert *c, char **sources, size_t count,
                    struct sheaf_pack_options *options)
 {
@@ -335,6 +348,8 @@ static int convert(struct convert *c, char **sources, size_t count,
         status = fail(c->fault);
     else
         print_result(c, &result);
+    if (status == STATUS_OK)
+        status = check_sum(c, &result);
     sheaf_packer_free(c->packer);
     if (status != STATUS_OK)
         signals_die();  /* rather than wait for a reader that is blocked on standard input */

@@ -73,6 +73,20 @@ static int unpack_all(struct unpack *u, struct sheaf_error *error)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
+/* What went in is what came out; the reader keeps its own sum. */
+static int check_sum(const struct unpack *u)
+{
+    struct sheaf_reader_stats stats;
+
+    sheaf_reader_get_stats(u->reader, &stats, sizeof(stats));
+    if (stats.samples == u->progress.done_count && stats.payload_bytes == u->progress.done_bytes)
+        return STATUS_OK;
+    complain("unpack: %" PRIu64 " samples (%" PRIu64 " bytes) were read, but %" PRIu64 " (%" PRIu64
+             " bytes) written", stats.samples, stats.payload_bytes, u->progress.done_count,
+             u->progress.done_bytes);
+    return STATUS_FAILURE;
+}
+
 /* sources[0..count-1] are the data set, sources[count] is the directory. */
 static int unpack(char **sources, size_t count, const struct sheaf_reader_options *options)
 {
@@ -105,6 +119,8 @@ static int unpack(char **sources, size_t count, const struct sheaf_reader_option
     } else {
         status = refuse(&error);
     }
+    if (status == STATUS_OK)
+        status = check_sum(&u);
     extract_close(u.extract);
     if (status != STATUS_OK)
         signals_die();  /* rather than wait for a reader that is blocked on standard input */
