@@ -828,7 +828,8 @@ struct sheaf_verify_result {
     uint64_t passed_over;       /* members of foreign tars that are no sample's: links, devices,
                                    names without key or suffix (directories are not counted) */
     uint64_t unused_classes;    /* named in the manifest, but no sample has that label: no problem,
-                                   as a split may lack some; 0 where only a part was verified */
+                                   as a split may lack some; 0 where only a part was verified, or
+                                   there are problems */
 };
 
 /* Reads everything and checks each shard's size and hash, each record's framing and checksums,

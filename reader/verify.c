@@ -235,8 +235,12 @@ static void check_totals(struct check *c, const struct walk *walk, const char *h
     const struct sheaf_dataset *d = c->owner->dataset;
     const struct manifest_shard *m = &d->manifest.shards[c->shard];
 
-    if (!dataset_source(d, c->shard)->has_manifest)
+    if (!dataset_source(d, c->shard)->has_manifest) {
+        if (c->problem_count == 0 && c->open != NULL && c->samples != m->samples)
+            problem(c, "%s: has %" PRIu64 " samples when read through, but %" PRIu64 " when it was "
+                    "scanned", d->urls[c->shard], c->samples, m->samples);
         return;
+    }
     if (walk->object->bytes != m->bytes)
         problem(c, "%s: has %" PRIu64 " bytes, but the manifest says %" PRIu64, d->urls[c->shard],
                 walk->object->bytes, m->bytes);
@@ -455,7 +459,7 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
         code = run_checks(&all, threads, result, err);
-    if (code == SHEAF_OK && own.parts <= 1)
+    if (code == SHEAF_OK && own.parts <= 1 && result->problems == 0)
         result->unused_classes = count_unused(&all);
     workers_close(all.workers);
     if (all.shards.dataset != NULL)
