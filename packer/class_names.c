@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/format.h"
+#include "formats/sample.h"
 
 #define LABEL_MOST ((size_t)1 << 20)
 
@@ -56,6 +56,33 @@ int class_names_take(struct class_names *n, const struct sheaf_sample *sample,
         return err_memory(err, strlen(name));
     n->count = MAX(n->count, label + 1);
     return SHEAF_OK;
+}
+
+int class_names_check(struct class_names *names, const struct encode_context *context,
+                      bool in_record, bool may_list, const struct sheaf_sample *s,
+                      struct sheaf_error *err)
+{
+    const struct sheaf_sample unnamed = { .labels = s->labels, .label_count = s->label_count };
+    const char *listed = sample_class(&unnamed, context->classes, context->class_count,
+                                      context->label_base);
+    struct sheaf_error unlistable;
+
+    if (s->class_name == NULL || (listed != NULL && strcmp(listed, s->class_name) == 0))
+        return SHEAF_OK;
+    if (context->class_count == 0 && may_list && !names->unlistable) {
+        const int code = class_names_take(names, s, in_record ? &unlistable : err);
+
+        if (code != SHEAF_ERR_ARGUMENT || !in_record) {
+            if (code != SHEAF_OK && in_record)
+                *err = unlistable;
+            return code;
+        }
+        names->unlistable = true;
+    }
+    return in_record ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: its class name \"%.100s\" would be lost: the "
+                   "data set %s", s->key, s->class_name,
+                   listed == NULL ? "does not name that class" : "gives its label another name");
 }
 
 int class_names_give(struct class_names *n, char ***list, size_t *count, int *base,

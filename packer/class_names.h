@@ -5,11 +5,15 @@
 #ifndef PACKER_CLASS_NAMES_H
 #define PACKER_CLASS_NAMES_H
 
+#include <stdbool.h>
+
+#include "formats/format.h"
 #include "sheaf.h"
 
 struct class_names {            /* zero-initialised */
     char **names;               /* by label; NULL: no sample of that label had a name */
     size_t count, capacity;
+    bool unlistable;            /* no list can say them: they stay in the records alone */
 };
 
 /* Takes note of the sample's class name, if it has one.  SHEAF_ERR_ARGUMENT if a list of classes
@@ -17,6 +21,13 @@ struct class_names {            /* zero-initialised */
  * another name already. */
 int class_names_take(struct class_names *names, const struct sheaf_sample *sample,
                      struct sheaf_error *err);
+
+/* What the sample's class is called must be found again: in its record (`in_record`), in the list
+ * of `context`, or, where there is none and `may_list`, among these names.  SHEAF_ERR_ARGUMENT if
+ * it would be lost. */
+int class_names_check(struct class_names *names, const struct encode_context *context,
+                      bool in_record, bool may_list, const struct sheaf_sample *sample,
+                      struct sheaf_error *err);
 
 /* Gives the names as a list whose first label is *base, 0 or 1, to be freed, each and the list;
  * *count is 0 if there are none.  A label without a name among those that have one is named by its

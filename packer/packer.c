@@ -38,7 +38,6 @@ struct sheaf_packer {
     char **classes;
     size_t class_count, longest_class;
     struct class_names class_names;     /* where nobody named them: the samples' own */
-    bool no_class_list;         /* those are no list, and stay in the records alone */
     bool has_cls;               /* some sample has a field `cls` of its own */
     uint64_t samples, files;    /* that came in; of a part, those before its shard, too */
     uint64_t appended;          /* samples that came in, in any case */
@@ -341,6 +340,8 @@ static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, ui
 /* A sample has its place in the plan also if it is left out of it. */
 static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t payload)
 {
+    bool has_cls = false;
+
     keyset_add(&p->keys, s->key);
     p->samples++;
     p->appended++;
@@ -348,12 +349,14 @@ static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, u
     p->block_cost += payload + s->field_count * BLOCK_FILE_BYTES;
     p->shard.sample_count++;
     p->shard.payload_bytes += payload;
+    for (size_t i = 0; i < s->field_count; i++)
+        if (strcmp(s->fields[i].name, "cls") == 0)
+            has_cls = true;
+    p->has_cls |= has_cls;
     if (p->slot == NULL)        /* of a shard that is kept */
         return;
     p->shard_done = p->shard.payload_bytes >= p->options.shard_bytes;
-    for (size_t i = 0; i < s->field_count; i++)
-        if (strcmp(s->fields[i].name, "cls") == 0)
-            p->has_cls = p->slot->block.has_cls = true;
+    p->slot->block.has_cls |= has_cls;
 }
 
 /* A sample of a shard that is kept. */
@@ -371,30 +374,6 @@ static int pass(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t p
     return SHEAF_OK;
 }
 
-/* What the sample's class is called must be found again: in the record, or in the manifest. */
-static int take_class_name(struct sheaf_packer *p, const struct sheaf_sample *s)
-{
-    const struct encode_context *context = &p->setup.context;
-    const struct sheaf_sample unnamed = { .labels = s->labels, .label_count = s->label_count };
-    const char *listed = sample_class(&unnamed, context->classes, context->class_count,
-                                      context->label_base);
-    int code;
-
-    if (s->class_name == NULL || (listed != NULL && strcmp(listed, s->class_name) == 0))
-        return SHEAF_OK;
-    if (context->class_count == 0 && !p->is_part && !p->no_class_list) {
-        code = class_names_take(&p->class_names, s, &p->error);
-        if (code != SHEAF_ERR_ARGUMENT || p->setup.format->id != SHEAF_TFRECORD)
-            return code;
-        p->error = (struct sheaf_error){ 0 };
-        p->no_class_list = true;
-    }
-    return p->setup.format->id == SHEAF_TFRECORD ? SHEAF_OK
-         : err_set(&p->error, SHEAF_ERR_ARGUMENT, "%.400s: its class name \"%.100s\" would be "
-                   "lost: the data set %s", s->key, s->class_name,
-                   listed == NULL ? "does not name that class" : "gives its label another name");
-}
-
 int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sample)
 {
     struct sheaf_sample s = *sample;
@@ -404,7 +383,9 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
     if (code == SHEAF_OK)
         code = check_sample(p, &s, &payload);
     if (code == SHEAF_OK)
-        code = take_class_name(p, &s);
+        code = class_names_check(&p->class_names, &p->setup.context,
+                                 p->setup.format->id == SHEAF_TFRECORD, !p->is_part, &s,
+                                 &p->error);
     if (code == SHEAF_OK && resumed_has_next(&p->resumed))
         return pass(p, &s, payload);
     if (code == SHEAF_OK)
@@ -552,7 +533,7 @@ static int list_classes(struct sheaf_packer *p)
 {
     int base, code;
 
-    if (p->class_count != 0 || p->class_names.count == 0 || p->no_class_list)
+    if (p->class_count != 0 || p->class_names.count == 0 || p->class_names.unlistable)
         return SHEAF_OK;
     free(p->classes);
     p->classes = NULL;
