@@ -86,6 +86,13 @@ struct sheaf_error {
 /* sheaf_strerror: the sentence of a code; never NULL. */
 SHEAF_API const char *sheaf_strerror(int code);
 
+/* Text as it may be shown to a person on one line: what is not UTF-8, control characters (C1 as
+ * well) and those that change the direction of writing become \xNN, a byte each; all else stays
+ * as it is.  Messages of this library are shown so already; names of samples, shards and classes
+ * are as they were found.  Writes at most `size` bytes, a NUL at their end included, and returns
+ * the bytes that the whole has without it. */
+SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
+
 /* ---- Samples ------------------------------------------------------------------------------ */
 
 /* A field is one file's bytes.  Its name is what follows the first dot of the file's base name,

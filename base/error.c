@@ -7,15 +7,9 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
-#include "base/utf8.h"
-
-/* What stands for the middle of a message that is too long, and how much stays before it. */
-#define GAP        "..."
-#define HEAD_BYTES ((size_t)340)
+#include "base/text.h"
 
 const char *sheaf_strerror(int code)
 {
@@ -29,85 +23,58 @@ const char *sheaf_strerror(int code)
     }
 }
 
-/* A message is one line of text, whatever names and bytes went into it: what is neither is shown
- * as '?', and a sequence that the end cuts in two is left out. */
-static void make_text(struct sheaf_error *err)
-{
-    uint8_t *p = (uint8_t *)err->message;
-    size_t left = strlen(err->message);
-    const bool is_full = left == sizeof(err->message) - 1;
+/* Longer than a message: a URL is shortened, and what is not text grows. */
+#define TEXT_MOST 8192
 
-    while (left != 0) {
-        size_t size = utf8_sequence(p, left);
-
-        if (size == 0 && is_full && left < 4) {
-            *p = '\0';
-            return;
-        }
-        if (size == 0 || *p < 0x20 || *p == 0x7f) {
-            *p = '?';
-            size = 1;
-        }
-        p += size;
-        left -= size;
-    }
-}
+/* What replaces the middle of a message that is too long, and how much stays before it. */
+#define GAP        "..."
+#define HEAD_BYTES ((size_t)340)
 
 static bool is_continuation(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
-/* Makes the texts the message.  What is too long loses its middle, which is that of a path: the
- * place is at its beginning, the reason at its end. */
-static void join(struct sheaf_error *err, const char *first, const char *second)
+/* What is too long loses its middle, which is that of a path: where it was is at the beginning, the
+ * reason at the end. */
+static void fit(char *message, size_t most, const char *text)
 {
-    const size_t head = strlen(first), size = head + strlen(second);
-    const size_t most = sizeof(err->message) - 1, gap = strlen(GAP);
-    char *text = malloc(size + 1);
-    size_t begin = MIN(size, HEAD_BYTES), end = size;
+    const size_t size = strlen(text);
+    size_t begin = HEAD_BYTES, end = size + HEAD_BYTES + strlen(GAP) - most;
 
-    if (text == NULL || size <= most) {
-        snprintf(err->message, sizeof(err->message), "%s%s", first, second);
-    } else {
-        memcpy(text, first, head);
-        memcpy(text + head, second, size - head + 1);
-        while (begin > 0 && is_continuation(text[begin]))
-            begin--;
-        end -= most - begin - gap;
-        while (is_continuation(text[end]))
-            end++;
-        snprintf(err->message, sizeof(err->message), "%.*s" GAP "%s", (int)begin, text,
-                 text + end);
+    if (size <= most) {
+        memcpy(message, text, size + 1);
+        return;
     }
-    free(text);
-    make_text(err);
+    while (begin > 0 && is_continuation(text[begin]))
+        begin--;
+    while (is_continuation(text[end]))
+        end++;
+    memcpy(message, text, begin);
+    memcpy(message + begin, GAP, strlen(GAP));
+    memcpy(message + begin + strlen(GAP), text + end, size - end + 1);
 }
 
-/* Without memory for the text the message is the start of it, as far as it goes. */
-static void set(struct sheaf_error *err, const char *format, va_list args, const char *after)
+/* A message is one line of text, whatever names and bytes went into it, and no secret. */
+static void set_message(struct sheaf_error *err, char *text)
 {
-    char *text, small[sizeof(err->message)];
-    va_list again;
+    char shown[2 * TEXT_MOST];
 
-    va_copy(again, args);
-    if (vasprintf(&text, format, args) >= 0) {
-        join(err, text, after);
-        free(text);
-    } else {
-        vsnprintf(small, sizeof(small), format, again);
-        join(err, small, after);
-    }
-    va_end(again);
+    text_hide_secrets(text);
+    (void)sheaf_show(text, shown, sizeof(shown));
+    fit(err->message, sizeof(err->message) - 1, shown);
 }
 
 int err_set(struct sheaf_error *err, int code, const char *format, ...)
 {
+    char text[TEXT_MOST];
     va_list args;
 
     if (err == NULL)
         return code;
+    err->code = code;
     va_start(args, format);
-    set(err, format, args, "");
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    return err->code = code;
+    set_message(err, text);
+    return code;
 }
 
 static int code_of_errno(int errnum)
@@ -125,30 +92,54 @@ static int code_of_errno(int errnum)
 
 int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
 {
-    char buffer[128], reason[160];
+    char text[TEXT_MOST], reason[128];
+    size_t used;
     va_list args;
 
     if (err == NULL)
         return code_of_errno(errnum);
-    snprintf(reason, sizeof(reason), ": %s", strerror_r(errnum, buffer, sizeof(buffer)));
+    err->code = code_of_errno(errnum);
     va_start(args, format);
-    set(err, format, args, reason);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    return err->code = code_of_errno(errnum);
+    used = strlen(text);
+    snprintf(text + used, sizeof(text) - used, ": %s",
+             strerror_r(errnum, reason, sizeof(reason)));
+    set_message(err, text);
+    return err->code;
 }
 
 int err_prefix(struct sheaf_error *err, const char *format, ...)
 {
-    char before[sizeof(err->message)];
+    char text[TEXT_MOST];
+    size_t used;
     va_list args;
 
     if (err == NULL)
         return SHEAF_ERR_IO;
-    memcpy(before, err->message, sizeof(before));
     va_start(args, format);
-    set(err, format, args, before);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    used = strlen(text);
+    snprintf(text + used, sizeof(text) - used, "%s", err->message);
+    set_message(err, text);
     return err->code;
+}
+
+void err_append(struct sheaf_error *err, const char *format, ...)
+{
+    char text[TEXT_MOST];
+    size_t used;
+    va_list args;
+
+    if (err == NULL)
+        return;
+    used = strlen(err->message);
+    memcpy(text, err->message, used);
+    va_start(args, format);
+    vsnprintf(text + used, sizeof(text) - used, format, args);
+    va_end(args);
+    set_message(err, text);
 }
 
 int err_memory(struct sheaf_error *err, size_t bytes)

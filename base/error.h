@@ -20,6 +20,10 @@ int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
 int err_prefix(struct sheaf_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Puts text behind the message that is there (": gave up"); does nothing to NULL. */
+void err_append(struct sheaf_error *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* The error "out of memory" for `bytes` bytes. */
 int err_memory(struct sheaf_error *err, size_t bytes);
 

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "store/file_system.h"
 #include "store/store.h"
 
@@ -118,7 +119,7 @@ static int open_foreign(struct sheaf_dataset *d, const char *const *sources, con
         return err_memory(err, count * sizeof(d->manifest.shards[0]));
     d->manifest.shard_count = count;
     for (size_t i = 0; i < count; i++) {
-        d->manifest.shards[i].name = strdup(d->urls[i]);
+        d->manifest.shards[i].name = text_shown_url(d->urls[i]);
         if (d->manifest.shards[i].name == NULL)
             return err_memory(err, strlen(d->urls[i]));
     }
@@ -210,7 +211,7 @@ static int find_manifest(const char *source, struct manifest_file *file, struct 
     struct sheaf_error unfinished;
     int code;
 
-    if (source[0] == '@' || strcmp(source, "-") == 0)
+    if (source[0] == '@' || strcmp(source, "-") == 0 || store_names_one(source))
         return SHEAF_OK;
     if (manifest_urls(source, &file->directory, &file->url) != SHEAF_OK)
         return err_memory(err, strlen(source));
@@ -231,7 +232,7 @@ static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)
     struct sheaf_dataset *d = calloc(1, sizeof(*d));
 
     if (d != NULL)
-        d->url = strdup(source);
+        d->url = text_shown_url(source);
     if (d == NULL || d->url == NULL) {
         err_memory(err, sizeof(*d));
         free(d);

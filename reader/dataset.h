@@ -27,7 +27,7 @@ struct damage {
 };
 
 struct sheaf_dataset {
-    char *url;                          /* the first source, as given */
+    char *url;                          /* the first source, as given but for secrets in it */
     bool has_manifest;
     bool is_remote;                     /* its shards are worth reading many pieces at once */
     size_t read_bytes;                  /* what a read should have, on a network file system;
@@ -39,7 +39,7 @@ struct sheaf_dataset {
                                            union: shards, classes, fingerprint */
     char *manifest_json;                /* or NULL */
     char *index_url;                    /* of dataset.index; NULL without a manifest, or a union */
-    char **urls;                        /* of the shards */
+    char **urls;                        /* of the shards; may hold secrets */
     uint64_t *samples;                  /* of each shard, manifest order */
     uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
     struct text *stems;                 /* of each shard: name_stem() */
@@ -76,6 +76,13 @@ static inline const struct sheaf_dataset *dataset_source(const struct sheaf_data
                                                          uint32_t shard)
 {
     return d->sources == NULL ? d : d->sources[d->source_of[shard]];
+}
+
+/* The URL of a shard, for people. */
+static inline const char *dataset_shown(const struct sheaf_dataset *d, uint32_t shard)
+{
+    return dataset_source(d, shard)->has_manifest || d->pipes != NULL
+           ? d->urls[shard] : d->manifest.shards[shard].name;
 }
 
 /* Opens foreign shards, also where a manifest lies beside them. */

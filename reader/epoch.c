@@ -93,7 +93,7 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
     r->stats.corrupt++;
     r->sum.corrupt++;
     if (r->options.report != NULL)
-        r->options.report(r->options.report_context, r->dataset->urls[shard], bad);
+        r->options.report(r->options.report_context, dataset_shown(r->dataset, shard), bad);
     return SHEAF_OK;
 }
 

@@ -230,6 +230,8 @@ static int add_other(struct urls *urls, const char *source, struct sheaf_error *
     if (has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ||
                                code == SHEAF_ERR_ACCESS))
         return expand_braces(urls, source, err);
+    if (store_names_one(source))
+        return store_size(source, &bytes, err);
     if (code == SHEAF_ERR_UNSUPPORTED && source[strlen(source) - 1] != '/'
         && store_size(source, &bytes, &why) != SHEAF_OK)
         return err_set(err, why.code, "%s (if it is a directory, name its shards: it cannot be "

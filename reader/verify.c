@@ -70,6 +70,7 @@ static void __attribute__((format(printf, 2, 3)))
 problem(struct check *c, const char *format, ...)
 {
     struct sheaf_error *grown;
+    char text[sizeof(grown->message)];
     va_list args;
 
     c->problem_count++;
@@ -80,10 +81,10 @@ problem(struct check *c, const char *format, ...)
         return;     /* it is counted */
     c->problems = grown;
     grown = &c->problems[c->told++];
-    grown->code = SHEAF_ERR_CORRUPT;
     va_start(args, format);
-    vsnprintf(grown->message, sizeof(grown->message), format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    err_set(grown, SHEAF_ERR_CORRUPT, "%s", text);
 }
 
 /* The .lst line of a sample, without its newline. */
@@ -301,7 +302,7 @@ static void report(const struct checks *all, const struct check *c,
     result->problems += c->problem_count;
     result->passed_over += c->passed_over;
     for (size_t i = 0; all->options->report != NULL && i < c->told; i++)
-        all->options->report(all->options->context, all->dataset->urls[c->shard],
+        all->options->report(all->options->context, dataset_shown(all->dataset, c->shard),
                              &c->problems[i]);
 }
 

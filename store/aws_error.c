@@ -136,12 +136,7 @@ static int known_error(const struct request *r, const struct s3_xml_error *e, bo
     }
     *again = http_status_may_pass(r->http.status);
     (void)http_error(&r->http, r->what, err);
-    if (err != NULL) {
-        const size_t used = strlen(err->message);
-
-        snprintf(err->message + used, sizeof(err->message) - used, ": %s: %s", e->code,
-                 e->message);
-    }
+    err_append(err, ": %s: %s", e->code, e->message);
     return err != NULL ? err->code : SHEAF_ERR_NETWORK;
 }
 

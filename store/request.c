@@ -249,13 +249,9 @@ static void attempt_done(struct http_exchange *http)
         http_submit(r->target->engine, http, wait_ns);
         return;
     }
-    if (r->retry.total > 1) {
-        const size_t used = strlen(r->error.message);
-
-        snprintf(r->error.message + used, sizeof(r->error.message) - used,
-                 "; gave up after %u attempts in %.1f s", r->retry.total,
-                 (double)(now_ns - r->retry.began_ns) / 1e9);
-    }
+    if (r->retry.total > 1)
+        err_append(&r->error, "; gave up after %u attempts in %.1f s", r->retry.total,
+                   (double)(now_ns - r->retry.began_ns) / 1e9);
     finish(r, r->code);
 }
 

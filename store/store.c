@@ -40,6 +40,13 @@ const struct store_ops *store_of(const char *url, struct sheaf_error *err)
     return NULL;
 }
 
+bool store_names_one(const char *url)
+{
+    const struct store_ops *ops = store_of(url, NULL);
+
+    return (ops == &store_http_ops || ops == &store_https_ops) && strchr(url, '?') != NULL;
+}
+
 int store_open(const char *url, struct store_object **object, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);

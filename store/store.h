@@ -166,6 +166,10 @@ void store_register(const struct store_ops *ops);
 /* The store of a URL; NULL and an error for a scheme that is not known. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err);
 
+/* Whether the URL can only be that of an object, and not of a directory: it is one over HTTP with a
+ * query, behind which no name can be put. */
+bool store_names_one(const char *url);
+
 /* The calls, dispatched. */
 int store_open(const char *url, struct store_object **object, struct sheaf_error *err);
 /* Opens an object whose size and stamp are known already, without asking for it; if it is another

@@ -82,9 +82,9 @@ static void print_survey(const char *source, const struct sheaf_survey *s)
         "< 1 kB", "< 10 kB", "< 100 kB", "< 1 MB", "< 10 MB", "< 100 MB", "< 1 GB", ">= 1 GB",
     };
 
-    printf("%s\n  %" PRIu64 " object%s, ", source, s->objects, plural(s->objects));
+    printf("%s\n  %" PRIu64 " object%s, ", shown(source), s->objects, plural(s->objects));
     print_size((double)s->bytes);
-    printf(", on %s\n  smallest ", s->place);
+    printf(", on %s\n  smallest ", shown(s->place));
     print_size((double)s->smallest_bytes);
     printf(", median ");
     print_size((double)s->median_bytes);
@@ -140,9 +140,9 @@ static void print_text(const char *source, const struct sheaf_survey *s,
     print_estimates(a);
     printf("\n%s\n", sheaf_mode_name(a->mode));
     for (size_t i = 0; i < a->reason_count; i++)
-        printf("  - %s\n", a->reasons[i]);
+        printf("  - %s\n", shown(a->reasons[i]));
     if (a->mode == SHEAF_MODE_PACK_FILE || a->mode == SHEAF_MODE_PACK_FASTFILE)
-        printf("  sheaf pack %s DEST --format webdataset\n", source);
+        printf("  sheaf pack %s DEST --format webdataset\n", shown(source));
     printf("\nEstimates for %" PRIu64 " epoch%s, from these (--constant NAME=VALUE):\n", o->epochs,
            plural(o->epochs));
     for (size_t i = 0; i < SHEAF_CONSTANT_COUNT; i++)

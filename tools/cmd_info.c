@@ -91,9 +91,9 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
     }
     if (info->class_count > 0)
         printf("classes       %zu, from %d (%s) to %zu (%s)\n", info->class_count,
-               info->label_base, sheaf_dataset_class(dataset, 0),
+               info->label_base, shown(sheaf_dataset_class(dataset, 0)),
                info->class_count - 1 + (size_t)info->label_base,
-               sheaf_dataset_class(dataset, info->class_count - 1));
+               shown(sheaf_dataset_class(dataset, info->class_count - 1)));
     if (info->source_count > 1)
         print_sources(dataset, info);
     printf("shards        %zu\n", info->shard_count);
@@ -101,10 +101,10 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
         const struct sheaf_shard_info shard = shard_at(dataset, i);
 
         if (info->is_stream)
-            printf("  %s\n", shard.name);
+            printf("  %s\n", shown(shard.name));
         else
-            printf("  %s  %" PRIu64 " samples  %" PRIu64 " bytes\n", shard.name, shard.samples,
-                   shard.bytes);
+            printf("  %s  %" PRIu64 " samples  %" PRIu64 " bytes\n", shown(shard.name),
+                   shard.samples, shard.bytes);
     }
 }
 

@@ -15,8 +15,8 @@
 static void print_shard(void *context, const struct sheaf_plan_shard *shard)
 {
     (void)context;
-    printf("%s\t%s\t%" PRIu64 "\t%" PRIu64 "\n", shard->split, shard->name, shard->samples,
-           shard->payload_bytes);
+    printf("%s\t%s\t%" PRIu64 "\t%" PRIu64 "\n", shown(shard->split), shown(shard->name),
+           shard->samples, shard->payload_bytes);
 }
 
 static void print_plan_total(const struct sheaf_pack_result *result)

@@ -4,7 +4,29 @@
  * and of files may be any bytes. */
 #include "tools/json.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "sheaf.h"
+
+static uint32_t code_point(const unsigned char *p, size_t size)
+{
+    uint32_t c = size > 1 ? p[0] & (0x7fu >> size) : p[0];
+
+    for (size_t i = 1; i < size; i++)
+        c = c << 6 | (p[i] & 0x3fu);
+    return c;
+}
+
+/* Whether a terminal may be shown the sequence as it is.  (What may not be is below U+10000.) */
+static bool is_shown(const unsigned char *p, size_t size)
+{
+    char sequence[8] = "";
+
+    memcpy(sequence, p, size);
+    return sheaf_show(sequence, NULL, 0) == size;
+}
 
 /* The size of the UTF-8 sequence at p (of a NUL-terminated string); 0 if it is none. */
 static size_t utf8_size(const unsigned char *p)
@@ -42,6 +64,8 @@ void print_json_string(FILE *file, const char *text)
             fprintf(file, "\\%c", *p);
         else if (*p < 0x20 || *p == 0x7f)
             fprintf(file, "\\u%04x", *p);
+        else if (size > 1 && !is_shown(p, size))
+            fprintf(file, "\\u%04x", code_point(p, size));
         else
             fwrite(p, 1, size, file);
         p += size ? size : 1;

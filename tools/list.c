@@ -9,24 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/tool.h"
+
 static int put_text(struct output *out, const char *text)
 {
-    int failed = 0;
+    char safe[1024];
+    const size_t size = sheaf_show(text, safe, sizeof(safe));
 
-    while (*text && !failed) {
-        const char *p = text;
-        char escape[8];
-
-        while ((unsigned char)*p >= 0x20 && *p != 0x7f)
-            p++;
-        failed = output_put(out, text, (size_t)(p - text));
-        if (*p && !failed) {
-            snprintf(escape, sizeof(escape), "\\x%02x", (unsigned char)*p++);
-            failed = output_put(out, escape, 4);
-        }
-        text = p;
-    }
-    return failed;
+    return output_put(out, size < sizeof(safe) ? safe : shown(text), size);
 }
 
 /* The shortest decimal text that gives the label back: integers, or 32-bit floats. */

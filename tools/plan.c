@@ -34,8 +34,8 @@ static void print_stretch(const struct plan *p, const struct sheaf_stretch *s, s
     const char *name = shard_name(p, s->shard);
 
     if (!p->json) {
-        printf("  lane %u: %s records %" PRIu64 " to %" PRIu64 "\n", s->lane, name,
-               s->first_record, s->first_record + s->samples - 1);
+        printf("  lane %u: %s records %" PRIu64 " to %" PRIu64 "\n", s->lane,
+               shown(name), s->first_record, s->first_record + s->samples - 1);
         return;
     }
     printf("%s{\"lane\": %u, \"shard\": ", i == 0 ? "" : ", ", s->lane);

@@ -42,8 +42,8 @@ static int print_missing(struct status *s)
         if (s->json)
             print_json_string(stdout, path);
         else
-            printf("%s  %" PRIu64 " samples  %" PRIu64 " payload bytes\n", path, shard.samples,
-                   shard.payload_bytes);
+            printf("%s  %" PRIu64 " samples  %" PRIu64 " payload bytes\n", shown(path),
+                   shard.samples, shard.payload_bytes);
         between = s->json ? "," : "";
     }
     return SHEAF_OK;
@@ -89,8 +89,8 @@ static int print_text(struct status *s)
     const struct sheaf_plan_info *i = &s->info;
     int code = SHEAF_OK;
 
-    printf("plan of       %s\n", i->dest);
-    printf("source        %s %s\n", i->source, i->root);
+    printf("plan of       %s\n", shown(i->dest));
+    printf("source        %s %s\n", shown(i->source), shown(i->root));
     printf("container     %s\n", sheaf_container_name(i->container));
     printf("codec         %s\n", sheaf_codec_name(i->codec));
     printf("hash          %s\n", i->hash);

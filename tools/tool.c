@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/advice.h"
@@ -13,7 +14,7 @@
 
 #define NAME_LIMIT 32   /* longer names are not compared */
 
-static char last[2048];
+static char last[8192];
 
 const char *command_name = "";
 
@@ -24,16 +25,28 @@ const char *last_complaint(void)
 
 static void complain_v(const char *format, va_list arguments)
 {
-    va_list again;
+    char text[sizeof(last)];
 
-    va_copy(again, arguments);
-    vsnprintf(last, sizeof(last), format, again);
-    va_end(again);
+    vsnprintf(text, sizeof(text), format, arguments);
+    (void)sheaf_show(text, last, sizeof(last));
     progress_clear();
     fflush(stdout);     /* so that the two keep their order where both go to one file */
-    fputs("sheaf: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    fprintf(stderr, "sheaf: %s\n", last);
+}
+
+const char *shown(const char *text)
+{
+    static char *places[4];
+    static unsigned next;
+    char **place = &places[next++ % 4];
+    const size_t size = sheaf_show(text, NULL, 0) + 1;
+
+    free(*place);
+    *place = malloc(size);
+    if (*place == NULL)
+        return "?";
+    (void)sheaf_show(text, *place, size);
+    return *place;
 }
 
 void complain(const char *format, ...)

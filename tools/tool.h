@@ -37,6 +37,10 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says on standard error how many objects the reader could not cache, if there were any. */
 void say_uncached(const struct sheaf_reader *reader);
 
+/* Text from outside as it may be printed for people: see sheaf_show.  Valid until the fourth call
+ * after this one. */
+const char *shown(const char *text);
+
 /* What was complained of last, without "sheaf: "; "" at first. */
 const char *last_complaint(void);
 

@@ -61,6 +61,28 @@ class Http(support.Case):
         pattern = self.url("foreign.gz/shard-{000000..%06d}.tar.gz" % last)
         self.same([pattern], [os.path.join(self.root, "foreign.gz")], "--no-shuffle")
 
+    def test_query(self):
+        """A URL with a query is that of one file, and the query is for nobody to see."""
+        name = self.names[0]
+        url, local = self.url("foreign/%s?token=SECRET" % name), os.path.join(self.root, "foreign")
+        before = len(self.server.requests())
+        self.same([url], [os.path.join(local, name)], "--no-shuffle")
+        for line in self.server.requests()[before:]:
+            self.assertIn("/foreign/%s?token=SECRET " % name, line)
+        for words in (["info", url], ["info", "--json", url], ["verify", url]):
+            done = support.sheaf(*words, env=self.env)
+            self.assertNotIn(b"SECRET", done.stdout + done.stderr)
+        done = support.sheaf("info", url, env=self.env)
+        self.assertIn(self.url("foreign/" + name).encode(), done.stdout)
+        for words in (["cat", self.url("none.tar?token=SECRET"), "--list"],
+                      ["cat", url.replace("http://", "http://me:SECRET@"), "--list"],
+                      ["cat", self.url("set/dataset.json?token=SECRET"), "--list"],
+                      ["info", self.url("foreign?token=SECRET")]):
+            done = support.sheaf(*words, env=self.env, status=None)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(b"http://", done.stderr)
+            self.assertNotIn(b"SECRET", done.stdout + done.stderr)
+
     def test_converted(self):
         last = len(self.names) - 1
         support.sheaf("convert", self.url("foreign/shard-{000000..%06d}.tar" % last),

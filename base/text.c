@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Text that may be shown, as the headers say. */
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/utf8.h"
+#include "sheaf.h"
+
+/* ---- Secrets in URLs ------------------------------------------------------------------------- */
+
+#define ENDS " \t\r\n\"<>"       /* what no URL holds */
+
+static char *find_url(char *text)
+{
+    char *found = strcasestr(text, "http");
+
+    while (found != NULL && strncasecmp(found, "http://", 7) != 0 &&
+           strncasecmp(found, "https://", 8) != 0)
+        found = strcasestr(found + 1, "http");
+    return found;
+}
+
+void text_hide_secrets(char *text)
+{
+    char *url = text;
+
+    while ((url = find_url(url)) != NULL) {
+        char *host = strchr(url, ':') + 3;
+        char *path = host + strcspn(host, "/?#" ENDS);
+        char *at = memrchr(host, '@', (size_t)(path - host)), *query, *end;
+
+        if (at != NULL) {
+            memmove(host, at + 1, strlen(at + 1) + 1);
+            path -= at + 1 - host;
+        }
+        query = path + strcspn(path, "?#" ENDS);
+        end = query + strcspn(query, ENDS);
+        while (end > query && strchr(":,;).", end[-1]) != NULL)    /* the sentence's */
+            end--;
+        memmove(query, end, strlen(end) + 1);
+        url = query;
+    }
+}
+
+char *text_shown_url(const char *url)
+{
+    const bool is_http = find_url((char *)(uintptr_t)url) == url;
+    char *shown = strdup(url);
+
+    if (shown == NULL || !is_http)
+        return shown;
+    shown[strcspn(shown, "?#")] = '\0';     /* also what blanks in a query would leave */
+    text_hide_secrets(shown);
+    return shown;
+}
+
+/* ---- Characters ------------------------------------------------------------------------------ */
+
+/* Of a well-formed sequence. */
+static uint32_t code_point(const uint8_t *p, size_t size)
+{
+    uint32_t c = size == 1 ? p[0] : p[0] & (0x7fu >> size);
+
+    for (size_t i = 1; i < size; i++)
+        c = c << 6 | (p[i] & 0x3fu);
+    return c;
+}
+
+/* Terminals obey it, or it changes the order in which others are shown, or nobody sees it. */
+static bool is_unsafe(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+size_t sheaf_show(const char *text, char *out, size_t size)
+{
+    const uint8_t *p = (const uint8_t *)text;
+    size_t left = strlen(text), total = 0, used = 0;
+
+    while (left != 0) {
+        const size_t sequence = utf8_sequence(p, left);
+        const size_t taken = MAX(sequence, (size_t)1);
+        const bool escaped = sequence == 0 || is_unsafe(code_point(p, sequence));
+        const size_t shown = escaped ? 4 * taken : taken;
+
+        /* What is cut off is cut off whole: `used` stays behind from then on. */
+        if (used == total && size > shown && used < size - shown) {
+            if (!escaped)
+                memcpy(out + used, p, taken);
+            for (size_t i = 0; escaped && i < taken; i++)
+                snprintf(out + used + 4 * i, 5, "\\x%02x", p[i]);
+            used += shown;
+        }
+        total += shown;
+        p += taken;
+        left -= taken;
+    }
+    if (size != 0)
+        out[used] = '\0';
+    return total;
+}
