@@ -6,6 +6,8 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 
 struct event {
     pthread_mutex_t lock;
@@ -21,6 +23,25 @@ static inline void event_set(struct event *event)
     event->happened = true;
     pthread_cond_signal(&event->changed);
     pthread_mutex_unlock(&event->lock);
+}
+
+/* Waits for at most that long, by the monotonic clock; whether it has happened. */
+static inline bool event_wait_for(struct event *event, uint64_t timeout_ns)
+{
+    struct timespec until;
+    bool happened;
+    int failed = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    timeout_ns += (uint64_t)until.tv_nsec;
+    until.tv_sec += (time_t)(timeout_ns / 1000000000u);
+    until.tv_nsec = (long)(timeout_ns % 1000000000u);
+    pthread_mutex_lock(&event->lock);
+    while (!event->happened && failed == 0)
+        failed = pthread_cond_clockwait(&event->changed, &event->lock, CLOCK_MONOTONIC, &until);
+    happened = event->happened;
+    pthread_mutex_unlock(&event->lock);
+    return happened;
 }
 
 /* Waits, and ends the event. */

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/flag.h"
 #include "reader/alone.h"
 #include "reader/reader.h"
 
@@ -18,6 +19,7 @@ void epoch_end(struct sheaf_reader *r)
 {
     struct feed *feed = &r->feed;
 
+    flag_raise(&feed->shards.cancelled);
     for (uint32_t i = 0; i < feed->lane_count; i++)
         lane_cancel(&feed->lanes[i]);
     workers_cancel(feed->workers);
@@ -29,6 +31,7 @@ void epoch_end(struct sheaf_reader *r)
     for (uint32_t i = 0; i < feed->lane_count; i++)
         lane_clear(feed, &feed->lanes[i]);
     feed_release(feed);
+    (void)flag_take(&feed->shards.cancelled);
     budget_give(&feed->budget, r->table_bytes);
     r->table_bytes = feed->budget.reserve = 0;
     memset(&r->pending, 0, sizeof(r->pending));

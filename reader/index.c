@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "formats/peers.h"
 #include "reader/walk.h"
+#include "store/interrupt.h"
 #include "store/store.h"
 
 struct indexing {
@@ -115,14 +116,17 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     struct manifest_shard *shard = &x->manifest.shards[i];
     const char *slash = strrchr(x->dataset->urls[i], '/');
     struct index_writer writer = { 0 };
+    const volatile int *before;
     struct walk walk;
     int code;
 
     shard->name = strdup(slash != NULL ? slash + 1 : x->dataset->urls[i]);
     if (shard->name == NULL)
         return err_memory(err, strlen(x->dataset->urls[i]));
+    before = interrupt_watch(x->options->interrupt);
     code = walk_open(&walk, x->dataset, i, (size_t)(x->options->memory_bytes / 2),
                      &x->read_bytes, x->options->interrupt, err);
+    interrupt_watch(before);
     if (code != SHEAF_OK)
         return code;
     code = gather(x, &walk, shard, &writer, err);

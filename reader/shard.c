@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/peers.h"
+#include "store/interrupt.h"
 
 int shards_open_object(struct cache *cache, const char *url, struct store_object **object,
                        struct sheaf_error *err)
@@ -225,9 +226,8 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
                                                         : code;
 }
 
-static void open_shard(struct job *job)
+static int open_parts(struct shard *shard)
 {
-    struct shard *shard = (struct shard *)(void *)job;
     const struct sheaf_dataset *d = shard->owner->dataset;
     const struct sheaf_dataset *source = dataset_source(d, shard->number);
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
@@ -252,7 +252,16 @@ static void open_shard(struct job *job)
         code = load_section(shard, err);
     if (code == SHEAF_OK && source->manifest.ours && source->format->has_names)
         code = open_names(shard, err);
-    shard->code = code;
+    return code;
+}
+
+static void open_shard(struct job *job)
+{
+    struct shard *shard = (struct shard *)(void *)job;
+    const volatile int *before = interrupt_watch(&shard->owner->cancelled);
+
+    shard->code = open_parts(shard);
+    interrupt_watch(before);
 }
 
 uint64_t shards_memory(const struct shards *s, uint32_t number)

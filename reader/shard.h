@@ -46,6 +46,7 @@ struct shards {
     bool keep_short;                    /* a shard that is cut is read as far as it goes */
     struct index_file *indexes;         /* of each source */
     struct shard **open;                /* by number; NULL: not open */
+    volatile int cancelled;             /* raised: shards that are being opened are wanted no more */
 };
 
 /* `cache` may be NULL. */

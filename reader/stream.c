@@ -14,6 +14,7 @@
 #include "formats/detect.h"
 #include "reader/ahead.h"
 #include "reader/frames.h"
+#include "store/interrupt.h"
 
 struct stream {
     struct stream_context context;
@@ -379,6 +380,7 @@ static void fill_chunk(struct job *job)
 {
     struct chunk *chunk = (struct chunk *)(void *)job;
     struct stream *s = chunk->stream;
+    const volatile int *before = interrupt_watch(&s->cancelled);
     struct buf *items = &chunk->kept_items, *data = &chunk->kept_data;
     int code = s->failed ? SHEAF_END : SHEAF_OK;
 
@@ -401,6 +403,7 @@ static void fill_chunk(struct job *job)
         s->failed = true;
         chunk->tail_code = code;
     }
+    interrupt_watch(before);
 }
 
 void stream_plan(struct stream *s, struct chunk *chunk)

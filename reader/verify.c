@@ -14,6 +14,7 @@
 #include "base/workers.h"
 #include "reader/shard.h"
 #include "reader/walk.h"
+#include "store/interrupt.h"
 
 /* Problems of one shard that are told one by one; more are only counted. */
 #define TOLD_MOST 1000u
@@ -263,6 +264,7 @@ static void check_shard(struct job *job)
 {
     struct check *c = (struct check *)(void *)job;
     struct checks *all = c->owner;
+    const volatile int *before = interrupt_watch(all->options->interrupt);
     struct walk walk;
     char hash[33];
     int code = walk_open(&walk, all->dataset, c->shard, all->frame_limit, &all->read_bytes,
@@ -289,6 +291,7 @@ static void check_shard(struct job *job)
     buf_free(&c->lines);
     decode_scratch_free(&c->scratch);
     c->code = code;
+    interrupt_watch(before);
 }
 
 /* ---- All of them ---------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/timed_wait.h"
 #include "base/workers.h"
+#include "store/interrupt.h"
 
 #define THREADS 16
 #define LOOK_NS 50000000        /* how often a cancelled read is looked for */
@@ -142,7 +143,8 @@ static int fetch(struct cached_object *o, struct task *task, uint64_t offset, vo
     pthread_mutex_lock(&o->lock);
     while (!f.done) {
         (void)wait_for(&o->settled, &o->lock, LOOK_NS);
-        if (!f.done && task != NULL && atomic_load(&task->cancelled)) {
+        if (!f.done && ((task != NULL && atomic_load(&task->cancelled)) ||
+                        interrupt_is_raised())) {
             pthread_mutex_unlock(&o->lock);
             store_read_cancel(&f.read);
             pthread_mutex_lock(&o->lock);

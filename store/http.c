@@ -170,6 +170,8 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     const uint64_t connect_ms = x->connect_ns != 0 ? x->connect_ns / MS : CONNECT_MS;
 
     SET(CURLOPT_NOSIGNAL, 1L);
+    /* Else the thread waits, with all other exchanges, for a name server that does not answer. */
+    SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

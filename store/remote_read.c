@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/event.h"
+#include "store/interrupt.h"
 #include "store/s3.h"
 
 #define PROGRESS_BYTES ((size_t)16 << 10)   /* less than this does not count as progress */
@@ -354,6 +355,11 @@ static void wake(struct store_read *read)
     event_set(&((struct waiting_read *)read)->done);
 }
 
+static void cancel(void *read)
+{
+    remote_read_cancel(read);
+}
+
 int remote_read(struct store_object *object, uint64_t offset, void *data, size_t size,
                 struct sheaf_error *err)
 {
@@ -363,7 +369,7 @@ int remote_read(struct store_object *object, uint64_t offset, void *data, size_t
     };
 
     remote_read_start(&w.base);
-    event_wait(&w.done);
+    interrupt_wait(&w.done, cancel, &w.base);
     if (w.base.code != SHEAF_OK && err != NULL)
         *err = w.base.error;
     return w.base.code;

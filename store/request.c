@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/workers.h"
+#include "store/interrupt.h"
 
 #define MS 1000000ull
 #define CREDENTIALS_WAIT_NS (10 * MS)       /* between looks for credentials on their way */
@@ -319,6 +320,11 @@ static void wake(struct request *r)
     event_set(r->waiter);
 }
 
+static void cancel(void *request)
+{
+    request_cancel(request);
+}
+
 int request_run(struct request *r, struct sheaf_error *err)
 {
     struct event done = EVENT_INIT;
@@ -326,7 +332,7 @@ int request_run(struct request *r, struct sheaf_error *err)
     r->waiter = &done;
     r->done = wake;
     request_start(r);
-    event_wait(&done);
+    interrupt_wait(&done, cancel, r);
     if (r->code != SHEAF_OK && err != NULL)
         *err = r->error;
     return r->code;

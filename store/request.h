@@ -94,7 +94,7 @@ int request_set_header(struct request *request, const char *name, const char *va
 void request_start(struct request *request);
 /* Makes a started request that is not done yet end soon. */
 void request_cancel(struct request *request);
-/* Starts, and waits; returns request->code, its error copied to err. */
+/* Starts, and waits, as store/interrupt.h says; returns request->code, its error copied to err. */
 int request_run(struct request *request, struct sheaf_error *err);
 
 /* Any 2xx is right; what may pass is tried again. */

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Nobody waits for a server that has stopped answering: once a reader is interrupted, or is to do
+ * something else, what it asked for is given up.  The server counts: what is given up is asked for
+ * once, and what is waited for to the end, six times. */
+#include <dirent.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/flag.h"
+#include "store/interrupt.h"
+#include "store/store.h"
+#include "tests/common_fake_s3.h"
+#include "tests/common_must.h"
+#include "tests/common_shards.h"
+#include "tests/common_tree.h"
+
+#define FOR_EVER_MS 600000
+
+static const uint64_t counts[] = { 200, 0 };
+
+static struct fake_s3 s3;
+static struct tree tree;
+static struct sheaf_error error;
+
+/* Moves the files into the bucket. */
+static void put_set(const char *directory)
+{
+    DIR *all = opendir(directory);
+    struct dirent *d;
+
+    assert_non_null(all);
+    while ((d = readdir(all)) != NULL) {
+        char path[500], object[300];
+        uint8_t *data;
+        size_t size;
+
+        if (d->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", directory, d->d_name);
+        snprintf(object, sizeof(object), "/bucket/set/%s", d->d_name);
+        data = file_read(path, &size);
+        fake_s3_put(&s3, object, data, size);
+        free(data);
+        assert_int_equal(unlink(path), 0);
+    }
+    closedir(all);
+}
+
+static int start(void **state)
+{
+    struct sheaf_verify_options options;
+    struct sheaf_verify_result result;
+    struct shard_set set;
+
+    (void)state;
+    tree_make(&tree);
+    fake_s3_start(&s3);
+    fake_s3_use(&s3, FOR_EVER_MS);
+    shards_make(&set, &tfrecord_ops, counts);
+    sheaf_verify_options_init(&options, sizeof(options));
+    must(sheaf_index(set.directory, "", 0, &options, &result, &error));
+    put_set(set.directory);
+    assert_int_equal(rmdir(set.directory), 0);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_server_clear_faults(s3.server);
+    fake_s3_stop(&s3);
+    tree_remove(&tree);
+    return 0;
+}
+
+static void *raise_soon(void *flag)
+{
+    usleep(50000);
+    flag_raise(flag);
+    return NULL;
+}
+
+/* Each call of the store that waits ends by the thread's flag, once that is raised. */
+static void test_store_calls(void **state)
+{
+    const struct fake_fault silence = { .kind = FAKE_SILENCE, .match = "/bucket/stalled" };
+    struct store_object *object;
+    uint64_t bytes;
+    char text[100] = "";
+
+    (void)state;
+    fake_s3_put(&s3, "/bucket/stalled", text, sizeof(text));
+    must(store_open("s3://bucket/stalled", &object, &error));
+    fake_server_add_fault(s3.server, &silence);
+    for (int i = 0; i < 4; i++) {
+        const unsigned before = fake_server_count(s3.server, NULL, "stalled");
+        volatile int flag = 0;
+        struct store_object *other = NULL;
+        pthread_t thread;
+        int code;
+
+        assert_null(interrupt_watch(&flag));
+        assert_int_equal(pthread_create(&thread, NULL, raise_soon, (void *)(uintptr_t)&flag), 0);
+        code = i == 0 ? store_open("s3://bucket/stalled", &other, &error)
+             : i == 1 ? store_read(object, 0, text, sizeof(text), &error)
+             : i == 2 ? store_size("s3://bucket/stalled", &bytes, &error)
+                      : store_put("s3://bucket/stalled", "x", 1, &error);
+        assert_int_equal(code, SHEAF_ERR_INTERRUPTED);
+        assert_non_null(strstr(error.message, "s3://bucket/stalled"));
+        assert_ptr_equal(interrupt_watch(NULL), &flag);
+        pthread_join(thread, NULL);
+        assert_true(fake_server_count(s3.server, NULL, "stalled") <= before + 1);
+    }
+    fake_server_clear_faults(s3.server);
+    store_close(object);
+}
+
+/* A reader whose shard cannot be opened, or read, goes to another epoch and to a position, and is
+ * closed, all without an answer. */
+static void check_reader(const struct fake_fault *fault, bool cached, const char *match)
+{
+    const char *source = "s3://bucket/set";
+    struct sheaf_reader_options options;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    const struct sheaf_sample *sample;
+    char position[SHEAF_POSITION_SIZE];
+    unsigned before;
+
+    must(sheaf_dataset_open(&source, 1, &dataset, &error));
+    sheaf_reader_options_init(&options, sizeof(options));
+    options.cache_directory = cached ? tree_path(&tree, "cache") : NULL;
+    fake_server_add_fault(s3.server, fault);
+    before = fake_server_count(s3.server, NULL, match);
+    must(sheaf_reader_open(dataset, &options, &reader, &error));
+    must(sheaf_reader_position(reader, position));
+    sheaf_reader_interrupt(reader);
+    assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_INTERRUPTED);
+    must(sheaf_reader_begin_epoch(reader, 1));
+    must(sheaf_reader_seek(reader, 7));
+    must(sheaf_reader_resume(reader, position));
+    sheaf_reader_interrupt(reader);
+    assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_INTERRUPTED);
+    sheaf_reader_free(reader);
+    /* Five times it was begun to be read. */
+    assert_in_range(fake_server_count(s3.server, NULL, match), before + 1, before + 5);
+    fake_server_clear_faults(s3.server);
+    must(sheaf_reader_open(dataset, &options, &reader, &error));
+    must(sheaf_reader_next(reader, &sample));
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+}
+
+static void test_opening_a_shard(void **state)
+{
+    const struct fake_fault silence = { .kind = FAKE_SILENCE, .match = "/set/s-" };
+
+    (void)state;
+    check_reader(&silence, true, "/set/s-");
+}
+
+static void test_reading_a_shard(void **state)
+{
+    const struct fake_fault stall = { .kind = FAKE_STALL, .method = "GET", .match = "/set/s-",
+                                      .at = 100 };
+
+    (void)state;
+    check_reader(&stall, false, "/set/s-");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_store_calls),
+        cmocka_unit_test(test_opening_a_shard),
+        cmocka_unit_test(test_reading_a_shard),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
