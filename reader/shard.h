@@ -46,7 +46,7 @@ struct shards {
     bool keep_short;                    /* a shard that is cut is read as far as it goes */
     struct index_file *indexes;         /* of each source */
     struct shard **open;                /* by number; NULL: not open */
-    volatile int cancelled;             /* raised: shards that are being opened are wanted no more */
+    volatile int cancelled;             /* raised: what is being opened is not wanted any more */
 };
 
 /* `cache` may be NULL. */

@@ -170,8 +170,8 @@ const struct store_ops *store_of(const char *url, struct sheaf_error *err);
  * query, behind which no name can be put. */
 bool store_names_one(const char *url);
 
-/* The calls, dispatched.  Those that wait for something remote give up when the thread's flag rises:
- * see store/interrupt.h. */
+/* The calls, dispatched.  Those that wait for something remote give up when the thread's flag
+ * rises: see store/interrupt.h. */
 int store_open(const char *url, struct store_object **object, struct sheaf_error *err);
 /* Opens an object whose size and stamp are known already, without asking for it; if it is another
  * one by now, reading it fails with SHEAF_ERR_CHANGED.  Without a stamp (0) it is the one that the

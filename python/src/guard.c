@@ -21,6 +21,11 @@ bool guard_is_foreign(const struct guard *guard)
     return guard->forks != fork_count;
 }
 
+bool guard_is_own(const struct guard *guard)
+{
+    return guard->owner == PyThread_get_thread_ident();
+}
+
 int guard_enter(struct guard *guard, const char *what)
 {
     if (guard_is_foreign(guard)) {
@@ -29,7 +34,7 @@ int guard_enter(struct guard *guard, const char *what)
         return -1;
     }
     if (PyThread_acquire_lock(guard->lock, NOWAIT_LOCK) != PY_LOCK_ACQUIRED) {
-        if (guard->owner == PyThread_get_thread_ident()) {
+        if (guard_is_own(guard)) {
             error_raise_state("not allowed from a function that the same call has called");
             return -1;
         }

@@ -244,6 +244,7 @@ int guard_init(struct guard *guard);
  * child of a fork. */
 int guard_enter(struct guard *guard, const char *what);
 void guard_leave(struct guard *guard);
+bool guard_is_own(const struct guard *guard);       /* a call of this thread is under way */
 bool guard_is_foreign(const struct guard *guard);   /* this process is a child of a fork */
 void guard_free(struct guard *guard);
 

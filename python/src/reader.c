@@ -25,7 +25,7 @@ bool reader_enter(struct reader_object *self)
     }
     if (guard_enter(&self->guard, "reader") != 0)
         return false;
-    if (self->reader != NULL)
+    if (self->reader != NULL && !self->closing)
         return true;
     guard_leave(&self->guard);
     error_raise_state("the reader is closed");
@@ -256,11 +256,18 @@ static PyObject *reader_close(struct reader_object *self, PyObject *Py_UNUSED(ig
 {
     if (self->reader == NULL || guard_is_foreign(&self->guard))
         Py_RETURN_NONE;
-    if (!reader_enter(self))
+    /* A call of another thread may be waiting for a server: it ends, as one on a closed reader. */
+    if (!guard_is_own(&self->guard)) {
+        self->closing = true;
+        sheaf_reader_interrupt(self->reader);
+    }
+    if (guard_enter(&self->guard, "reader") != 0)
         return NULL;
-    forget_batch(self);
-    release(self);
-    reader_leave(self);
+    if (self->reader != NULL) {             /* nobody else has closed it meanwhile */
+        forget_batch(self);
+        release(self);
+    }
+    guard_leave(&self->guard);
     Py_RETURN_NONE;
 }
 

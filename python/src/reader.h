@@ -31,6 +31,7 @@ struct reader_object {
     struct guard guard;
     PyObject *dataset;
     struct sheaf_reader *reader;    /* NULL: closed */
+    bool closing;                   /* somebody waits to close it: calls under way are to end */
     struct watch *watch;
     struct teller *teller;
     PyObject *report;

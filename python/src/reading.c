@@ -141,6 +141,10 @@ static int fetch(struct reader_object *self, size_t max)
         struct given given = { 0 };
         int code;
 
+        if (self->closing) {
+            error_raise_state("the reader is closed");
+            return -1;
+        }
         calls_begin(&self->calls);
         code = ask(self, max, &given);
         calls_end(&self->calls);

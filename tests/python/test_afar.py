@@ -23,6 +23,9 @@ class Files(http.server.SimpleHTTPRequestHandler):
             return
         with open(path, "rb") as file:
             data = file.read()
+        if self.server.stalls and "/shard-" in path:
+            self.server.stalled.set()
+            self.server.goes_on.wait()
         wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if wanted:
             first, last = int(wanted[1]), min(int(wanted[2]), len(data) - 1)
@@ -51,12 +54,44 @@ class AfarTest(Case):
         self.server = http.server.ThreadingHTTPServer(
             ("127.0.0.1", 0), lambda *args: Files(*args, directory=self.shared))
         self.server.sent_bytes = 0
+        self.server.stalls = False
+        self.server.stalled, self.server.goes_on = threading.Event(), threading.Event()
         thread = threading.Thread(target=self.server.serve_forever)
         thread.start()
         self.addCleanup(self.server.server_close)
         self.addCleanup(thread.join)
         self.addCleanup(self.server.shutdown)
+        self.addCleanup(self.server.goes_on.set)
         self.url = "http://127.0.0.1:%d/set/" % self.server.server_address[1]
+
+    def test_close_while_the_server_stalls(self):
+        """Another thread's call ends, and so does the opening of shards."""
+        for options in ({}, {"cache_directory": self.path("cache")}):
+            reader = sheaf.Reader(self.url, **options)
+            self.server.stalls = True
+            reader.epoch(1)
+            raised = []
+
+            def read(reader=reader, raised=raised):
+                try:
+                    for _ in reader:
+                        pass
+                except Exception as error:
+                    raised.append(error)
+
+            thread = threading.Thread(target=read)
+            thread.start()
+            self.server.stalled.wait()
+            reader.close()
+            thread.join()
+            self.assertFalse(self.server.goes_on.is_set())
+            self.assertEqual([type(error) for error in raised], [sheaf.StateError])
+            self.assertIn("closed", str(raised[0]))
+            reader.close()
+            with self.assertRaises(sheaf.StateError):
+                next(reader)
+            self.server.stalls = False
+            self.server.stalled.clear()
 
     def test_what_was_read_is_read_from_the_cache(self):
         whole = [s.key for s in sheaf.Reader(self.set, seed=4)]
