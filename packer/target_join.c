@@ -288,13 +288,62 @@ bool target_listing_has_entry(const struct target_listing *l, const struct targe
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
+/* What a run of this target uploads right below a split's directory: PREFIX-DIGITS.SUFFIX, and the
+ * files of the whole. */
+static bool is_our_name(const void *context, const char *name)
+{
+    static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, SKIPPED_NAME,
+                                          "shardindex.json" };
+    const struct target *o = context;
+    const size_t size = strlen(o->prefix);
+    size_t digits;
+
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    if (strncmp(name, o->prefix, size) != 0 || name[size] != '-')
+        return false;
+    digits = strspn(name + size + 1, "0123456789");
+    return digits >= 6 && name[size + 1 + digits] == '.';
+}
+
+static int clean_object(const struct target *o, uint32_t split, const char *name,
+                        struct sheaf_error *err)
+{
+    char *url = store_join(o->directories[split], name);
+    const int code = url == NULL ? err_memory(err, strlen(name)) : store_clean_object(url, err);
+
+    free(url);
+    return code;
+}
+
+/* Where uploads are told of by name only: those of the shards and the index. */
+static int clean_by_name(const struct target *o, uint32_t split, struct sheaf_error *err)
+{
+    char name[SHARD_NAME_BYTES];
+    int code = clean_object(o, split, INDEX_NAME, err);
+
+    for (uint64_t i = 0; i < o->shard_counts[split] && code == SHEAF_OK; i++) {
+        const struct plan_shard shard = { .split = split, .number = (uint32_t)i };
+
+        code = target_shard_name(o, &shard, name, err);
+        if (code == SHEAF_OK)
+            code = clean_object(o, split, name, err);
+    }
+    return code;
+}
+
 /* Who may not list uploads cannot remove any; the data set is none the worse for it. */
 int target_clean(const struct target *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (uint32_t s = 0; s < o->split_count && code == SHEAF_OK; s++) {
-        code = store_clean(o->directories[s], err);
+        bool by_name;
+
+        code = store_clean(o->directories[s], is_our_name, o, &by_name, err);
+        if (code == SHEAF_OK && by_name)
+            code = clean_by_name(o, s, err);
         if (code == SHEAF_ERR_ACCESS || code == SHEAF_ERR_UNSUPPORTED)
             code = SHEAF_OK;
         if (code == SHEAF_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listing a prefix, and removing the uploads below it that were never completed. */
+ * Listing a prefix. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "store/s3_ops.h"
 #include "store/s3_pages.h"
-#include "store/s3_upload.h"
 #include "store/s3_xml.h"
 
 #define PAGE_MOST ((size_t)16 << 20)    /* bytes of 1000 keys, each of 1024 bytes, encoded */
@@ -45,10 +44,9 @@ int s3_list_request(struct request *r, const struct s3_bucket *bucket, const cha
     return SHEAF_OK;
 }
 
-/* One page; `query` is the whole of it. */
-static int get_page(const struct s3_bucket *bucket, const char *prefix, struct sigv4_pair *query,
-                    size_t count, s3_xml_entry_fn *each, void *context,
-                    struct s3_xml_page *page, struct sheaf_error *err)
+int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv4_pair *query,
+                 size_t count, s3_xml_entry_fn *each, void *context, struct s3_xml_page *page,
+                 struct sheaf_error *err)
 {
     struct request r;
     int code = s3_list_request(&r, bucket, prefix, query, count, err);
@@ -88,7 +86,7 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
             query[count++] = (struct sigv4_pair){ "delimiter", delimiter };
         if (token != NULL)
             query[count++] = (struct sigv4_pair){ "continuation-token", token };
-        code = get_page(bucket, prefix, query, count, each, context, &page, err);
+        code = s3_list_page(bucket, prefix, query, count, each, context, &page, err);
         more = page.is_truncated;
         if (code == SHEAF_OK && more)
             code = s3_pages_next(&pages, &page, place, &token, err);
@@ -209,69 +207,4 @@ int s3_list_directories(const char *url, store_entry_fn *each, void *context,
                         struct sheaf_error *err)
 {
     return list(url, true, each, context, err);
-}
-
-/* ---- Uploads that were never completed ------------------------------------------------------- */
-
-#define SAME_MOST 3
-
-struct cleaning {
-    const struct s3_bucket *bucket;
-    char *first;                    /* the first upload of the page before */
-    bool is_first;                  /* the next entry is the first of its page */
-    unsigned same;                  /* pages in a row that began with it */
-    size_t count;                   /* entries of the page */
-};
-
-static int check_progress(struct cleaning *c, const struct s3_xml_entry *entry,
-                          struct sheaf_error *err)
-{
-    c->is_first = false;
-    c->same = c->first != NULL && strcmp(c->first, entry->upload_id) == 0 ? c->same + 1 : 0;
-    if (c->same == SAME_MOST)
-        return err_set(err, SHEAF_ERR_NETWORK, "s3://%s/%s: its unfinished upload is still there "
-                       "after it was aborted %d times", c->bucket->name, entry->key, SAME_MOST);
-    free(c->first);
-    c->first = strdup(entry->upload_id);
-    return c->first == NULL ? err_memory(err, strlen(entry->upload_id)) : SHEAF_OK;
-}
-
-static int abort_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
-{
-    struct cleaning *c = context;
-    int code = SHEAF_OK;
-
-    if (entry->upload_id == NULL)
-        return SHEAF_OK;
-    c->count++;
-    if (c->is_first)
-        code = check_progress(c, entry, err);
-    return code == SHEAF_OK ? s3_upload_abort(c->bucket, entry->key, entry->upload_id, err)
-                            : code;
-}
-
-/* Right below `url` only: what is deeper may be others', who are still at work.
- *
- * The first page again and again, until it is empty: so what could not be aborted shows.  Keys
- * are not asked for in encoded form, since radosgw then encodes them without saying so. */
-int s3_clean(const char *url, struct sheaf_error *err)
-{
-    struct cleaning c = { .count = 1 };
-    char *prefix = NULL;
-    int code = s3_locate_directory(url, &c.bucket, &prefix, err);
-
-    while (code == SHEAF_OK && c.count != 0) {
-        struct sigv4_pair query[] = {
-            { "uploads", "" }, { "prefix", prefix }, { "delimiter", "/" }
-        };
-        struct s3_xml_page page;
-
-        c.is_first = true;
-        c.count = 0;
-        code = get_page(c.bucket, prefix, query, COUNT_OF(query), abort_entry, &c, &page, err);
-        s3_xml_page_free(&page);
-    }
-    free(c.first);
-    free(prefix);
-    return code;
 }

@@ -10,7 +10,11 @@
 int s3_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 int s3_list_directories(const char *url, store_entry_fn *each, void *context,
                         struct sheaf_error *err);
-int s3_clean(const char *url, struct sheaf_error *err);
+
+/* s3_clean.c */
+int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
+             struct sheaf_error *err);
+int s3_clean_object(const char *url, struct sheaf_error *err);
 
 /* s3_walk.c */
 int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);

@@ -8,6 +8,7 @@
 #ifndef STORE_S3_PAGES_H
 #define STORE_S3_PAGES_H
 
+#include "store/s3.h"
 #include "store/s3_xml.h"
 
 /* Zeroed before the first page. */
@@ -17,6 +18,12 @@ struct s3_pages {
     char *key;                  /* the first of page number `kept`, counted from 1; or NULL */
     uint64_t kept;
 };
+
+/* Gets a page; `query` is the whole of it, and the page must be freed whatever the result.
+ * (s3_list.c) */
+int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv4_pair *query,
+                 size_t count, s3_xml_entry_fn *each, void *context, struct s3_xml_page *page,
+                 struct sheaf_error *err);
 
 /* A page after which there are to be more.  Takes its token into *token, for the next request; or
  * SHEAF_ERR_CORRUPT, when the listing does not get on.  `place` is for the message. */

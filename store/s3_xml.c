@@ -294,12 +294,18 @@ static int page_visit(void *context, const char *parent, const char *name, const
         page->is_truncated = strcmp(text, "true") == 0;
     else if (strcmp(name, "NextContinuationToken") == 0)
         return keep(&page->token, text, err);
+    else if (strcmp(name, "NextKeyMarker") == 0)
+        return keep(&page->key_marker, text, err);
+    else if (strcmp(name, "NextUploadIdMarker") == 0)
+        return keep(&page->id_marker, text, err);
     return SHEAF_OK;
 }
 
 void s3_xml_page_free(struct s3_xml_page *page)
 {
     free(page->token);
+    free(page->key_marker);
+    free(page->id_marker);
     free(page->first_key);
     memset(page, 0, sizeof(*page));
 }

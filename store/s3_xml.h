@@ -43,6 +43,7 @@ struct s3_xml_page {
     bool is_encoded;            /* keys are percent-encoded in the reply (encoding-type=url) */
     bool is_truncated;          /* there are more pages */
     char *token;                /* NextContinuationToken, or NULL; the caller frees it */
+    char *key_marker, *id_marker;   /* of uploads: where the next page begins; or NULL */
     char *first_key;            /* of the first entry; NULL before it, or if there is none */
 };
 

@@ -384,13 +384,24 @@ int store_put(const char *url, const void *data, size_t size, struct sheaf_error
     return store_commit(writer, err);
 }
 
-int store_clean(const char *url, struct sheaf_error *err)
+int store_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
+                struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    *by_name = false;
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    return ops->clean == NULL ? SHEAF_OK : ops->clean(url, is_ours, context, by_name, err);
+}
+
+int store_clean_object(const char *url, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);
 
     if (ops == NULL)
         return SHEAF_ERR_UNSUPPORTED;
-    return ops->clean == NULL ? SHEAF_OK : ops->clean(url, err);
+    return ops->clean_object == NULL ? SHEAF_OK : ops->clean_object(url, err);
 }
 
 char *store_join(const char *directory, const char *name)

@@ -66,6 +66,9 @@ struct store_entry {
 /* Called for each entry.  A nonzero return ends the listing or walk and is its result. */
 typedef int store_entry_fn(void *context, const struct store_entry *entry);
 
+/* Whether a name right below a directory is one that the caller gives to what it writes there. */
+typedef bool store_is_ours_fn(const void *context, const char *name);
+
 /* One question for an object's size that is under way; see store_stat_start.  The caller keeps
  * it, and the URL, until it is done. */
 struct store_stat {
@@ -140,8 +143,10 @@ struct store_ops {
     /* Leaves nothing behind.  Frees the writer. */
     void (*abort)(struct store_writer *writer);
 
-    /* store_clean; NULL: nothing is ever left behind that could not be seen. */
-    int (*clean)(const char *url, struct sheaf_error *err);
+    /* store_clean, store_clean_object; NULL: nothing is ever left behind that could not be seen. */
+    int (*clean)(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
+                 struct sheaf_error *err);
+    int (*clean_object)(const char *url, struct sheaf_error *err);
 
     /* SHEAF_ERR_NOT_FOUND if there is none.  UINT64_MAX for a stream, which is not opened. */
     int (*size)(const char *url, uint64_t *bytes, struct sheaf_error *err);
@@ -250,9 +255,13 @@ int store_remove_over(const char *url, const struct store_seen *seen, struct she
 /* What was removed from the directory `url` does not come back after a power loss. */
 int store_sync(const char *url, struct sheaf_error *err);
 
-/* Removes what uploads that were never completed have left right below the directory `url`, also
- * those that someone else is making there now. */
-int store_clean(const char *url, struct sheaf_error *err);
+/* Removes what uploads of our names that were never completed have left right below the directory
+ * `url`.  An upload has nothing but its name to know it by; those of other names are left alone.
+ * *by_name: the store tells of uploads only to those who ask for an object by its name, or not at
+ * all, so each has to be asked for with store_clean_object. */
+int store_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
+                struct sheaf_error *err);
+int store_clean_object(const char *url, struct sheaf_error *err);
 /* "directory/name" in memory of its own; of "s3://", whose bucket is missing, "s3:///name". */
 char *store_join(const char *directory, const char *name);
 

@@ -213,6 +213,7 @@ const struct store_ops store_s3_ops = {
     .commit_over = s3_commit_over,
     .abort = s3_abort,
     .clean = s3_clean,
+    .clean_object = s3_clean_object,
     .size = s3_size,
     .remove = s3_remove,
     .remove_over = s3_remove_over,

@@ -96,7 +96,7 @@ void fake_s3_put(struct fake_s3 *s3, const char *path, const void *data, size_t 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
 /* The decoded value, to be freed; NULL if the query does not have it. */
-static char *parameter(const struct fake_request *r, const char *name)
+char *fake_s3_parameter(const struct fake_request *r, const char *name)
 {
     const size_t size = strlen(name);
 
@@ -114,7 +114,7 @@ static char *parameter(const struct fake_request *r, const char *name)
 
 static bool has_parameter(const struct fake_request *r, const char *name)
 {
-    char *value = parameter(r, name);
+    char *value = fake_s3_parameter(r, name);
 
     free(value);
     return value != NULL;
@@ -187,106 +187,6 @@ static void get_object(const struct fake_s3 *s3, const struct fake_object *o,
     if (strcmp(r->method, "HEAD") != 0 && buf_append(&a->body, o->data + first, last + 1 - first,
                                                      NULL) != SHEAF_OK)
         abort();
-}
-
-/* ---- Listings -------------------------------------------------------------------------------- */
-
-static void append_key(struct fake_answer *a, const char *before, const char *key, size_t size,
-                       const char *after)
-{
-    char *text = strndup(key, size);
-
-    fake_answer_body(a, "%s", before);
-    if (url_encode(&a->body, text, true, NULL) != SHEAF_OK)
-        abort();
-    fake_answer_body(a, "%s", after);
-    free(text);
-}
-
-/* The bytes of a key that are listed as one common prefix; 0: it is listed itself. */
-static size_t common_size(const char *key, size_t prefix_size, const char *delimiter)
-{
-    const char *slash = delimiter != NULL ? strstr(key + prefix_size, delimiter) : NULL;
-
-    return slash != NULL ? (size_t)(slash - key) + strlen(delimiter) : 0;
-}
-
-static void list_for_ever(struct fake_s3 *s3, const struct fake_request *r, struct fake_answer *a)
-{
-    const unsigned period = s3->listing == FAKE_CIRCLE ? 7 : 1;
-    char *prefix = parameter(r, "prefix");
-
-    fake_answer_body(a, "<ListBucketResult>");
-    if (s3->listing != FAKE_EMPTY_PAGES)
-        fake_answer_body(a, "<Contents><Key>%skey-%u</Key><ETag>x</ETag><Size>1</Size></Contents>",
-                         prefix, s3->pages % period);
-    if (s3->listing != FAKE_NO_TOKEN)
-        fake_answer_body(a, "<NextContinuationToken>%u</NextContinuationToken>",
-                         s3->listing == FAKE_SAME_TOKEN ? 1 : s3->pages);
-    fake_answer_body(a, "<IsTruncated>true</IsTruncated></ListBucketResult>");
-    s3->pages++;
-    free(prefix);
-}
-
-static void list_objects(struct fake_s3 *s3, const struct fake_request *r, const char *bucket,
-                         struct fake_answer *a)
-{
-    char *prefix = parameter(r, "prefix"), *delimiter = parameter(r, "delimiter");
-    char *token = parameter(r, "continuation-token");
-    const size_t skip = strlen(bucket) + 1, size = strlen(prefix);
-    const char *last = "";      /* the common prefix that was listed last */
-    size_t last_size = 0;
-    unsigned count = 0;
-    bool truncated = false;
-
-    fake_answer_body(a, "<ListBucketResult><EncodingType>url</EncodingType>");
-    for (const struct fake_object *o = s3->objects; o != NULL && !truncated; o = o->next) {
-        const char *key = o->path + skip;
-        size_t common;
-
-        if (strncmp(o->path, bucket, skip - 1) != 0 || o->path[skip - 1] != '/' ||
-            strncmp(key, prefix, size) != 0 || (token != NULL && strcmp(key, token) < 0) ||
-            (last_size != 0 && strncmp(key, last, last_size) == 0))
-            continue;
-        common = common_size(key, size, delimiter);
-        truncated = count++ == s3->page;
-        if (truncated) {
-            fake_answer_body(a, "<NextContinuationToken>%s</NextContinuationToken>", key);
-        } else if (common != 0) {
-            append_key(a, "<CommonPrefixes><Prefix>", key, common, "</Prefix></CommonPrefixes>");
-            last = key;
-            last_size = common;
-        } else {
-            append_key(a, "<Contents><Key>", key, strlen(key), "</Key>");
-            fake_answer_body(a, "<ETag>%s</ETag><Size>%zu</Size></Contents>", o->etag, o->size);
-        }
-    }
-    fake_answer_body(a, "<IsTruncated>%s</IsTruncated></ListBucketResult>",
-                     truncated ? "true" : "false");
-    free(prefix);
-    free(delimiter);
-    free(token);
-}
-
-static void list_uploads(struct fake_s3 *s3, const struct fake_request *r, const char *bucket,
-                         struct fake_answer *a)
-{
-    char *prefix = parameter(r, "prefix"), *delimiter = parameter(r, "delimiter");
-    const size_t skip = strlen(bucket) + 1;
-    unsigned count = 0;
-
-    fake_answer_body(a, "<ListMultipartUploadsResult>");
-    for (const struct fake_upload *u = s3->uploads; u != NULL && count < s3->page; u = u->next) {
-        if (strncmp(u->path + skip, prefix, strlen(prefix)) != 0 ||
-            common_size(u->path + skip, strlen(prefix), delimiter) != 0)
-            continue;
-        count++;
-        fake_answer_body(a, "<Upload><Key>%s</Key><UploadId>%s</UploadId></Upload>",
-                         u->path + skip, u->id);
-    }
-    fake_answer_body(a, "<IsTruncated>false</IsTruncated></ListMultipartUploadsResult>");
-    free(delimiter);
-    free(prefix);
 }
 
 /* ---- Uploads --------------------------------------------------------------------------------- */
@@ -428,7 +328,7 @@ static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
                          struct fake_answer *a)
 {
     struct fake_upload **place = find_upload(s3, path, id);
-    char *text = parameter(r, "partNumber");
+    char *text = fake_s3_parameter(r, "partNumber");
     const unsigned long number = text != NULL ? strtoul(text, NULL, 10) : 0;
 
     if (*place == NULL) {
@@ -475,7 +375,7 @@ static void serve_object(struct fake_s3 *s3, const char *path, const struct fake
                          const struct fake_fault *fault, struct fake_answer *a)
 {
     const struct fake_object *o = fake_s3_object(s3, path);
-    char *id = parameter(r, "uploadId");
+    char *id = fake_s3_parameter(r, "uploadId");
 
     if (id != NULL)
         serve_upload(s3, path, id, r, fault, a);
@@ -513,11 +413,11 @@ static void serve(void *context, const struct fake_request *r, const struct fake
             if (key != NULL)
                 *key = '\0';
             if (has_parameter(r, "uploads"))
-                list_uploads(s3, r, path, a);
+                fake_s3_list_uploads(s3, r, path, a);
             else if (s3->listing != FAKE_LISTING_ENDS)
-                list_for_ever(s3, r, a);
+                fake_s3_list_for_ever(s3, r, a);
             else
-                list_objects(s3, r, path, a);
+                fake_s3_list_objects(s3, r, path, a);
         }
     }
     free(path);

@@ -70,6 +70,7 @@ struct fake_s3 {
     bool anonymous;             /* nobody has to sign */
     bool no_conditional_put;    /* If-None-Match: 501 */
     enum fake_etags etags;
+    bool uploads_by_key;        /* uploads are listed for a prefix that is their key, as by MinIO */
     bool kms;                   /* ETags look like MD5s and are none */
     bool empty_complete;        /* CompleteMultipartUpload answers an empty ETag */
     unsigned page;              /* keys in a page of a listing; 1000 */
@@ -96,7 +97,16 @@ struct fake_object *fake_s3_object(const struct fake_s3 *s3, const char *path);
 void fake_s3_put(struct fake_s3 *s3, const char *path, const void *data, size_t size);
 unsigned fake_s3_uploads(const struct fake_s3 *s3);
 
-/* ---- Shared by its two files ---- */
+/* ---- Shared by its files ---- */
+
+/* The decoded value, to be freed; NULL if the query does not have it. */
+char *fake_s3_parameter(const struct fake_request *request, const char *name);
+void fake_s3_list_objects(struct fake_s3 *s3, const struct fake_request *request,
+                          const char *bucket, struct fake_answer *answer);
+void fake_s3_list_for_ever(struct fake_s3 *s3, const struct fake_request *request,
+                           struct fake_answer *answer);
+void fake_s3_list_uploads(struct fake_s3 *s3, const struct fake_request *request,
+                          const char *bucket, struct fake_answer *answer);
 
 void fake_s3_error(struct fake_answer *answer, int status, const char *code, const char *more);
 /* Whether the request is for a place that gives credentials, and then the answer. */

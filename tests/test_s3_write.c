@@ -355,23 +355,74 @@ static void test_put_new_lost(void **state)
 
 /* ---- Orphans and listings -------------------------------------------------------------------- */
 
-static void test_clean(void **state)
+static bool is_ours(const void *context, const char *name)
+{
+    return strncmp(name, context, strlen(context)) == 0;
+}
+
+static int clean(const char *url, const char *ours, bool by_name)
+{
+    bool is_by_name;
+    const int code = store_clean(url, is_ours, ours, &is_by_name, &error);
+
+    if (code == SHEAF_OK)
+        assert_int_equal(is_by_name, by_name);
+    return code;
+}
+
+/* Uploads whose beginning was answered by nobody. */
+static void leave_uploads(const char *url)
 {
     const struct fake_fault lose = { .kind = FAKE_LOSE, .method = "POST", .match = "uploads=",
-                                     .times = 5 };
+                                     .times = 3 };
+
+    fake_server_clear_faults(s3.server);
+    fake_server_add_fault(s3.server, &lose);
+    must(write_object(url, 9 * MIB));
+    fake_server_clear_faults(s3.server);
+}
+
+static void test_clean(void **state)
+{
+    unsigned before;
 
     (void)state;
-    fake_server_add_fault(s3.server, &lose);
-    must(write_object("s3://bucket/dir/orphans", SIZE));
-    must(write_object("s3://bucket/dirt", 9 * MIB));
-    fake_server_clear_faults(s3.server);
-    assert_true(fake_s3_uploads(&s3) > 2);
-    s3.page = 1;
-    must(store_clean("s3://bucket", &error));
-    assert_true(fake_s3_uploads(&s3) > 0);     /* what is deeper is not the bucket's own */
-    must(store_clean("s3://bucket/dir", &error));
-    must(store_clean("s3://bucket/dir/", &error));
+    leave_uploads("s3://bucket/dir/shard-1");
+    leave_uploads("s3://bucket/dir/shard-2");
+    before = fake_s3_uploads(&s3);
+    leave_uploads("s3://bucket/dir/backup.sql.gz");
+    leave_uploads("s3://bucket/dir/deeper/shard-1");
+    leave_uploads("s3://bucket/dirt");
+    for (unsigned page = 1; page < 1000; page += 998) {
+        s3.page = page;
+        must(clean("s3://bucket", "shard", false));
+        must(clean(page == 1 ? "s3://bucket/dir" : "s3://bucket/dir/", "shard", false));
+    }
     s3.page = 1000;
+    assert_true(before >= 2);
+    assert_true(fake_s3_uploads(&s3) >= 3);     /* all but ours */
+    must(clean("s3://bucket/dir", "backup", false));
+    must(clean("s3://bucket/dir/deeper", "", false));
+    must(clean("s3://bucket", "", false));
+    assert_int_equal(fake_s3_uploads(&s3), 0);
+}
+
+/* A service that lists uploads by their keys alone is told from one that has none. */
+static void test_clean_by_name(void **state)
+{
+    (void)state;
+    must(clean("s3://bucket/dir", "shard", false));
+    s3.uploads_by_key = true;
+    leave_uploads("s3://bucket/dir/shard-1");
+    leave_uploads("s3://bucket/dir/shard-10");
+    must(clean("s3://bucket/dir", "shard", true));
+    assert_true(fake_s3_uploads(&s3) >= 2);
+    must(store_clean_object("s3://bucket/dir/shard-1", &error));
+    assert_true(fake_s3_uploads(&s3) >= 1);
+    s3.uploads_by_key = false;
+    must(store_clean_object("s3://bucket/dir/shard-1", &error));
+    assert_true(fake_s3_uploads(&s3) >= 1);     /* nor is the other one touched here */
+    must(store_clean_object("s3://bucket/dir/shard-10", &error));
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
@@ -386,10 +437,10 @@ static void test_clean_in_vain(void **state)
     must(store_write(writer, data, SIZE, &error));
     fake_server_add_fault(s3.server, &idle);
     store_abort(writer);
-    assert_int_equal(store_clean("s3://bucket", &error), SHEAF_ERR_NETWORK);
+    assert_int_equal(clean("s3://bucket", "", false), SHEAF_ERR_NETWORK);
     assert_non_null(strstr(error.message, "s3://bucket/kept: its unfinished upload is still"));
     fake_server_clear_faults(s3.server);
-    must(store_clean("s3://bucket", &error));
+    must(clean("s3://bucket", "", false));
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
@@ -456,7 +507,7 @@ static void test_storm(void **state)
         fake_server_clear_faults(s3.server);
         good += code == SHEAF_OK;
         bad += code != SHEAF_OK;
-        must(store_clean("s3://bucket", &error));   /* beginnings whose answer was lost */
+        must(clean("s3://bucket", "", false));  /* beginnings whose answer was lost */
         if (code == SHEAF_OK || fake_s3_object(&s3, "/bucket/storm") != NULL)
             check_stored("/bucket/storm", SIZE);
     }
@@ -482,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_put_new),
         cmocka_unit_test(test_put_new_lost),
         cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_clean_by_name),
         cmocka_unit_test(test_clean_in_vain),
         cmocka_unit_test(test_list_pages),
         cmocka_unit_test(test_storm),
