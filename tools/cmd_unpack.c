@@ -88,7 +88,8 @@ static int check_sum(const struct unpack *u)
 }
 
 /* sources[0..count-1] are the data set, sources[count] is the directory. */
-static int unpack(char **sources, size_t count, const struct sheaf_reader_options *options)
+static int unpack(char **sources, size_t count, bool resume,
+                  const struct sheaf_reader_options *options)
 {
     struct unpack u = { .progress = { .stage = "unpack" } };
     struct sheaf_dataset *dataset = NULL;
@@ -101,7 +102,7 @@ static int unpack(char **sources, size_t count, const struct sheaf_reader_option
         code = sheaf_reader_open(dataset, options, &u.reader, &error);
     u.dataset = dataset;
     if (code == SHEAF_OK)
-        code = extract_open(sources[count], &u.extract, &error);
+        code = extract_open(sources[count], resume, &u.extract, &error);
     if (code == SHEAF_OK) {
         sheaf_dataset_get_info(dataset, &info, sizeof(info));
         u.progress.total_bytes = info.payload_bytes;
@@ -110,6 +111,8 @@ static int unpack(char **sources, size_t count, const struct sheaf_reader_option
         signals_watch(u.reader);
         code = unpack_all(&u, &error);
         signals_watch(NULL);
+        if (code == SHEAF_OK)
+            code = extract_sync(u.extract, &error);
     }
     if (code == SHEAF_OK) {
         say_left_out(u.reader);
@@ -134,6 +137,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct sheaf_reader_options o;
     uint64_t threads;
     size_t count;
+    int resume = 0;
     int status;
 
     sheaf_reader_options_init(&o, sizeof(o));
@@ -141,6 +145,8 @@ static int run(const struct command *command, int argc, char **argv)
     threads = o.threads;
     {
         const struct option table[] = {
+            { "resume", OPTION_FLAG, NULL, .flag = &resume,
+              .meaning = "keep the files that are there already, if they are the same" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "ceiling of the memory for read-ahead and index" },
             CACHE_ROWS(&o),
@@ -154,7 +160,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return status;
     o.threads = (unsigned)threads;
-    return unpack(argv, count - 1, &o);
+    return unpack(argv, count - 1, resume != 0, &o);
 }
 
 const struct command unpack_command = {
@@ -165,6 +171,7 @@ const struct command unpack_command = {
     .summary = "write the files of a data set back into a directory",
     .text = "Writes each field of each sample of DATASET to DIR/KEY.SUFFIX, byte for byte as it "
             "was packed. DIR and the directories in it are made as needed. A file that exists is "
-            "not overwritten but an error, and nothing is ever written outside DIR.",
+            "not overwritten but an error, unless it is the same and --resume is given; nothing is "
+            "ever written outside DIR.",
     .run = run,
 };

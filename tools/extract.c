@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Extraction below one directory. */
+ * Extraction below one directory.  A file is written under another name first, so that a run that
+ * was killed leaves whole files and can be resumed. */
 #include "tools/extract.h"
 
 #include <errno.h>
@@ -11,11 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define SLOT_COUNT 256      /* directories kept open; a power of two */
 #define WRITE_MOST ((size_t)1 << 30)
+#define COMPARE_BYTES ((size_t)64 << 10)
+#define PART_NAME ".sheaf-unpack"       /* of the file that is being written, in its directory */
 
 /* A directory's place follows from the hash of its path; a new one takes the place of the old. */
 struct slot {
@@ -25,7 +29,8 @@ struct slot {
 
 struct extract {
     const char *directory;  /* the caller's, for messages */
-    int root;
+    int root;               /* locked, so that no two write there */
+    bool resume;            /* what is there already, and the same, is kept */
     struct slot slots[SLOT_COUNT];
 };
 
@@ -66,7 +71,8 @@ static int make_root(char *path)
     return mkdir(path, 0777) != 0 && errno != EEXIST ? errno : 0;
 }
 
-int extract_open(const char *directory, struct extract **extract, struct sheaf_error *error)
+int extract_open(const char *directory, bool resume, struct extract **extract,
+                 struct sheaf_error *error)
 {
     struct extract *x = calloc(1, sizeof(*x));
     char *copy = strdup(directory);
@@ -87,11 +93,18 @@ int extract_open(const char *directory, struct extract **extract, struct sheaf_e
         errnum = x->root < 0 ? errno : 0;
     }
     free(copy);
+    /* A file system without locks is none the worse for it. */
+    if (!errnum && flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(x->root);
+        free(x);
+        return set_error(error, "%s: another process unpacks into it", directory);
+    }
     if (errnum) {
         free(x);
         return set_error(error, "%s: %s", directory, strerror(errnum));
     }
     x->directory = directory;
+    x->resume = resume;
     *extract = x;
     return SHEAF_OK;
 }
@@ -202,28 +215,111 @@ static int write_all(int fd, const void *data, size_t size)
     return 0;
 }
 
+/* Whether the file has these bytes: 1 or 0, or an errno value below 0. */
+static int has_bytes(int fd, const uint8_t *data, size_t size)
+{
+    static uint8_t there[COMPARE_BYTES];
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != size)
+        return 0;
+    while (size > 0) {
+        const ssize_t n = read(fd, there, size < COMPARE_BYTES ? size : COMPARE_BYTES);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0 || memcmp(there, data, (size_t)n) != 0)
+            return n < 0 ? -errno : 0;
+        data += n;
+        size -= (size_t)n;
+    }
+    return 1;
+}
+
+/* What is there of an earlier run: sets *kept if it is the file already. */
+static int keep_file(const struct extract *x, int directory, const char *name, const char *path,
+                     const void *data, size_t size, bool *kept, struct sheaf_error *error)
+{
+    const int fd = openat(directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    int same;
+
+    *kept = false;
+    if (fd < 0)
+        return errno == ENOENT ? SHEAF_OK : set_errno(error, x, path, errno);
+    same = has_bytes(fd, data, size);
+    close(fd);
+    if (same < 0)
+        return set_errno(error, x, path, -same);
+    if (same == 0)
+        return set_error(error, "%s/%s: is there, and is not what the data set has", x->directory,
+                         path);
+    *kept = true;
+    return SHEAF_OK;
+}
+
+/* Gives the written file its name, if nothing has it.  0 or an errno value. */
+static int publish(int directory, const char *name)
+{
+    if (renameat2(directory, PART_NAME, directory, name, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    if (linkat(directory, PART_NAME, directory, name, 0) != 0)
+        return errno;
+    return unlinkat(directory, PART_NAME, 0) != 0 ? errno : 0;
+}
+
+/* A file is whole under its name or not there at all, whenever this ends.  0 or an errno value. */
+static int write_file(int directory, const char *name, const void *data, size_t size, bool resume)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(directory, PART_NAME, flags, 0666), errnum;
+
+    if (fd < 0 && errno == EEXIST && resume && unlinkat(directory, PART_NAME, 0) == 0)
+        fd = openat(directory, PART_NAME, flags, 0666);
+    if (fd < 0)
+        return errno;
+    errnum = write_all(fd, data, size);
+    if (close(fd) != 0 && !errnum)
+        errnum = errno;
+    if (!errnum)
+        errnum = publish(directory, name);
+    if (errnum)
+        unlinkat(directory, PART_NAME, 0);
+    return errnum;
+}
+
+int extract_sync(const struct extract *extract, struct sheaf_error *error)
+{
+    if (syncfs(extract->root) == 0)
+        return SHEAF_OK;
+    return set_error(error, "%s: cannot be made durable: %s", extract->directory,
+                     strerror(errno));
+}
+
 int extract_file(struct extract *extract, const char *path, const void *data, size_t size,
                  struct sheaf_error *error)
 {
     const char *problem = path_problem(path);
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    int directory, fd, errnum;
+    int directory, errnum;
+    bool kept = false;
 
     if (problem)
         return set_error(error, "%s: the path %s; nothing is written outside %s", path, problem,
                          extract->directory);
     directory = slash ? directory_of(extract, path, (size_t)(slash - path)) : extract->root;
-    fd = directory < 0 ? -1 : openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
-                                     O_CLOEXEC, 0666);
-    if (fd < 0)
+    if (directory < 0)
         return set_errno(error, extract, path, errno);
-    errnum = write_all(fd, data, size);
-    if (close(fd) != 0 && !errnum)
-        errnum = errno;
-    if (errnum) {
-        unlinkat(directory, name, 0);
-        return set_errno(error, extract, path, errnum);
+    if (extract->resume) {
+        const int code = keep_file(extract, directory, name, path, data, size, &kept, error);
+
+        if (code != SHEAF_OK || kept)
+            return code;
     }
-    return SHEAF_OK;
+    errnum = write_file(directory, name, data, size, extract->resume);
+    return errnum ? set_errno(error, extract, path, errnum) : SHEAF_OK;
 }

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""What unpack leaves when it is killed, and how it goes on."""
+
+import os
+import subprocess
+import unittest
+
+from support import SHEAF, Case, make_tree, pack, read, sheaf, write
+
+
+class Unpack(Case):
+    def test_resume(self):
+        """What a killed run left is kept where it is right, and never passed off as right."""
+        files = {"%02d/%03d.bin" % (i % 7, i): b"%d" % i * 300 for i in range(200)}
+        tree = make_tree(self.path("in"), files)
+        pack(tree, self.path("set"), "webdataset")
+        out = self.path("out")
+        sheaf("unpack", self.path("set"), out)
+        self.assert_same_tree(out, tree)
+        for name in list(files)[::3]:
+            os.unlink(os.path.join(out, name))
+        write(os.path.join(out, "03", ".sheaf-unpack"), b"half of it")
+        done = sheaf("unpack", self.path("set"), out, status=1)
+        self.assert_error(done, "File exists")
+        kept = os.stat(os.path.join(out, list(files)[1])).st_ino
+        sheaf("unpack", self.path("set"), out, "--resume")
+        self.assert_same_tree(out, tree)
+        self.assertEqual(os.stat(os.path.join(out, list(files)[1])).st_ino, kept)
+        for damaged in (b"", b"x" * len(files["01/001.bin"])):
+            write(os.path.join(out, "01/001.bin"), damaged)
+            done = sheaf("unpack", self.path("set"), out, "--resume", status=1)
+            self.assert_error(done, "01/001.bin: is there, and is not what the data set has")
+
+    def test_kills(self):
+        """Under its name a file is whole, whenever the process ends."""
+        files = {"%03d.bin" % i: bytes([i]) * 300000 for i in range(100)}
+        tree = make_tree(self.path("in"), files)
+        pack(tree, self.path("set"), "webdataset")
+        for i in range(5):
+            process = subprocess.Popen([SHEAF, "unpack", self.path("set"),
+                                        self.path("out"), "--resume"])
+            while process.poll() is None and not os.path.exists(
+                    self.path("out/%03d.bin" % (19 * (i + 1)))):
+                pass
+            process.kill()
+            process.wait()
+            for name in os.listdir(self.path("out")):
+                if name != ".sheaf-unpack":
+                    self.assertEqual(read(self.path("out/" + name)), files[name])
+        sheaf("unpack", self.path("set"), self.path("out"), "--resume")
+        self.assert_same_tree(self.path("out"), tree)
+
+
+if __name__ == "__main__":
+    unittest.main()
