@@ -93,8 +93,9 @@ static int put_in_place(struct fetch_file *f, struct sheaf_error *err)
     struct timespec times[2];
     int fd, code, failed;
 
+    /* A later run trusts its size and time, so they may not be there before its bytes are. */
     fetch_mark_times(f->object, times);
-    failed = futimens(f->fd, times) == 0 ? 0 : errno;
+    failed = futimens(f->fd, times) == 0 && fdatasync(f->fd) == 0 ? 0 : errno;
     if (close(f->fd) != 0 && failed == 0)
         failed = errno;
     f->fd = -1;

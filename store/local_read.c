@@ -270,7 +270,7 @@ void local_warm(struct store_object *object, uint64_t offset, uint64_t size)
     while (offset < end) {
         const ssize_t got = preadv(o->fd, pieces, WARM_PIECES, (off_t)offset);
 
-        if (got <= 0 && errno != EINTR)
+        if (got == 0 || (got < 0 && errno != EINTR))
             return;
         offset += (uint64_t)MAX(got, 0);
     }

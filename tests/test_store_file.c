@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The local store: what is written is whole or not there, what is read is whole or an error. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -38,6 +39,20 @@ static int teardown(void **state)
 static const char *at(const char *below) { return tree_path(&tree, below); }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
+
+/* To warm more than there is ends at the end, whatever errno was before. */
+static void test_warm_beyond_the_end(void **state)
+{
+    struct store_object *object;
+    struct sheaf_error err;
+
+    (void)state;
+    tree_text(&tree, "a", "0123456789");
+    assert_int_equal(store_open(at("a"), &object, &err), SHEAF_OK);
+    errno = EINTR;
+    store_warm(object, 10, 4096);
+    store_close(object);
+}
 
 static void test_read(void **state)
 {
@@ -407,6 +422,7 @@ int main(void)
         TEST(test_shrunk_file_has_changed),
         TEST(test_url_forms),
         cmocka_unit_test(test_names_are_joined),
+        TEST(test_warm_beyond_the_end),
         TEST(test_named_pipe_is_a_stream),
         TEST(test_get_has_a_limit),
         TEST(test_list),
