@@ -6,6 +6,7 @@
 BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
+PYTHON  ?= /usr/bin/python3
 INCLUDEDIR = $(PREFIX)/include
 LIBDIR     = $(PREFIX)/lib
 BINDIR     = $(PREFIX)/bin
@@ -31,7 +32,8 @@ VERSION_OF = $(shell sed -n 's/^\#define SHEAF_VERSION_$(1) //p' sheaf.h)
 MAJOR   := $(call VERSION_OF,MAJOR)
 VERSION := $(MAJOR).$(call VERSION_OF,MINOR).$(call VERSION_OF,PATCH)
 
-LIB_SOURCES  = $(wildcard base/*.c formats/*.c store/*.c packer/*.c reader/*.c)
+LIB_SOURCES  = $(wildcard $(addsuffix /*.c,base formats store store/s3 packer packer/source packer/plan reader \
+                            modes))
 TOOL_SOURCES = $(wildcard tools/*.c)
 GENERATORS   = $(patsubst tools/generate/%.c,$(BUILD)/%,$(wildcard tools/generate/*.c))
 TESTS        = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
@@ -49,7 +51,7 @@ SAY = $(if $(V),@:,@printf '  %-8s %s\n')
 help:
 	@sed -n 's/^\([a-z-]*\):.*##: */\1|/p' Makefile | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
-.PHONY: help all demo test check unit system asan ubsan tsan fuzz lint coverage packages \
+.PHONY: help map all demo test check unit system asan ubsan tsan fuzz lint coverage packages \
         packages-test packages-bench packages-interop install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -165,7 +167,7 @@ fuzzers: $(FUZZERS)
 
 lint: ##: style, includes and map of the source
 	$(Q)tools/check_style.sh
-	$(Q)tools/check_includes.sh
+	$(Q)$(PYTHON) tools/check_rooms.py
 
 coverage: ##: build/coverage/index.html
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O0 -g --coverage" \
@@ -173,10 +175,11 @@ coverage: ##: build/coverage/index.html
 	$(Q)gcovr -r . --object-directory $(BUILD)/coverage -e tests/ --print-summary \
 	    --html-details $(BUILD)/coverage/index.html
 
+map: ##: write doc/MAP.md, a line for each file
+	$(Q)$(PYTHON) tools/check_rooms.py --map
+
 # ---- Python --------------------------------------------------------------------------------
 # The extension, its tests, a wheel that carries the library, and the peers' own programs.
-
-PYTHON ?= /usr/bin/python3
 
 .PHONY: libs python python-test wheel interop bench-python
 libs:

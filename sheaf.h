@@ -573,7 +573,7 @@ SHEAF_API SHEAF_CHECK int sheaf_dataset_mixing(const struct sheaf_dataset *datas
  *     *.jsonl (objects with "path" and "label"), any other file (one path a line; the class
  *     is again the directory);
  *   - SageMaker's manifest file or augmented manifest, *.manifest, *.json or *.jsonl, known by
- *     its content (of the latter packer/augmented.h says what becomes of its attributes).
+ *     its content (of the latter packer/source/augmented.h says what becomes of its attributes).
  * Lists may lie, and their root may be, in S3.
  * Files whose paths agree up to the first dot of the base name are one sample.  The plan (keys,
  * labels, splits, order, shard boundaries) is made before a file is read, and every byte of the

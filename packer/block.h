@@ -18,7 +18,7 @@
 #include "formats/codec.h"
 #include "formats/format.h"
 #include "packer/jpeg_header.h"
-#include "packer/plan.h"
+#include "packer/plan/plan.h"
 
 /* What all blocks of a run share; nobody changes it. */
 struct block_setup {

@@ -18,13 +18,13 @@
 #include <stdbool.h>
 
 #include "base/budget.h"
+#include "base/watch.h"
 #include "base/workers.h"
 #include "packer/block.h"
 #include "packer/journal.h"
-#include "packer/target.h"
-#include "packer/problems.h"
+#include "packer/output.h"
 #include "packer/shard_writer.h"
-#include "packer/watch.h"
+#include "packer/source/problems.h"
 
 #define ENGINE_COMMITS 2        /* shards that wait for the disk */
 

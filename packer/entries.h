@@ -5,7 +5,7 @@
 #ifndef PACKER_ENTRIES_H
 #define PACKER_ENTRIES_H
 
-#include "packer/target.h"
+#include "packer/output.h"
 
 struct entries;
 

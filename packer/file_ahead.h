@@ -6,7 +6,7 @@
 #ifndef PACKER_FILE_AHEAD_H
 #define PACKER_FILE_AHEAD_H
 
-#include "packer/plan.h"
+#include "packer/plan/plan.h"
 
 /* A thread packs one block, so it has so many files open. */
 #define FILES_AHEAD 16u

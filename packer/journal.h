@@ -24,7 +24,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "packer/plan.h"
+#include "packer/plan/plan.h"
 #include "packer/shard_writer.h"
 #include "sheaf.h"
 #include "store/store.h"

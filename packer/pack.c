@@ -7,12 +7,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/engine.h"
+#include "packer/output.h"
 #include "packer/pack_options.h"
-#include "packer/target.h"
-#include "packer/plan.h"
-#include "packer/plan_stash.h"
+#include "packer/plan/plan.h"
+#include "packer/plan/plan_stash.h"
 #include "packer/run.h"
-#include "packer/source.h"
+#include "packer/source/source.h"
 #include "store/store.h"
 
 struct pack {

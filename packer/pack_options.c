@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/peers.h"
+#include "formats/interop_index.h"
 
 #define PREFIX_LIMIT 200
 

@@ -4,9 +4,9 @@
 #ifndef PACKER_PACK_OPTIONS_H
 #define PACKER_PACK_OPTIONS_H
 
+#include "base/watch.h"
 #include "packer/block.h"
-#include "packer/problems.h"
-#include "packer/watch.h"
+#include "packer/source/problems.h"
 #include "sheaf.h"
 
 /* Copies the caller's options over the defaults, as far as the caller's version has them. */

@@ -13,11 +13,11 @@
 #include "formats/sample.h"
 #include "packer/class_names.h"
 #include "packer/engine.h"
-#include "packer/keyset.h"
+#include "packer/output.h"
 #include "packer/pack_options.h"
-#include "packer/plan_file.h"
+#include "packer/plan/keyset.h"
+#include "packer/plan/plan_file.h"
 #include "packer/resumed.h"
-#include "packer/target.h"
 
 /* Buffers of the open block grow in such steps. */
 #define RAW_STEP  ((uint64_t)4 << 20)

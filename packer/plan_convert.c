@@ -11,9 +11,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "packer/output.h"
 #include "packer/pack_options.h"
-#include "packer/plan_file.h"
-#include "packer/target.h"
+#include "packer/plan/plan_file.h"
 
 struct conversion {
     struct sheaf_pack_options options;  /* as `sheaf convert` has them */

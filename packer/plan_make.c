@@ -12,12 +12,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/manifest.h"
-#include "packer/gather.h"
+#include "packer/output.h"
 #include "packer/pack_options.h"
+#include "packer/plan/plan_file.h"
+#include "packer/plan/plan_sort.h"
 #include "packer/plan_convert.h"
-#include "packer/plan_file.h"
-#include "packer/source.h"
-#include "packer/target.h"
+#include "packer/source/source.h"
 
 struct making {
     struct sheaf_pack_options options;

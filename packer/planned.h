@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 #include "packer/block.h"
-#include "packer/plan_file.h"
-#include "packer/target.h"
+#include "packer/output.h"
+#include "packer/plan/plan_file.h"
 
 struct planned {
     struct plan_file file;

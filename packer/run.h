@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "packer/engine.h"
-#include "packer/plan_batch.h"
+#include "packer/plan/plan_batch.h"
 
 /* Makes an empty batch that of one shard, the `shard`th of those that run_shards packs or keeps. */
 typedef int run_load_fn(void *context, size_t shard, struct plan_batch *batch,

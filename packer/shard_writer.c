@@ -27,12 +27,6 @@ int shard_name(char name[SHARD_NAME_BYTES], const struct block_setup *setup, con
     return SHEAF_OK;
 }
 
-void hash_text(XXH128_hash_t hash, char text[HASH_TEXT_BYTES])
-{
-    snprintf(text, HASH_TEXT_BYTES, "%016llx%016llx", (unsigned long long)hash.high64,
-             (unsigned long long)hash.low64);
-}
-
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 static int create(struct shard_writer *w, const char *name, struct store_writer **writer,

@@ -10,17 +10,14 @@
 #include <xxhash.h>
 
 #include "formats/index.h"
+#include "formats/interop_index.h"
 #include "formats/manifest.h"
-#include "formats/peers.h"
+#include "base/hash_text.h"
 #include "packer/block.h"
 #include "store/store.h"
 
 /* Bytes of a shard's name, with its NUL. */
 #define SHARD_NAME_BYTES 256
-
-/* XXH3-128 in its canonical form, as hexadecimal digits and a NUL. */
-#define HASH_TEXT_BYTES 33
-void hash_text(XXH128_hash_t hash, char text[HASH_TEXT_BYTES]);
 
 /* What there is to say of a finished shard. */
 struct shard_facts {

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/dataset.h"
-#include "reader/look.h"
+#include "reader/probe.h"
 #include "reader/scan.h"
 #include "store/store.h"
 

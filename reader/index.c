@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/peers.h"
-#include "reader/walk.h"
+#include "formats/interop_index.h"
+#include "reader/shard_walk.h"
 #include "store/interrupt.h"
 #include "store/store.h"
 

@@ -23,7 +23,7 @@
 #ifndef READER_LANE_H
 #define READER_LANE_H
 
-#include "reader/draw.h"
+#include "reader/lazy_shuffle.h"
 #include "reader/window.h"
 
 struct stream;

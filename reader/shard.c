@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/peers.h"
+#include "formats/interop_index.h"
 #include "store/interrupt.h"
 
 int shards_open_object(struct cache *cache, const char *url, struct store_object **object,

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/workers.h"
 #include "reader/shard.h"
-#include "reader/walk.h"
+#include "reader/shard_walk.h"
 #include "store/interrupt.h"
 
 /* Problems of one shard that are told one by one; more are only counted. */

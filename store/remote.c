@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "store/s3.h"
+#include "store/s3/s3.h"
 
 #define SECOND 1000000000ull
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/event.h"
 #include "store/interrupt.h"
-#include "store/s3.h"
+#include "store/s3/s3.h"
 
 #define PROGRESS_BYTES ((size_t)16 << 10)   /* less than this does not count as progress */
 

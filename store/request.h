@@ -9,10 +9,10 @@
 #define STORE_REQUEST_H
 
 #include "base/event.h"
-#include "store/credentials.h"
 #include "store/http.h"
 #include "store/retry.h"
-#include "store/sigv4.h"
+#include "store/s3/credentials.h"
+#include "store/s3/sigv4.h"
 #include "store/url.h"
 
 #define REQUEST_HEADERS_MOST 10

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "store/remote.h"
 #include "store/remote_read.h"
-#include "store/s3.h"
+#include "store/s3/s3.h"
 
 struct http_object {
     struct remote_object base;

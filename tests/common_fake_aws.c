@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "store/credentials.h"
-#include "store/sigv4.h"
+#include "store/s3/credentials.h"
+#include "store/s3/sigv4.h"
 #include "tests/common_fake_s3.h"
 
 static int64_t now_ms(const struct fake_s3 *s3)

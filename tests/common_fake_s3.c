@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "store/remote.h"
-#include "store/s3.h"
+#include "store/s3/s3.h"
 #include "store/url.h"
 
 void fake_s3_error(struct fake_answer *a, int status, const char *code, const char *more)

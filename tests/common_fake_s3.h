@@ -24,7 +24,7 @@ struct fake_object {
     uint8_t *data;
     size_t size;
     char etag[48];              /* with quotes */
-    char mark[40];              /* of its upload, see store/s3_upload.h; "": none */
+    char mark[40];              /* of its upload, see store/s3/s3_upload.h; "": none */
     struct fake_object *next;   /* in byte order of paths */
 };
 

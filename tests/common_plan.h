@@ -4,7 +4,7 @@
 #ifndef TESTS_COMMON_PLAN_H
 #define TESTS_COMMON_PLAN_H
 
-#include "packer/plan.h"
+#include "packer/plan/plan.h"
 
 extern struct catalog catalog;
 extern struct problems problems;

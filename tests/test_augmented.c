@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "formats/json_text.h"
-#include "packer/augmented.h"
+#include "packer/source/augmented.h"
 #include "tests/common_random.h"
 
 static struct augmented a;

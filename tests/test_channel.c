@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "reader/channel_config.h"
+#include "modes/channel_config.h"
 #include "reader/pipe.h"
 #include "store/file_system.h"
 #include "tests/common_shards.h"

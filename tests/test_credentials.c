@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "store/credentials.h"
+#include "store/s3/credentials.h"
 #include "store/store.h"
 #include "tests/common_fake_s3.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "packer/list.h"
+#include "packer/source/list.h"
 #include "tests/common_random.h"
 
 struct expected {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "packer/objects.h"
+#include "modes/objects.h"
 #include "tests/common_tree.h"
 
 static struct tree tree;

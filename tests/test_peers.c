@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "formats/format.h"
-#include "formats/peers.h"
+#include "formats/interop_index.h"
 
 #define FILES 8
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "packer/fetch.h"
-#include "packer/place.h"
+#include "modes/fetch.h"
+#include "modes/safe_path.h"
 
 static void names_that_cannot_be_files(void **state)
 {

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "packer/gather.h"
-#include "packer/plan_file.h"
+#include "packer/plan/plan_file.h"
+#include "packer/plan/plan_sort.h"
 #include "tests/common_plan.h"
 #include "tests/common_random.h"
 #include "tests/common_tree.h"

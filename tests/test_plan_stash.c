@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "packer/plan_stash.h"
+#include "packer/plan/plan_stash.h"
 #include "tests/common_plan.h"
 #include "tests/common_random.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/s3_config.h"
+#include "store/s3/s3_config.h"
 #include "store/store.h"
 
 static struct sheaf_error error;

@@ -17,8 +17,8 @@
 
 #include "base/bytes.h"
 #include "store/remote.h"
-#include "store/s3.h"
-#include "store/s3_upload.h"
+#include "store/s3/s3.h"
+#include "store/s3/s3_upload.h"
 #include "store/store.h"
 #include "tests/common_must.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/s3_xml.h"
+#include "store/s3/s3_xml.h"
 
 static struct sheaf_error error;
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "packer/share.h"
+#include "modes/share.h"
 #include "tests/common_random.h"
 
 #define MOST 500

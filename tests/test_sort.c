@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "packer/sort.h"
-#include "packer/spool.h"
+#include "base/tempfile.h"
+#include "packer/plan/sort.h"
 #include "tests/common_random.h"
 #include "tests/common_tree.h"
 

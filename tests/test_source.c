@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "packer/source.h"
+#include "packer/source/source.h"
 #include "tests/common_plan.h"
 #include "tests/common_tree.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "packer/split.h"
+#include "packer/plan/split.h"
 #include "tests/common_random.h"
 
 static void test_grammar(void **state)

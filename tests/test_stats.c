@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "packer/stats.h"
+#include "packer/source/stat_queue.h"
 #include "tests/common_tree.h"
 
 #define FILES 7u                /* of 0, 1, 2, ... bytes */

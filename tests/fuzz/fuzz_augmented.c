@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "packer/augmented.h"
+#include "packer/source/augmented.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

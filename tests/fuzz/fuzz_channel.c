@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "formats/attributes.h"
-#include "reader/channel_config.h"
+#include "modes/channel_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

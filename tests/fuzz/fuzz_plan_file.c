@@ -2,7 +2,7 @@
  *
  * Stored plans: facts and records as they come, and edits to sound facts.  What is accepted must
  * be what a plan can say, and can be written again. */
-#include "packer/plan_file.h"
+#include "packer/plan/plan_file.h"
 #include "tests/fuzz/patch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

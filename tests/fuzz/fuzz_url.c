@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/credentials_sources.h"
-#include "store/profile.h"
+#include "store/s3/credentials_sources.h"
+#include "store/s3/profile.h"
 #include "store/url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

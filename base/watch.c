@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Progress and interruption. */
+#include "base/watch.h"
+
+#include "base/error.h"
+#include "base/flag.h"
+#include "base/workers.h"
+
+#define EVERY_NS 100000000u
+
+int watch_check(const struct watch *w, struct sheaf_error *err)
+{
+    if (flag_is_raised(w->interrupt))
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    return SHEAF_OK;
+}
+
+void watch_show(struct watch *w, const struct sheaf_progress *progress)
+{
+    uint64_t now;
+
+    if (w->progress == NULL)
+        return;
+    now = clock_ns();
+    if (w->shown_ns != 0 && now - w->shown_ns < EVERY_NS)
+        return;
+    w->shown_ns = now;
+    w->progress(w->context, progress);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which peers read what, and the files of each.  All of it follows from the frames' headers and
+ * the manifest; nothing is read twice. */
+#include "formats/interop_index.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/codec.h"
+#include "formats/format.h"
+#include "formats/tar.h"
+
+enum { PEER_DALI = 1, PEER_MXNET = 2, PEER_WIDS = 4, PEER_ENERGON = 8 };
+
+#define CONTAINER_BIT(container) (1u << (container))
+
+/* None of them reads compressed shards at places of its choice. */
+static const struct peer {
+    const char *name;
+    unsigned bit;
+    unsigned containers;
+} known_peers[] = {
+    { "dali", PEER_DALI, CONTAINER_BIT(SHEAF_TFRECORD) | CONTAINER_BIT(SHEAF_RECORDIO) |
+                         CONTAINER_BIT(SHEAF_WEBDATASET) },
+    { "mxnet", PEER_MXNET, CONTAINER_BIT(SHEAF_RECORDIO) },
+    { "wids", PEER_WIDS, CONTAINER_BIT(SHEAF_WEBDATASET) },
+    { "energon", PEER_ENERGON, CONTAINER_BIT(SHEAF_WEBDATASET) },
+};
+
+/* In DALI's index of a tar, until it is known whether the members' paths can be written. */
+#define PATH_BEGINS '\x01'
+#define PATH_ENDS   '\x02'
+
+/* ---- Which ---------------------------------------------------------------------------------- */
+
+static int add_peer(struct peers_writer *w, const char *name, size_t size,
+                    struct sheaf_error *err)
+{
+    for (size_t i = 0; i < COUNT_OF(known_peers); i++) {
+        const struct peer *peer = &known_peers[i];
+
+        if (strlen(peer->name) != size || memcmp(peer->name, name, size) != 0)
+            continue;
+        if ((peer->containers & CONTAINER_BIT(w->container)) == 0)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "index: %s does not read %s", peer->name,
+                           sheaf_container_name(w->container));
+        if (w->codec != SHEAF_CODEC_NONE)
+            return err_set(err, SHEAF_ERR_ARGUMENT,
+                           "index: %s reads uncompressed shards only, not %s", peer->name,
+                           sheaf_codec_name(w->codec));
+        w->peers |= peer->bit;
+        return SHEAF_OK;
+    }
+    return err_set(err, SHEAF_ERR_ARGUMENT,
+                   "index: unknown name \"%.*s\", expected dali, mxnet, wids or energon",
+                   (int)MIN(size, 100), name);
+}
+
+int peers_open(struct peers_writer *w, const char *list, enum sheaf_container container,
+               enum sheaf_codec codec, struct sheaf_error *err)
+{
+    *w = (struct peers_writer){
+        .container = container, .codec = codec,
+        .index = BUF_INIT(SIZE_MAX), .offsets = BUF_INIT(SIZE_MAX),
+    };
+    for (const char *name = list; name != NULL && *list != '\0'; ) {
+        const size_t size = strcspn(name, ",");
+        const int code = add_peer(w, name, size, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        name = name[size] == ',' ? name + size + 1 : NULL;
+    }
+    if (container == SHEAF_RECORDIO)
+        w->peers |= PEER_MXNET;
+    return SHEAF_OK;
+}
+
+void peers_free(struct peers_writer *w)
+{
+    buf_free(&w->index);
+    buf_free(&w->offsets);
+}
+
+static size_t without(const char *name, size_t size, const char *suffix)
+{
+    const size_t suffix_size = strlen(suffix);
+
+    if (size > suffix_size && memcmp(name + size - suffix_size, suffix, suffix_size) == 0)
+        return size - suffix_size;
+    return size;
+}
+
+size_t peers_stem(enum sheaf_container container, enum sheaf_codec codec, const char *shard_name)
+{
+    size_t size = strlen(shard_name);
+
+    if (codec != SHEAF_CODEC_NONE)
+        size = without(shard_name, size, codec_of(codec)->suffix);
+    return without(shard_name, size, format_of(container)->suffix);
+}
+
+/* ---- Frames --------------------------------------------------------------------------------- */
+
+/* "EXT OFFSET SIZE PATH" of a member, OFFSET being its data's. */
+static int add_tar_member(struct peers_writer *w, const struct tar_member *m, uint64_t offset,
+                          struct sheaf_error *err)
+{
+    char path[KEY_LIMIT + 1];
+    const char *suffix;
+    size_t key_size;
+
+    if (m->prefix_size + 1 + m->name_size > KEY_LIMIT)
+        return err_set(err, SHEAF_ERR_LIMIT, "index: a path of more than %d bytes", KEY_LIMIT);
+    snprintf(path, sizeof(path), "%.*s%s%.*s", (int)m->prefix_size, m->prefix,
+             m->prefix_size != 0 ? "/" : "", (int)m->name_size, m->name);
+    if (!name_is_text(path, strlen(path)) || name_is_passed_over(path) ||
+        !name_split(path, &key_size, &suffix))
+        return SHEAF_OK;        /* no sample's */
+    if (strchr(suffix, ' ') != NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED,
+                       "index: dali cannot know \"%.400s\" by an extension with a blank", path);
+    w->has_blank |= strchr(path, ' ') != NULL;
+    return buf_printf(&w->index, err, "%s%s %llu %llu%c %s%c",
+                      w->index.size == 0 || w->index.data[w->index.size - 1] == '\n' ? "" : " ",
+                      suffix, (unsigned long long)offset, (unsigned long long)m->bytes,
+                      PATH_BEGINS, path, PATH_ENDS);
+}
+
+/* wids reads a member's name from the first 100 bytes of its header and knows nothing else: another
+ * name would make it part of another sample. */
+static int check_for_wids(const struct tar_member *m, struct sheaf_error *err)
+{
+    if (m->prefix_size == 0 && m->header_bytes == TAR_BLOCK)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "index: wids cannot know \"%.*s%s%.*s\": its name "
+                   "does not fit into the 100 bytes that wids reads, or has a pax or GNU header",
+                   (int)m->prefix_size, m->prefix, m->prefix_size != 0 ? "/" : "",
+                   (int)MIN(m->name_size, (size_t)400), m->name);
+}
+
+static int add_tar_frame(struct peers_writer *w, uint64_t offset, const uint8_t *frame,
+                         size_t size, struct sheaf_error *err)
+{
+    size_t at = 0;
+
+    while (at < size) {
+        struct tar_member m;
+        uint64_t step;
+        size_t need;
+        int code = tar_parse(frame + at, size - at, &m, &need, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        if (need != 0 || __builtin_add_overflow(m.header_bytes, tar_padded(m.bytes), &step) ||
+            step > size - at || m.bytes > size)
+            return err_set(err, SHEAF_ERR_CORRUPT, "index: a frame that ends inside a member");
+        if (m.kind == TAR_FILE && w->peers & PEER_WIDS)
+            code = check_for_wids(&m, err);
+        if (code == SHEAF_OK && m.kind == TAR_FILE && w->peers & PEER_DALI)
+            code = add_tar_member(w, &m, offset + at + m.header_bytes, err);
+        if (code != SHEAF_OK)
+            return code;
+        at += step;
+    }
+    return w->peers & PEER_DALI ? buf_append(&w->index, "\n", 1, err) : SHEAF_OK;
+}
+
+static int add_to_index(struct peers_writer *w, uint64_t number, uint64_t offset,
+                        const uint8_t *frame, size_t size, struct sheaf_error *err)
+{
+    switch (w->container) {
+    case SHEAF_RECORDIO:
+        return buf_printf(&w->index, err, "%llu\t%llu\n", (unsigned long long)number,
+                          (unsigned long long)offset);
+    case SHEAF_TFRECORD:
+        return buf_printf(&w->index, err, "%llu %zu\n", (unsigned long long)offset, size);
+    default:
+        return add_tar_frame(w, offset, frame, size, err);
+    }
+}
+
+int peers_add_frame(struct peers_writer *w, uint64_t number, uint64_t offset,
+                    const uint8_t *frame, size_t size, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (w->peers & (PEER_DALI | PEER_MXNET | PEER_WIDS))
+        code = add_to_index(w, number, offset, frame, size, err);
+    if (code == SHEAF_OK && w->peers & PEER_ENERGON)
+        code = buf_append(&w->offsets, &offset, sizeof(offset), err);
+    w->samples++;
+    w->end = offset + size;
+    return code;
+}
+
+/* ---- Files of a shard ----------------------------------------------------------------------- */
+
+/* Version 1.2 of the index has paths, which end at a blank; 1.1 has none, and does for shards
+ * where that would not do. */
+static void settle_paths(struct buf *index, bool keep)
+{
+    size_t kept = 0;
+    bool inside = false;
+
+    for (size_t i = 0; i < index->size; i++) {
+        const char c = (char)index->data[i];
+
+        if (c == PATH_BEGINS || c == PATH_ENDS)
+            inside = c == PATH_BEGINS;
+        else if (keep || !inside)
+            index->data[kept++] = index->data[i];
+    }
+    index->size = kept;
+}
+
+static int put_tar_index(struct peers_writer *w, const char *name, peers_put_fn *put,
+                         void *context, struct sheaf_error *err)
+{
+    struct buf file = BUF_INIT(SIZE_MAX);
+    int code;
+
+    settle_paths(&w->index, !w->has_blank);
+    code = buf_printf(&file, err, "v1.%d %llu\n", w->has_blank ? 1 : 2,
+                      (unsigned long long)w->samples);
+    if (code == SHEAF_OK)
+        code = buf_append(&file, w->index.data, w->index.size, err);
+    if (code == SHEAF_OK)
+        code = put(context, name, file.data, file.size, err);
+    buf_free(&file);
+    return code;
+}
+
+static int put_index(struct peers_writer *w, const char *shard_name, peers_put_fn *put,
+                     void *context, struct sheaf_error *err)
+{
+    const int stem = (int)peers_stem(w->container, w->codec, shard_name);
+    char *name;
+    int code;
+
+    if (asprintf(&name, "%.*s.idx", stem, shard_name) < 0)
+        return err_memory(err, strlen(shard_name));
+    if (w->container == SHEAF_WEBDATASET)
+        code = put_tar_index(w, name, put, context, err);
+    else
+        code = put(context, name, w->index.data, w->index.size, err);
+    free(name);
+    return code;
+}
+
+/* Where each sample begins, and where the last one ends. */
+static int put_offsets(struct peers_writer *w, const char *shard_name, peers_put_fn *put,
+                       void *context, struct sheaf_error *err)
+{
+    const int stem = (int)peers_stem(w->container, w->codec, shard_name);
+    char *name;
+    int code = buf_append(&w->offsets, &w->end, sizeof(w->end), err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (shard_name[stem] == '\0' || strpbrk(shard_name, "{}") != NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED,
+                       "index: energon reads shards named *.tar, without braces, not \"%s\"",
+                       shard_name);
+    if (asprintf(&name, "%s.idx", shard_name) < 0)
+        return err_memory(err, strlen(shard_name));
+    code = put(context, name, w->offsets.data, w->offsets.size, err);
+    free(name);
+    return code;
+}
+
+int peers_finish_shard(struct peers_writer *w, const char *shard_name, peers_put_fn *put,
+                       void *context, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (w->peers & (PEER_DALI | PEER_MXNET))
+        code = put_index(w, shard_name, put, context, err);
+    if (code == SHEAF_OK && w->peers & PEER_ENERGON)
+        code = put_offsets(w, shard_name, put, context, err);
+    w->index.size = w->offsets.size = 0;
+    w->samples = w->end = 0;
+    w->has_blank = false;
+    return code;
+}
+
+/* ---- Files of a data set -------------------------------------------------------------------- */
+
+/* Puts a tree, which it takes over; NULL if there was no memory for it. */
+static int put_tree(json_t *tree, const char *name, peers_put_fn *put, void *context,
+                    struct sheaf_error *err)
+{
+    char *text = tree != NULL ? json_dumps(tree, JSON_INDENT(2)) : NULL;
+    int code;
+
+    json_decref(tree);
+    if (text == NULL)
+        return err_set(err, SHEAF_ERR_MEMORY, "%s: out of memory", name);
+    code = put(context, name, text, strlen(text), err);
+    free(text);
+    return code;
+}
+
+static int put_wids(const struct manifest *m, peers_put_fn *put, void *context,
+                    struct sheaf_error *err)
+{
+    json_t *shards = json_array();
+    int failed = 0;
+
+    for (size_t i = 0; i < m->shard_count; i++) {
+        const struct manifest_shard *s = &m->shards[i];
+
+        failed |= json_array_append_new(shards, json_pack("{s:s, s:I, s:I}", "url", s->name,
+                                                          "nsamples", (json_int_t)s->samples,
+                                                          "filesize", (json_int_t)s->bytes));
+    }
+    if (failed) {
+        json_decref(shards);
+        shards = NULL;
+    }
+    return put_tree(shards == NULL ? NULL
+                                   : json_pack("{s:s, s:i, s:o}", "__kind__",
+                                               "wids-shard-index-v1", "wids_version", 1,
+                                               "shardlist", shards),
+                    "shardindex.json", put, context, err);
+}
+
+static int put_shard_counts(const struct manifest *m, peers_put_fn *put, void *context,
+                            struct sheaf_error *err)
+{
+    json_t *counts = json_object();
+    int failed = 0;
+
+    for (size_t i = 0; i < m->shard_count; i++)
+        failed |= json_object_set_new(counts, m->shards[i].name,
+                                      json_integer((json_int_t)m->shards[i].samples));
+    if (failed) {
+        json_decref(counts);
+        counts = NULL;
+    }
+    return put_tree(counts == NULL ? NULL : json_pack("{s:o}", "shard_counts", counts),
+                    ".nv-meta/.info.json", put, context, err);
+}
+
+/* JSON is YAML too. */
+static int put_splits(const struct manifest *m, const char *split, peers_put_fn *put,
+                      void *context, struct sheaf_error *err)
+{
+    json_t *names = json_array();
+    int failed = 0;
+
+    for (size_t i = 0; i < m->shard_count; i++)
+        failed |= json_array_append_new(names, json_string(m->shards[i].name));
+    if (failed) {
+        json_decref(names);
+        names = NULL;
+    }
+    return put_tree(names == NULL ? NULL
+                                  : json_pack("{s:{s:o}, s:[]}", "split_parts",
+                                              split != NULL ? split : "train", names, "exclude"),
+                    ".nv-meta/split.yaml", put, context, err);
+}
+
+int peers_finish_dataset(const struct peers_writer *w, const struct manifest *m,
+                         const char *split, peers_put_fn *put, void *context,
+                         struct sheaf_error *err)
+{
+    static const char crude[] = "__module__: megatron.energon\n__class__: CrudeWebdataset\n";
+    int code = SHEAF_OK;
+
+    if (w->peers & PEER_WIDS)
+        code = put_wids(m, put, context, err);
+    if (code != SHEAF_OK || (w->peers & PEER_ENERGON) == 0)
+        return code;
+    code = put_shard_counts(m, put, context, err);
+    if (code == SHEAF_OK)
+        code = put_splits(m, split, put, context, err);
+    if (code == SHEAF_OK)
+        code = put(context, ".nv-meta/dataset.yaml", crude, sizeof(crude) - 1, err);
+    return code;
+}

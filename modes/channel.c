@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public calls of channels: what a name stands for on this machine.  The platform's text is
+ * read in channel_config.c; what is at the path has the last word. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "modes/channel_config.h"
+#include "modes/launcher.h"
+#include "reader/dataset.h"
+#include "reader/pipe.h"
+#include "store/file_system.h"
+#include "store/store.h"
+
+#define ROOT             "/opt/ml"
+#define CONFIG_LIMIT     ((size_t)16 << 20)
+#define FAILURE_BYTES    1024u
+#define WAIT_SECONDS     600u
+#define WAIT_MOST        ((uint64_t)1 << 30)    /* seconds, so that nanoseconds do not overflow */
+
+struct sheaf_channel {
+    char *name, *root;
+    char *attributes;           /* as the caller names them; NULL: as the configuration does */
+    char *text;                 /* of the configuration; NULL: there is none */
+    struct channel_config config;
+    enum sheaf_channel_kind kind;
+    char *location;
+    enum file_system file_system;
+    uint64_t wait_seconds;
+    char *description;
+};
+
+void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t sizeof_options)
+{
+    const struct sheaf_channel_options defaults = {
+        .sizeof_options = sizeof_options,
+        .root = ROOT,
+        .wait_seconds = WAIT_SECONDS,
+    };
+
+    memset(options, 0, sizeof_options);
+    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+}
+
+static struct sheaf_channel_options take_options(const struct sheaf_channel_options *given)
+{
+    struct sheaf_channel_options o;
+
+    sheaf_channel_options_init(&o, sizeof(o));
+    if (given != NULL)
+        memcpy(&o, given, MIN(given->sizeof_options, sizeof(o)));
+    if (o.root == NULL)
+        o.root = ROOT;
+    o.wait_seconds = MIN(o.wait_seconds, WAIT_MOST);
+    return o;
+}
+
+/* ---- The configuration ---------------------------------------------------------------------- */
+
+/* The platform's file, or what its toolkit has made of it; *text is NULL if there is neither. */
+static int read_text(const char *path, const char *variable, char **text,
+                     struct sheaf_error *err)
+{
+    const char *value = getenv(variable);
+    size_t size;
+    int code = store_get(path, CONFIG_LIMIT, text, &size, err);
+
+    if (code != SHEAF_ERR_NOT_FOUND)
+        return code;
+    if (value == NULL)
+        return SHEAF_OK;
+    *text = strdup(value);
+    return *text != NULL ? SHEAF_OK : err_memory(err, strlen(value));
+}
+
+/* *known: it says that there is such a channel; else *err says that there is not. */
+static int read_config(struct sheaf_channel *c, bool *known, struct sheaf_error *err)
+{
+    char *path = store_join(c->root, "input/config/inputdataconfig.json");
+    int code = path == NULL ? err_memory(err, strlen(c->root))
+                            : read_text(path, "SM_INPUT_DATA_CONFIG", &c->text, err);
+
+    *known = false;
+    if (code == SHEAF_OK) {
+        code = channel_config_parse(c->text, c->text == NULL ? 0 : strlen(c->text), c->name,
+                                    &c->config, err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: ", path);
+        *known = code == SHEAF_OK && c->text != NULL;
+        if (code == SHEAF_OK && c->text == NULL)
+            err_set(err, SHEAF_ERR_NOT_FOUND, "there is no channel %s: %s is not there, and "
+                    "neither is %s/input/data/%s", c->name, path, c->root, c->name);
+    }
+    free(path);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+/* ---- What there is -------------------------------------------------------------------------- */
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The directory that SM_CHANNEL_<NAME> names, or NULL. */
+static const char *directory_of_variable(const char *name)
+{
+    char variable[sizeof("SM_CHANNEL_") + CHANNEL_NAME_MOST];
+    const char *path;
+    int size = snprintf(variable, sizeof(variable), "SM_CHANNEL_%s", name);
+
+    for (int i = 0; i < size; i++)
+        variable[i] = (char)toupper((unsigned char)variable[i]);
+    path = getenv(variable);
+    return path != NULL && is_directory(path) ? path : NULL;
+}
+
+static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const char *location,
+                    struct sheaf_error *err)
+{
+    c->kind = kind;
+    c->location = strdup(location);
+    if (c->location == NULL)
+        return err_memory(err, strlen(location));
+    if (kind == SHEAF_CHANNEL_DIRECTORY)
+        c->file_system = file_system_of_path(location);
+    return SHEAF_OK;
+}
+
+/* `err` has what is to be said if there is nothing at all. */
+static int find(struct sheaf_channel *c, const char *path, bool known, struct sheaf_error *err)
+{
+    const char *variable = directory_of_variable(c->name);
+    uint64_t number;
+
+    if (is_directory(path))
+        return set_kind(c, SHEAF_CHANNEL_DIRECTORY, path, err);
+    if (pipe_lowest(path, &number, NULL) == SHEAF_OK)
+        return set_kind(c, SHEAF_CHANNEL_PIPE, path, err);
+    if (variable != NULL)
+        return set_kind(c, SHEAF_CHANNEL_DIRECTORY, variable, err);
+    if (channel_word_is(c->config.mode, "Pipe"))
+        return set_kind(c, SHEAF_CHANNEL_PIPE, path, err);
+    if (c->config.source[0] != '\0')
+        return set_kind(c, SHEAF_CHANNEL_DIRECT, c->config.source, err);
+    if (known)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "channel %s: %s is no directory, there is no "
+                       "pipe %s_0, and inputdataconfig.json names no S3Uri", c->name, path, path);
+    return SHEAF_ERR_NOT_FOUND;
+}
+
+static bool is_sharded(const struct sheaf_channel *c)
+{
+    return c->kind != SHEAF_CHANNEL_DIRECT
+           && channel_word_is(c->config.distribution, "ShardedByS3Key");
+}
+
+static int describe(struct sheaf_channel *c, struct sheaf_error *err)
+{
+    const char *mode = c->config.mode;
+    const bool has_mode = mode[0] != '\0';
+    const char *part = is_sharded(c) ? ", this host's part of the objects" : "";
+    int size;
+
+    if (c->kind == SHEAF_CHANNEL_PIPE)
+        size = asprintf(&c->description, "pipes %s_<epoch>%s%s: read as they come, in the "
+                        "platform's order%s", c->location, has_mode ? ", mode " : "", mode, part);
+    else if (c->kind == SHEAF_CHANNEL_DIRECT)
+        size = asprintf(&c->description, "%s: read directly, many ranges at a time", c->location);
+    else
+        size = asprintf(&c->description, "directory %s (%s%s%s): read %s%s", c->location,
+                        file_system_name(c->file_system), has_mode ? ", mode " : "", mode,
+                        c->file_system == FILE_SYSTEM_LOCAL ? "as it is"
+                        : "in large pieces, ahead of need", part);
+    if (size < 0) {
+        c->description = NULL;
+        return err_memory(err, 1);
+    }
+    return SHEAF_OK;
+}
+
+static int resolve(struct sheaf_channel *c, struct sheaf_error *err)
+{
+    char *path = NULL;
+    bool known;
+    int code = read_config(c, &known, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (asprintf(&path, "%s/input/data/%s", c->root, c->name) < 0)
+        return err_memory(err, strlen(c->root));
+    code = find(c, path, known, err);
+    free(path);
+    return code == SHEAF_OK ? describe(c, err) : code;
+}
+
+int sheaf_channel_open(const char *name, const struct sheaf_channel_options *options,
+                       struct sheaf_channel **channel, struct sheaf_error *err)
+{
+    const struct sheaf_channel_options o = take_options(options);
+    struct sheaf_channel *c;
+    struct sheaf_error own;
+    int code;
+
+    if (err == NULL)
+        err = &own;
+    if (!channel_name_is_good(name))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"%.80s\" is no name of a channel: 1 to %u of "
+                       "A-Z a-z 0-9 . - _ are expected", name, CHANNEL_NAME_MOST);
+    c = calloc(1, sizeof(*c));
+    if (c == NULL)
+        return err_memory(err, sizeof(*c));
+    c->name = strdup(name);
+    c->root = strdup(o.root);
+    c->wait_seconds = o.wait_seconds;
+    if (o.attributes != NULL)
+        c->attributes = strdup(o.attributes);
+    if (c->name == NULL || c->root == NULL || (o.attributes != NULL && c->attributes == NULL))
+        code = err_memory(err, strlen(o.root));
+    else
+        code = resolve(c, err);
+    if (code == SHEAF_OK)
+        *channel = c;
+    else
+        sheaf_channel_free(c);
+    return code;
+}
+
+void sheaf_channel_free(struct sheaf_channel *c)
+{
+    if (c == NULL)
+        return;
+    channel_config_free(&c->config);
+    free(c->name);
+    free(c->attributes);
+    free(c->root);
+    free(c->text);
+    free(c->location);
+    free(c->description);
+    free(c);
+}
+
+void sheaf_channel_get_info(const struct sheaf_channel *c, struct sheaf_channel_info *info,
+                            size_t sizeof_info)
+{
+    const struct sheaf_channel_info all = {
+        .name = c->name,
+        .kind = c->kind,
+        .location = c->location,
+        .file_system = c->kind == SHEAF_CHANNEL_DIRECTORY ? file_system_name(c->file_system) : "",
+        .mode = c->config.mode,
+        .content_type = c->config.content_type,
+        .compression = c->config.compression,
+        .record_wrapper = c->config.wrapper,
+        .distribution = c->config.distribution,
+        .has_shuffle_seed = c->config.is_shuffled,
+        .shuffle_seed = c->config.shuffle_seed,
+        .description = c->description,
+    };
+
+    memset(info, 0, sizeof_info);
+    memcpy(info, &all, MIN(sizeof_info, sizeof(all)));
+}
+
+/* ---- As a data set -------------------------------------------------------------------------- */
+
+/* What the caller names, or the configuration: "a-ref,b", "" for none; NULL: out of memory. */
+static char *attribute_list(const struct sheaf_channel *c)
+{
+    struct buf list = BUF_INIT(SIZE_MAX);
+    const json_t *name;
+    size_t i;
+    int code = SHEAF_OK;
+
+    if (c->attributes != NULL)
+        return strdup(c->attributes);
+    json_array_foreach(c->config.attributes, i, name)
+        if (code == SHEAF_OK)
+            code = buf_printf(&list, NULL, "%s%s", i == 0 ? "" : ",", json_string_value(name));
+    if (code == SHEAF_OK)
+        code = buf_append(&list, "", 1, NULL);
+    if (code != SHEAF_OK) {
+        buf_free(&list);
+        return NULL;
+    }
+    return (char *)list.data;
+}
+
+static int open_pipes(const struct sheaf_channel *c, struct sheaf_dataset **dataset,
+                      struct sheaf_error *err)
+{
+    const struct pipe_source source = {
+        .prefix = c->location,
+        .wait_ns = c->wait_seconds * 1000000000u,
+        .may_be_empty = is_sharded(c),
+    };
+
+    char *attributes = attribute_list(c);
+    int code;
+
+    if (attributes == NULL)
+        return err_memory(err, 1);
+    code = dataset_open_pipes(&source, attributes, !c->config.is_shuffled, dataset, err);
+    free(attributes);
+    return code == SHEAF_ERR_ARGUMENT ? err_prefix(err, "channel %s: ", c->name) : code;
+}
+
+static int open_direct(const struct sheaf_channel *c, struct sheaf_dataset **dataset,
+                       struct sheaf_error *err)
+{
+    const char *const sources[] = { c->location };
+    const char *type = c->config.data_type;
+
+    if (type[0] == '\0' || channel_word_is(type, "S3Prefix"))
+        return sheaf_dataset_open(sources, 1, dataset, err);
+    if (channel_word_is(type, "ManifestFile"))
+        return channel_list_open(c->location, dataset, err);
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "channel %s: %s is read directly only if it is a "
+                   "prefix or a manifest file, and it is of the type %s: sheaf fetch copies what "
+                   "it lists, and sheaf pipe feeds it", c->name, c->location, type);
+}
+
+int sheaf_channel_dataset(const struct sheaf_channel *c, struct sheaf_dataset **dataset,
+                          struct sheaf_error *err)
+{
+    const char *const sources[] = { c->location };
+
+    if (c->kind == SHEAF_CHANNEL_PIPE)
+        return open_pipes(c, dataset, err);
+    if (c->kind == SHEAF_CHANNEL_DIRECT)
+        return open_direct(c, dataset, err);
+    /* A manifest names shards that other hosts have. */
+    if (is_sharded(c))
+        return dataset_open_foreign(sources, 1, dataset, err);
+    return sheaf_dataset_open(sources, 1, dataset, err);
+}
+
+int sheaf_channel_world(const struct sheaf_channel *c, uint32_t *rank, uint32_t *world_size,
+                        const char **source, struct sheaf_error *err)
+{
+    char *config;
+    int code;
+
+    if (is_sharded(c))
+        return launcher_of_host(rank, world_size, source, err);
+    config = store_join(c->root, "input/config");
+    if (config == NULL)
+        return err_memory(err, strlen(c->root));
+    code = sheaf_world_from_environment(config, rank, world_size, source, err);
+    free(config);
+    return code;
+}
+
+int sheaf_channel_order(const struct sheaf_channel *c, struct sheaf_reader_options *options,
+                        struct sheaf_error *err)
+{
+    char *path = store_join(c->root, "input/config/hyperparameters.json");
+    char *text = NULL;
+    int code = path == NULL ? err_memory(err, strlen(c->root))
+                            : read_text(path, "SM_HPS", &text, err);
+
+    if (code == SHEAF_OK && text != NULL) {
+        code = channel_order_parse(text, strlen(text), options, err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: ", path);
+    }
+    free(text);
+    free(path);
+    return code;
+}
+
+/* ---- Failure -------------------------------------------------------------------------------- */
+
+/* As much of the text as the platform shows, cut between characters. */
+static size_t shown_size(const char *message)
+{
+    const size_t size = strlen(message);
+    size_t shown = MIN(size, FAILURE_BYTES);
+
+    while (shown != 0 && shown < size && ((unsigned char)message[shown] & 0xc0) == 0x80)
+        shown--;
+    return shown;
+}
+
+int sheaf_channel_report_failure(const char *root, const char *message, struct sheaf_error *err)
+{
+    char *directory, *path;
+    int code;
+
+    root = root != NULL ? root : ROOT;
+    if (!is_directory(root))    /* no platform is there to be told */
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no such directory", root);
+    directory = store_join(root, "output");
+    path = directory == NULL ? NULL : store_join(directory, "failure");
+    if (path == NULL)
+        code = err_memory(err, 1);
+    else
+        code = store_make_directory(directory, err);
+    if (code == SHEAF_OK)
+        code = store_put(path, message, shown_size(message), err);
+    free(path);
+    free(directory);
+    return code;
+}

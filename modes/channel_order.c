@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a job's hyperparameters say of the order.  Pure: text in, values out.
+ *
+ *     {"sheaf_seed": "7", "sheaf_shuffle_buffer": "20000", "learning-rate": "0.1", ...}
+ *
+ * The platform makes text of every value; its toolkits put quotes around text once more, or make
+ * numbers of it again.  The other hyperparameters are the program's. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "modes/channel_config.h"
+
+#define PREFIX "sheaf_"
+
+/* "7", "\"7\"" and 7 are 7. */
+static bool parse_number(const json_t *value, uint64_t most, uint64_t *number)
+{
+    const char *text = json_string_value(value);
+    char *end;
+
+    if (json_is_integer(value)) {
+        *number = (uint64_t)json_integer_value(value);
+        return json_integer_value(value) >= 0 && *number <= most;
+    }
+    if (text == NULL)
+        return false;
+    text += *text == '"';
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    end += *end == '"';
+    return errno == 0 && *end == '\0' && *number <= most;
+}
+
+static int set_number(struct sheaf_reader_options *o, const char *name, uint64_t number)
+{
+    if (strcmp(name, "seed") == 0)
+        o->seed = number;
+    else if (strcmp(name, "epoch") == 0)
+        o->epoch = number;
+    else if (strcmp(name, "shuffle_buffer") == 0)
+        o->shuffle_buffer = number;
+    else if (strcmp(name, "lanes") == 0)
+        o->lanes = (uint32_t)number;
+    else
+        return SHEAF_END;
+    return SHEAF_OK;
+}
+
+static int take(struct sheaf_reader_options *o, const char *name, const json_t *value,
+                struct sheaf_error *err)
+{
+    const uint64_t most = strcmp(name, "lanes") == 0 ? UINT32_MAX : UINT64_MAX;
+    uint64_t number = 0;
+    const bool is_number = parse_number(value, most, &number);
+
+    if (set_number(o, name, number) == SHEAF_END)
+        return err_set(err, SHEAF_ERR_ARGUMENT, PREFIX "%.80s is not known; expected " PREFIX
+                       "seed, " PREFIX "epoch, " PREFIX "shuffle_buffer or " PREFIX "lanes",
+                       name);
+    if (!is_number)
+        return err_set(err, SHEAF_ERR_ARGUMENT, PREFIX "%s is no whole number from 0 to %llu",
+                       name, (unsigned long long)most);
+    return SHEAF_OK;
+}
+
+int channel_order_parse(const char *text, size_t size, struct sheaf_reader_options *options,
+                        struct sheaf_error *err)
+{
+    json_error_t problem;
+    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
+    const char *name;
+    json_t *value;
+    int code = SHEAF_OK;
+
+    if (json == NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "line %d: %s", problem.line, problem.text);
+    if (!json_is_object(json))
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "no object");
+    json_object_foreach(json, name, value)
+        if (code == SHEAF_OK && strncmp(name, PREFIX, strlen(PREFIX)) == 0)
+            code = take(options, name + strlen(PREFIX), value, err);
+    json_decref(json);
+    return code;
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_fetch: what SageMaker does before a training job in File mode.
+ *
+ * First everything that can be known is found out: the objects, their sizes, whether their names
+ * can be files', which are there already, whether there is room.  Then parts of what is missing
+ * are asked for, in order, as many at once as memory and PARTS_MOST allow. */
+#include "modes/fetch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/budget.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/timed_wait.h"
+#include "modes/safe_path.h"
+#include "modes/share.h"
+
+#define PARTS_MOST  192         /* requests, and what waits for a disk */
+#define LEAST_BYTES ((uint64_t)16 << 20)
+#define LOOK_NS     50000000    /* how often an interruption is looked for */
+
+struct fetch {
+    const struct sheaf_fetch_options *options;
+    const char *directory;
+    struct objects objects;
+    uint32_t *units;            /* the host's */
+    size_t unit_count;
+    uint32_t *items;            /* of the objects: first the host's, then those that are missing */
+    size_t item_count;
+    struct fetch_known known;
+    struct fetch_place place;
+    struct watch watch;
+    int lock;
+    struct sheaf_fetch_result *result;
+};
+
+/* ---- What there is to do --------------------------------------------------------------------- */
+
+static const struct object *item(const struct fetch *f, size_t i)
+{
+    return &f->objects.items[f->items[i]];
+}
+
+static int list_share(struct fetch *f, const char *source, struct sheaf_error *err)
+{
+    const struct sheaf_fetch_options *o = f->options;
+    const struct share share = { .host = o->host, .hosts = o->hosts };
+    int code = objects_list(source, NULL, &f->watch, &f->objects, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    f->units = calloc(MAX(f->objects.unit_count, 1), sizeof(f->units[0]));
+    f->items = calloc(MAX(f->objects.count, 1), sizeof(f->items[0]));
+    if (f->units == NULL || f->items == NULL)
+        return err_memory(err, f->objects.count * sizeof(f->items[0]));
+    f->result->unfinished = f->objects.unfinished;
+    share_order(&share, 0, f->units, f->objects.unit_count);
+    f->unit_count = share_size(&share, f->objects.unit_count);
+    for (size_t i = 0; i < f->unit_count; i++) {
+        const size_t end = objects_unit(&f->objects, f->units[i] + 1);
+
+        for (size_t k = objects_unit(&f->objects, f->units[i]); k < end; k++)
+            f->items[f->item_count++] = (uint32_t)k;
+    }
+    return SHEAF_OK;
+}
+
+static int compare(const void *a, const void *b, void *context)
+{
+    const struct object *items = context;
+
+    return place_compare(items[*(const uint32_t *)a].name, items[*(const uint32_t *)b].name);
+}
+
+static bool is_same_object(const struct object *a, const struct object *b)
+{
+    return a->url == b->url || (a->url != NULL && b->url != NULL && strcmp(a->url, b->url) == 0);
+}
+
+/* Takes out what a manifest names twice; *a stays the last of those before b. */
+static int check_pair(struct fetch *f, size_t *kept, uint32_t next, struct sheaf_error *err)
+{
+    const struct object *a = *kept == 0 ? NULL : item(f, *kept - 1);
+    const struct object *b = &f->objects.items[next];
+    const char *problem = place_problem(b->name);
+
+    if (problem != NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "the name \"%.300s\" %s; nothing was fetched",
+                       b->name, problem);
+    if (a != NULL && strcmp(a->name, b->name) == 0 && is_same_object(a, b))
+        return SHEAF_OK;
+    if (a != NULL && strcmp(a->name, b->name) == 0)
+        return err_set(err, SHEAF_ERR_EXISTS, "two objects are to become the file \"%.300s\": "
+                       "%.200s and %.200s", a->name, a->url, b->url);
+    if (a != NULL && place_is_below(a->name, b->name))
+        return err_set(err, SHEAF_ERR_EXISTS, "the object \"%.300s\" is to become a file, and "
+                       "\"%.300s\" needs it to be a directory", a->name, b->name);
+    f->items[(*kept)++] = next;
+    return SHEAF_OK;
+}
+
+static int check_names(struct fetch *f, struct sheaf_error *err)
+{
+    size_t kept = 0;
+    int code = SHEAF_OK;
+
+    qsort_r(f->items, f->item_count, sizeof(f->items[0]), compare, f->objects.items);
+    for (size_t i = 0; i < f->item_count && code == SHEAF_OK; i++)
+        code = check_pair(f, &kept, f->items[i], err);
+    f->result->repeated = f->item_count - kept;
+    f->item_count = kept;
+    return code;
+}
+
+static int find_sizes(struct fetch *f, struct sheaf_error *err)
+{
+    int code = objects_ask(&f->objects, f->units, f->unit_count, &f->watch, err);
+
+    for (size_t i = 0; i < f->item_count && code == SHEAF_OK; i++)
+        if (__builtin_add_overflow(f->result->bytes, item(f, i)->bytes, &f->result->bytes))
+            code = err_set(err, SHEAF_ERR_LIMIT, "more than 2^64 bytes");
+    f->result->objects = f->item_count;
+    return code;
+}
+
+/* Leaves those that are missing. */
+static int find_missing(struct fetch *f, struct sheaf_error *err)
+{
+    size_t missing = 0;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < f->item_count && code == SHEAF_OK; i++) {
+        const struct sheaf_progress progress = { .stage = "compare", .done_count = i,
+                                                 .total_count = f->item_count };
+        struct stat st;
+
+        watch_show(&f->watch, &progress);
+        code = watch_check(&f->watch, err);
+        if (fstatat(f->place.root_fd, item(f, i)->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            fetch_mark_fits(item(f, i), &st))
+            f->result->kept_bytes += item(f, i)->bytes;
+        else
+            f->items[missing++] = f->items[i];
+    }
+    f->result->kept = f->item_count - missing;
+    f->item_count = missing;
+    return code;
+}
+
+/* Files are replaced when the new one is whole, so what they take now is no room. */
+static int check_room(const struct fetch *f, struct sheaf_error *err)
+{
+    struct statvfs fs;
+    uint64_t need = 0, room;
+
+    if (fstatvfs(f->place.root_fd, &fs) != 0)
+        return err_errno(err, errno, "%s: cannot tell the free space", f->directory);
+    for (size_t i = 0; i < f->item_count; i++) {
+        const uint64_t bytes = item(f, i)->bytes, block = MAX(fs.f_frsize, 1u);
+        uint64_t rounded;
+
+        if (__builtin_add_overflow(bytes, block - 1, &rounded) ||
+            __builtin_add_overflow(need, rounded / block * block, &need))
+            need = UINT64_MAX;
+        else
+            need -= fetch_kept_bytes(&f->place, item(f, i));
+    }
+    room = (uint64_t)fs.f_bavail * fs.f_frsize;
+    if (need > room)
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: the %zu files that are missing need %" PRIu64
+                       " bytes, and there is room for %" PRIu64 ": %" PRIu64 " too few",
+                       f->directory, f->item_count, need, room, need - room);
+    if (fs.f_files != 0 && f->item_count > fs.f_favail)
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: %zu files are missing, and the file system has "
+                       "room for %" PRIu64, f->directory, f->item_count, (uint64_t)fs.f_favail);
+    return SHEAF_OK;
+}
+
+/* ---- The directory --------------------------------------------------------------------------- */
+
+/* Removes what a run that was killed has left, but for beginnings of files; nobody else is at work
+ * here. */
+static int clear_partial(const struct fetch *f, struct sheaf_error *err)
+{
+    const int fd = openat(f->place.partial_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *d;
+    int failed = 0;
+
+    if (directory == NULL)
+        return err_errno(err, errno, "%s: cannot list %s in it", f->directory, STORE_PARTIAL);
+    while (failed == 0 && (d = readdir(directory)) != NULL)
+        if (d->d_type != DT_DIR && !fetch_kept_is(d->d_name) &&
+            unlinkat(f->place.partial_fd, d->d_name, 0) != 0)
+            failed = errno;
+    closedir(directory);
+    if (failed != 0)
+        return err_errno(err, failed, "%s: cannot empty %s in it", f->directory, STORE_PARTIAL);
+    return SHEAF_OK;
+}
+
+static int open_directory(struct fetch *f, struct sheaf_error *err)
+{
+    int code = store_make_directory(f->directory, err);
+
+    if (code == SHEAF_OK)
+        code = store_lock(f->directory, false, &f->lock, err);
+    if (code != SHEAF_OK)
+        return code;
+    f->place.root_fd = open(f->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->place.root_fd < 0)
+        return err_errno(err, errno, "%s: cannot open the directory", f->directory);
+    if (mkdirat(f->place.root_fd, STORE_PARTIAL, 0777) != 0 && errno != EEXIST)
+        return err_errno(err, errno, "%s: cannot make %s in it", f->directory, STORE_PARTIAL);
+    f->place.partial_fd = openat(f->place.root_fd, STORE_PARTIAL,
+                                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (f->place.partial_fd < 0)
+        return err_errno(err, errno, "%s: cannot open %s in it", f->directory, STORE_PARTIAL);
+    return clear_partial(f, err);
+}
+
+static void close_directory(struct fetch *f)
+{
+    if (f->place.partial_fd >= 0) {
+        close(f->place.partial_fd);
+        (void)unlinkat(f->place.root_fd, STORE_PARTIAL, AT_REMOVEDIR);
+    }
+    if (f->place.root_fd >= 0)
+        close(f->place.root_fd);
+    store_unlock(f->lock);
+}
+
+/* ---- Fetching -------------------------------------------------------------------------------- */
+
+struct flight {
+    struct fetch *fetch;
+    struct fetch_part *slots[PARTS_MOST];
+    size_t busy;                /* of them */
+    struct budget budget;
+    struct fetch_file *file;    /* whose parts are not all asked for */
+    size_t next;                /* of the fetch's items */
+};
+
+static uint64_t memory_of(size_t bytes)
+{
+    return sizeof(struct fetch_part) + bytes;
+}
+
+/* The file to ask for next; *file is NULL after the last. */
+static int next_file(struct flight *x, struct sheaf_error *err)
+{
+    struct fetch *f = x->fetch;
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && x->file == NULL && x->next < f->item_count) {
+        const uint32_t number = f->items[x->next++];
+
+        code = fetch_file_open(&x->file, &f->place, &f->objects.items[number],
+                               f->known.hashes[number], number, err);
+        if (code == SHEAF_OK)
+            f->result->kept_bytes += x->file->asked_bytes;
+        if (code == SHEAF_OK && x->file->object->bytes == 0) {
+            fetch_file_close(x->file);
+            x->file = NULL;
+        }
+    }
+    return code;
+}
+
+/* Asks for as much as there is room for. */
+static int ask(struct flight *x, struct sheaf_error *err)
+{
+    int code = next_file(x, err);
+
+    while (code == SHEAF_OK && x->file != NULL && x->busy < PARTS_MOST &&
+           budget_take(&x->budget, memory_of(fetch_file_next_bytes(x->file)))) {
+        size_t slot = 0;
+
+        while (x->slots[slot] != NULL)
+            slot++;
+        code = fetch_file_ask(x->file, &x->slots[slot], err);
+        if (code != SHEAF_OK)
+            break;
+        x->busy++;
+        if (x->file->asked_bytes == x->file->object->bytes)
+            x->file = NULL;
+        code = next_file(x, err);
+    }
+    return code;
+}
+
+static bool is_done(struct fetch_place *p, const struct fetch_part *part)
+{
+    bool done;
+
+    pthread_mutex_lock(&p->lock);
+    done = part->is_done;
+    pthread_mutex_unlock(&p->lock);
+    return done;
+}
+
+/* Takes back what is done; false if nothing is. */
+static bool reap(struct flight *x)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < PARTS_MOST; i++) {
+        struct fetch_part *part = x->slots[i];
+        struct fetch_file *file;
+
+        if (part == NULL || !is_done(&x->fetch->place, part))
+            continue;
+        any = true;
+        if (!workers_is_done(x->fetch->place.workers, &part->job))
+            continue;           /* it is about to be */
+        file = part->file;
+        budget_give(&x->budget, memory_of(part->read.size));
+        free(part);
+        x->slots[i] = NULL;
+        x->busy--;
+        if (--file->parts == 0 && file != x->file)
+            fetch_file_close(file);
+    }
+    return any;
+}
+
+/* Waits a little for something to be done. */
+static void wait_a_little(struct flight *x)
+{
+    struct fetch_place *p = &x->fetch->place;
+
+    pthread_mutex_lock(&p->lock);
+    (void)wait_for(&p->done, &p->lock, LOOK_NS);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Shows how far it is, and finds out whether it may go on. */
+static int look(struct flight *x, struct sheaf_error *err)
+{
+    struct fetch *f = x->fetch;
+    struct sheaf_progress progress = {
+        .stage = "fetch", .total_count = f->item_count,
+        .total_bytes = f->result->bytes - f->result->kept_bytes,
+    };
+    int code;
+
+    pthread_mutex_lock(&f->place.lock);
+    progress.done_count = f->place.locked.files;
+    progress.done_bytes = f->place.locked.bytes;
+    code = f->place.locked.code;
+    if (code != SHEAF_OK && err != NULL)
+        *err = f->place.locked.error;
+    pthread_mutex_unlock(&f->place.lock);
+    watch_show(&f->watch, &progress);
+    return code == SHEAF_OK ? watch_check(&f->watch, err) : code;
+}
+
+static int fetch_items(struct flight *x, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (;;) {
+        if (code == SHEAF_OK)
+            code = look(x, err);
+        if (code == SHEAF_OK)
+            code = ask(x, err);
+        if (x->busy == 0)
+            break;
+        for (size_t i = 0; code != SHEAF_OK && i < PARTS_MOST; i++)
+            if (x->slots[i] != NULL)
+                store_read_cancel(&x->slots[i]->read);
+        if (!reap(x))
+            wait_a_little(x);
+    }
+    return code == SHEAF_OK ? look(x, err) : code;
+}
+
+/* What was listed is what was there and what has come. */
+static int check_sum(const struct sheaf_fetch_result *r, struct sheaf_error *err)
+{
+    if (r->objects == r->kept + r->fetched && r->bytes == r->kept_bytes + r->fetched_bytes)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "%llu objects of %llu bytes were listed, but %llu of "
+                   "%llu bytes were there and %llu of %llu bytes have come",
+                   (unsigned long long)r->objects, (unsigned long long)r->bytes,
+                   (unsigned long long)r->kept, (unsigned long long)r->kept_bytes,
+                   (unsigned long long)r->fetched, (unsigned long long)r->fetched_bytes);
+}
+
+static int fetch_missing(struct fetch *f, struct sheaf_error *err)
+{
+    struct flight x = { .fetch = f, .budget = { .limit = f->options->memory_bytes } };
+    unsigned threads = f->options->threads;
+    int code;
+
+    if (threads == 0)
+        threads = MIN(workers_processors(), 8u);
+    code = workers_open(&f->place.workers, threads, err);
+    if (code == SHEAF_OK)
+        code = fetch_items(&x, err);
+    workers_close(f->place.workers);
+    fetch_file_close(x.file);
+    f->result->fetched = f->place.locked.files;
+    f->result->fetched_bytes = f->place.locked.bytes;
+    f->result->verified = f->place.locked.verified;
+    f->result->memory_peak_bytes = x.budget.peak;
+    return code == SHEAF_OK ? check_sum(f->result, err) : code;
+}
+
+/* ---- The call -------------------------------------------------------------------------------- */
+
+void sheaf_fetch_options_init(struct sheaf_fetch_options *options, size_t sizeof_options)
+{
+    const struct sheaf_fetch_options defaults = {
+        .sizeof_options = sizeof_options, .hosts = 1, .memory_bytes = (uint64_t)256 << 20,
+    };
+
+    memset(options, 0, sizeof_options);
+    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+}
+
+static int check(const struct sheaf_fetch_options *o, struct sheaf_error *err)
+{
+    if (o->hosts == 0 || o->host >= o->hosts)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "host %u of %u: expected one below the number of "
+                       "hosts", o->host, o->hosts);
+    if (o->memory_bytes < LEAST_BYTES)
+        return err_set(err, SHEAF_ERR_LIMIT, "%" PRIu64 " bytes of memory; at least %" PRIu64
+                       " are needed", o->memory_bytes, LEAST_BYTES);
+    return SHEAF_OK;
+}
+
+static int check_source(const char *source, struct sheaf_error *err)
+{
+    struct stat st;
+
+    if (stat(source, &st) == 0 && S_ISDIR(st.st_mode))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a directory here already", source);
+    return SHEAF_OK;
+}
+
+/* The augmented manifest itself. */
+static int fetch_manifest(const struct fetch *f, const char *source, struct sheaf_error *err)
+{
+    const char *name = place_base(source);
+
+    for (size_t i = 0; i < f->objects.count; i++) {
+        const char *other = f->objects.items[i].name;
+
+        if (strcmp(other, name) == 0 || place_is_below(name, other))
+            return err_set(err, SHEAF_ERR_EXISTS, "%s: the object \"%.300s\" has the manifest's "
+                           "place", source, other);
+    }
+    return fetch_lines(&f->place, source, name, f->units, f->unit_count, err);
+}
+
+static int run(struct fetch *f, const char *source, struct sheaf_error *err)
+{
+    int code = check(f->options, err);
+
+    if (code == SHEAF_OK)
+        code = check_source(source, err);
+    if (code == SHEAF_OK)
+        code = list_share(f, source, err);
+    if (code == SHEAF_OK)
+        code = check_names(f, err);
+    if (code == SHEAF_OK)
+        code = find_sizes(f, err);
+    if (code == SHEAF_OK)
+        code = open_directory(f, err);
+    if (code == SHEAF_OK)
+        code = find_missing(f, err);
+    if (code == SHEAF_OK)
+        code = fetch_kept_sweep(&f->place, f->items, f->item_count, err);
+    if (code == SHEAF_OK)
+        code = check_room(f, err);
+    if (code == SHEAF_OK)
+        code = fetch_known_find(&f->known, &f->objects, err);
+    if (code == SHEAF_OK)
+        code = fetch_missing(f, err);
+    if (code == SHEAF_OK && f->objects.is_augmented)
+        code = fetch_manifest(f, source, err);
+    if (code == SHEAF_OK && syncfs(f->place.root_fd) != 0)
+        code = err_errno(err, errno, "%s: cannot make the files durable", f->directory);
+    return code;
+}
+
+int sheaf_fetch(const char *source, const char *directory,
+                const struct sheaf_fetch_options *options, struct sheaf_fetch_result *result,
+                struct sheaf_error *err)
+{
+    struct sheaf_fetch_options o;
+    struct fetch f = {
+        .options = &o, .directory = directory, .lock = -1, .result = result,
+        .place = { .root_fd = -1, .partial_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER },
+    };
+    int code;
+
+    timed_cond_init(&f.place.done);
+    sheaf_fetch_options_init(&o, sizeof(o));
+    memcpy(&o, options, MIN(options->sizeof_options, sizeof(o)));
+    f.place.objects = &f.objects;
+    f.watch = (struct watch){ .progress = o.progress, .context = o.context,
+                              .interrupt = o.interrupt };
+    *result = (struct sheaf_fetch_result){ 0 };
+    code = run(&f, source, err);
+    close_directory(&f);
+    fetch_known_free(&f.known);
+    objects_free(&f.objects);
+    free(f.units);
+    free(f.items);
+    pthread_mutex_destroy(&f.place.lock);
+    pthread_cond_destroy(&f.place.done);
+    return code;
+}

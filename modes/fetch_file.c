@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One object on its way to being a file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash_text.h"
+#include "modes/fetch.h"
+#include "modes/safe_path.h"
+
+/* ---- Checking -------------------------------------------------------------------------------- */
+
+static int open_hash(struct fetch_file *f, struct sheaf_error *err)
+{
+    struct fetch_place *p = f->place;
+    bool no_md5;
+
+    pthread_mutex_lock(&p->lock);
+    no_md5 = p->locked.md5_is_none;
+    pthread_mutex_unlock(&p->lock);
+    if (f->xxh3 != NULL) {
+        f->hash = XXH3_createState();
+        if (f->hash == NULL || XXH3_128bits_reset(f->hash) != XXH_OK)
+            return err_memory(err, 1024);
+    } else if (f->object->md5 != NULL && !no_md5) {
+        f->md5 = EVP_MD_CTX_new();
+        if (f->md5 != NULL && EVP_DigestInit_ex(f->md5, EVP_md5(), NULL) != 1) {
+            EVP_MD_CTX_free(f->md5);    /* a machine whose rules forbid MD5 */
+            f->md5 = NULL;
+        }
+    }
+    return SHEAF_OK;
+}
+
+void fetch_file_hash(struct fetch_file *f, const uint8_t *data, size_t size)
+{
+    if (f->hash != NULL)
+        XXH3_128bits_update(f->hash, data, size);
+    else if (f->md5 != NULL && EVP_DigestUpdate(f->md5, data, size) != 1) {
+        EVP_MD_CTX_free(f->md5);
+        f->md5 = NULL;
+    }
+}
+
+static int check_xxh3(const struct fetch_file *f, struct sheaf_error *err)
+{
+    char found[HASH_TEXT_BYTES];
+
+    hash_text(XXH3_128bits_digest(f->hash), found);
+    if (strcmp(found, f->xxh3) == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s: what came has the XXH3 %s, the data set's manifest "
+                   "says %s", f->source->url, found, f->xxh3);
+}
+
+/* An ETag that differs is an error where the store says that it is an MD5, and else none of our
+ * business: then *checked is false. */
+static int check_md5(struct fetch_file *f, bool *checked, struct sheaf_error *err)
+{
+    unsigned char found[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    int code;
+
+    *checked = false;
+    if (EVP_DigestFinal_ex(f->md5, found, &size) != 1 || size != 16)
+        return SHEAF_OK;
+    *checked = memcmp(found, f->object->md5, 16) == 0;
+    if (*checked)
+        return SHEAF_OK;
+    code = store_etag_is_md5(f->source->url, checked, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (*checked)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: what came has another MD5 than its ETag says",
+                       f->source->url);
+    pthread_mutex_lock(&f->place->lock);
+    f->place->locked.md5_is_none = true;
+    pthread_mutex_unlock(&f->place->lock);
+    return SHEAF_OK;
+}
+
+/* ---- Finishing ------------------------------------------------------------------------------- */
+
+static int put_in_place(struct fetch_file *f, struct sheaf_error *err)
+{
+    const char *name = f->object->name;
+    struct timespec times[2];
+    int fd, code, failed;
+
+    /* A later run trusts its size and time, so they may not be there before its bytes are. */
+    fetch_mark_times(f->object, times);
+    failed = futimens(f->fd, times) == 0 && fdatasync(f->fd) == 0 ? 0 : errno;
+    if (close(f->fd) != 0 && failed == 0)
+        failed = errno;
+    f->fd = -1;
+    if (failed != 0)
+        return err_errno(err, failed, "%s: cannot finish the file", name);
+    code = place_open(f->place->root_fd, name, &fd, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (renameat(f->place->partial_fd, f->temporary, fd, place_base(name)) != 0)
+        code = err_errno(err, errno, "%s: cannot put the file in its place", name);
+    else
+        f->temporary[0] = '\0';
+    close(fd);
+    return code;
+}
+
+static int finish(struct fetch_file *f, struct sheaf_error *err)
+{
+    bool checked = f->hash != NULL;
+    int code = SHEAF_OK;
+
+    if (f->hash != NULL)
+        code = check_xxh3(f, err);
+    else if (f->md5 != NULL)
+        code = check_md5(f, &checked, err);
+    if (code == SHEAF_OK)
+        code = put_in_place(f, err);
+    if (code != SHEAF_OK)
+        return code;
+    pthread_mutex_lock(&f->place->lock);
+    f->place->locked.files++;
+    f->place->locked.verified += checked;
+    pthread_mutex_unlock(&f->place->lock);
+    return SHEAF_OK;
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+static void fail(struct fetch_file *f, const struct sheaf_error *found)
+{
+    struct fetch_place *p = f->place;
+
+    pthread_mutex_lock(&p->lock);
+    if (p->locked.code == SHEAF_OK) {
+        p->locked.code = found->code;
+        p->locked.error = *found;
+    }
+    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&f->lock);
+    f->failed = true;
+    f->is_useless |= found->code == SHEAF_ERR_CHANGED || found->code == SHEAF_ERR_NOT_FOUND;
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* Its memory is the planning thread's again, and of a last part the file. */
+static void done(struct fetch_place *p, struct fetch_part *part, size_t bytes)
+{
+    pthread_mutex_lock(&p->lock);
+    part->is_done = true;
+    p->locked.bytes += bytes;
+    pthread_cond_signal(&p->done);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static int write_part(const struct fetch_part *part, struct sheaf_error *err)
+{
+    const struct store_read *r = &part->read;
+
+    for (size_t at = 0; at < r->size;) {
+        const ssize_t n = pwrite(part->file->fd, part->data + at, r->size - at,
+                                 (off_t)(r->offset + at));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return err_errno(err, n < 0 ? errno : ENOSPC, "%s: writing %zu bytes at %llu",
+                             part->file->object->name, r->size, (unsigned long long)r->offset);
+        at += (size_t)n;
+    }
+    return SHEAF_OK;
+}
+
+/* Hashes the file's parts as far as they are written.  Another worker that does so already will
+ * find this part as well. */
+static void drain(struct fetch_file *f, struct fetch_part *written)
+{
+    struct fetch_place *place = f->place;
+    struct fetch_part *part;
+    struct sheaf_error err;
+    bool failed, is_last = false;
+    size_t size;
+
+    pthread_mutex_lock(&f->lock);
+    written->is_written = true;
+    if (f->is_draining) {
+        pthread_mutex_unlock(&f->lock);
+        return;
+    }
+    f->is_draining = true;
+    while (!is_last && (part = f->head) != NULL && part->is_written) {
+        f->head = part->next;
+        if (f->head == NULL)
+            f->tail = NULL;
+        failed = f->failed;
+        is_last = part->is_last;
+        f->is_useless |= is_last && !failed;    /* it will be finished; or is whole, and wrong */
+        pthread_mutex_unlock(&f->lock);
+        size = part->read.size;
+        if (!failed)
+            fetch_file_hash(f, part->data, part->read.size);
+        if (!failed && is_last && finish(f, &err) != SHEAF_OK)
+            fail(f, &err);
+        done(place, part, failed ? 0 : part->read.size);
+        if (is_last)
+            return;             /* the file may be gone */
+        pthread_mutex_lock(&f->lock);
+        f->hashed_bytes += failed ? 0 : size;
+    }
+    f->is_draining = false;
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void run(struct job *job)
+{
+    struct fetch_part *part = (struct fetch_part *)(void *)((char *)job -
+                                                           offsetof(struct fetch_part, job));
+    struct sheaf_error err;
+
+    if (part->read.code != SHEAF_OK)
+        fail(part->file, &part->read.error);
+    else if (write_part(part, &err) != SHEAF_OK)
+        fail(part->file, &err);
+    drain(part->file, part);
+}
+
+static void come(struct store_read *read)
+{
+    struct fetch_part *part = (struct fetch_part *)read;
+
+    workers_submit(part->file->place->workers, &part->job);
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+size_t fetch_file_next_bytes(const struct fetch_file *f)
+{
+    return (size_t)MIN(f->object->bytes - f->asked_bytes, FETCH_PART_BYTES);
+}
+
+int fetch_file_ask(struct fetch_file *f, struct fetch_part **out, struct sheaf_error *err)
+{
+    const size_t size = fetch_file_next_bytes(f);
+    struct fetch_part *part = malloc(sizeof(*part) + size);
+
+    if (part == NULL)
+        return err_memory(err, sizeof(*part) + size);
+    *part = (struct fetch_part){
+        .read = { .object = f->source, .offset = f->asked_bytes, .data = part->data,
+                  .size = size, .done = come },
+        .job = { .run = run }, .file = f,
+    };
+    f->asked_bytes += size;
+    f->parts++;
+    part->is_last = f->asked_bytes == f->object->bytes;
+    pthread_mutex_lock(&f->lock);
+    if (f->tail != NULL)
+        f->tail->next = part;
+    else
+        f->head = part;
+    f->tail = part;
+    pthread_mutex_unlock(&f->lock);
+    *out = part;
+    store_read_start(&part->read);
+    return SHEAF_OK;
+}
+
+/* Goes on with what an earlier run has left, or begins. */
+static int open_temporary(struct fetch_file *f, unsigned number, struct sheaf_error *err)
+{
+    int code;
+
+    snprintf(f->temporary, sizeof(f->temporary), "%u.tmp", number);
+    code = fetch_kept_take(f, err);
+    if (code != SHEAF_END)
+        return code;
+    f->fd = openat(f->place->partial_fd, f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                   0666);
+    if (f->fd >= 0)
+        return SHEAF_OK;
+    f->temporary[0] = '\0';
+    return err_errno(err, errno, "%s: cannot make a temporary file", f->object->name);
+}
+
+int fetch_file_open(struct fetch_file **out, struct fetch_place *place,
+                    const struct object *object, const char *xxh3, unsigned number,
+                    struct sheaf_error *err)
+{
+    struct fetch_file *f = calloc(1, sizeof(*f));
+    char *url = object_url(place->objects, object);
+    int code = f == NULL || url == NULL ? err_memory(err, strlen(object->name)) : SHEAF_OK;
+
+    if (f != NULL) {
+        *f = (struct fetch_file){ .place = place, .object = object, .xxh3 = xxh3, .fd = -1 };
+        pthread_mutex_init(&f->lock, NULL);
+    }
+    if (code == SHEAF_OK)
+        code = store_open_known(url, object->bytes, object->stamp, &f->source, err);
+    if (code == SHEAF_OK)
+        code = open_hash(f, err);
+    if (code == SHEAF_OK)
+        code = open_temporary(f, number, err);
+    if (code == SHEAF_OK && object->bytes == 0)
+        code = finish(f, err);
+    free(url);
+    *out = f;
+    if (code != SHEAF_OK) {
+        fetch_file_close(f);
+        *out = NULL;
+    }
+    return code;
+}
+
+void fetch_file_close(struct fetch_file *f)
+{
+    if (f == NULL)
+        return;
+    if (f->fd >= 0 && f->temporary[0] != '\0')
+        fetch_kept_leave(f);
+    if (f->fd >= 0)
+        close(f->fd);
+    if (f->temporary[0] != '\0')
+        (void)unlinkat(f->place->partial_fd, f->temporary, 0);
+    store_close(f->source);
+    XXH3_freeState(f->hash);
+    EVP_MD_CTX_free(f->md5);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}

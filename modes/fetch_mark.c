@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A finished file is known by its size and its time of modification: that of the object, and in
+ * its fraction of a second a part of the ETag's hash, so that an object replaced within a second
+ * by one of the same size is another one.  It needs no record that could be lost or be wrong.
+ *
+ * Some file systems keep times in steps of 100 ns, some in seconds (Lustre): then the fraction is
+ * zero, as it is in copies that others made with the object's time, and says nothing. */
+#include "modes/fetch.h"
+
+#define STEP_NS 100
+
+static long fraction_of(const struct object *o)
+{
+    return (long)(o->stamp % (1000000000 / STEP_NS)) * STEP_NS;
+}
+
+void fetch_mark_times(const struct object *o, struct timespec times[2])
+{
+    times[0] = (struct timespec){ .tv_nsec = UTIME_NOW };
+    times[1] = (struct timespec){ .tv_sec = o->modified_s, .tv_nsec = fraction_of(o) };
+}
+
+bool fetch_mark_fits(const struct object *o, const struct stat *st)
+{
+    if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size != o->bytes || o->stamp == 0)
+        return false;
+    return st->st_mtim.tv_sec == o->modified_s &&
+           (st->st_mtim.tv_nsec == fraction_of(o) ||
+            (st->st_mtim.tv_nsec == 0 && o->modified_s != 0));
+}

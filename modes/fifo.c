@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes of about a MiB into a pipe made as large as it may be.  (vmsplice would save a copy, but
+ * then a page may not be used again until the reader has read it, which nobody tells.)
+ *
+ * SIGPIPE is the caller's to hold off. */
+#include "modes/fifo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/flag.h"
+
+#define HOLD_BYTES   ((size_t)1 << 20)
+#define DIRECT_BYTES ((size_t)256 << 10)    /* this much is written from where it is */
+#define PIPE_BYTES   (1 << 20)              /* what an unprivileged process may have */
+#define LOOK_MS      50                     /* how often an interruption is looked for */
+
+int fifo_make(const char *path, struct sheaf_error *err)
+{
+    struct stat st;
+
+    if (mkfifo(path, 0666) == 0)
+        return SHEAF_OK;
+    if (errno != EEXIST || lstat(path, &st) != 0)
+        return err_errno(err, errno, "%s: cannot make the named pipe", path);
+    if (S_ISFIFO(st.st_mode))
+        return SHEAF_OK;        /* of a feeder that was killed */
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: is there and is no named pipe", path);
+}
+
+int fifo_open(struct fifo *f, const char *path, const volatile int *interrupt,
+              struct sheaf_error *err)
+{
+    int size;
+
+    *f = (struct fifo){ .fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC),
+                        .interrupt = interrupt, .held = BUF_INIT(HOLD_BYTES + DIRECT_BYTES) };
+    if (f->fd < 0)
+        return errno == ENXIO || errno == EINTR
+             ? SHEAF_END : err_errno(err, errno, "%s: cannot open the named pipe", path);
+    (void)fcntl(f->fd, F_SETPIPE_SZ, PIPE_BYTES);       /* a smaller one will do */
+    size = fcntl(f->fd, F_GETPIPE_SZ);
+    f->pipe_bytes = size < 0 ? 0 : (size_t)size;
+    return SHEAF_OK;
+}
+
+void fifo_close(struct fifo *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+    buf_free(&f->held);
+}
+
+static int wait_for_room(const struct fifo *f, struct sheaf_error *err)
+{
+    struct pollfd p = { .fd = f->fd, .events = POLLOUT };
+
+    for (;;) {
+        const int n = poll(&p, 1, LOOK_MS);
+
+        if (flag_is_raised(f->interrupt))
+            return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+        if (n > 0)
+            return SHEAF_OK;    /* or the reader has gone, as the write will say */
+        if (n < 0 && errno != EINTR)
+            return err_errno(err, errno, "waiting for the named pipe's reader");
+    }
+}
+
+/* Both, one after the other, in as few calls as the pipe allows. */
+static int write_both(struct fifo *f, struct iovec v[2], struct sheaf_error *err)
+{
+    while (v[0].iov_len + v[1].iov_len != 0) {
+        ssize_t n = writev(f->fd, v, 2);
+
+        if (n < 0 && errno == EPIPE)
+            return SHEAF_END;
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return err_errno(err, errno, "writing to the named pipe");
+        if (n < 0) {
+            int code = wait_for_room(f, err);
+
+            if (code != SHEAF_OK)
+                return code;
+            continue;
+        }
+        f->written += (size_t)n;
+        for (size_t i = 0; i < 2; i++) {
+            const size_t part = (size_t)n < v[i].iov_len ? (size_t)n : v[i].iov_len;
+
+            v[i].iov_base = (uint8_t *)v[i].iov_base + part;
+            v[i].iov_len -= part;
+            n -= (ssize_t)part;
+        }
+    }
+    return SHEAF_OK;
+}
+
+/* Writes what is held and of `data` all but the last byte. */
+static int write_out(struct fifo *f, const void *data, size_t size, struct sheaf_error *err)
+{
+    struct iovec v[2] = { { f->held.data, f->held.size },
+                          { (void *)(uintptr_t)data, size - (size != 0) } };
+    uint8_t last;
+    int code;
+
+    if (size == 0 && f->held.size != 0)
+        v[0].iov_len--;
+    if (size == 0 && f->held.size < 2)
+        return SHEAF_OK;
+    last = size != 0 ? ((const uint8_t *)data)[size - 1] : f->held.data[f->held.size - 1];
+    code = write_both(f, v, err);
+    f->held.size = 0;
+    return code == SHEAF_OK ? buf_append(&f->held, &last, 1, err) : code;
+}
+
+int fifo_put(struct fifo *f, const void *data, size_t size, struct sheaf_error *err)
+{
+    if (size >= DIRECT_BYTES)
+        return write_out(f, data, size, err);
+    if (f->held.size + size > HOLD_BYTES) {
+        int code = write_out(f, NULL, 0, err);
+
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return buf_append(&f->held, data, size, err);
+}
+
+int fifo_flush(struct fifo *f, struct sheaf_error *err)
+{
+    return write_out(f, NULL, 0, err);
+}
+
+int fifo_end(struct fifo *f, struct sheaf_error *err)
+{
+    struct iovec v[2] = { { f->held.data, f->held.size }, { NULL, 0 } };
+    int code = write_both(f, v, err);
+
+    f->held.size = 0;
+    return code;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which process this is, of how many: what launchers put into the environment.  Ranks that read
+ * and parts that are packed are told from the same variables, but a job array is a set of parts
+ * only: each of its jobs may have ranks of its own. */
+#include "modes/launcher.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+static const char *const rank_directories[] = { "/opt/ml/input/config" };
+static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input/config" };
+
+struct launcher {
+    const char *rank, *size;        /* names of variables */
+    const char *source;
+    bool together;                  /* it sets both or none: one alone is a launch gone wrong */
+};
+
+static const struct launcher rank_launchers[] = {
+    { "RANK", "WORLD_SIZE", "RANK and WORLD_SIZE", true },
+    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE", true },
+    { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS", false },
+};
+
+static const struct launcher part_launchers[] = {
+    { "AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE",
+      "AWS_BATCH_JOB_ARRAY_INDEX and _SIZE", false },
+    { "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", "JOB_COMPLETION_INDEX and JOB_COMPLETIONS",
+      false },
+    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE", true },
+    { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS", false },
+};
+
+static const struct launcher host_launchers[] = {
+    { "LOCAL_RANK", "LOCAL_WORLD_SIZE", "LOCAL_RANK and LOCAL_WORLD_SIZE", false },
+    { "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+      "OMPI_COMM_WORLD_LOCAL_RANK and _SIZE", false },
+    { "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID and SLURM_NTASKS_PER_NODE",
+      false },
+};
+
+struct place {
+    uint32_t rank, size;
+};
+
+/* The number in a variable. */
+static int parse_variable(const char *name, const char *text, uint32_t *number,
+                          struct sheaf_error *err)
+{
+    char *end;
+    unsigned long value;
+
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value > UINT32_MAX)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the environment's %s is \"%.40s\", which is no "
+                       "number", name, text);
+    *number = (uint32_t)value;
+    return SHEAF_OK;
+}
+
+static int check_place(const struct place *place, const char *source, struct sheaf_error *err)
+{
+    if (place->rank < place->size)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s say %u, which is not below their size %u", source,
+                   place->rank, place->size);
+}
+
+static int from_launcher(const struct launcher *l, struct place *place, struct sheaf_error *err)
+{
+    const char *rank = getenv(l->rank), *size = getenv(l->size);
+    int code;
+
+    if (l->together && (rank == NULL) != (size == NULL))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has %s, but no %s",
+                       rank != NULL ? l->rank : l->size, rank != NULL ? l->size : l->rank);
+    if (rank == NULL || size == NULL)
+        return SHEAF_END;
+    code = parse_variable(l->rank, rank, &place->rank, err);
+    if (code == SHEAF_OK)
+        code = parse_variable(l->size, size, &place->size, err);
+    return code == SHEAF_OK ? check_place(place, l->source, err) : code;
+}
+
+static int from_launchers(const struct launcher *launchers, size_t count, struct place *place,
+                          const char **source, struct sheaf_error *err)
+{
+    int code = SHEAF_END;
+
+    for (size_t i = 0; code == SHEAF_END && i < count; i++) {
+        *source = launchers[i].source;
+        code = from_launcher(&launchers[i], place, err);
+    }
+    return code;
+}
+
+/* ---- Slurm's arrays -------------------------------------------------------------------------- */
+
+/* An array whose indices are not evenly spaced says nothing of a job's place in it. */
+static int from_array(struct place *place, struct sheaf_error *err)
+{
+    static const char *const names[] = {
+        "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX",
+        "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_STEP",
+    };
+    uint32_t v[COUNT_OF(names)] = { [4] = 1 };
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const char *text = getenv(names[i]);
+        int code;
+
+        if (text == NULL && i == 0)
+            return SHEAF_END;
+        if (text == NULL && i == 4)
+            break;
+        if (text == NULL)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has %s, but no %s", names[0],
+                           names[i]);
+        code = parse_variable(names[i], text, &v[i], err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    if (v[4] == 0 || v[0] < v[1] || v[0] > v[2] || (v[0] - v[1]) % v[4] != 0 ||
+        (v[2] - v[1]) / v[4] + (uint64_t)1 != v[3])
+        return err_set(err, SHEAF_ERR_ARGUMENT, "SLURM_ARRAY_TASK_ID %u, from %u to %u by %u, is "
+                       "not one of %u evenly spaced indices: its part must be given", v[0], v[1],
+                       v[2], v[4], v[3]);
+    *place = (struct place){ (v[0] - v[1]) / v[4], v[3] };
+    return SHEAF_OK;
+}
+
+/* ---- Lists of hosts -------------------------------------------------------------------------- */
+
+/* The place of a host in the list is its rank: names are not to be parsed (algo-10 comes before
+ * algo-2). */
+static int place_of(const json_t *hosts, const char *current, const char *source,
+                    struct place *place, struct sheaf_error *err)
+{
+    size_t i;
+    const json_t *host;
+
+    if (!json_is_array(hosts) || current == NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: no list of hosts with the current one",
+                       source);
+    json_array_foreach(hosts, i, host) {
+        if (json_is_string(host) && strcmp(json_string_value(host), current) == 0) {
+            *place = (struct place){ (uint32_t)i, (uint32_t)json_array_size(hosts) };
+            return SHEAF_OK;
+        }
+    }
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the current host %.64s is not in the list of "
+                   "hosts", source, current);
+}
+
+static int from_hosts(const char *source, struct place *place, struct sheaf_error *err)
+{
+    const char *text = getenv("SM_HOSTS"), *current = getenv("SM_CURRENT_HOST");
+    json_t *hosts;
+    int code;
+
+    if (text == NULL || current == NULL)
+        return SHEAF_END;
+    hosts = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    code = place_of(hosts, current, source, place, err);
+    json_decref(hosts);
+    return code;
+}
+
+static int from_config(const char *directory, const char *source, struct place *place,
+                       struct sheaf_error *err)
+{
+    json_error_t found;
+    json_t *config;
+    FILE *file;
+    char *path;
+    int code;
+
+    if (asprintf(&path, "%s/%s", directory, source) < 0)
+        return err_memory(err, strlen(directory));
+    file = fopen(path, "re");
+    if (file == NULL && errno != ENOENT && errno != ENOTDIR) {
+        code = err_errno(err, errno, "%s: cannot open", path);
+    } else if (file == NULL) {
+        code = SHEAF_END;
+    } else {
+        config = json_loadf(file, JSON_REJECT_DUPLICATES, &found);
+        fclose(file);
+        code = place_of(json_object_get(config, "hosts"),
+                        json_string_value(json_object_get(config, "current_host")), source, place,
+                        err);
+        json_decref(config);
+    }
+    free(path);
+    return code;
+}
+
+/* SageMaker's two ways to say it. */
+static int from_sagemaker(const char *config, const char *const *directories, size_t count,
+                          struct place *place, const char **source, struct sheaf_error *err)
+{
+    int code;
+
+    *source = "SM_CURRENT_HOST and SM_HOSTS";
+    code = from_hosts(*source, place, err);
+    if (code != SHEAF_END)
+        return code;
+    *source = "resourceconfig.json";
+    if (config != NULL)
+        return from_config(config, *source, place, err);
+    for (size_t i = 0; i < count && code == SHEAF_END; i++)
+        code = from_config(directories[i], *source, place, err);
+    return code;
+}
+
+/* ---- The questions --------------------------------------------------------------------------- */
+
+static int answer(int code, const struct place *place, const char *found, uint32_t *rank,
+                  uint32_t *size, const char **source)
+{
+    if (code == SHEAF_OK) {
+        *rank = place->rank;
+        *size = place->size;
+    }
+    if (source != NULL)
+        *source = code == SHEAF_OK ? found : NULL;
+    return code;
+}
+
+int sheaf_world_from_environment(const char *config, uint32_t *rank, uint32_t *world_size,
+                                 const char **source, struct sheaf_error *err)
+{
+    struct place place;
+    const char *found;
+    int code = from_launchers(rank_launchers, COUNT_OF(rank_launchers), &place, &found, err);
+
+    if (code == SHEAF_END)
+        code = from_sagemaker(config, rank_directories, COUNT_OF(rank_directories), &place,
+                              &found, err);
+    return answer(code, &place, found, rank, world_size, source);
+}
+
+int launcher_of_host(uint32_t *rank, uint32_t *world_size, const char **source,
+                     struct sheaf_error *err)
+{
+    struct place place;
+    const char *found;
+    const int code = from_launchers(host_launchers, COUNT_OF(host_launchers), &place, &found,
+                                    err);
+
+    return answer(code, &place, found, rank, world_size, source);
+}
+
+int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
+                                const char **source, struct sheaf_error *err)
+{
+    struct place place;
+    const char *found = "SLURM_ARRAY_TASK_ID";
+    int code = from_array(&place, err);
+
+    if (code == SHEAF_END)
+        code = from_launchers(part_launchers, COUNT_OF(part_launchers), &place, &found, err);
+    if (code == SHEAF_END)
+        code = from_sagemaker(config, part_directories, COUNT_OF(part_directories), &place,
+                              &found, err);
+    if (code == SHEAF_END && getenv("JOB_COMPLETION_INDEX") != NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has JOB_COMPLETION_INDEX, but "
+                       "no JOB_COMPLETIONS to say of how many: set it in the job's template");
+    return answer(code, &place, found, part, parts, source);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prefixes, directories and single objects; and what all lists of objects share. */
+#include "modes/objects.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/manifest.h"
+#include "modes/safe_path.h"
+#include "packer/source/source.h"
+#include "store/store.h"
+
+#define MD5_BYTES 16
+
+/* ---- The list -------------------------------------------------------------------------------- */
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* An ETag of 32 digits is an MD5, but for some ways of encryption. */
+static const uint8_t *keep_md5(struct objects *o, const char *etag)
+{
+    uint8_t md5[MD5_BYTES], *kept;
+
+    if (etag == NULL)
+        return NULL;
+    etag += *etag == '"';
+    for (size_t i = 0; i < MD5_BYTES; i++) {
+        const int high = hex_digit(etag[2 * i]), low = high < 0 ? -1 : hex_digit(etag[2 * i + 1]);
+
+        if (low < 0)
+            return NULL;
+        md5[i] = (uint8_t)(high << 4 | low);
+    }
+    if (etag[2 * MD5_BYTES] != '\0' && strcmp(etag + 2 * MD5_BYTES, "\"") != 0)
+        return NULL;
+    kept = arena_take(&o->arena, MD5_BYTES);
+    if (kept != NULL)
+        memcpy(kept, md5, MD5_BYTES);
+    return kept;
+}
+
+int objects_add(struct objects *o, const struct object *found, const char *etag,
+                struct sheaf_error *err)
+{
+    struct object *item;
+
+    if (o->count == o->capacity) {
+        const size_t capacity = MAX(2 * o->capacity, (size_t)256);
+        void *grown = reallocarray(o->items, capacity, sizeof(*item));
+
+        if (grown == NULL)
+            return err_memory(err, capacity * sizeof(*item));
+        o->items = grown;
+        o->capacity = capacity;
+    }
+    if (o->count >= UINT32_MAX)
+        return err_set(err, SHEAF_ERR_LIMIT, "more than %u objects", UINT32_MAX);
+    item = &o->items[o->count];
+    *item = *found;
+    item->name = arena_text(&o->arena, found->name, strlen(found->name));
+    if (item->name != NULL && found->url != NULL)
+        item->url = arena_text(&o->arena, found->url, strlen(found->url));
+    if (item->name != NULL && found->text != NULL)
+        item->text = arena_text(&o->arena, found->text, found->bytes);
+    if (item->name == NULL || (found->url != NULL && item->url == NULL) ||
+        (found->text != NULL && item->text == NULL))
+        return err_memory(err, strlen(found->name));
+    item->md5 = keep_md5(o, etag);
+    o->count++;
+    return SHEAF_OK;
+}
+
+int object_answer(struct objects *o, struct object *object, const struct store_stat *stat,
+                  struct sheaf_error *err)
+{
+    if (stat->bytes == OBJECT_UNKNOWN)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a stream, not an object", stat->url);
+    object->bytes = stat->bytes;
+    object->stamp = stat->stamp;
+    object->modified_s = stat->modified_s;
+    object->md5 = keep_md5(o, stat->etag);
+    return SHEAF_OK;
+}
+
+int objects_end_unit(struct objects *o, struct sheaf_error *err)
+{
+    const size_t n = o->unit_count;
+
+    if ((n & (n + 1)) == 0) {           /* room for n + 2 is made where n + 1 is a power of two */
+        void *grown = reallocarray(o->units, 2 * (n + 1), sizeof(o->units[0]));
+
+        if (grown == NULL)
+            return err_memory(err, 2 * (n + 1) * sizeof(o->units[0]));
+        o->units = grown;
+        o->units[0] = 0;
+    }
+    o->units[++o->unit_count] = o->count;
+    return SHEAF_OK;
+}
+
+void objects_free(struct objects *o)
+{
+    free(o->items);
+    free(o->units);
+    free(o->root);
+    arena_free(&o->arena);
+    *o = (struct objects){ 0 };
+}
+
+char *object_url(const struct objects *o, const struct object *object)
+{
+    char *url;
+
+    if (object->url != NULL)
+        return strdup(object->url);
+    return asprintf(&url, "%s%s", o->root, object->name) < 0 ? NULL : url;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct object *)a)->name, ((const struct object *)b)->name);
+}
+
+static int check(struct watch *watch, const struct objects *o, struct sheaf_error *err)
+{
+    const struct sheaf_progress progress = { .stage = "list", .done_count = o->count };
+
+    if (o->count % 256 == 0)
+        watch_show(watch, &progress);
+    return watch_check(watch, err);
+}
+
+/* What someone is still making is no object yet. */
+static bool is_partial(const char *name)
+{
+    const size_t size = strlen(STORE_PARTIAL);
+    const char *at = name;
+
+    while ((at = strstr(at, STORE_PARTIAL "/")) != NULL) {
+        if (at == name || at[-1] == '/')
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+/* ---- Prefixes -------------------------------------------------------------------------------- */
+
+struct walking {
+    struct objects *objects;
+    struct watch *watch;
+    struct sheaf_error *err;
+    const char *beginning;      /* of the names that count */
+};
+
+static int take_entry(void *context, const struct store_entry *entry)
+{
+    const struct walking *w = context;
+    const struct object found = { .name = entry->name, .bytes = entry->bytes,
+                                  .stamp = entry->stamp, .modified_s = entry->modified_s };
+    int code = check(w->watch, w->objects, w->err);
+
+    if (code != SHEAF_OK || strncmp(entry->name, w->beginning, strlen(w->beginning)) != 0)
+        return code;
+    if (is_partial(entry->name)) {
+        w->objects->unfinished++;
+        return SHEAF_OK;
+    }
+    return objects_add(w->objects, &found, entry->etag, w->err);
+}
+
+static int walk(const char *root, const char *beginning, struct objects *o, struct watch *watch,
+                struct sheaf_error *err)
+{
+    struct walking walking = { o, watch, err, beginning };
+
+    free(o->root);
+    o->root = strdup(root);
+    return o->root == NULL ? err_memory(err, strlen(root))
+                           : store_walk(root, take_entry, &walking, err);
+}
+
+/* A prefix is a directory; or else, as SageMaker has it, the beginning of some names in one:
+ * "s3://bucket/train/shard-". */
+static int list_prefix(const struct source *s, struct objects *o, struct watch *watch,
+                       struct sheaf_error *err)
+{
+    const char *host = strstr(s->url, "://"), *slash = strrchr(s->url, '/');
+    char *above;
+    int code = walk(s->root, "", o, watch, err);
+
+    if (code != SHEAF_OK || o->count != 0 || host == NULL || slash < host + 3 || slash[1] == '\0')
+        return code;
+    above = strndup(s->url, (size_t)(slash - s->url) + 1);
+    code = above == NULL ? err_memory(err, strlen(s->url)) : walk(above, slash + 1, o, watch, err);
+    free(above);
+    return code;
+}
+
+/* ---- Directories ----------------------------------------------------------------------------- */
+
+static int take_file(const FTSENT *f, struct objects *o, struct watch *watch,
+                     struct sheaf_error *err)
+{
+    const struct object found = {
+        .name = f->fts_path + strlen(o->root), .bytes = (uint64_t)f->fts_statp->st_size,
+        .modified_s = f->fts_statp->st_mtim.tv_sec,
+    };
+    int code = check(watch, o, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (is_partial(found.name)) {
+        o->unfinished += f->fts_info == FTS_F;
+        return SHEAF_OK;
+    }
+    switch (f->fts_info) {
+    case FTS_F: return objects_add(o, &found, NULL, err);
+    case FTS_D: case FTS_DP: return SHEAF_OK;
+    case FTS_DC: return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a directory loop", f->fts_path);
+    case FTS_DNR: case FTS_ERR: case FTS_NS:
+        return err_errno(err, f->fts_errno, "%s: cannot read", f->fts_path);
+    default: return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: no file", f->fts_path);
+    }
+}
+
+/* Symbolic links are followed. */
+static int list_tree(const char *root, struct objects *o, struct watch *watch,
+                     struct sheaf_error *err)
+{
+    char *paths[2] = { NULL, NULL };
+    const FTSENT *f;
+    FTS *fts;
+    int code = SHEAF_OK;
+
+    o->root = store_join(root, "");
+    paths[0] = o->root;
+    fts = o->root == NULL ? NULL : fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, NULL);
+    if (fts == NULL)
+        return err_errno(err, errno, "%s: cannot list", root);
+    while (code == SHEAF_OK && (errno = 0, f = fts_read(fts)) != NULL)
+        if (f->fts_level != 0 || f->fts_errno != 0)
+            code = take_file(f, o, watch, err);
+    if (code == SHEAF_OK && errno != 0)
+        code = err_errno(err, errno, "%s: cannot list", root);
+    fts_close(fts);
+    return code;
+}
+
+/* ---- What it is ------------------------------------------------------------------------------ */
+
+static int list_one(const char *url, struct objects *o, struct sheaf_error *err)
+{
+    const char *slash = strrchr(url, '/');
+    const struct object found = { .name = slash == NULL ? url : slash + 1, .url = url,
+                                  .bytes = OBJECT_UNKNOWN };
+
+    return objects_add(o, &found, NULL, err);
+}
+
+int objects_list_files(const char *path, struct watch *watch, struct objects *o,
+                       struct sheaf_error *err)
+{
+    struct stat st;
+    int code;
+
+    *o = (struct objects){ 0 };
+    if (stat(path, &st) != 0)
+        return err_errno(err, errno, "%s: cannot read", path);
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is neither directory nor file", path);
+    code = S_ISDIR(st.st_mode) ? list_tree(path, o, watch, err) : list_one(path, o, err);
+    if (code == SHEAF_OK && o->count == 0)
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no files", path);
+    o->unit_count = o->count;
+    return code;
+}
+
+int objects_list(const char *url, const char *attributes, struct watch *watch,
+                 struct objects *o, struct sheaf_error *err)
+{
+    struct source s;
+    int code;
+
+    *o = (struct objects){ 0 };
+    if (strcmp(url, "-") == 0)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "standard input is no source of objects");
+    code = source_open(url, NULL, &s, err);
+    if (code != SHEAF_OK)
+        return code;
+    /* a data set's manifest is an object like any other */
+    o->is_augmented = s.kind == SOURCE_AUGMENTED && strcmp(place_base(url), MANIFEST_NAME) != 0;
+    if (attributes != NULL && !o->is_augmented)
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: attributes are for augmented manifests", url);
+    else if (s.kind == SOURCE_TREE)
+        code = list_tree(s.root, o, watch, err);
+    else if (s.kind == SOURCE_PREFIX)
+        code = list_prefix(&s, o, watch, err);
+    else if (s.kind == SOURCE_MANIFEST)
+        code = objects_list_manifest(s.url, o, err);
+    else if (o->is_augmented)
+        code = objects_list_augmented(s.url, attributes, o, err);
+    else
+        code = list_one(s.url, o, err);
+    if (code == SHEAF_OK && o->count == 0)
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no objects", url);
+    o->is_listing = s.kind == SOURCE_TREE || s.kind == SOURCE_PREFIX;
+    if (code == SHEAF_OK && o->is_listing)
+        qsort(o->items, o->count, sizeof(o->items[0]), by_name);
+    if (o->units == NULL)
+        o->unit_count = o->count;
+    source_close(&s);
+    return code;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sizes of objects that a manifest only names. */
+#include "modes/objects.h"
+#include "packer/source/size_queue.h"
+
+struct asking {
+    struct objects *objects;
+    struct questions *questions;
+    uint64_t done;
+};
+
+static int take(void *context, void *about, const struct store_stat *stat,
+                struct sheaf_error *err)
+{
+    struct asking *a = context;
+
+    if (stat == NULL)
+        return SHEAF_OK;
+    a->done++;
+    if (stat->code == SHEAF_OK)
+        return object_answer(a->objects, about, stat, err);
+    *err = stat->error;
+    return stat->code;
+}
+
+static int ask_unit(struct asking *a, size_t unit, struct sheaf_error *err)
+{
+    const size_t end = objects_unit(a->objects, unit + 1);
+    int code = SHEAF_OK;
+
+    for (size_t i = objects_unit(a->objects, unit); i < end && code == SHEAF_OK; i++) {
+        struct object *object = &a->objects->items[i];
+
+        if (object->bytes == OBJECT_UNKNOWN)
+            code = questions_ask(a->questions, object_url(a->objects, object), object, err);
+    }
+    return code;
+}
+
+int objects_ask(struct objects *objects, const uint32_t *units, size_t count,
+                struct watch *watch, struct sheaf_error *err)
+{
+    struct asking a = { .objects = objects };
+    int code = questions_open(&a.questions, take, &a, err);
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        const struct sheaf_progress progress = { .stage = "look", .done_count = a.done,
+                                                 .total_count = count };
+
+        watch_show(watch, &progress);
+        code = watch_check(watch, err);
+        if (code == SHEAF_OK)
+            code = ask_unit(&a, units[i], err);
+    }
+    if (code == SHEAF_OK)
+        code = questions_drain(a.questions, err);
+    questions_close(a.questions);
+    return code;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Of a data set's directory, the shards: who reads them one after the other would take its index
+ * and manifest, and what lies beside shards, for samples. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/manifest.h"
+#include "modes/objects.h"
+#include "store/store.h"
+
+static int by_name(const void *name, const void *object)
+{
+    return strcmp(name, ((const struct object *)object)->name);
+}
+
+static struct object *find(const struct objects *o, const char *name)
+{
+    return bsearch(name, o->items, o->count, sizeof(o->items[0]), by_name);
+}
+
+/* Puts the shards to the front, in their own order. */
+static int keep(struct objects *o, const struct manifest *m, struct sheaf_error *err)
+{
+    struct object *shards = calloc(m->shard_count + 1, sizeof(*shards));
+    int code = shards == NULL ? err_memory(err, m->shard_count * sizeof(*shards)) : SHEAF_OK;
+
+    for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++) {
+        const struct object *found = find(o, m->shards[i].name);
+
+        if (found == NULL)
+            code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s%s: is missing: %s names it", o->root,
+                           m->shards[i].name, MANIFEST_NAME);
+        else if (found->bytes != m->shards[i].bytes)
+            code = err_set(err, SHEAF_ERR_CHANGED, "%s%s: has %llu bytes, but %s says %llu",
+                           o->root, m->shards[i].name, (unsigned long long)found->bytes,
+                           MANIFEST_NAME, (unsigned long long)m->shards[i].bytes);
+        else
+            shards[i] = *found;
+    }
+    if (code == SHEAF_OK && m->shard_count != 0)
+        memcpy(o->items, shards, m->shard_count * sizeof(*shards));
+    free(shards);
+    return code;
+}
+
+static int read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
+{
+    char *url = store_join(directory, MANIFEST_NAME), *text = NULL;
+    size_t size = 0;
+    int code = url == NULL ? err_memory(err, strlen(directory))
+                           : store_get(url, MANIFEST_LIMIT, &text, &size, err);
+
+    if (code == SHEAF_OK)
+        code = manifest_parse(text, size, m, err);
+    free(url);
+    free(text);
+    return code;
+}
+
+int objects_keep_shards(struct objects *o, uint64_t *left_out, struct sheaf_error *err)
+{
+    struct manifest manifest;
+    int code;
+
+    *left_out = 0;
+    if (!o->is_listing || find(o, MANIFEST_NAME) == NULL)
+        return SHEAF_OK;
+    code = read_manifest(o->root, &manifest, err);
+    if (code != SHEAF_OK)       /* another program's file of that name */
+        return code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
+    code = keep(o, &manifest, err);
+    if (code == SHEAF_OK) {
+        *left_out = o->count - manifest.shard_count;
+        o->count = o->unit_count = manifest.shard_count;
+    }
+    manifest_clear(&manifest);
+    return code;
+}

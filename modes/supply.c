@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A queue of pieces in the order of the stream.  The planning thread appends to it as long as the
+ * budget and the number of requests allow, and takes from its head. */
+#include "modes/supply.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/budget.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/flag.h"
+#include "base/timed_wait.h"
+#include "store/store.h"
+
+/* 128 requests of some 20 ms fetch 6000 small objects a second; large ones need fewer. */
+#define REQUESTS   128
+#define PIECE_BYTES ((size_t)8 << 20)
+#define LOOK_NS    50000000     /* how often an interruption is looked for */
+
+/* An object that is open, for as many pieces as use it. */
+struct opened {
+    struct store_object *object;
+    size_t users;
+};
+
+struct entry {
+    struct store_read read;     /* the first member */
+    struct supply *supply;
+    struct opened *opened;      /* NULL: nothing was to be read */
+    struct piece piece;
+    bool done;                  /* guarded by the supply's lock */
+    struct entry *next;
+    uint8_t data[];
+};
+
+/* Where the sequence goes on. */
+struct cursor {
+    uint64_t epoch;
+    bool begun;                 /* `order` is the epoch's */
+    uint64_t epoch_objects, epoch_bytes;
+    size_t unit;                /* of order */
+    size_t item;                /* of the unit */
+    uint64_t offset;            /* of the object */
+    struct opened *opened;      /* the object, while it is in pieces */
+};
+
+struct supply {
+    struct supply_setup setup;
+    struct cursor at;
+    uint32_t *order;
+    size_t order_count;
+    struct budget budget;
+    struct entry *head, *tail;
+    struct entry *given;        /* what supply_next handed out last */
+    size_t under_way;           /* guarded by the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+};
+
+/* ---- Objects --------------------------------------------------------------------------------- */
+
+static void close_object(struct opened *o)
+{
+    if (o == NULL || --o->users != 0)
+        return;
+    store_close(o->object);
+    free(o);
+}
+
+static int open_object(struct supply *s, const struct object *object, struct sheaf_error *err)
+{
+    char *url = object_url(s->setup.objects, object);
+    struct opened *o = calloc(1, sizeof(*o));
+    int code = url == NULL || o == NULL ? err_memory(err, sizeof(*o)) : SHEAF_OK;
+
+    if (code == SHEAF_OK)
+        code = store_open_known(url, object->bytes, object->stamp, &o->object, err);
+    free(url);
+    if (code != SHEAF_OK) {
+        free(o);
+        return code;
+    }
+    o->users = 1;               /* the cursor */
+    s->at.opened = o;
+    return SHEAF_OK;
+}
+
+/* ---- The queue ------------------------------------------------------------------------------- */
+
+/* Perhaps on a thread of the store. */
+static void read_done(struct store_read *read)
+{
+    struct entry *e = (struct entry *)read;
+    struct supply *s = e->supply;
+
+    pthread_mutex_lock(&s->lock);
+    e->done = true;
+    s->under_way--;
+    pthread_cond_signal(&s->done);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static struct entry *append(struct supply *s, size_t size)
+{
+    struct entry *e = malloc(sizeof(*e) + size);
+
+    if (e == NULL)
+        return NULL;
+    *e = (struct entry){
+        .supply = s, .done = true,
+        .piece = { .epoch = s->at.epoch, .epoch_objects = s->at.epoch_objects,
+                   .epoch_bytes = s->at.epoch_bytes, .data = e->data, .size = size },
+    };
+    if (s->tail != NULL)
+        s->tail->next = e;
+    else
+        s->head = e;
+    s->tail = e;
+    return e;
+}
+
+static void start(struct supply *s, struct entry *e, uint64_t offset)
+{
+    e->opened = s->at.opened;
+    e->opened->users++;
+    e->read = (struct store_read){ .object = e->opened->object, .offset = offset,
+                                   .data = e->data, .size = e->piece.size, .done = read_done };
+    pthread_mutex_lock(&s->lock);
+    e->done = false;
+    s->under_way++;
+    pthread_mutex_unlock(&s->lock);
+    store_read_start(&e->read);
+}
+
+static void drop(struct supply *s, struct entry *e)
+{
+    if (e == NULL)
+        return;
+    budget_give(&s->budget, sizeof(*e) + e->piece.size);
+    close_object(e->opened);
+    free(e);
+}
+
+/* ---- The sequence ---------------------------------------------------------------------------- */
+
+static const struct object *current(const struct supply *s)
+{
+    const struct objects *o = s->setup.objects;
+
+    return &o->items[objects_unit(o, s->order[s->at.unit]) + s->at.item];
+}
+
+static void begin_epoch(struct supply *s)
+{
+    const struct objects *o = s->setup.objects;
+
+    s->at.begun = true;
+    share_order(&s->setup.share, s->at.epoch, s->order, o->unit_count);
+    for (size_t k = 0; k < s->order_count; k++)
+        for (size_t i = objects_unit(o, s->order[k]); i < objects_unit(o, s->order[k] + 1); i++) {
+            s->at.epoch_bytes += o->items[i].bytes;
+            s->at.epoch_objects++;
+        }
+}
+
+/* Goes past units that have nothing; false at the epoch's end. */
+static bool has_more(struct supply *s)
+{
+    const struct objects *o = s->setup.objects;
+
+    if (!s->at.begun)
+        begin_epoch(s);
+    while (s->at.unit < s->order_count) {
+        const uint32_t unit = s->order[s->at.unit];
+
+        if (objects_unit(o, unit) + s->at.item < objects_unit(o, unit + 1))
+            return true;
+        s->at.unit++;
+        s->at.item = 0;
+    }
+    return false;
+}
+
+static void end_object(struct supply *s)
+{
+    close_object(s->at.opened);
+    s->at.opened = NULL;
+    s->at.offset = 0;
+    s->at.item++;
+}
+
+static void end_epoch(struct supply *s)
+{
+    close_object(s->at.opened);
+    s->at = (struct cursor){ .epoch = s->at.epoch + 1 };
+}
+
+/* Begins the next piece, for which the budget was taken. */
+static int begin_piece(struct supply *s, const struct object *object, size_t size,
+                       struct sheaf_error *err)
+{
+    const uint64_t offset = s->at.offset;
+    struct entry *e;
+    int code = SHEAF_OK;
+
+    if (size != 0 && object->text == NULL && s->at.opened == NULL)
+        code = open_object(s, object, err);
+    if (code != SHEAF_OK)
+        return code;
+    e = append(s, size);
+    if (e == NULL)
+        return err_memory(err, size);
+    e->piece.object = object;
+    e->piece.begins = offset == 0;
+    e->piece.ends = offset + size == object->bytes;
+    if (object->text != NULL)
+        memcpy(e->data, object->text + offset, size);
+    else if (size != 0)
+        start(s, e, offset);
+    s->at.offset += size;
+    if (e->piece.ends)
+        end_object(s);
+    return SHEAF_OK;
+}
+
+/* Reads of a local file come back done, so there is nothing to be gained by more than one. */
+static bool may_begin(struct supply *s)
+{
+    bool may;
+
+    if (s->at.epoch == s->setup.end_epoch)
+        return false;
+    if (s->head == NULL)
+        return true;
+    pthread_mutex_lock(&s->lock);
+    may = s->under_way < REQUESTS && s->at.epoch <= s->head->piece.epoch + 1;
+    pthread_mutex_unlock(&s->lock);
+    return may && (s->tail->opened == NULL || s->tail->opened->object->is_remote);
+}
+
+int supply_fill(struct supply *s, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && may_begin(s)) {
+        const struct object *object = has_more(s) ? current(s) : NULL;
+        const size_t size = object == NULL ? 0
+                          : (size_t)MIN(object->bytes - s->at.offset, PIECE_BYTES);
+
+        if (!budget_take(&s->budget, sizeof(struct entry) + size))
+            break;
+        if (object != NULL) {
+            code = begin_piece(s, object, size, err);
+            continue;
+        }
+        if (append(s, 0) == NULL)
+            return err_memory(err, sizeof(struct entry));
+        end_epoch(s);
+    }
+    return code;
+}
+
+/* ---- Handing out ----------------------------------------------------------------------------- */
+
+static bool is_interrupted(const struct supply *s)
+{
+    return flag_is_raised(s->setup.interrupt);
+}
+
+bool supply_is_ready(struct supply *s)
+{
+    bool ready;
+
+    pthread_mutex_lock(&s->lock);
+    ready = s->head != NULL && s->head->done;
+    pthread_mutex_unlock(&s->lock);
+    return ready;
+}
+
+/* Waits a little for the head, or for anything that makes room; true if the head is done. */
+static bool wait_a_little(struct supply *s)
+{
+    bool done;
+
+    pthread_mutex_lock(&s->lock);
+    if (!s->head->done)
+        (void)wait_for(&s->done, &s->lock, LOOK_NS);
+    done = s->head->done;
+    pthread_mutex_unlock(&s->lock);
+    return done;
+}
+
+static struct entry *take_head(struct supply *s)
+{
+    struct entry *e = s->head;
+
+    s->head = e->next;
+    if (s->head == NULL)
+        s->tail = NULL;
+    return e;
+}
+
+int supply_next(struct supply *s, const struct piece **piece, struct sheaf_error *err)
+{
+    bool done;
+    int code;
+
+    drop(s, s->given);
+    s->given = NULL;
+    do {
+        if (is_interrupted(s))
+            return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+        code = supply_fill(s, err);
+        if (code != SHEAF_OK)
+            return code;
+        if (s->head == NULL)
+            return SHEAF_END;
+        done = wait_a_little(s);
+    } while (!done);
+    s->given = take_head(s);
+    *piece = &s->given->piece;
+    if (s->given->read.code == SHEAF_OK)
+        return SHEAF_OK;
+    if (err != NULL)
+        *err = s->given->read.error;
+    return s->given->read.code;
+}
+
+/* Drops the pieces of an epoch, or all. */
+static void drop_pieces(struct supply *s, bool all, uint64_t epoch)
+{
+    for (struct entry *e = s->head; e != NULL; e = e->next)
+        if ((all || e->piece.epoch == epoch) && e->opened != NULL)
+            store_read_cancel(&e->read);
+    while (s->head != NULL && (all || s->head->piece.epoch == epoch)) {
+        while (!wait_a_little(s))
+            ;
+        drop(s, take_head(s));
+    }
+}
+
+int supply_pass(struct supply *s, uint64_t epoch, struct sheaf_error *err)
+{
+    drop(s, s->given);
+    s->given = NULL;
+    drop_pieces(s, false, epoch);
+    if (s->at.epoch == epoch)
+        end_epoch(s);
+    return supply_fill(s, err);
+}
+
+int supply_open(struct supply **out, const struct supply_setup *setup, struct sheaf_error *err)
+{
+    const size_t units = setup->objects->unit_count;
+    struct supply *s = calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        return err_memory(err, sizeof(*s));
+    s->setup = *setup;
+    s->budget.limit = MAX(setup->memory_bytes, SUPPLY_LEAST);
+    s->at.epoch = setup->first_epoch;
+    s->order_count = share_size(&setup->share, units);
+    s->order = calloc(MAX(units, 1), sizeof(s->order[0]));
+    pthread_mutex_init(&s->lock, NULL);
+    timed_cond_init(&s->done);
+    if (s->order == NULL) {
+        supply_close(s);
+        return err_memory(err, units * sizeof(s->order[0]));
+    }
+    *out = s;
+    return SHEAF_OK;
+}
+
+void supply_close(struct supply *s)
+{
+    if (s == NULL)
+        return;
+    drop(s, s->given);
+    drop_pieces(s, true, 0);
+    close_object(s->at.opened);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->done);
+    free(s->order);
+    free(s);
+}
+
+uint64_t supply_memory_peak(const struct supply *s)
+{
+    return s->budget.peak;
+}

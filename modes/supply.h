@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The content of objects, one after the other and epoch after epoch, read ahead: many requests are
+ * under way at once, for small objects one each and for large ones a range each, and their bytes
+ * come out in order.
+ *
+ *     piece | piece | piece | end of epoch | piece | ...        as they are handed out
+ *       ^ done          ^ under way           ^ not begun: the budget is used up
+ *
+ * It belongs to one thread. */
+#ifndef MODES_SUPPLY_H
+#define MODES_SUPPLY_H
+
+#include <stdbool.h>
+
+#include "modes/objects.h"
+#include "modes/share.h"
+
+struct supply;
+
+struct supply_setup {
+    const struct objects *objects;
+    struct share share;
+    uint64_t first_epoch, end_epoch;    /* end_epoch is not begun; UINT64_MAX: there is none */
+    uint64_t memory_bytes;              /* at least SUPPLY_LEAST */
+    const volatile int *interrupt;      /* NULL: never */
+};
+#define SUPPLY_LEAST ((uint64_t)16 << 20)
+
+struct piece {
+    uint64_t epoch;
+    uint64_t epoch_objects, epoch_bytes;    /* the host's in it */
+    const struct object *object;    /* NULL: the epoch's end, and no data */
+    bool begins, ends;          /* the object */
+    const void *data;
+    size_t size;
+};
+
+int supply_open(struct supply **supply, const struct supply_setup *setup,
+                struct sheaf_error *err);
+/* Ends what is under way.  NULL is fine. */
+void supply_close(struct supply *supply);
+
+/* Waits for the next piece, which is valid until the next call.  SHEAF_END after the last epoch. */
+int supply_next(struct supply *supply, const struct piece **piece, struct sheaf_error *err);
+/* Whether supply_next would return at once. */
+bool supply_is_ready(struct supply *supply);
+/* Begins what there is room for: for callers that wait for something else. */
+int supply_fill(struct supply *supply, struct sheaf_error *err);
+/* Passes over what is left of an epoch, its end included. */
+int supply_pass(struct supply *supply, uint64_t epoch, struct sheaf_error *err);
+
+uint64_t supply_memory_peak(const struct supply *supply);
+
+#endif

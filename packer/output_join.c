@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Many processes that pack the parts of one plan into one DEST, perhaps some parts twice at once:
+ * they take part in the run that made the claim, see what is there already, and touch nothing of
+ * anybody else's.  How a shard is published among them is target_shard.c's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/output.h"
+#include "store/store.h"
+
+#define PARTS_NAME  "parts"
+#define PARTS_BYTES 32
+
+/* ---- Joining --------------------------------------------------------------------------------- */
+
+uint32_t target_parts(const struct target *o)
+{
+    char *url = store_join(o->journal.directory, PARTS_NAME), *text = NULL;
+    unsigned long parts = 0;
+    size_t size;
+
+    if (url != NULL && store_get(url, PARTS_BYTES, &text, &size, NULL) == SHEAF_OK)
+        parts = strtoul(text, NULL, 10);
+    free(text);
+    free(url);
+    return parts > UINT32_MAX ? 0 : (uint32_t)parts;
+}
+
+static int put_parts(const struct target *o, uint32_t parts, struct sheaf_error *err)
+{
+    char *url = store_join(o->journal.directory, PARTS_NAME), text[PARTS_BYTES];
+    int code;
+
+    if (url == NULL)
+        return err_memory(err, strlen(o->journal.directory));
+    snprintf(text, sizeof(text), "%u\n", parts);
+    code = target_parts(o) == parts ? SHEAF_OK : store_put(url, text, strlen(text), err);
+    free(url);
+    return code;
+}
+
+/* Takes part in the run that the claim is of, if that is of the plan. */
+static int join_run(struct target *o, struct sheaf_error *err)
+{
+    struct journal_plan plan;
+    int code = journal_load(&o->journal, &plan, NULL, err);
+
+    if (code == SHEAF_END)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: was not made ready for this plan, or has "
+                       "been removed since: make the plan again", o->dest);
+    if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: is being packed by another plan, of other "
+                       "options or files, or of files that were others then (%s)", o->dest,
+                       plan.holder);
+    if (code == SHEAF_OK && plan.state != CLAIM_READY)
+        return err_set(err, SHEAF_ERR_STATE, "%s: is still being made ready for the plan, or that "
+                       "was ended (%s): make the plan again", o->dest, plan.holder);
+    if (code == SHEAF_OK)
+        memcpy(o->journal.plan.run, plan.run, sizeof(plan.run));
+    return code;
+}
+
+int target_join(struct target *o, uint32_t parts, bool *finished, struct sheaf_error *err)
+{
+    int code = target_is_finished(o, false, finished, err);
+
+    o->is_shared = true;
+    if (code != SHEAF_OK || *finished)
+        return code;
+    code = join_run(o, err);
+    /* It may have been finished between the two looks. */
+    if (code == SHEAF_ERR_NOT_FOUND && target_is_finished(o, false, finished, NULL) == SHEAF_OK &&
+        *finished)
+        return SHEAF_OK;
+    return code == SHEAF_OK && parts != 0 ? put_parts(o, parts, err) : code;
+}
+
+/* ---- Looking for shards ---------------------------------------------------------------------- */
+
+/* Size and stamp of a file of a shard; UINT64_MAX: it is not there. */
+typedef uint64_t find_fn(const void *context, uint32_t split, const char *name, uint64_t *stamp);
+
+uint64_t target_stamp_add(uint64_t combined, uint64_t stamp)
+{
+    return combined == 0 || stamp == 0 ? 0
+                                       : XXH3_64bits_withSeed(&stamp, sizeof(stamp), combined);
+}
+
+/* Compares sizes and combines the stamps of shard and sides. */
+static enum target_shard_state look(find_fn *find, const void *context, uint32_t split,
+                                    const struct journal_entry *entry, uint64_t *combined)
+{
+    const char *at = (const char *)entry->sides.data, *end = at + entry->sides.size;
+    char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
+    uint64_t stamp, bytes = entry->facts.bytes;
+    uint64_t found = find(context, split, entry->facts.name, &stamp);
+
+    *combined = stamp;
+    while (found == bytes && at < end) {
+        if (!journal_take_side(&at, end, name, &bytes, hash))
+            return SHARD_ALTERED;
+        found = find(context, split, name, &stamp);
+        *combined = target_stamp_add(*combined, stamp);
+    }
+    return found == bytes ? SHARD_THERE : found == UINT64_MAX ? SHARD_MISSING : SHARD_ALTERED;
+}
+
+static bool is_known(const struct journal_entry *entry, uint64_t stamp)
+{
+    return stamp != 0 && entry->stamp == stamp;
+}
+
+static uint64_t ask(const void *context, uint32_t split, const char *name, uint64_t *stamp)
+{
+    const struct target *o = context;
+    char *url = store_join(o->directories[split], name);
+    uint64_t bytes;
+
+    if (url == NULL || store_identify(url, &bytes, stamp, NULL) != SHEAF_OK) {
+        bytes = UINT64_MAX;
+        *stamp = 0;
+    }
+    free(url);
+    return bytes;
+}
+
+uint64_t target_stamp(const struct target *o, uint32_t split, const struct journal_entry *entry)
+{
+    uint64_t stamp;
+
+    return look(ask, o, split, entry, &stamp) == SHARD_THERE ? stamp : 0;
+}
+
+int target_look_for_shard(const struct target *o, uint32_t split, const char *name,
+                          struct journal_entry *entry, bool *found, struct sheaf_error *err)
+{
+    const int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
+    uint64_t stamp;
+
+    *found = code == SHEAF_OK && look(ask, o, split, entry, &stamp) == SHARD_THERE &&
+             (is_known(entry, stamp) || target_is_intact(o, split, entry));
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* ---- Listing --------------------------------------------------------------------------------- */
+
+struct listed {
+    char *name;
+    uint64_t bytes, stamp;
+};
+
+/* The names of one directory, in byte order. */
+struct names {
+    struct listed *items;
+    size_t count, capacity;
+    struct sheaf_error *err;
+};
+
+struct target_listing {
+    struct names splits[SPLIT_LIMIT];
+    struct names journal;
+};
+
+static int keep_name(void *context, const struct store_entry *entry)
+{
+    struct names *all = context;
+
+    if (all->count == all->capacity) {
+        const size_t capacity = MAX(2 * all->capacity, (size_t)64);
+        struct listed *grown = reallocarray(all->items, capacity, sizeof(*grown));
+
+        if (grown == NULL)
+            return err_memory(all->err, capacity * sizeof(*grown));
+        all->items = grown;
+        all->capacity = capacity;
+    }
+    all->items[all->count] = (struct listed){ strdup(entry->name), entry->bytes,
+                                                entry->stamp };
+    if (all->items[all->count].name == NULL)
+        return err_memory(all->err, strlen(entry->name));
+    all->count++;
+    return SHEAF_OK;
+}
+
+static int list_names(const char *directory, struct names *all, struct sheaf_error *err)
+{
+    int code;
+
+    all->err = err;
+    code = store_list(directory, keep_name, all, err);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+static void names_free(struct names *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        free(all->items[i].name);
+    free(all->items);
+}
+
+int target_list(const struct target *o, struct target_listing **listing, struct sheaf_error *err)
+{
+    struct target_listing *l = calloc(1, sizeof(*l));
+    int code;
+
+    if (l == NULL)
+        return err_memory(err, sizeof(*l));
+    code = list_names(o->journal.directory, &l->journal, err);
+    for (uint32_t s = 0; s < o->split_count && code == SHEAF_OK; s++)
+        code = list_names(o->directories[s], &l->splits[s], err);
+    if (code == SHEAF_OK)
+        *listing = l;
+    else
+        target_listing_free(l);
+    return code;
+}
+
+void target_listing_free(struct target_listing *l)
+{
+    if (l == NULL)
+        return;
+    names_free(&l->journal);
+    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
+        names_free(&l->splits[s]);
+    free(l);
+}
+
+static int compare_names(const void *key, const void *item)
+{
+    return strcmp(key, ((const struct listed *)item)->name);
+}
+
+static const struct listed *find_name(const struct names *all, const char *name)
+{
+    return all->count == 0 ? NULL : bsearch(name, all->items, all->count, sizeof(all->items[0]),
+                                            compare_names);
+}
+
+static uint64_t find_listed(const void *context, uint32_t split, const char *name,
+                            uint64_t *stamp)
+{
+    const struct target_listing *l = context;
+    const struct listed *found = find_name(&l->splits[split], name);
+
+    *stamp = found == NULL ? 0 : found->stamp;
+    return found == NULL ? UINT64_MAX : found->bytes;
+}
+
+bool target_listing_has(const struct target_listing *l, uint32_t split, const char *name)
+{
+    return find_name(&l->splits[split], name) != NULL;
+}
+
+int target_listing_check(const struct target_listing *l, const struct target *o, uint32_t split,
+                         const struct journal_entry *entry, enum target_shard_state *state,
+                         struct sheaf_error *err)
+{
+    uint64_t stamp;
+    bool intact;
+    int code;
+
+    *state = look(find_listed, l, split, entry, &stamp);
+    if (*state != SHARD_THERE || is_known(entry, stamp))
+        return SHEAF_OK;
+    code = target_check_shard(o, split, entry, &intact, err);
+    *state = intact ? SHARD_THERE : SHARD_ALTERED;
+    return code;
+}
+
+bool target_listing_has_entry(const struct target_listing *l, const struct target *o,
+                              uint32_t split, const char *name)
+{
+    bool has = false;
+    char *entry;
+
+    if (journal_entry_name(&o->journal, o->journal.plan.splits[split], name, &entry, NULL) ==
+        SHEAF_OK) {
+        has = find_name(&l->journal, entry) != NULL;
+        free(entry);
+    }
+    return has;
+}
+
+/* ---- Leftovers ------------------------------------------------------------------------------- */
+
+/* What a run of this target uploads right below a split's directory: PREFIX-DIGITS.SUFFIX, and the
+ * files of the whole. */
+static bool is_our_name(const void *context, const char *name)
+{
+    static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, SKIPPED_NAME,
+                                          "shardindex.json" };
+    const struct target *o = context;
+    const size_t size = strlen(o->prefix);
+    size_t digits;
+
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    if (strncmp(name, o->prefix, size) != 0 || name[size] != '-')
+        return false;
+    digits = strspn(name + size + 1, "0123456789");
+    return digits >= 6 && name[size + 1 + digits] == '.';
+}
+
+static int clean_object(const struct target *o, uint32_t split, const char *name,
+                        struct sheaf_error *err)
+{
+    char *url = store_join(o->directories[split], name);
+    const int code = url == NULL ? err_memory(err, strlen(name)) : store_clean_object(url, err);
+
+    free(url);
+    return code;
+}
+
+/* Where uploads are told of by name only: those of the shards and the index. */
+static int clean_by_name(const struct target *o, uint32_t split, struct sheaf_error *err)
+{
+    char name[SHARD_NAME_BYTES];
+    int code = clean_object(o, split, INDEX_NAME, err);
+
+    for (uint64_t i = 0; i < o->shard_counts[split] && code == SHEAF_OK; i++) {
+        const struct plan_shard shard = { .split = split, .number = (uint32_t)i };
+
+        code = target_shard_name(o, &shard, name, err);
+        if (code == SHEAF_OK)
+            code = clean_object(o, split, name, err);
+    }
+    return code;
+}
+
+/* Who may not list uploads cannot remove any; the data set is none the worse for it. */
+int target_clean(const struct target *o, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t s = 0; s < o->split_count && code == SHEAF_OK; s++) {
+        bool by_name;
+
+        code = store_clean(o->directories[s], is_our_name, o, &by_name, err);
+        if (code == SHEAF_OK && by_name)
+            code = clean_by_name(o, s, err);
+        if (code == SHEAF_ERR_ACCESS || code == SHEAF_ERR_UNSUPPORTED)
+            code = SHEAF_OK;
+        if (code == SHEAF_OK)
+            code = journal_remove_temporaries(o->directories[s], err);
+    }
+    return code;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Publishing a shard: entry, sides, shard, and the entry again with the stamps.
+ *
+ * Several may make one shard at once, and not the same: a file can be readable for one of them
+ * alone.  The first that is finished wins.  So each looks at all four names, checks the claim, and
+ * then replaces just what it saw; who is told that something has changed finds the winner, or
+ * fails.  The entry goes first: who has put it is at work, and the others' attempts to finish their
+ * own fail at its stamps, which go last.
+ *
+ * On a local disk the lock of the directory makes it simpler: those who find nothing there share
+ * it, and who has anything to replace is alone. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/output.h"
+
+struct seen {
+    struct store_seen entry, shard, sides[SIDES_MOST];
+};
+
+/* What a publication is of. */
+struct publication {
+    const struct target *target;
+    struct shard_writer *writer;
+    struct journal_entry *entry;
+    uint32_t split;
+    struct seen seen;
+};
+
+static const char *split_of(const struct publication *p)
+{
+    return p->target->journal.plan.splits[p->split];
+}
+
+static int see(const char *directory, const char *name, struct store_seen *seen,
+               struct sheaf_error *err)
+{
+    char *url = store_join(directory, name);
+    const int code = url == NULL ? err_memory(err, strlen(name)) : store_see(url, seen, err);
+
+    free(url);
+    return code;
+}
+
+static int see_all(struct publication *p, struct sheaf_error *err)
+{
+    const char *directory = p->target->directories[p->split];
+    int code = journal_see(&p->target->journal, split_of(p), p->entry->facts.name, &p->seen.entry,
+                           err);
+
+    if (code == SHEAF_OK)
+        code = see(directory, p->entry->facts.name, &p->seen.shard, err);
+    for (size_t i = 0; i < p->writer->side_count && code == SHEAF_OK; i++)
+        code = see(directory, p->writer->sides[i].name, &p->seen.sides[i], err);
+    return code;
+}
+
+static bool is_anything(const struct publication *p)
+{
+    bool any = p->seen.entry.is_there || p->seen.shard.is_there;
+
+    for (size_t i = 0; i < p->writer->side_count; i++)
+        any |= p->seen.sides[i].is_there;
+    return any;
+}
+
+/* Notes in the entry of a shard that is whole by its hashes how it is known without reading it. */
+static int certify(const struct publication *p, struct journal_entry *entry,
+                   struct sheaf_error *err)
+{
+    struct store_seen now;
+    int code;
+
+    if (entry->stamp != 0)
+        return SHEAF_OK;
+    entry->stamp = target_stamp(p->target, p->split, entry);
+    if (entry->stamp == 0)
+        return SHEAF_OK;
+    code = journal_put(&p->target->journal, split_of(p), entry, &p->seen.entry, &now, err);
+    return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* somebody else just has */
+}
+
+/* *won: somebody has finished this shard, of the same files; it takes the place of our own. */
+static int find_winner(struct publication *p, bool *won, struct sheaf_error *err)
+{
+    struct journal_entry found = { .facts = { .bytes = 0 } };
+    int code = target_look_for_shard(p->target, p->split, p->entry->facts.name, &found, won, err);
+
+    *won = code == SHEAF_OK && *won && found.source == p->entry->source;
+    if (*won)
+        code = certify(p, &found, err);
+    if (*won) {
+        struct journal_entry own = *p->entry;
+
+        *p->entry = found;
+        found = own;
+    }
+    journal_entry_free(&found);
+    return code;
+}
+
+static int replace(struct publication *p, struct sheaf_error *err)
+{
+    const struct journal *journal = &p->target->journal;
+    struct store_seen now, entry;
+    uint64_t stamp = 0;
+    int code;
+
+    p->entry->stamp = 0;
+    code = journal_put(journal, split_of(p), p->entry, &p->seen.entry, &entry, err);
+    if (code == SHEAF_OK)
+        code = shard_writer_put_sides(p->writer, p->seen.sides, err);
+    if (code == SHEAF_OK) {
+        code = shard_writer_commit(p->writer, &p->seen.shard, &now, err);
+        stamp = now.stamp;
+    }
+    for (size_t i = 0; i < p->writer->side_count; i++)
+        stamp = target_stamp_add(stamp, p->writer->sides[i].stamp);
+    if (code != SHEAF_OK || stamp == 0)
+        return code;
+    p->entry->stamp = stamp;
+    return journal_put(journal, split_of(p), p->entry, &entry, &now, err);
+}
+
+/* SHEAF_END: there is something, so that nobody else may be at work. */
+static int publish(struct publication *p, bool alone, struct sheaf_error *err)
+{
+    bool won = false;
+    int code = see_all(p, err);
+
+    if (code == SHEAF_OK && !alone && is_anything(p))
+        return SHEAF_END;
+    if (code == SHEAF_OK && p->seen.entry.is_there)
+        code = find_winner(p, &won, err);
+    if (code == SHEAF_OK && !won)
+        code = journal_check(&p->target->journal, err);
+    if (code != SHEAF_OK || won)
+        return code;
+    code = replace(p, err);
+    if (code != SHEAF_ERR_CHANGED)
+        return code;
+    code = find_winner(p, &won, err);
+    if (code != SHEAF_OK || won)
+        return code;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s/%s: another run makes this shard, too, and not the "
+                   "same: run it again once that has ended", p->target->dest,
+                   p->entry->facts.name);
+}
+
+/* ---- Locks ----------------------------------------------------------------------------------- */
+
+#define LOCK_WAIT_NS 20000000l
+
+/* Others hold it for the time of a shard or a commit; a new run, as long as it packs, but that is
+ * seen at the claim.  What runs out of time is for the caller's interrupt. */
+int target_lock(const struct target *o, bool shared, int *lock, struct sheaf_error *err)
+{
+    const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
+    int code;
+
+    *lock = -1;
+    if (o->lock >= 0 || !o->is_shared)
+        return SHEAF_OK;
+    while ((code = store_lock(o->dest, shared, lock, err)) == SHEAF_ERR_EXISTS) {
+        code = journal_check(&o->journal, err);
+        if (code == SHEAF_OK && o->setup->interrupt != NULL && *o->setup->interrupt != 0)
+            code = err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted while it waited for "
+                           "another process there", o->dest);
+        if (code != SHEAF_OK)
+            return code;
+        nanosleep(&wait, NULL);
+    }
+    return code;
+}
+
+int target_publish_shard(const struct target *o, uint32_t split, struct shard_writer *w,
+                         struct journal_entry *entry, struct sheaf_error *err)
+{
+    struct publication p = { o, w, entry, split, { .entry.is_there = false } };
+    int code = shard_writer_make_sides(w, err), lock;
+
+    if (code != SHEAF_OK)
+        return code;
+    entry->section = w->section;
+    entry->sides = w->notes;
+    w->section = w->notes = (struct buf)BUF_INIT(0);
+    code = target_lock(o, true, &lock, err);
+    if (code == SHEAF_OK)
+        code = publish(&p, lock < 0, err);
+    store_unlock(lock);
+    if (code != SHEAF_END)
+        return code;
+    code = target_lock(o, false, &lock, err);
+    if (code == SHEAF_OK)
+        code = publish(&p, true, err);
+    store_unlock(lock);
+    return code;
+}

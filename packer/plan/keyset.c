@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Open addressing, doubled as it fills. */
+#include "packer/plan/keyset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+static XXH128_hash_t hash_of(const char *key)
+{
+    XXH128_hash_t hash = XXH3_128bits(key, strlen(key));
+
+    if (hash.low64 == 0 && hash.high64 == 0)
+        hash.low64 = 1;
+    return hash;
+}
+
+/* The slot that holds the hash, or the empty one where it belongs. */
+static XXH128_hash_t *find(const struct keyset *set, XXH128_hash_t hash)
+{
+    const size_t mask = set->slot_count - 1;
+    size_t at = (size_t)hash.low64 & mask;
+
+    for (;; at = (at + 1) & mask) {
+        XXH128_hash_t *slot = &set->slots[at];
+
+        if ((slot->low64 == 0 && slot->high64 == 0) || XXH128_isEqual(*slot, hash))
+            return slot;
+    }
+}
+
+static int grow(struct keyset *set, struct sheaf_error *err)
+{
+    struct keyset grown = { .slot_count = MAX(2 * set->slot_count, (size_t)1024),
+                            .count = set->count };
+
+    grown.slots = calloc(grown.slot_count, sizeof(grown.slots[0]));
+    if (grown.slots == NULL)
+        return err_memory(err, grown.slot_count * sizeof(grown.slots[0]));
+    for (size_t i = 0; i < set->slot_count; i++)
+        if (set->slots[i].low64 != 0 || set->slots[i].high64 != 0)
+            *find(&grown, set->slots[i]) = set->slots[i];
+    free(set->slots);
+    *set = grown;
+    return SHEAF_OK;
+}
+
+int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err)
+{
+    const XXH128_hash_t hash = hash_of(key);
+    int code = set->count < set->slot_count / 4 * 3 ? SHEAF_OK : grow(set, err);
+
+    if (code == SHEAF_OK && XXH128_isEqual(*find(set, hash), hash))
+        code = err_set(err, SHEAF_ERR_EXISTS, "%s: a sample with this key was packed already",
+                       key);
+    return code;
+}
+
+void keyset_add(struct keyset *set, const char *key)
+{
+    const XXH128_hash_t hash = hash_of(key);
+
+    *find(set, hash) = hash;
+    set->count++;
+}
+
+void keyset_free(struct keyset *set)
+{
+    free(set->slots);
+    *set = (struct keyset){ 0 };
+}

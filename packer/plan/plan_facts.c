@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The facts of a plan as bytes.  What is read is checked to be what a plan can say: the labels,
+ * splits and texts are then used without another look. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/varint.h"
+#include "formats/format.h"
+#include "formats/interop_index.h"
+#include "formats/manifest.h"
+#include "packer/plan/plan_file.h"
+
+#define TEXT_LIMIT ((uint64_t)1 << 28)
+
+void plan_facts_take(struct plan_facts *f, const struct sheaf_pack_options *options)
+{
+    f->container = options->container;
+    f->codec = options->codec;
+    f->label_base = options->label_base;
+    f->on_error = options->on_error;
+    f->prefix = options->prefix;
+    f->index = options->index == NULL ? "" : options->index;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static int put_number(struct buf *out, uint64_t value, struct sheaf_error *err)
+{
+    const int code = buf_reserve(out, VARINT_MOST, err);
+
+    if (code == SHEAF_OK)
+        out->size += varint_put(out->data + out->size, value);
+    return code;
+}
+
+static int put_bytes(struct buf *out, const void *data, size_t size, struct sheaf_error *err)
+{
+    const int code = put_number(out, size, err);
+
+    return code == SHEAF_OK ? buf_append(out, data, size, err) : code;
+}
+
+static int put_text(struct buf *out, const char *text, struct sheaf_error *err)
+{
+    return put_bytes(out, text, strlen(text), err);
+}
+
+static int put_labels(const struct plan *plan, struct buf *out, struct sheaf_error *err)
+{
+    int code = put_number(out, plan->class_count, err);
+
+    for (uint32_t i = 0; i < plan->class_count && code == SHEAF_OK; i++)
+        code = put_text(out, plan->classes[i], err);
+    if (code == SHEAF_OK)
+        code = put_number(out, plan->label_count - 1 - plan->class_count, err);
+    for (uint32_t i = plan->class_count + 1; i < plan->label_count && code == SHEAF_OK; i++)
+        code = put_bytes(out, plan->labels[i].values,
+                         plan->labels[i].value_count * sizeof(double), err);
+    return code;
+}
+
+static int put_split(const struct plan_split *split, const char *json, struct buf *out,
+                     struct sheaf_error *err)
+{
+    int code = put_text(out, split->name, err);
+
+    if (code == SHEAF_OK)
+        code = put_number(out, split->shard_count, err);
+    if (code == SHEAF_OK)
+        code = put_number(out, split->cls_is_label, err);
+    return code == SHEAF_OK ? put_text(out, json, err) : code;
+}
+
+int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
+{
+    const char *const texts[] = { f->plan.hash, f->plan.identity, f->dest, f->root, f->source,
+                                  f->fingerprint, f->prefix, f->index };
+    const uint64_t numbers[] = {
+        f->is_remote, (uint64_t)f->container, (uint64_t)f->codec, f->codec != SHEAF_CODEC_NONE,
+        (uint64_t)f->label_base, (uint64_t)f->on_error, f->found, f->plan.split_count,
+    };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < COUNT_OF(texts) && code == SHEAF_OK; i++)
+        code = put_text(out, texts[i], err);
+    for (size_t i = 0; i < COUNT_OF(numbers) && code == SHEAF_OK; i++)
+        code = put_number(out, numbers[i], err);
+    for (uint32_t s = 0; s < f->plan.split_count && code == SHEAF_OK; s++)
+        code = put_split(&f->plan.splits[s], f->options_json[s], out, err);
+    if (code == SHEAF_OK)
+        code = put_labels(&f->plan, out, err);
+    return code == SHEAF_OK ? put_bytes(out, f->skipped, f->skipped_bytes, err) : code;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+struct cursor {
+    const uint8_t *at, *end;
+    struct plan_facts *facts;
+    struct sheaf_error *err;
+};
+
+static int malformed(struct cursor *c, const char *what)
+{
+    return err_set(c->err, SHEAF_ERR_CORRUPT, "malformed: %s", what);
+}
+
+static int take_number(struct cursor *c, uint64_t most, uint64_t *value, const char *what)
+{
+    return varint_take(&c->at, c->end, value) && *value <= most ? SHEAF_OK : malformed(c, what);
+}
+
+static int take_bytes(struct cursor *c, const uint8_t **data, size_t *size, const char *what)
+{
+    uint64_t given;
+    int code = take_number(c, TEXT_LIMIT, &given, what);
+
+    if (code != SHEAF_OK || given > (uint64_t)(c->end - c->at))
+        return malformed(c, what);
+    *data = c->at;
+    *size = (size_t)given;
+    c->at += given;
+    return SHEAF_OK;
+}
+
+static int take_text(struct cursor *c, const char **text, const char *what)
+{
+    const uint8_t *data;
+    size_t size;
+    int code = take_bytes(c, &data, &size, what);
+
+    if (code != SHEAF_OK || memchr(data, '\0', size) != NULL)
+        return malformed(c, what);
+    *text = arena_text(&c->facts->arena, (const char *)data, size);
+    return *text == NULL ? err_memory(c->err, size) : SHEAF_OK;
+}
+
+static int take_hash(struct cursor *c, char hash[PLAN_HASH_SIZE])
+{
+    const char *text;
+    int code = take_text(c, &text, "the plan's hash");
+
+    if (code == SHEAF_OK && (strlen(text) != PLAN_HASH_SIZE - 1 ||
+                             strspn(text, "0123456789abcdef") != PLAN_HASH_SIZE - 1))
+        code = malformed(c, "the plan's hash");
+    if (code == SHEAF_OK)
+        memcpy(hash, text, PLAN_HASH_SIZE);
+    return code;
+}
+
+/* A plan of the first version is known by its hash alone. */
+static int take_hashes(struct cursor *c, uint32_t version)
+{
+    struct plan *plan = &c->facts->plan;
+    int code = take_hash(c, plan->hash);
+
+    if (code == SHEAF_OK && version > 1)
+        return take_hash(c, plan->identity);
+    memcpy(plan->identity, plan->hash, PLAN_HASH_SIZE);
+    return code;
+}
+
+static int take_texts(struct cursor *c)
+{
+    struct plan_facts *f = c->facts;
+    const struct { const char **text; const char *what; } texts[] = {
+        { &f->dest, "the destination" }, { &f->root, "the root" },
+        { &f->source, "the kind of source" }, { &f->fingerprint, "the data set" },
+        { &f->prefix, "the prefix of names" },
+        { &f->index, "the list of peers" },
+    };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < COUNT_OF(texts) && code == SHEAF_OK; i++)
+        code = take_text(c, texts[i].text, texts[i].what);
+    if (code == SHEAF_OK && (f->dest[0] == '\0' || strchr(f->prefix, '/') != NULL ||
+                             f->prefix[0] == '.' || f->prefix[0] == '\0'))
+        code = malformed(c, "the destination, or the prefix of names");
+    return code;
+}
+
+static int take_numbers(struct cursor *c)
+{
+    struct plan_facts *f = c->facts;
+    uint64_t n[8] = { 0 };
+    static const struct { uint64_t most; const char *what; } numbers[COUNT_OF(n)] = {
+        { 1, "where the files are" }, { 100, "the container" }, { 100, "the codec" },
+        { 1, "the members of a shard" }, { 1, "the label base" }, { 10, "what an error does" },
+        { UINT64_MAX, "the files found" }, { SPLIT_LIMIT, "the number of splits" },
+    };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < COUNT_OF(n) && code == SHEAF_OK; i++)
+        code = take_number(c, numbers[i].most, &n[i], numbers[i].what);
+    if (code != SHEAF_OK)
+        return code;
+    f->is_remote = n[0] != 0;
+    f->container = (enum sheaf_container)n[1];
+    f->codec = (enum sheaf_codec)n[2];
+    f->label_base = (int)n[4];
+    f->on_error = (enum sheaf_on_error)n[5];
+    f->found = n[6];
+    f->plan.split_count = (uint32_t)n[7];
+    if (sheaf_container_name(f->container) == NULL || sheaf_codec_name(f->codec) == NULL ||
+        (f->on_error != SHEAF_FAIL && f->on_error != SHEAF_SKIP) || f->plan.split_count == 0)
+        return malformed(c, "the container, the codec, or the splits");
+    if (f->codec != SHEAF_CODEC_NONE && n[3] == 0)
+        return err_set(c->err, SHEAF_ERR_UNSUPPORTED, "an older release's plan of shards with many "
+                       "%s %s, which are no longer written: make the plan anew",
+                       sheaf_codec_name(f->codec),
+                       f->codec == SHEAF_CODEC_GZIP ? "members" : "frames");
+    return SHEAF_OK;
+}
+
+/* A split's name is a directory; without splits it is "". */
+static bool is_split_name(const char *name, uint32_t split_count)
+{
+    return split_count == 1 && name[0] == '\0' ? true
+           : name[0] != '\0' && name[0] != '.' && strlen(name) < SPLIT_NAME_BYTES &&
+             strchr(name, '/') == NULL;
+}
+
+static int take_splits(struct cursor *c)
+{
+    struct plan_facts *f = c->facts;
+    uint64_t shards = 0;
+
+    for (uint32_t s = 0; s < f->plan.split_count; s++) {
+        struct plan_split *split = &f->plan.splits[s];
+        const char *name;
+        uint64_t count, cls;
+        int code = take_text(c, &name, "a split's name");
+
+        if (code == SHEAF_OK && !is_split_name(name, f->plan.split_count))
+            code = malformed(c, "a split's name");
+        if (code == SHEAF_OK)
+            code = take_number(c, SHARD_LIMIT, &count, "a split's shards");
+        if (code == SHEAF_OK)
+            code = take_number(c, 1, &cls, "a split's labels");
+        if (code == SHEAF_OK)
+            code = take_text(c, &f->options_json[s], "a split's options");
+        if (code != SHEAF_OK)
+            return code;
+        memcpy(split->name, name, strlen(name) + 1);
+        split->shard = (uint32_t)shards;
+        split->shard_count = (uint32_t)count;
+        split->cls_is_label = cls != 0;
+        shards += count;
+    }
+    f->plan.shard_count = shards;
+    return shards == 0 ? malformed(c, "no shards") : SHEAF_OK;
+}
+
+static int take_classes(struct cursor *c, uint64_t *numeric)
+{
+    struct plan *plan = &c->facts->plan;
+    uint64_t count;
+    int code = take_number(c, (uint64_t)(c->end - c->at), &count, "the number of classes");
+
+    if (code != SHEAF_OK)
+        return code;
+    plan->classes = calloc((size_t)count + 1, sizeof(plan->classes[0]));
+    plan->class_values = calloc((size_t)count + 1, sizeof(plan->class_values[0]));
+    if (plan->classes == NULL || plan->class_values == NULL)
+        return err_memory(c->err, count * sizeof(double));
+    plan->class_count = (uint32_t)count;
+    for (uint32_t i = 0; i < count && code == SHEAF_OK; i++) {
+        code = take_text(c, &plan->classes[i], "the name of a class");
+        plan->class_values[i] = (double)c->facts->label_base + (double)i;
+    }
+    if (code == SHEAF_OK)
+        code = take_number(c, (uint64_t)(c->end - c->at), numeric, "the number of labels");
+    if (code == SHEAF_OK && count + *numeric >= UINT32_MAX)
+        code = malformed(c, "the number of labels");
+    return code;
+}
+
+static int take_values(struct cursor *c, struct plan_label *label)
+{
+    const uint8_t *data;
+    size_t size;
+    double *values;
+    int code = take_bytes(c, &data, &size, "a label");
+
+    if (code != SHEAF_OK || size == 0 || size % sizeof(double) != 0 ||
+        size / sizeof(double) > LABEL_LIMIT)
+        return malformed(c, "a label");
+    values = arena_take(&c->facts->arena, size);
+    if (values == NULL)
+        return err_memory(c->err, size);
+    memcpy(values, data, size);
+    label->values = values;
+    label->value_count = size / sizeof(double);
+    for (size_t i = 0; i < label->value_count; i++)
+        if (!label_is_exact(values[i]))
+            return malformed(c, "a label that is no integer and no 32-bit float");
+    return SHEAF_OK;
+}
+
+static int take_labels(struct cursor *c)
+{
+    struct plan *plan = &c->facts->plan;
+    uint64_t numeric = 0;
+    int code = take_classes(c, &numeric);
+
+    if (code != SHEAF_OK)
+        return code;
+    plan->label_count = plan->class_count + (uint32_t)numeric + 1;
+    plan->labels = calloc(plan->label_count, sizeof(plan->labels[0]));
+    if (plan->labels == NULL)
+        return err_memory(c->err, plan->label_count * sizeof(plan->labels[0]));
+    for (uint32_t i = 0; i < plan->class_count; i++)
+        plan->labels[i + 1] = (struct plan_label){ plan->classes[i], &plan->class_values[i], 1 };
+    for (uint32_t i = plan->class_count + 1; i < plan->label_count && code == SHEAF_OK; i++)
+        code = take_values(c, &plan->labels[i]);
+    return code;
+}
+
+static int take_skipped(struct cursor *c)
+{
+    const uint8_t *data;
+    int code = take_bytes(c, &data, &c->facts->skipped_bytes, "the skipped files");
+
+    if (code != SHEAF_OK)
+        return code;
+    c->facts->skipped = arena_text(&c->facts->arena, (const char *)data,
+                                   c->facts->skipped_bytes);
+    if (c->facts->skipped == NULL)
+        return err_memory(c->err, c->facts->skipped_bytes);
+    return c->at == c->end ? SHEAF_OK : malformed(c, "something after the end of its facts");
+}
+
+/* The list of peers has a parser of its own. */
+static int check_peers(struct cursor *c)
+{
+    struct peers_writer peers;
+    const int code = peers_open(&peers, c->facts->index, c->facts->container, c->facts->codec,
+                                c->err);
+
+    peers_free(&peers);
+    return code;
+}
+
+int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,
+                    struct sheaf_error *err)
+{
+    struct cursor c = { data, data + size, facts, err };
+    int code;
+
+    *facts = (struct plan_facts){ .found = 0 };
+    code = take_hashes(&c, version);
+    if (code == SHEAF_OK)
+        code = take_texts(&c);
+    if (code == SHEAF_OK)
+        code = take_numbers(&c);
+    if (code == SHEAF_OK)
+        code = check_peers(&c);
+    if (code == SHEAF_OK)
+        code = take_splits(&c);
+    if (code == SHEAF_OK)
+        code = take_labels(&c);
+    if (code == SHEAF_OK)
+        code = take_skipped(&c);
+    if (code != SHEAF_OK)
+        plan_facts_free(facts);
+    return code;
+}
+
+void plan_facts_free(struct plan_facts *facts)
+{
+    plan_free(&facts->plan);
+    arena_free(&facts->arena);
+}

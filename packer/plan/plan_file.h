@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A plan that is stored, so that many machines can pack it: one file or object, which PLAN.md
+ * specifies.  It is written from its start to its end; whoever packs some of its shards reads its
+ * end and the sections of those shards. */
+#ifndef PACKER_PLAN_PLAN_FILE_H
+#define PACKER_PLAN_PLAN_FILE_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "packer/plan/plan.h"
+#include "packer/plan/plan_batch.h"
+#include "packer/plan/plan_record.h"
+#include "store/store.h"
+
+/* What a plan says as a whole.  A loaded one's texts are in its arena. */
+struct plan_facts {
+    const char *dest;           /* absolute, or a URL */
+    const char *root;           /* likewise: what comes before paths; "" if URLs are whole */
+    const char *source;         /* the kind of the source, as the manifest has it */
+    const char *fingerprint;    /* of the data set at `root` that is converted, shard by shard: then
+                                   there are no sections; "" for files */
+    bool is_remote;             /* the files are objects */
+    enum sheaf_container container;
+    enum sheaf_codec codec;
+    int label_base;
+    enum sheaf_on_error on_error;
+    const char *prefix, *index; /* as in struct sheaf_pack_options; index "" for none */
+    const char *options_json[SPLIT_LIMIT];      /* of each split's manifest */
+    const char *skipped;        /* lines of skipped.tsv that planning has made */
+    size_t skipped_bytes;
+    uint64_t found;             /* files in the source */
+    uint64_t files;             /* files in the plan */
+    struct plan plan;           /* labels, splits, shards and hash, but no samples and files;
+                                   shard.sample counts from the plan's first sample */
+    struct arena arena;
+};
+
+/* Where the section of a shard is. */
+struct plan_section {
+    uint64_t offset, bytes, files, sum;
+};
+
+/* ---- Writing (plan_file_write.c) ------------------------------------------------------------- */
+
+struct plan_writer;
+
+int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err);
+/* The next sample of the shard: a record, with its number of files. */
+int plan_writer_add(struct plan_writer *writer, const uint8_t *record, size_t size,
+                    uint64_t files, struct sheaf_error *err);
+int plan_writer_end_shard(struct plan_writer *writer, struct sheaf_error *err);
+/* Writes what follows the sections, and makes the plan visible.  facts->plan.shards are those
+ * that were ended, in order.  Frees the writer, whatever comes of it. */
+int plan_writer_commit(struct plan_writer *writer, const struct plan_facts *facts,
+                       struct sheaf_error *err);
+void plan_writer_abort(struct plan_writer *writer);     /* NULL is fine */
+
+/* ---- Reading (plan_file_read.c) -------------------------------------------------------------- */
+
+struct plan_file {
+    struct store_object *object;
+    uint32_t version;
+    struct plan_facts facts;
+    struct plan_section *sections;
+};
+
+/* Reads all but the sections. */
+int plan_file_open(const char *url, struct plan_file *file, struct sheaf_error *err);
+void plan_file_close(struct plan_file *file);
+
+/* Reads the sections of the shards from `first` to before `end` into a batch, in place of what it
+ * held.  The batch points into the file. */
+int plan_file_load(const struct plan_file *file, size_t first, size_t end,
+                   struct plan_batch *batch, struct sheaf_error *err);
+
+/* Whether the object begins as a plan does. */
+bool plan_file_is(const char *url);
+
+/* ---- Bytes ----------------------------------------------------------------------------------- */
+
+#define PLAN_FILE_MAGIC   "SHEAFPLN"
+#define PLAN_FILE_END     "NLPFAEHS"
+#define PLAN_FILE_VERSION 2u        /* 1, which has no identity, is read, too */
+#define PLAN_HEAD_BYTES   16u
+#define PLAN_ENTRY_BYTES  48u       /* of the table */
+#define PLAN_FOOT_BYTES   64u
+#define PLAN_FACTS_LIMIT  ((uint64_t)1 << 30)
+
+/* plan_facts.c */
+/* Takes what the plan's facts have of the options, whose texts it borrows. */
+void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *options);
+int plan_facts_write(const struct plan_facts *facts, struct buf *out, struct sheaf_error *err);
+int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,
+                    struct sheaf_error *err);
+void plan_facts_free(struct plan_facts *facts);
+
+#endif

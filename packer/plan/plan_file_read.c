@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading a plan: its foot says where facts and table are, the table where the sections are.
+ * Everything is checksummed, and all sizes are checked against that of the file before they are
+ * believed. */
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/varint.h"
+#include "packer/plan/plan_file.h"
+
+/* LZ4 makes a byte of at most so many. */
+#define LZ4_MOST 256
+
+/* ---- Head and foot --------------------------------------------------------------------------- */
+
+struct foot {
+    uint64_t facts, facts_bytes, facts_sum, table, table_bytes, table_sum;
+};
+
+static int read_head(struct store_object *object, uint32_t *version, struct sheaf_error *err)
+{
+    uint8_t head[PLAN_HEAD_BYTES];
+    int code;
+
+    if (object->is_stream || object->bytes < sizeof(head))
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: is no plan", object->url);
+    code = store_read(object, 0, head, sizeof(head), err);
+    if (code != SHEAF_OK)
+        return code;
+    if (memcmp(head, PLAN_FILE_MAGIC, 8) != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: is no plan: it begins otherwise",
+                       object->url);
+    *version = load32(head + 8);
+    if (*version == 0 || *version > PLAN_FILE_VERSION)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a plan of version %u, this sheaf knows "
+                       "versions 1 to %u", object->url, *version, PLAN_FILE_VERSION);
+    if (load32(head + 12) != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: damaged: bytes 12 to 15 are not zero",
+                       object->url);
+    return SHEAF_OK;
+}
+
+static int read_foot(struct store_object *object, struct foot *foot, struct sheaf_error *err)
+{
+    uint64_t words[PLAN_FOOT_BYTES / sizeof(uint64_t)];
+    int code;
+
+    if (object->bytes < PLAN_HEAD_BYTES + PLAN_FOOT_BYTES)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, a plan has at least %u",
+                       object->url, (unsigned long long)object->bytes,
+                       PLAN_HEAD_BYTES + PLAN_FOOT_BYTES);
+    code = store_read(object, object->bytes - sizeof(words), words, sizeof(words), err);
+    if (code != SHEAF_OK)
+        return code;
+    if (memcmp(&words[7], PLAN_FILE_END, sizeof(words[7])) != 0)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: is cut off after %llu bytes: a plan ends "
+                       "otherwise", object->url, (unsigned long long)object->bytes);
+    if (words[6] != XXH3_64bits(words, 6 * sizeof(words[0])))
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: its last %u bytes are damaged", object->url,
+                       PLAN_FOOT_BYTES);
+    *foot = (struct foot){ words[0], words[1], words[2], words[3], words[4], words[5] };
+    if (foot->facts < PLAN_HEAD_BYTES || foot->facts_bytes > PLAN_FACTS_LIMIT ||
+        foot->facts > object->bytes || foot->facts + foot->facts_bytes != foot->table ||
+        foot->table_bytes > object->bytes ||
+        foot->table + foot->table_bytes + PLAN_FOOT_BYTES != object->bytes)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: its parts do not add up to its %llu bytes",
+                       object->url, (unsigned long long)object->bytes);
+    return SHEAF_OK;
+}
+
+/* ---- Facts and table ------------------------------------------------------------------------- */
+
+/* Bytes of the object, to be freed, whose checksum is as expected. */
+static int read_part(struct store_object *object, uint64_t offset, uint64_t bytes, uint64_t sum,
+                     const char *what, uint8_t **data, struct sheaf_error *err)
+{
+    int code;
+
+    *data = malloc(MAX(bytes, 1));
+    if (*data == NULL)
+        return err_memory(err, bytes);
+    code = store_read(object, offset, *data, bytes, err);
+    if (code == SHEAF_OK && XXH3_64bits(*data, bytes) != sum)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: %s at offset %llu is damaged (checksum "
+                       "%016llx, expected %016llx)", object->url, what,
+                       (unsigned long long)offset,
+                       (unsigned long long)XXH3_64bits(*data, bytes), (unsigned long long)sum);
+    if (code != SHEAF_OK) {
+        free(*data);
+        *data = NULL;
+    }
+    return code;
+}
+
+/* The entry of one shard; `place` is where its section must begin. */
+static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, uint64_t place,
+                      uint64_t end, struct sheaf_error *err)
+{
+    struct plan_section *section = &file->sections[i];
+    struct plan_shard *shard = &file->facts.plan.shards[i];
+    const bool is_of_files = file->facts.fingerprint[0] == '\0';
+
+    section->offset = load64(entry);
+    section->bytes = load64(entry + 8);
+    shard->sample_count = load64(entry + 16);
+    section->files = load64(entry + 24);
+    shard->payload_bytes = load64(entry + 32);
+    section->sum = load64(entry + 40);
+    if (section->offset != place || section->bytes > end - place ||
+        shard->sample_count == 0 ||
+        (is_of_files && (shard->sample_count > section->files ||
+                         section->files > UINT32_MAX / 2 ||
+                         section->files / LZ4_MOST > section->bytes)) ||
+        (!is_of_files && (section->files != 0 || section->bytes != 0)) ||
+        shard->payload_bytes > (uint64_t)1 << 62)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: entry %zu of the table",
+                       file->object->url, i);
+    return SHEAF_OK;
+}
+
+/* Where each shard's samples are, in its split and in the plan. */
+static int place_shards(struct plan_file *file, struct sheaf_error *err)
+{
+    struct plan *plan = &file->facts.plan;
+
+    for (uint32_t s = 0; s < plan->split_count; s++) {
+        struct plan_split *split = &plan->splits[s];
+
+        split->sample = plan->sample_count;
+        for (uint32_t k = 0; k < split->shard_count; k++) {
+            struct plan_shard *shard = &plan->shards[split->shard + k];
+
+            shard->split = s;
+            shard->number = k;
+            shard->sample = plan->sample_count;
+            shard->first = split->sample_count;
+            split->sample_count += shard->sample_count;
+            split->payload_bytes += shard->payload_bytes;
+            plan->sample_count += shard->sample_count;
+            if (__builtin_add_overflow(plan->payload_bytes, shard->payload_bytes,
+                                       &plan->payload_bytes) ||
+                plan->payload_bytes > (uint64_t)1 << 62)
+                return err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: its shards have more than "
+                               "2^62 bytes", file->object->url);
+            file->facts.files += file->sections[split->shard + k].files;
+        }
+    }
+    return SHEAF_OK;
+}
+
+static int read_table(struct plan_file *file, const struct foot *foot, struct sheaf_error *err)
+{
+    struct plan *plan = &file->facts.plan;
+    uint64_t place = PLAN_HEAD_BYTES;
+    uint8_t *table;
+    int code;
+
+    if (foot->table_bytes != (uint64_t)plan->shard_count * PLAN_ENTRY_BYTES)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: a table of %llu bytes for %zu "
+                       "shards", file->object->url, (unsigned long long)foot->table_bytes,
+                       plan->shard_count);
+    plan->shards = calloc(plan->shard_count, sizeof(plan->shards[0]));
+    file->sections = calloc(plan->shard_count, sizeof(file->sections[0]));
+    if (plan->shards == NULL || file->sections == NULL)
+        return err_memory(err, plan->shard_count * sizeof(plan->shards[0]));
+    code = read_part(file->object, foot->table, foot->table_bytes, foot->table_sum, "the table",
+                     &table, err);
+    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
+        code = take_entry(file, i, table + i * PLAN_ENTRY_BYTES, place, foot->facts, err);
+        place += file->sections[i].bytes;
+    }
+    if (code == SHEAF_OK && place != foot->facts)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: its sections end at %llu, its "
+                       "facts begin at %llu", file->object->url, (unsigned long long)place,
+                       (unsigned long long)foot->facts);
+    free(table);
+    return code == SHEAF_OK ? place_shards(file, err) : code;
+}
+
+static int read_facts(struct plan_file *file, const struct foot *foot, struct sheaf_error *err)
+{
+    uint8_t *data;
+    int code = read_part(file->object, foot->facts, foot->facts_bytes, foot->facts_sum,
+                         "what it says as a whole", &data, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = plan_facts_read(data, foot->facts_bytes, file->version, &file->facts, err);
+    if (code != SHEAF_OK)
+        err_prefix(err, "%s: ", file->object->url);
+    free(data);
+    return code;
+}
+
+int plan_file_open(const char *url, struct plan_file *file, struct sheaf_error *err)
+{
+    struct foot foot = { 0 };
+    int code;
+
+    *file = (struct plan_file){ .object = NULL };
+    code = store_open(url, &file->object, err);
+    if (code == SHEAF_OK)
+        code = read_head(file->object, &file->version, err);
+    if (code == SHEAF_OK)
+        code = read_foot(file->object, &foot, err);
+    if (code == SHEAF_OK)
+        code = read_facts(file, &foot, err);
+    if (code == SHEAF_OK)
+        code = read_table(file, &foot, err);
+    if (code != SHEAF_OK)
+        plan_file_close(file);
+    return code;
+}
+
+void plan_file_close(struct plan_file *file)
+{
+    store_close(file->object);
+    free(file->sections);
+    plan_facts_free(&file->facts);
+    *file = (struct plan_file){ .object = NULL };
+}
+
+bool plan_file_is(const char *url)
+{
+    struct store_object *object;
+    uint64_t bytes;
+    bool is = false;
+    char head[8];
+
+    if (store_size(url, &bytes, NULL) != SHEAF_OK || bytes == UINT64_MAX ||
+        bytes < sizeof(head) || store_open(url, &object, NULL) != SHEAF_OK)
+        return false;
+    is = !object->is_stream && store_read(object, 0, head, sizeof(head), NULL) == SHEAF_OK &&
+         memcmp(head, PLAN_FILE_MAGIC, sizeof(head)) == 0;
+    store_close(object);
+    return is;
+}
+
+/* ---- Sections -------------------------------------------------------------------------------- */
+
+static int read_section(const struct plan_file *file, size_t i, struct plan_batch *batch,
+                        const struct plan_shard *shard, struct buf *block,
+                        struct sheaf_error *err)
+{
+    const struct plan_section *section = &file->sections[i];
+    struct sheaf_error found;
+    uint8_t *data;
+    int code = read_part(file->object, section->offset, section->bytes, section->sum,
+                         "a shard's section", &data, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = plan_batch_take(batch, shard, section->files, data, section->bytes, block, &found);
+    if (code != SHEAF_OK)
+        err_set(err, code, "%s: the section of shard %zu: %s", file->object->url, i,
+                found.message);
+    free(data);
+    return code;
+}
+
+int plan_file_load(const struct plan_file *file, size_t first, size_t end,
+                   struct plan_batch *batch, struct sheaf_error *err)
+{
+    struct buf block = BUF_INIT(PLAN_BLOCK_LIMIT);
+    int code;
+
+    plan_batch_free(batch);
+    code = plan_batch_begin(batch, &file->facts.plan, first, end, err);
+    for (size_t i = first; i < end && code == SHEAF_OK; i++)
+        code = read_section(file, i, batch, &batch->plan.shards[i - first], &block, err);
+    buf_free(&block);
+    return code;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plan hash: XXH3-128 over the options, the samples and their order.  Two runs with one hash
+ * make the same bytes of the same files, and it is free of places and times, so that a copy of the
+ * files gives the same data set.  Whether two runs have the same files is for the identity. */
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/plan/plan.h"
+
+/* Changes with every change of the bytes that a plan stands for. */
+#define PLAN_VERSION 1
+
+static void add_number(XXH3_state_t *state, uint64_t value)
+{
+    XXH3_128bits_update(state, &value, sizeof(value));
+}
+
+static void add_text(XXH3_state_t *state, const char *text)
+{
+    const size_t size = text == NULL ? 0 : strlen(text);
+
+    add_number(state, size);
+    XXH3_128bits_update(state, text == NULL ? "" : text, size);
+}
+
+static void add_options(XXH3_state_t *state, const struct sheaf_pack_options *o)
+{
+    add_number(state, PLAN_VERSION);
+    add_number(state, (uint64_t)o->container);
+    add_number(state, (uint64_t)o->codec);
+    add_number(state, o->codec != SHEAF_CODEC_NONE);    /* one member or frame a shard */
+    add_number(state, (uint64_t)o->label_base);
+    add_text(state, o->prefix);
+    add_text(state, o->index);
+}
+
+static void add_labels(XXH3_state_t *state, const struct plan *plan)
+{
+    add_number(state, plan->label_count);
+    for (uint32_t i = 0; i < plan->label_count; i++) {
+        const struct plan_label *l = &plan->labels[i];
+
+        add_text(state, l->class_name);
+        add_number(state, l->value_count);
+        if (l->value_count != 0)
+            XXH3_128bits_update(state, l->values, l->value_count * sizeof(double));
+    }
+}
+
+void plan_hash_file(XXH3_state_t *state, const char *path, uint64_t bytes, const char *text)
+{
+    add_text(state, path);
+    add_number(state, bytes);
+    if (text != NULL)
+        XXH3_128bits_update(state, text, bytes);
+}
+
+void plan_hash_sample(XXH3_state_t *state, uint32_t label, uint32_t file_count)
+{
+    add_number(state, (uint64_t)label << 32 | file_count);
+}
+
+void plan_hash_shard(XXH3_state_t *state, const char *split, uint64_t number,
+                     uint64_t sample_count)
+{
+    add_text(state, split);
+    add_number(state, number);
+    add_number(state, sample_count);
+}
+
+XXH3_state_t *plan_hash_begin(const struct plan *plan, const struct sheaf_pack_options *options,
+                              uint64_t shard_count)
+{
+    XXH3_state_t *state = XXH3_createState();
+
+    if (state == NULL)
+        return NULL;
+    XXH3_128bits_reset(state);
+    add_options(state, options);
+    add_labels(state, plan);
+    add_number(state, shard_count);
+    return state;
+}
+
+void plan_hash_end(XXH3_state_t *state, char text[PLAN_HASH_SIZE])
+{
+    const XXH128_hash_t hash = XXH3_128bits_digest(state);
+
+    XXH3_freeState(state);
+    snprintf(text, PLAN_HASH_SIZE, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+}
+
+uint64_t plan_source_add(uint64_t source, uint64_t stamp, const char *url)
+{
+    source = XXH3_64bits_withSeed(&stamp, sizeof(stamp), source);
+    return url == NULL ? source : XXH3_64bits_withSeed(url, strlen(url), source);
+}
+
+void plan_identify(struct plan *plan, const char *root, bool of_sources)
+{
+    XXH128_hash_t hash = XXH3_128bits_withSeed(root, strlen(root), PLAN_VERSION);
+    uint64_t words[4] = { hash.low64, hash.high64 };
+
+    hash = XXH3_128bits(plan->hash, PLAN_HASH_SIZE - 1);
+    words[2] = hash.low64;
+    words[3] = hash.high64;
+    hash = XXH3_128bits(words, sizeof(words));
+    for (size_t i = 0; i < plan->shard_count && of_sources; i++) {
+        words[0] = hash.low64;
+        words[1] = hash.high64;
+        words[2] = plan->shards[i].source;
+        hash = XXH3_128bits(words, 3 * sizeof(words[0]));
+    }
+    snprintf(plan->identity, PLAN_HASH_SIZE, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+}
+
+/* A text's content is in the hash. */
+static uint64_t source_of(uint64_t source, const struct catalog_file *file)
+{
+    if (file->place == CATALOG_TEXT)
+        return source;
+    return file->place == CATALOG_OBJECT
+               ? plan_source_add(source, file->object->stamp, file->object->url)
+               : plan_source_add(source, file->stamp, NULL);
+}
+
+int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
+              struct sheaf_error *err)
+{
+    XXH3_state_t *state = plan_hash_begin(plan, options, plan->shard_count);
+
+    if (state == NULL)
+        return err_memory(err, 1024);
+    for (size_t i = 0; i < plan->shard_count; i++) {
+        struct plan_shard *shard = &plan->shards[i];
+
+        plan_hash_shard(state, plan->splits[shard->split].name, shard->number,
+                        shard->sample_count);
+        for (uint64_t k = 0; k < shard->sample_count; k++) {
+            const struct plan_sample *s = &plan->samples[shard->sample + k];
+
+            plan_hash_sample(state, s->label, s->file_count);
+            for (uint32_t f = 0; f < s->file_count; f++) {
+                const struct catalog_file *file = &plan->files[s->file + f];
+
+                plan_hash_file(state, file->path, file->bytes,
+                               file->place == CATALOG_TEXT ? file->text : NULL);
+                shard->source = source_of(shard->source, file);
+            }
+        }
+    }
+    plan_hash_end(state, plan->hash);
+    return SHEAF_OK;
+}

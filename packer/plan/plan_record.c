@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Records: varints and text, one after the other.  Whoever reads them trusts nothing: a path that
+ * could not be packed, or a number past its limit, is an error. */
+#include "packer/plan/plan_record.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/varint.h"
+#include "formats/format.h"
+#include "packer/source/list.h"
+
+#define STAMP_BYTES 8
+#define URL_LIMIT   65536
+#define TEXT_LIMIT  LIST_LINE_LIMIT
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static void put_varint(struct buf *out, uint64_t value)
+{
+    out->size += varint_put(out->data + out->size, value);
+}
+
+static void put_stamp(struct buf *out, uint64_t stamp)
+{
+    store64(out->data + out->size, stamp);
+    out->size += STAMP_BYTES;
+}
+
+static int write_file(const struct catalog_file *f, struct buf *out, struct sheaf_error *err)
+{
+    const char *suffix = f->path + f->key_size + 1;
+    const size_t size = strlen(suffix);
+    const size_t url = f->place == CATALOG_OBJECT ? strlen(f->object->url) : 0;
+    const size_t text = f->place == CATALOG_TEXT ? f->bytes : 0;
+    const int code = buf_reserve(out, size + url + text + STAMP_BYTES + 3 * VARINT_MOST, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    put_varint(out, (uint64_t)size << 2 | f->place);
+    buf_put(out, suffix, size);
+    put_varint(out, f->bytes);
+    if (f->place == CATALOG_TEXT) {
+        buf_put(out, f->text, text);
+        return SHEAF_OK;
+    }
+    put_stamp(out, f->place == CATALOG_OBJECT ? f->object->stamp : f->stamp);
+    if (f->place == CATALOG_OBJECT) {
+        put_varint(out, url);
+        buf_put(out, f->object->url, url);
+    }
+    return SHEAF_OK;
+}
+
+int plan_record_write(const struct plan_sample *s, const struct catalog_file *files,
+                      struct buf *out, struct sheaf_error *err)
+{
+    int code = buf_reserve(out, files[0].key_size + 3 * VARINT_MOST, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    put_varint(out, (uint64_t)s->label << 1 | s->has_cls);
+    put_varint(out, s->file_count);
+    put_varint(out, files[0].key_size);
+    buf_put(out, files[0].path, files[0].key_size);
+    for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++)
+        code = write_file(&files[i], out, err);
+    return code;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+struct cursor {
+    const uint8_t *at, *end;
+};
+
+static bool take_number(struct cursor *c, uint64_t most, uint64_t *value)
+{
+    return varint_take(&c->at, c->end, value) && *value <= most;
+}
+
+static bool take_bytes(struct cursor *c, uint64_t size, const uint8_t **data)
+{
+    *data = c->at;
+    if (size > (uint64_t)(c->end - c->at))
+        return false;
+    c->at += size;
+    return true;
+}
+
+static int malformed(const char *what, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CORRUPT, "a sample with %s", what);
+}
+
+/* What is known of a file's content, as the place of it has it.  `url`: URL_LIMIT bytes. */
+static int read_place(struct cursor *c, unsigned place, struct catalog_stat *stat, char *url,
+                      struct sheaf_error *err)
+{
+    const uint8_t *data;
+    uint64_t size;
+
+    if (place == CATALOG_TEXT) {
+        if (stat->bytes > TEXT_LIMIT || !take_bytes(c, stat->bytes, &data))
+            return malformed("no content where it should be", err);
+        stat->text = (const char *)data;
+        return SHEAF_OK;
+    }
+    if (place > CATALOG_TEXT || !take_bytes(c, STAMP_BYTES, &data))
+        return malformed("no time or tag of a file", err);
+    stat->stamp = load64(data);
+    stat->mtime_ns = (int64_t)stat->stamp;
+    if (place == CATALOG_BELOW)
+        return SHEAF_OK;
+    if (!take_number(c, URL_LIMIT - 1, &size) || !take_bytes(c, size, &data) ||
+        !name_is_text((const char *)data, size))
+        return malformed("no URL of an object", err);
+    memcpy(url, data, size);
+    url[size] = '\0';
+    stat->url = url;
+    return SHEAF_OK;
+}
+
+/* A file: what follows the key in `path`, where its key stands already, and the rest. */
+static int take_file(struct cursor *c, char path[KEY_LIMIT + 1], size_t key_size,
+                     struct catalog_stat *stat, char *url, struct sheaf_error *err)
+{
+    const uint8_t *suffix;
+    uint64_t head;
+
+    *stat = (struct catalog_stat){ .bytes = 0 };
+    if (!take_number(c, (uint64_t)KEY_LIMIT << 2, &head) ||
+        key_size + 1 + (head >> 2) > KEY_LIMIT || !take_bytes(c, head >> 2, &suffix) ||
+        memchr(suffix, '\0', head >> 2) != NULL)
+        return malformed("a suffix that is none", err);
+    path[key_size] = '.';
+    memcpy(path + key_size + 1, suffix, head >> 2);
+    path[key_size + 1 + (head >> 2)] = '\0';
+    if (!take_number(c, PAYLOAD_LIMIT, &stat->bytes))
+        return malformed("a size past 2^62 bytes", err);
+    return read_place(c, head & 3, stat, url, err);
+}
+
+/* ---- Records that were just written ---------------------------------------------------------- */
+
+int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head *head,
+                     struct sheaf_error *err)
+{
+    struct cursor c = { record, record + size };
+    uint64_t label, count, key_size;
+
+    if (!take_number(&c, (uint64_t)UINT32_MAX << 1 | 1, &label) ||
+        !take_number(&c, FIELD_LIMIT, &count) || !take_number(&c, KEY_LIMIT - 2, &key_size) ||
+        !take_bytes(&c, key_size, &head->key))
+        return malformed("no label, no files or no key", err);
+    head->label = (uint32_t)(label >> 1);
+    head->has_cls = (label & 1) != 0;
+    head->file_count = (uint32_t)count;
+    head->key_size = (size_t)key_size;
+    return SHEAF_OK;
+}
+
+int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
+                        struct sheaf_error *err)
+{
+    const uint8_t *at = record, *end = record + size;
+    uint64_t head;
+    int code = buf_reserve(out, size + VARINT_MOST, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (!varint_take(&at, end, &head))
+        return err_set(err, SHEAF_ERR_CORRUPT, "a sample of %zu bytes that is none", size);
+    put_varint(out, (uint64_t)label << 1 | (head & 1));
+    buf_put(out, at, (size_t)(end - at));
+    return SHEAF_OK;
+}
+
+int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
+                     uint64_t *source, struct sheaf_error *err)
+{
+    struct plan_record_head head;
+    struct cursor c = { .end = record + size };
+    char path[KEY_LIMIT + 1], url[URL_LIMIT];
+    int code = plan_record_head(record, size, &head, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    plan_hash_sample(state, head.label, head.file_count);
+    memcpy(path, head.key, head.key_size);
+    c.at = head.key + head.key_size;
+    for (uint32_t i = 0; i < head.file_count && code == SHEAF_OK; i++) {
+        struct catalog_stat stat;
+
+        code = take_file(&c, path, head.key_size, &stat, url, err);
+        if (code == SHEAF_OK)
+            plan_hash_file(state, path, stat.bytes, stat.text);
+        if (code == SHEAF_OK && stat.text == NULL)
+            *source = plan_source_add(*source, stat.stamp, stat.url);
+    }
+    return code;
+}
+
+/* ---- Records from elsewhere ------------------------------------------------------------------ */
+
+/* One file, whose key stands in `path` already. */
+static int read_file(struct cursor *c, struct catalog *catalog, char path[KEY_LIMIT + 1],
+                     size_t key_size, uint64_t *bytes, struct sheaf_error *err)
+{
+    struct problems none = { .on_error = SHEAF_FAIL };
+    struct catalog_stat stat;
+    char url[URL_LIMIT];
+    int code = take_file(c, path, key_size, &stat, url, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (name_problem(path) != NULL)
+        return malformed("a name that cannot be packed", err);
+    if (__builtin_add_overflow(*bytes, stat.bytes, bytes) || *bytes > PAYLOAD_LIMIT)
+        return malformed("files of more than 2^62 bytes", err);
+    code = catalog_add(catalog, &none, path, &stat, LABEL_NONE, err);
+    if (code == SHEAF_OK && catalog->files[catalog->file_count - 1].key_size != key_size)
+        code = malformed("a key that is not its name's", err);
+    return code;
+}
+
+int plan_record_read(const uint8_t **at, const uint8_t *end, struct catalog *catalog,
+                     struct plan_sample *s, struct sheaf_error *err)
+{
+    struct plan_record_head head;
+    struct cursor c = { .end = end };
+    char path[KEY_LIMIT + 1];
+    int code = plan_record_head(*at, (size_t)(end - *at), &head, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (head.file_count == 0)
+        return malformed("no files", err);
+    memcpy(path, head.key, head.key_size);
+    c.at = head.key + head.key_size;
+    *s = (struct plan_sample){ .file = (uint32_t)catalog->file_count,
+                               .file_count = head.file_count, .label = head.label,
+                               .has_cls = head.has_cls };
+    for (uint32_t i = 0; i < head.file_count && code == SHEAF_OK; i++)
+        code = read_file(&c, catalog, path, head.key_size, &s->payload_bytes, err);
+    *at = c.at;
+    return code;
+}

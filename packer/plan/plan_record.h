@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A sample of a plan as bytes: its label and its files, with all that is needed to fetch them and
+ * to see that they are still what they were.  Plan files consist of these (PLAN.md); so do the
+ * temporary files of a plan that is made. */
+#ifndef PACKER_PLAN_PLAN_RECORD_H
+#define PACKER_PLAN_PLAN_RECORD_H
+
+#include "base/buf.h"
+#include "packer/plan/plan.h"
+
+/* Appends the record of a sample that has these files. */
+int plan_record_write(const struct plan_sample *sample, const struct catalog_file *files,
+                      struct buf *out, struct sheaf_error *err);
+
+/* What a record that plan_record_write has made says first. */
+struct plan_record_head {
+    uint32_t label, file_count;
+    bool has_cls;
+    const uint8_t *key;
+    size_t key_size;
+};
+int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head *head,
+                     struct sheaf_error *err);
+/* Appends such a record with another label. */
+int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
+                        struct sheaf_error *err);
+/* Adds it to the hash of its plan, and to the source of its shard. */
+int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
+                     uint64_t *source, struct sheaf_error *err);
+
+/* Takes a record off the bytes from *at to `end`: its sample, and its files, which go to the end
+ * of catalog->files.  sample->file is the first of them.  SHEAF_ERR_CORRUPT: it is none that a
+ * plan may have. */
+int plan_record_read(const uint8_t **at, const uint8_t *end, struct catalog *catalog,
+                     struct plan_sample *sample, struct sheaf_error *err);
+
+#endif

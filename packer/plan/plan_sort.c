@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files into the sort, and samples out of it. */
+#include "packer/plan/plan_sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/varint.h"
+#include "formats/format.h"
+
+/* A sort's buffer is this part of the memory that packing may use. */
+#define SORT_PART  8
+#define SORT_LEAST ((size_t)8 << 20)
+
+/* ---- Files into the sort --------------------------------------------------------------------- */
+
+/* The entry of a file has its path as the key, a NUL in place of the dot after the sample's key,
+ * so that it sorts as plan_group() has it; its value is
+ *
+ *     varint label * 2 + bad | varint place | varint bytes | stamp | url or text */
+static int take_file(void *context, const struct catalog_found *f, struct sheaf_error *err)
+{
+    struct gather *g = context;
+    const struct catalog_stat *stat = f->stat;
+    const unsigned place = stat->text != NULL ? CATALOG_TEXT
+                           : stat->url != NULL ? CATALOG_OBJECT : CATALOG_BELOW;
+    const uint64_t stamp = stat->stamp != 0 || stat->url != NULL ? stat->stamp
+                                                                 : (uint64_t)stat->mtime_ns;
+    const char *more = place == CATALOG_TEXT ? stat->text : stat->url;
+    const size_t more_size = place == CATALOG_TEXT ? stat->bytes
+                             : more == NULL ? 0 : strlen(more);
+    const size_t path_size = strlen(f->path);
+    const uint64_t order = g->options->no_shuffle
+                               ? 0 : XXH3_64bits_withSeed(f->path, f->key_size, g->options->seed);
+    uint8_t head[3 * VARINT_MOST + sizeof(stamp)], *key, *value;
+    size_t size = varint_put(head, (uint64_t)f->label << 1 | f->bad);
+    int code;
+
+    size += varint_put(head + size, place);
+    size += varint_put(head + size, stat->bytes);
+    store64(head + size, stamp);
+    size += sizeof(stamp);
+    code = sort_add(g->files, order, path_size, size + more_size, &key, &value, err);
+    if (code != SHEAF_OK)
+        return code;
+    memcpy(key, f->path, path_size);
+    key[f->key_size] = '\0';
+    memcpy(value, head, size);
+    if (more_size != 0)
+        memcpy(value + size, more, more_size);
+    g->file_count++;
+    return SHEAF_OK;
+}
+
+int gather_open(struct gather *g, const struct sheaf_pack_options *options,
+                struct problems *problems, struct watch *watch, const char *near,
+                struct sheaf_error *err)
+{
+    *g = (struct gather){
+        .options = options, .problems = problems, .watch = watch,
+        .directory = spool_directory(near),
+        .memory_bytes = MAX((size_t)MIN(options->memory_bytes, SIZE_MAX) / SORT_PART, SORT_LEAST),
+        .catalog.sink = take_file, .catalog.sink_context = g,
+    };
+    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
+        g->streams[s].records.fd = g->streams[s].sizes.fd = -1;
+    if (g->directory == NULL)
+        return err_memory(err, 4096);
+    return sort_open(&g->files, g->directory, g->memory_bytes, err);
+}
+
+void gather_close(struct gather *g)
+{
+    for (uint32_t s = 0; s < g->stream_count; s++)
+        samples_close(&g->streams[s]);
+    sort_close(g->files);
+    catalog_free(&g->catalog);
+    free(g->label_counts);
+    free(g->renamed);
+    free(g->directory);
+}
+
+/* ---- Groups out of it ------------------------------------------------------------------------ */
+
+/* The files of one key. */
+struct group {
+    uint64_t order;
+    size_t key_size;
+    struct buf files;           /* struct catalog_file[]; their texts are offsets until they are
+                                   all there */
+    struct buf texts;
+    struct buf record;
+};
+
+static size_t count_of(const struct group *g)
+{
+    return g->files.size / sizeof(struct catalog_file);
+}
+
+/* Copies text, with a NUL after it, behind what is there; at a multiple of 8. */
+static int add_text(struct group *g, const void *text, size_t size, uint64_t *offset,
+                    struct sheaf_error *err)
+{
+    int code = buf_reserve(&g->texts, size + 8, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    g->texts.size = (g->texts.size + 7) & ~(size_t)7;
+    *offset = g->texts.size;
+    buf_put(&g->texts, text, size);
+    g->texts.data[g->texts.size++] = '\0';
+    return SHEAF_OK;
+}
+
+/* The object of a file, as struct catalog_object has it. */
+static int add_object(struct group *g, uint64_t stamp, const uint8_t *url, size_t size,
+                      uint64_t *offset, struct sheaf_error *err)
+{
+    int code = buf_reserve(&g->texts, sizeof(stamp) + size + 9, err);
+
+    if (code == SHEAF_OK)
+        code = add_text(g, &stamp, sizeof(stamp), offset, err);
+    if (code != SHEAF_OK)
+        return code;
+    g->texts.size--;
+    buf_put(&g->texts, url, size);
+    g->texts.data[g->texts.size++] = '\0';
+    return SHEAF_OK;
+}
+
+static int unsound(struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has other bytes than were written");
+}
+
+/* An entry's file joins the group. */
+static int add_file(struct group *g, const struct sort_entry *e, struct sheaf_error *err)
+{
+    const uint8_t *at = e->value, *end = e->value + e->value_size;
+    struct catalog_file f = { .key_size = (uint16_t)g->key_size };
+    uint64_t label, place, path, stamp;
+    int code;
+
+    if (!varint_take(&at, end, &label) || !varint_take(&at, end, &place) ||
+        place > CATALOG_TEXT || !varint_take(&at, end, &f.bytes) ||
+        (size_t)(end - at) < sizeof(stamp))
+        return unsound(err);
+    stamp = load64(at);
+    at += sizeof(stamp);
+    f.label = (uint32_t)(label >> 1);
+    f.bad = (label & 1) != 0;
+    f.place = (uint8_t)place;
+    f.stamp = stamp;
+    code = add_text(g, e->key, e->key_size, &path, err);
+    if (code == SHEAF_OK && place == CATALOG_OBJECT)
+        code = add_object(g, stamp, at, (size_t)(end - at), &f.stamp, err);
+    if (code == SHEAF_OK && place == CATALOG_TEXT)
+        code = add_text(g, at, (size_t)(end - at), &f.stamp, err);
+    if (code != SHEAF_OK)
+        return code;
+    g->texts.data[path + g->key_size] = '.';
+    f.path = (const char *)(uintptr_t)path;
+    return buf_append(&g->files, &f, sizeof(f), err);
+}
+
+/* Turns offsets into pointers. */
+static struct catalog_file *settle(struct group *g)
+{
+    struct catalog_file *files = (struct catalog_file *)(void *)g->files.data;
+
+    for (size_t i = 0; i < count_of(g); i++) {
+        struct catalog_file *f = &files[i];
+
+        f->path = (const char *)g->texts.data + (uintptr_t)f->path;
+        if (f->place == CATALOG_OBJECT)
+            f->object = (const void *)(g->texts.data + f->stamp);
+        else if (f->place == CATALOG_TEXT)
+            f->text = (const char *)g->texts.data + f->stamp;
+    }
+    return files;
+}
+
+/* The group becomes a sample of the stream, or problems; it is empty then. */
+static int end_group(struct gather *x, struct group *g, struct sample_stream *out,
+                     struct sheaf_error *err)
+{
+    const struct catalog_file *files = settle(g);
+    const uint32_t count = (uint32_t)count_of(g);
+    struct plan_sample sample;
+    bool good;
+    int code = plan_check_group(files, count, x->problems, &good, err);
+
+    if (code == SHEAF_OK && good) {
+        plan_make_sample(files, count, &sample);
+        g->record.size = 0;
+        code = plan_record_write(&sample, files, &g->record, err);
+        if (code == SHEAF_OK)
+            code = samples_put(out, g->record.data, g->record.size, sample.payload_bytes,
+                              sample.has_cls, err);
+        x->label_counts[sample.label]++;
+    }
+    g->files.size = g->texts.size = 0;
+    return code;
+}
+
+static bool is_of_group(const struct group *g, const struct sort_entry *e)
+{
+    return count_of(g) != 0 && g->order == e->order && e->key_size > g->key_size &&
+           e->key[g->key_size] == '\0' && memcmp(g->texts.data, e->key, g->key_size) == 0;
+}
+
+static void show(struct gather *x, uint64_t done)
+{
+    const struct sheaf_progress progress = {
+        .stage = "sort", .done_count = done, .total_count = x->file_count,
+    };
+
+    watch_show(x->watch, &progress);
+}
+
+static int make_groups(struct gather *x, struct group *g, struct sample_stream *out,
+                       struct sheaf_error *err)
+{
+    struct sort_entry e;
+    uint64_t done = 0;
+    int code;
+
+    while ((code = sort_next(x->files, &e, err)) == SHEAF_OK) {
+        if (!is_of_group(g, &e)) {
+            if (count_of(g) != 0)
+                code = end_group(x, g, out, err);
+            g->order = e.order;
+            g->key_size = strnlen((const char *)e.key, e.key_size);
+        }
+        if (code == SHEAF_OK)
+            code = add_file(g, &e, err);
+        if (code == SHEAF_OK && ++done % 4096 == 0) {
+            show(x, done);
+            code = watch_check(x->watch, err);
+        }
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return code == SHEAF_END ? count_of(g) != 0 ? end_group(x, g, out, err) : SHEAF_OK : code;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static int number_labels(struct gather *x, struct plan *plan, struct sheaf_error *err)
+{
+    bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));
+    int code;
+
+    if (used == NULL)
+        return err_memory(err, x->catalog.label_count);
+    for (uint32_t i = 0; i < x->catalog.label_count; i++)
+        used[i] = x->label_counts[i] != 0;
+    code = plan_rank_labels(plan, &x->catalog, used, x->options->label_base, &x->renamed, err);
+    free(used);
+    return code;
+}
+
+static int gather_all(struct gather *x, struct sample_stream *all, struct sheaf_error *err)
+{
+    const size_t no_limit = SIZE_MAX / 4;
+    struct group g = { .files.limit = no_limit, .texts.limit = no_limit,
+                       .record.limit = no_limit };
+    int code = SHEAF_OK;
+
+    x->label_counts = calloc((size_t)x->catalog.label_count + 1, sizeof(x->label_counts[0]));
+    if (x->label_counts == NULL)
+        return err_memory(err, x->catalog.label_count * sizeof(x->label_counts[0]));
+    code = sort_finish(x->files, err);
+    if (code == SHEAF_OK)
+        code = make_groups(x, &g, all, err);
+    buf_free(&g.files);
+    buf_free(&g.texts);
+    buf_free(&g.record);
+    sort_close(x->files);       /* its space may be needed */
+    x->files = NULL;
+    return code;
+}
+
+int gather_samples(struct gather *x, struct plan *plan, struct sheaf_error *err)
+{
+    struct sample_stream all;
+    int code = samples_open(&all, x->directory, err);
+
+    if (code == SHEAF_OK)
+        code = gather_all(x, &all, err);
+    if (code == SHEAF_OK)
+        code = number_labels(x, plan, err);
+    if (code == SHEAF_OK && x->options->split != NULL)
+        return gather_split(x, &all, plan, err);
+    x->streams[0] = all;
+    x->stream_count = plan->split_count = 1;
+    return code;
+}
+
+/* ---- Streams --------------------------------------------------------------------------------- */
+
+int samples_open(struct sample_stream *s, const char *directory, struct sheaf_error *err)
+{
+    int code;
+
+    *s = (struct sample_stream){ .records.fd = -1, .sizes.fd = -1, .cls_is_label = true };
+    code = spool_open(&s->records, directory, err);
+    return code == SHEAF_OK ? spool_open(&s->sizes, directory, err) : code;
+}
+
+void samples_close(struct sample_stream *s)
+{
+    spool_close(&s->records);
+    spool_close(&s->sizes);
+}
+
+int samples_put(struct sample_stream *s, const uint8_t *record, size_t size,
+               uint64_t payload_bytes, bool has_cls, struct sheaf_error *err)
+{
+    int code;
+
+    if (payload_bytes > PAYLOAD_LIMIT - s->payload_bytes)
+        return err_set(err, SHEAF_ERR_LIMIT, "the files have more than 2^62 bytes");
+    s->count++;
+    s->payload_bytes += payload_bytes;
+    s->cls_is_label &= !has_cls;
+    code = spool_put_varint(&s->records, size, err);
+    if (code == SHEAF_OK)
+        code = spool_put(&s->records, record, size, err);
+    return code == SHEAF_OK ? spool_put_varint(&s->sizes, payload_bytes, err) : code;
+}
+
+int samples_rewind(struct sample_stream *s, struct sheaf_error *err)
+{
+    int code = spool_rewind(&s->records, err);
+
+    return code == SHEAF_OK ? spool_rewind(&s->sizes, err) : code;
+}
+
+int samples_get(struct sample_stream *s, struct buf *record, uint64_t *payload_bytes,
+               struct sheaf_error *err)
+{
+    uint64_t size;
+    int code = spool_get_varint(&s->records, &size, err);
+
+    record->size = 0;
+    if (code == SHEAF_OK)
+        code = buf_reserve(record, size, err);
+    if (code == SHEAF_OK)
+        code = spool_get(&s->records, record->data, size, err);
+    record->size = size;
+    return code == SHEAF_OK ? spool_get_varint(&s->sizes, payload_bytes, err) : code;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From the files of a source to the samples of a plan, however many there are: what plan_make()
+ * does in memory, with sorting that may use temporary files.
+ *
+ *     scan -> files, sorted by (order of their key, key, suffix) -> samples -> splits
+ *
+ * Files of one key have one order, so they come out together, and the samples come out as the plan
+ * has them.  Only labels are held in memory, and problems. */
+#ifndef PACKER_PLAN_PLAN_SORT_H
+#define PACKER_PLAN_PLAN_SORT_H
+
+#include <stdbool.h>
+
+#include "base/tempfile.h"
+#include "base/watch.h"
+#include "packer/plan/plan.h"
+#include "packer/plan/plan_record.h"
+#include "packer/plan/sort.h"
+#include "packer/source/catalog.h"
+
+/* Samples in order: their records (each after its size), and apart from them their payload. */
+struct sample_stream {
+    struct spool records, sizes;
+    uint64_t count, payload_bytes;
+    bool cls_is_label;
+};
+
+struct gather {
+    const struct sheaf_pack_options *options;
+    struct problems *problems;
+    struct watch *watch;
+    char *directory;            /* of temporary files */
+    size_t memory_bytes;        /* of each sort */
+    struct catalog catalog;     /* labels; its sink is the first sort */
+    struct sort *files;
+    uint64_t file_count;
+    uint64_t *label_counts;     /* samples of each label of the catalog */
+    uint32_t *renamed;          /* what each becomes in the plan */
+    struct sample_stream streams[SPLIT_LIMIT];  /* of each split */
+    uint32_t stream_count;
+};
+
+/* `near`: a local path beside which temporary files may be, or NULL. */
+int gather_open(struct gather *gather, const struct sheaf_pack_options *options,
+                struct problems *problems, struct watch *watch, const char *near,
+                struct sheaf_error *err);
+void gather_close(struct gather *gather);
+
+/* Once the catalog was filled: makes the streams, and the plan's labels and splits (without
+ * shards). */
+int gather_samples(struct gather *gather, struct plan *plan, struct sheaf_error *err);
+
+/* ---- Streams --------------------------------------------------------------------------------- */
+
+int samples_open(struct sample_stream *stream, const char *directory, struct sheaf_error *err);
+void samples_close(struct sample_stream *stream);
+int samples_put(struct sample_stream *stream, const uint8_t *record, size_t size,
+               uint64_t payload_bytes, bool has_cls, struct sheaf_error *err);
+int samples_rewind(struct sample_stream *stream, struct sheaf_error *err);
+/* The next record, in place of what the buffer holds, and its payload. */
+int samples_get(struct sample_stream *stream, struct buf *record, uint64_t *payload_bytes,
+               struct sheaf_error *err);
+
+/* Deals the samples of a stream out to the splits of the options; closes it.  (gather_split.c) */
+int gather_split(struct gather *gather, struct sample_stream *all, struct plan *plan,
+                 struct sheaf_error *err);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Splits, as plan.c has them, of more samples than fit into memory: sorted by (label, a hash of
+ * their own, key) they are dealt out; sorted back by their places they say, in the order of the
+ * stream, where each sample goes. */
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/plan/plan_sort.h"
+
+struct dealing {
+    struct gather *gather;
+    struct sample_stream *all;
+    struct plan *plan;
+    struct split_spec spec;
+    struct sort *strata;        /* by label, hash and key; value: the place in the stream */
+    struct sort *places;        /* by place; value: the split, a byte */
+    uint64_t *counts;           /* samples of each label of the plan */
+};
+
+/* Big-endian, so that byte order is the order of numbers. */
+static void put_hash(uint8_t *at, uint64_t hash)
+{
+    hash = __builtin_bswap64(hash);
+    memcpy(at, &hash, sizeof(hash));
+}
+
+static int add_stratum(struct dealing *d, const struct buf *record, uint64_t place, uint64_t seed,
+                       struct sheaf_error *err)
+{
+    struct plan_record_head head;
+    uint8_t *key, *value;
+    uint32_t label;
+    int code = plan_record_head(record->data, record->size, &head, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    label = d->gather->renamed[head.label];
+    code = sort_add(d->strata, label, sizeof(uint64_t) + head.key_size, sizeof(place), &key,
+                    &value, err);
+    if (code != SHEAF_OK)
+        return code;
+    d->counts[label]++;
+    put_hash(key, XXH3_64bits_withSeed(head.key, head.key_size, seed));
+    memcpy(key + sizeof(uint64_t), head.key, head.key_size);
+    store64(value, place);
+    return SHEAF_OK;
+}
+
+static int sort_strata(struct dealing *d, struct buf *record, struct sheaf_error *err)
+{
+    const uint64_t seed = XXH3_64bits_withSeed("split", 5, d->gather->options->seed);
+    uint64_t payload;
+    int code = samples_rewind(d->all, err);
+
+    for (uint64_t i = 0; i < d->all->count && code == SHEAF_OK; i++) {
+        code = samples_get(d->all, record, &payload, err);
+        if (code == SHEAF_OK)
+            code = add_stratum(d, record, i, seed, err);
+        if (code == SHEAF_OK)
+            code = watch_check(d->gather->watch, err);
+    }
+    return code == SHEAF_OK ? sort_finish(d->strata, err) : code;
+}
+
+/* The next of the stratum goes to split s. */
+static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
+{
+    struct sort_entry e;
+    uint8_t *key, *value;
+    int code = sort_next(d->strata, &e, err);
+
+    if (code == SHEAF_END || (code == SHEAF_OK && e.value_size != sizeof(uint64_t)))
+        return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has fewer samples than were "
+                       "written");
+    if (code == SHEAF_OK)
+        code = sort_add(d->places, load64(e.value), 0, 1, &key, &value, err);
+    if (code == SHEAF_OK)
+        *value = s;
+    return code;
+}
+
+static int deal(struct dealing *d, struct sheaf_error *err)
+{
+    struct split_carry carry = { { 0 } };
+    int code = SHEAF_OK;
+
+    for (uint32_t label = 0; label < d->plan->label_count && code == SHEAF_OK; label++) {
+        uint64_t counts[SPLIT_LIMIT];
+
+        if (d->counts[label] == 0)
+            continue;
+        split_class(&d->spec, d->counts[label], &carry, counts);
+        for (uint32_t s = 0; s < d->spec.count; s++)
+            for (; counts[s] > 0 && code == SHEAF_OK; counts[s]--)
+                code = deal_one(d, (uint8_t)s, err);
+    }
+    return code == SHEAF_OK ? sort_finish(d->places, err) : code;
+}
+
+static int distribute(struct dealing *d, struct buf *record, struct sheaf_error *err)
+{
+    struct gather *g = d->gather;
+    int code = samples_rewind(d->all, err);
+
+    for (uint32_t s = 0; s < d->spec.count && code == SHEAF_OK; s++) {
+        g->stream_count = s + 1;
+        code = samples_open(&g->streams[s], g->directory, err);
+    }
+    for (uint64_t i = 0; i < d->all->count && code == SHEAF_OK; i++) {
+        struct plan_record_head head;
+        struct sort_entry e;
+        uint64_t payload;
+
+        code = samples_get(d->all, record, &payload, err);
+        if (code == SHEAF_OK)
+            code = sort_next(d->places, &e, err);
+        if (code == SHEAF_OK)
+            code = plan_record_head(record->data, record->size, &head, err);
+        if (code == SHEAF_OK)
+            code = samples_put(&g->streams[e.value[0] % d->spec.count], record->data, record->size,
+                              payload, head.has_cls, err);
+    }
+    return code;
+}
+
+static int check_splits(const struct dealing *d, struct sheaf_error *err)
+{
+    for (uint32_t s = 0; s < d->spec.count; s++)
+        if (d->gather->streams[s].count == 0 && d->spec.count > 1)
+            return err_set(err, SHEAF_ERR_ARGUMENT,
+                           "split: of %llu samples, none would be in %s",
+                           (unsigned long long)d->all->count, d->spec.splits[s].name);
+    return SHEAF_OK;
+}
+
+int gather_split(struct gather *g, struct sample_stream *all, struct plan *plan,
+                 struct sheaf_error *err)
+{
+    struct dealing d = { .gather = g, .all = all, .plan = plan };
+    struct buf record = BUF_INIT(SIZE_MAX / 4);
+    int code = split_parse(g->options->split, &d.spec, err);
+
+    d.counts = calloc(plan->label_count, sizeof(d.counts[0]));
+    if (code == SHEAF_OK && d.counts == NULL)
+        code = err_memory(err, plan->label_count * sizeof(d.counts[0]));
+    if (code == SHEAF_OK)
+        code = sort_open(&d.strata, g->directory, g->memory_bytes, err);
+    if (code == SHEAF_OK)
+        code = sort_open(&d.places, g->directory, g->memory_bytes, err);
+    if (code == SHEAF_OK)
+        code = sort_strata(&d, &record, err);
+    if (code == SHEAF_OK)
+        code = deal(&d, err);
+    if (code == SHEAF_OK)
+        code = distribute(&d, &record, err);
+    if (code == SHEAF_OK)
+        code = check_splits(&d, err);
+    plan->split_count = d.spec.count;
+    for (uint32_t s = 0; s < d.spec.count; s++)
+        memcpy(plan->splits[s].name, d.spec.splits[s].name, SPLIT_NAME_BYTES);
+    sort_close(d.strata);
+    sort_close(d.places);
+    samples_close(all);
+    free(d.counts);
+    buf_free(&record);
+    return code;
+}

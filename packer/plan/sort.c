@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The buffer, the runs and their merge.
+ *
+ *     buffer    | entry | entry | ... -->          <-- ... | ref | ref |
+ *     file      | run                | run              | ...
+ *     run       order, varint key size, varint value size, key, value;  ...
+ */
+#include "packer/plan/sort.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/tempfile.h"
+#include "base/varint.h"
+
+#define BUFFER_MOST ((size_t)1 << 30)   /* offsets in it have 32 bits */
+#define WINDOW_LEAST ((size_t)64 << 10) /* of a run that is merged */
+#define WINDOW_MOST  ((size_t)1 << 20)
+#define HEAD_MOST    (sizeof(uint64_t) + 2 * VARINT_MOST)
+
+struct ref {
+    uint64_t order;
+    uint32_t at, size;          /* of the entry, without its order, in the buffer */
+};
+
+/* A run that is merged, with a window of it in memory. */
+struct run {
+    uint64_t offset, end;       /* of the file: what is not in the window */
+    uint8_t *window;
+    size_t capacity, used, at;
+    struct sort_entry head;     /* the run's next */
+    size_t number;
+};
+
+struct sort {
+    uint8_t *buffer;
+    size_t capacity, data, ref_count;
+    int fd;
+    uint64_t written;
+    uint64_t *ends;             /* of each run */
+    size_t run_count, run_capacity;
+    uint8_t *out;               /* what is written next */
+    struct run *runs;
+    struct run **heap;          /* the least head first */
+    size_t heap_size;
+    size_t window;
+    bool begun;                 /* the heap's first run has given its head away */
+};
+
+int sort_open(struct sort **sort, const char *directory, size_t memory_bytes,
+              struct sheaf_error *err)
+{
+    struct sort *s = calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        return err_memory(err, sizeof(*s));
+    s->capacity = MIN(memory_bytes, BUFFER_MOST) & ~(sizeof(struct ref) - 1);
+    s->buffer = malloc(s->capacity);
+    s->out = malloc(WINDOW_MOST);
+    s->fd = spool_create(directory, err);
+    if (s->buffer == NULL || s->out == NULL || s->fd < 0) {
+        const int code = s->fd < 0 ? SHEAF_ERR_IO : err_memory(err, s->capacity);
+
+        sort_close(s);
+        return code;
+    }
+    *sort = s;
+    return SHEAF_OK;
+}
+
+void sort_close(struct sort *s)
+{
+    if (s == NULL)
+        return;
+    for (size_t i = 0; s->runs != NULL && i < s->run_count; i++)
+        free(s->runs[i].window);
+    if (s->fd >= 0)
+        close(s->fd);
+    free(s->runs);
+    free(s->heap);
+    free(s->ends);
+    free(s->out);
+    free(s->buffer);
+    free(s);
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+static struct ref *refs_of(struct sort *s)
+{
+    return (struct ref *)(void *)(s->buffer + s->capacity) - s->ref_count;
+}
+
+/* The key of an entry in the buffer. */
+static const uint8_t *key_of(const uint8_t *buffer, const struct ref *ref, uint64_t *size)
+{
+    const uint8_t *at = buffer + ref->at, *end = at + ref->size;
+    uint64_t value_size;
+
+    if (!varint_take(&at, end, size) || !varint_take(&at, end, &value_size))
+        *size = 0;
+    return at;
+}
+
+static int compare_keys(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
+{
+    const int order = memcmp(a, b, MIN(a_size, b_size));
+
+    return order != 0 ? order : (a_size > b_size) - (a_size < b_size);
+}
+
+static int compare_refs(const void *x, const void *y, void *buffer)
+{
+    const struct ref *a = x, *b = y;
+    const uint8_t *a_key, *b_key;
+    uint64_t a_size, b_size;
+    int order;
+
+    if (a->order != b->order)
+        return a->order < b->order ? -1 : 1;
+    a_key = key_of(buffer, a, &a_size);
+    b_key = key_of(buffer, b, &b_size);
+    order = compare_keys(a_key, a_size, b_key, b_size);
+    return order != 0 ? order : (a->at > b->at) - (a->at < b->at);
+}
+
+/* Puts bytes out, WINDOW_MOST at a time; *used is how many wait. */
+static int put(struct sort *s, size_t *used, const void *data, size_t size,
+               struct sheaf_error *err)
+{
+    const uint8_t *at = data;
+
+    while (size != 0) {
+        const size_t part = MIN(size, WINDOW_MOST - *used);
+
+        memcpy(s->out + *used, at, part);
+        *used += part;
+        at += part;
+        size -= part;
+        if (*used == WINDOW_MOST) {
+            const int code = spool_write_at(s->fd, s->written, s->out, *used, err);
+
+            if (code != SHEAF_OK)
+                return code;
+            s->written += *used;
+            *used = 0;
+        }
+    }
+    return SHEAF_OK;
+}
+
+static int note_run(struct sort *s, struct sheaf_error *err)
+{
+    if (s->run_count == s->run_capacity) {
+        const size_t capacity = MAX(2 * s->run_capacity, (size_t)64);
+        uint64_t *grown = reallocarray(s->ends, capacity, sizeof(*grown));
+
+        if (grown == NULL)
+            return err_memory(err, capacity * sizeof(*grown));
+        s->ends = grown;
+        s->run_capacity = capacity;
+    }
+    s->ends[s->run_count++] = s->written;
+    return SHEAF_OK;
+}
+
+/* Sorts the buffer and writes it. */
+static int write_run(struct sort *s, struct sheaf_error *err)
+{
+    const struct ref *refs = refs_of(s);
+    size_t used = 0;
+    int code = SHEAF_OK;
+
+    if (s->ref_count > 1)
+        qsort_r(refs_of(s), s->ref_count, sizeof(*refs), compare_refs, s->buffer);
+    for (size_t i = 0; i < s->ref_count && code == SHEAF_OK; i++) {
+        code = put(s, &used, &refs[i].order, sizeof(refs[i].order), err);
+        if (code == SHEAF_OK)
+            code = put(s, &used, s->buffer + refs[i].at, refs[i].size, err);
+    }
+    if (code == SHEAF_OK)
+        code = spool_write_at(s->fd, s->written, s->out, used, err);
+    s->written += used;
+    s->data = s->ref_count = 0;
+    return code == SHEAF_OK ? note_run(s, err) : code;
+}
+
+int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size, uint8_t **key,
+             uint8_t **value, struct sheaf_error *err)
+{
+    const size_t most = key_size + value_size + HEAD_MOST + sizeof(struct ref);
+    struct ref *ref;
+    uint8_t *at;
+
+    if (most > s->capacity)
+        return err_set(err, SHEAF_ERR_LIMIT, "an entry of %zu bytes, the limit is %zu", most,
+                       s->capacity);
+    if (most > s->capacity - s->data - s->ref_count * sizeof(*ref)) {
+        const int code = write_run(s, err);
+
+        if (code != SHEAF_OK)
+            return code;
+    }
+    at = s->buffer + s->data;
+    at += varint_put(at, key_size);
+    at += varint_put(at, value_size);
+    *key = at;
+    *value = at + key_size;
+    s->ref_count++;
+    ref = refs_of(s);
+    *ref = (struct ref){ order, (uint32_t)s->data,
+                         (uint32_t)((size_t)(*value + value_size - s->buffer) - s->data) };
+    s->data += ref->size;
+    return SHEAF_OK;
+}
+
+/* ---- Merging --------------------------------------------------------------------------------- */
+
+/* What has been read gives its space back, so that the disk need not hold everything twice; a file
+ * system that cannot do that does without. */
+static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
+                     struct sheaf_error *err)
+{
+    const int code = spool_read_at(s->fd, offset, data, size, err);
+
+    if (code == SHEAF_OK && size != 0)
+        (void)!fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                         (off_t)size);
+    return code;
+}
+
+/* Makes the window hold `size` bytes from its place on. */
+static int fill(struct sort *s, struct run *r, size_t size, struct sheaf_error *err)
+{
+    const size_t left = r->used - r->at;
+    size_t more;
+
+    if (size <= left)
+        return SHEAF_OK;
+    if (size > r->capacity) {
+        uint8_t *grown = realloc(r->window, size);
+
+        if (grown == NULL)
+            return err_memory(err, size);
+        r->window = grown;
+        r->capacity = size;
+    }
+    memmove(r->window, r->window + r->at, left);
+    r->at = 0;
+    more = (size_t)MIN(r->capacity - left, r->end - r->offset);
+    if (more < size - left)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "a temporary file ends within an entry");
+    r->used = left + more;
+    r->offset += more;
+    return read_once(s, r->offset - more, r->window + left, more, err);
+}
+
+/* Reads the run's next entry into its head; SHEAF_END after its last. */
+static int advance(struct sort *s, struct run *r, struct sheaf_error *err)
+{
+    const size_t left = r->used - r->at;
+    uint64_t key_size, value_size;
+    const uint8_t *at, *end;
+    size_t head;
+    int code;
+
+    if (left == 0 && r->offset == r->end)
+        return SHEAF_END;
+    code = fill(s, r, (size_t)MIN(HEAD_MOST, left + (r->end - r->offset)), err);
+    if (code != SHEAF_OK)
+        return code;
+    at = r->window + r->at + sizeof(uint64_t);
+    end = r->window + r->used;
+    if (at > end || !varint_take(&at, end, &key_size) || !varint_take(&at, end, &value_size) ||
+        key_size > BUFFER_MOST || value_size > BUFFER_MOST)
+        return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has other bytes than were "
+                       "written");
+    head = (size_t)(at - r->window) - r->at;
+    code = fill(s, r, head + key_size + value_size, err);
+    if (code != SHEAF_OK)
+        return code;
+    at = r->window + r->at;
+    r->head = (struct sort_entry){ load64(at), at + head, at + head + key_size, key_size,
+                                   value_size };
+    r->at += head + key_size + value_size;
+    return SHEAF_OK;
+}
+
+static bool is_before(const struct run *a, const struct run *b)
+{
+    int order;
+
+    if (a->head.order != b->head.order)
+        return a->head.order < b->head.order;
+    order = compare_keys(a->head.key, a->head.key_size, b->head.key, b->head.key_size);
+    return order != 0 ? order < 0 : a->number < b->number;
+}
+
+/* Lets the run at `at` sink to its place. */
+static void sink(struct sort *s, size_t at)
+{
+    struct run *run = s->heap[at];
+
+    for (;;) {
+        size_t below = 2 * at + 1;
+
+        if (below + 1 < s->heap_size && is_before(s->heap[below + 1], s->heap[below]))
+            below++;
+        if (below >= s->heap_size || !is_before(s->heap[below], run))
+            break;
+        s->heap[at] = s->heap[below];
+        at = below;
+    }
+    s->heap[at] = run;
+}
+
+static int begin_run(struct sort *s, size_t i, struct sheaf_error *err)
+{
+    struct run *r = &s->runs[i];
+    int code;
+
+    *r = (struct run){ .offset = i == 0 ? 0 : s->ends[i - 1], .end = s->ends[i], .number = i,
+                       .capacity = s->window, .window = malloc(s->window) };
+    if (r->window == NULL)
+        return err_memory(err, s->window);
+    code = advance(s, r, err);
+    if (code == SHEAF_OK)
+        s->heap[s->heap_size++] = r;
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+int sort_finish(struct sort *s, struct sheaf_error *err)
+{
+    int code = write_run(s, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    free(s->buffer);
+    s->buffer = NULL;
+    s->window = MIN(MAX(s->capacity / s->run_count, WINDOW_LEAST), WINDOW_MOST);
+    s->runs = calloc(s->run_count, sizeof(s->runs[0]));
+    s->heap = calloc(s->run_count, sizeof(s->heap[0]));
+    if (s->runs == NULL || s->heap == NULL)
+        return err_memory(err, s->run_count * sizeof(s->runs[0]));
+    for (size_t i = 0; i < s->run_count && code == SHEAF_OK; i++)
+        code = begin_run(s, i, err);
+    for (size_t i = s->heap_size / 2; i-- > 0;)
+        sink(s, i);
+    return code;
+}
+
+int sort_next(struct sort *s, struct sort_entry *entry, struct sheaf_error *err)
+{
+    if (s->begun) {
+        const int code = advance(s, s->heap[0], err);
+
+        if (code == SHEAF_END)
+            s->heap[0] = s->heap[--s->heap_size];
+        else if (code != SHEAF_OK)
+            return code;
+        s->begun = false;
+        if (s->heap_size > 1)
+            sink(s, 0);
+    }
+    if (s->heap_size == 0)
+        return SHEAF_END;
+    s->begun = true;
+    *entry = s->heap[0]->head;
+    return SHEAF_OK;
+}

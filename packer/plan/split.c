@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Splits: the grammar, and largest remainders with the error carried from class to class. */
+#include "packer/plan/split.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+/* ---- Grammar --------------------------------------------------------------------------------- */
+
+static int parse_name(const char *text, size_t size, struct split_spec *spec,
+                      struct sheaf_error *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "_-";
+    struct split *s = &spec->splits[spec->count];
+
+    if (size == 0 || size >= SPLIT_NAME_BYTES || strspn(text, letters) < size)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "split: \"%.*s\" is no name of a split (1 to %d "
+                       "letters, digits, _ and -)", (int)MIN(size, 80), text,
+                       SPLIT_NAME_BYTES - 1);
+    memcpy(s->name, text, size);
+    s->name[size] = '\0';
+    for (uint32_t i = 0; i < spec->count; i++)
+        if (strcmp(spec->splits[i].name, s->name) == 0)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "split: \"%s\" is named twice", s->name);
+    return SHEAF_OK;
+}
+
+/* A decimal fraction in (0, 1], in SPLIT_WHOLEs; 0 if it is none. */
+static uint32_t parse_fraction(const char *text, size_t size)
+{
+    uint64_t value = 0, unit = SPLIT_WHOLE;
+    bool point = false, digits = false;
+
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '.' && !point) {
+            point = true;
+        } else if (text[i] >= '0' && text[i] <= '9') {
+            if (point)
+                unit /= 10;
+            if (point && unit == 0 && text[i] != '0')
+                return 0;
+            value = point ? value + unit * (uint64_t)(text[i] - '0')
+                          : MIN(value * 10 + (uint64_t)(text[i] - '0') * SPLIT_WHOLE,
+                                (uint64_t)2 * SPLIT_WHOLE);
+            digits = true;
+        } else {
+            return 0;
+        }
+    }
+    return digits && value <= SPLIT_WHOLE ? (uint32_t)value : 0;
+}
+
+/* "60/class"; 0 if it is none. */
+static uint32_t parse_per_class(const char *text, size_t size)
+{
+    static const char tail[] = "/class";
+    const size_t tail_size = sizeof(tail) - 1;
+    uint64_t value = 0;
+
+    if (size <= tail_size || memcmp(text + size - tail_size, tail, tail_size) != 0)
+        return 0;
+    for (size_t i = 0; i < size - tail_size; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return 0;
+        value = MIN(value * 10 + (uint64_t)(text[i] - '0'), (uint64_t)UINT32_MAX);
+    }
+    return (uint32_t)value;
+}
+
+static int parse_value(const char *text, size_t size, struct split_spec *spec,
+                       bool *fractions, struct sheaf_error *err)
+{
+    struct split *s = &spec->splits[spec->count];
+
+    s->is_rest = size == 4 && memcmp(text, "rest", 4) == 0;
+    if (s->is_rest)
+        return SHEAF_OK;
+    s->value = parse_per_class(text, size);
+    if (s->value != 0) {
+        spec->per_class = true;
+        return SHEAF_OK;
+    }
+    s->value = parse_fraction(text, size);
+    if (s->value == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "split: \"%.*s\" of %s is no fraction between 0 "
+                       "and 1 (with 9 decimals at most), no N/class and not \"rest\"",
+                       (int)MIN(size, 80), text, s->name);
+    *fractions = true;
+    return SHEAF_OK;
+}
+
+/* The parts have to be a whole. */
+static int check_sum(struct split_spec *spec, bool fractions, struct sheaf_error *err)
+{
+    struct split *rest = NULL;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < spec->count; i++) {
+        struct split *s = &spec->splits[i];
+
+        if (s->is_rest && rest != NULL)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "split: both %s and %s are the rest",
+                           rest->name, s->name);
+        rest = s->is_rest ? s : rest;
+        sum += s->value;
+    }
+    if (spec->per_class && fractions)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "split: fractions and N/class do not mix");
+    if (spec->per_class && rest == NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "split: with N/class, one split must be \"rest\"");
+    if (spec->per_class)
+        return SHEAF_OK;
+    if (sum > SPLIT_WHOLE || (rest == NULL && sum < SPLIT_WHOLE) ||
+        (rest != NULL && sum == SPLIT_WHOLE))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "split: the fractions add up to %g, %s",
+                       (double)sum / SPLIT_WHOLE,
+                       rest == NULL ? "expected 1 (a split may be \"rest\")"
+                                    : "which must leave something for the rest");
+    if (rest != NULL)
+        rest->value = (uint32_t)(SPLIT_WHOLE - sum);
+    return SHEAF_OK;
+}
+
+int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *err)
+{
+    bool fractions = false;
+    int code;
+
+    *spec = (struct split_spec){ .count = 0 };
+    for (;;) {
+        const char *end = strchrnul(text, ',');
+        const char *equals = memchr(text, '=', (size_t)(end - text));
+
+        if (spec->count == SPLIT_LIMIT)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "split: more than %d splits", SPLIT_LIMIT);
+        if (equals == NULL)
+            return err_set(err, SHEAF_ERR_ARGUMENT,
+                           "split: expected name=value between commas, found \"%.*s\"",
+                           (int)MIN(end - text, 80), text);
+        code = parse_name(text, (size_t)(equals - text), spec, err);
+        if (code == SHEAF_OK)
+            code = parse_value(equals + 1, (size_t)(end - equals - 1), spec, &fractions, err);
+        if (code != SHEAF_OK)
+            return code;
+        spec->count++;
+        if (*end == '\0')
+            return check_sum(spec, fractions, err);
+        text = end + 1;
+    }
+}
+
+/* ---- Arithmetic ------------------------------------------------------------------------------ */
+
+static void take_per_class(const struct split_spec *spec, uint64_t samples,
+                           uint64_t counts[SPLIT_LIMIT])
+{
+    uint32_t rest = 0;
+
+    for (uint32_t i = 0; i < spec->count; i++) {
+        if (spec->splits[i].is_rest) {
+            rest = i;
+            continue;
+        }
+        counts[i] = MIN(samples, spec->splits[i].value);
+        samples -= counts[i];
+    }
+    counts[rest] = samples;
+}
+
+void split_class(const struct split_spec *spec, uint64_t samples, struct split_carry *carry,
+                 uint64_t counts[SPLIT_LIMIT])
+{
+    bool rounds[SPLIT_LIMIT];
+    uint64_t left = samples;
+
+    if (spec->per_class) {
+        take_per_class(spec, samples, counts);
+        return;
+    }
+    for (uint32_t i = 0; i < spec->count; i++) {
+        const uint64_t exact = samples * spec->splits[i].value;
+
+        counts[i] = exact / SPLIT_WHOLE;
+        rounds[i] = exact % SPLIT_WHOLE != 0;
+        carry->owed[i] += (int64_t)(exact % SPLIT_WHOLE);
+        left -= counts[i];
+    }
+    /* The remainders add up to `left`, each being less than one: there is always another. */
+    for (; left > 0; left--) {
+        uint32_t most = SPLIT_LIMIT;
+
+        for (uint32_t i = 0; i < spec->count; i++)
+            if (rounds[i] && (most == SPLIT_LIMIT || carry->owed[i] > carry->owed[most]))
+                most = i;
+        counts[most]++;
+        rounds[most] = false;
+        carry->owed[most] -= SPLIT_WHOLE;
+    }
+}

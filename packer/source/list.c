@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plain lists and MXNet's; and what all lists share. */
+#include "packer/source/list.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/format.h"
+
+void list_parser_init(struct list_parser *p, enum list_kind kind)
+{
+    *p = (struct list_parser){
+        .kind = kind,
+        .text = BUF_INIT(2 * LIST_LINE_LIMIT),
+        .cells = BUF_INIT(LIST_LINE_LIMIT * 32),
+        .labels = BUF_INIT(LABEL_LIMIT * sizeof(double)),
+    };
+}
+
+void list_parser_free(struct list_parser *p)
+{
+    buf_free(&p->text);
+    buf_free(&p->cells);
+    buf_free(&p->labels);
+}
+
+bool list_add_numbers(struct list_parser *p, const char *text, size_t size)
+{
+    const size_t room = LABEL_LIMIT - p->labels.size / sizeof(double);
+    /* Each number but the last takes two bytes at least. */
+    const size_t most = MIN(room, size / 2 + 1);
+    long count;
+
+    if (most == 0 || buf_reserve(&p->labels, most * sizeof(double), NULL) != SHEAF_OK)
+        return false;
+    count = label_parse(text, size, (double *)(void *)(p->labels.data + p->labels.size), most);
+    if (count < 0)
+        return false;
+    p->labels.size += (size_t)count * sizeof(double);
+    return true;
+}
+
+static bool is_blank(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (text[i] != ' ' && text[i] != '\t')
+            return false;
+    return true;
+}
+
+/* A whole number, which is then too large for one: as the name of a class it would be another
+ * label without a word. */
+static bool is_integer(const char *text, size_t size)
+{
+    size_t at = size != 0 && (text[0] == '-' || text[0] == '+');
+
+    if (at == size)
+        return false;
+    while (at < size && text[at] >= '0' && text[at] <= '9')
+        at++;
+    return at == size;
+}
+
+int list_set_label(struct list_parser *p, struct list_entry *entry, const char *text,
+                   size_t size, struct sheaf_error *err)
+{
+    if (is_blank(text, size))
+        return SHEAF_OK;
+    if (list_add_numbers(p, text, size)) {
+        entry->labels = (const double *)(const void *)p->labels.data;
+        entry->label_count = p->labels.size / sizeof(double);
+        return SHEAF_OK;
+    }
+    if (is_integer(text, size))
+        return err_set(err, SHEAF_ERR_CORRUPT, "the label %.*s is beyond 2^53 and no 32-bit float",
+                       (int)MIN(size, (size_t)40), text);
+    if (!name_is_text(text, size) || size > FIELD_LIMIT)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the label is neither numbers nor the name of a "
+                       "class (UTF-8 of at most %d bytes)", FIELD_LIMIT);
+    entry->class_name = text;
+    entry->class_size = size;
+    return SHEAF_OK;
+}
+
+static int parse_lst(struct list_parser *p, const char *line, size_t size,
+                     struct list_entry *entry, struct sheaf_error *err)
+{
+    const char *end = line + size, *labels = memchr(line, '\t', size), *path, *at;
+    double index;
+
+    path = labels == NULL ? NULL : memrchr(labels, '\t', (size_t)(end - labels));
+    if (path == NULL || path == labels)
+        return err_set(err, SHEAF_ERR_CORRUPT,
+                       "expected index, label and path with tabs between, found %s",
+                       labels == NULL ? "no tab" : "one tab only");
+    if (label_parse(line, (size_t)(labels - line), &index, 1) != 1)
+        return err_set(err, SHEAF_ERR_CORRUPT, "expected a number as the index, found \"%.*s\"",
+                       (int)MIN(labels - line, 40), line);
+    at = labels + 1;
+    if (memchr(at, '\t', (size_t)(path - at)) == NULL) {
+        int code = list_set_label(p, entry, at, (size_t)(path - at), err);
+
+        if (code != SHEAF_OK)
+            return code;
+    } else {
+        if (!list_add_numbers(p, at, (size_t)(path - at)))
+            return err_set(err, SHEAF_ERR_CORRUPT, "several labels, not all of them numbers");
+        entry->labels = (const double *)(const void *)p->labels.data;
+        entry->label_count = p->labels.size / sizeof(double);
+    }
+    entry->path = path + 1;
+    entry->path_size = (size_t)(end - entry->path);
+    return SHEAF_OK;
+}
+
+bool list_toggles(const struct list_parser *p, const char *text, size_t size)
+{
+    size_t quotes = 0;
+
+    if (p->kind != LIST_CSV)
+        return false;
+    for (size_t i = 0; i < size; i++)
+        quotes += text[i] == '"';
+    return quotes % 2 != 0;
+}
+
+static int check_path(const struct list_entry *entry, struct sheaf_error *err)
+{
+    if (entry->path_size == 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the path is empty");
+    if (entry->path_size != strlen(entry->path))
+        return err_set(err, SHEAF_ERR_CORRUPT, "the path holds a NUL byte");
+    return SHEAF_OK;
+}
+
+int list_parse(struct list_parser *p, const char *line, size_t size, struct list_entry *entry,
+               struct sheaf_error *err)
+{
+    static const char byte_order_mark[] = { '\xef', '\xbb', '\xbf' };
+    char *text;
+    int code;
+
+    *entry = (struct list_entry){ 0 };
+    p->text.size = p->labels.size = p->cells.size = 0;
+    if (!p->begun && size >= 3 && memcmp(line, byte_order_mark, 3) == 0) {
+        line += 3;
+        size -= 3;
+    }
+    if (size > 0 && line[size - 1] == '\r')
+        size--;
+    if (is_blank(line, size))
+        return SHEAF_END;
+    code = buf_reserve(&p->text, size + 1, err);
+    if (code != SHEAF_OK)
+        return code;
+    buf_put(&p->text, line, size);
+    text = (char *)p->text.data;
+    text[size] = '\0';
+    if (p->kind == LIST_CSV)
+        code = list_parse_csv(p, text, size, entry, err);
+    else if (p->kind == LIST_JSONL)
+        code = list_parse_jsonl(p, text, size, entry, err);
+    else if (p->kind == LIST_LST)
+        code = parse_lst(p, text, size, entry, err);
+    else
+        *entry = (struct list_entry){ .path = text, .path_size = size };
+    p->begun = true;
+    return code == SHEAF_OK ? check_path(entry, err) : code;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bad files.  Paths come from outside and may hold anything; they are kept in a form that fits
+ * on one line of text. */
+#include "packer/source/problems.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/format.h"
+
+/* Control characters and the backslash become \xNN, and if it is no UTF-8, so do all bytes
+ * beyond ASCII. */
+static const char *printable(struct arena *arena, const char *text)
+{
+    const size_t size = strlen(text);
+    const bool is_text = name_is_text(text, size);
+    char *out, *at;
+
+    if (is_text && strchr(text, '\\') == NULL)
+        return arena_text(arena, text, size);
+    out = at = malloc(4 * size + 1);
+    if (out == NULL)
+        return NULL;
+    for (const char *c = text; *c != '\0'; c++) {
+        const unsigned char byte = (unsigned char)*c;
+
+        if (byte < 0x20 || byte == 0x7f || byte == '\\' || (byte >= 0x80 && !is_text))
+            at += snprintf(at, 5, "\\x%02x", byte);
+        else
+            *at++ = *c;
+    }
+    text = arena_text(arena, out, (size_t)(at - out));
+    free(out);
+    return text;
+}
+
+static int grow(struct problems *p, struct sheaf_error *err)
+{
+    const size_t capacity = MAX(2 * p->capacity, (size_t)16);
+    struct problem *grown = reallocarray(p->items, capacity, sizeof(*grown));
+
+    if (grown == NULL)
+        return err_memory(err, capacity * sizeof(*grown));
+    p->items = grown;
+    p->capacity = capacity;
+    return SHEAF_OK;
+}
+
+int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
+                 const char *reason, ...)
+{
+    struct sheaf_error found = { .code = code };
+    struct problem *item;
+    va_list args;
+    int failed = p->count < p->capacity ? SHEAF_OK : grow(p, err);
+
+    if (failed != SHEAF_OK)
+        return failed;
+    va_start(args, reason);
+    vsnprintf(found.message, sizeof(found.message), reason, args);
+    va_end(args);
+    item = &p->items[p->count];
+    item->path = printable(&p->arena, path);
+    item->reason = printable(&p->arena, found.message);
+    item->code = code;
+    if (item->path == NULL || item->reason == NULL)
+        return err_memory(err, strlen(path) + strlen(found.message));
+    p->count++;
+    snprintf(found.message, sizeof(found.message), "%s", item->reason);
+    if (p->report != NULL)
+        p->report(p->context, item->path, &found);
+    return SHEAF_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct problem *x = a, *y = b;
+    const int order = strcmp(x->path, y->path);
+
+    return order != 0 ? order : strcmp(x->reason, y->reason);
+}
+
+/* A file that is bad itself says more than those that were left out with it. */
+static bool is_before(const struct problem *a, const struct problem *b)
+{
+    const bool a_left_out = strncmp(a->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0;
+    const bool b_left_out = strncmp(b->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0;
+
+    return a_left_out != b_left_out ? b_left_out : compare(a, b) < 0;
+}
+
+/* The one to be named; there is one. */
+static const struct problem *first_problem(const struct problems *p)
+{
+    const struct problem *first = p->items;
+
+    for (size_t i = 1; i < p->count; i++)
+        if (is_before(&p->items[i], first))
+            first = &p->items[i];
+    return first;
+}
+
+int problems_check_packed(const struct problems *p, uint64_t samples, struct sheaf_error *err)
+{
+    const struct problem *first = p->count == 0 ? NULL : first_problem(p);
+
+    if (samples != 0)
+        return SHEAF_OK;
+    if (first == NULL)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "no sample could be packed");
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "no sample could be packed: %zu bad file%s, the first "
+                   "%s: %s", p->count, p->count == 1 ? "" : "s", first->path, first->reason);
+}
+
+int problems_verdict(struct problems *p, struct sheaf_error *err)
+{
+    const struct problem *first;
+
+    if (p->on_error != SHEAF_FAIL || p->count == 0)
+        return SHEAF_OK;
+    first = first_problem(p);
+    if (p->count == 1)
+        return err_set(err, first->code, "%s: %s", first->path, first->reason);
+    return err_set(err, first->code, "%s: %s (and %zu more bad files)", first->path,
+                   first->reason, p->count - 1);
+}
+
+int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
+                      struct sheaf_error *err)
+{
+    if (found == packed + p->count)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "found %llu, but packed %llu and skipped %zu: the sum "
+                   "is wrong by %lld", (unsigned long long)found, (unsigned long long)packed,
+                   p->count, (long long)(packed + p->count - found));
+}
+
+int problems_after(struct problems *p, int code, struct sheaf_error *err)
+{
+    struct sheaf_error bad;
+
+    if (problems_verdict(p, &bad) == SHEAF_OK)
+        return code;
+    *err = bad;
+    return bad.code;
+}
+
+int problems_write(const struct problems *p, size_t first, struct buf *out,
+                   struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = first; i < p->count && code == SHEAF_OK; i++)
+        code = buf_printf(out, err, "%s\t%s\n", p->items[i].path, p->items[i].reason);
+    return code;
+}
+
+int problems_read(struct problems *p, const char *text, size_t size, struct sheaf_error *err)
+{
+    const char *const all = text + size;
+
+    while (text < all) {
+        const char *end = memchr(text, '\n', (size_t)(all - text));
+        const char *tab = end == NULL ? NULL : memchr(text, '\t', (size_t)(end - text));
+        struct problem *item;
+        int code = p->count < p->capacity ? SHEAF_OK : grow(p, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        if (tab == NULL)
+            return err_set(err, SHEAF_ERR_CORRUPT, "a skipped file's line without a tab");
+        item = &p->items[p->count];
+        item->path = arena_text(&p->arena, text, (size_t)(tab - text));
+        item->reason = arena_text(&p->arena, tab + 1, (size_t)(end - tab - 1));
+        item->code = SHEAF_ERR_CORRUPT;
+        if (item->path == NULL || item->reason == NULL)
+            return err_memory(err, (size_t)(end - text));
+        p->count++;
+        text = end + 1;
+    }
+    return SHEAF_OK;
+}
+
+void problems_sort(struct problems *p)
+{
+    if (p->count > 1)
+        qsort(p->items, p->count, sizeof(p->items[0]), compare);
+}
+
+void problems_free(struct problems *p)
+{
+    arena_free(&p->arena);
+    free(p->items);
+    p->items = NULL;
+    p->count = p->capacity = 0;
+}

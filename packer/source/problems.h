@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one place where bad files go.  They are gathered and reported as they are found; what
+ * `on_error` says then decides: SHEAF_FAIL makes the first of them (in byte order of paths) the
+ * error of the whole run, SHEAF_SKIP makes them lines of skipped.tsv. */
+#ifndef PACKER_SOURCE_PROBLEMS_H
+#define PACKER_SOURCE_PROBLEMS_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "sheaf.h"
+
+#define SKIPPED_NAME "skipped.tsv"
+/* How the reason begins where another file of the sample is the bad one. */
+#define LEFT_OUT "left out with another file of its sample"
+
+struct problem {
+    const char *path;           /* as in skipped.tsv: printable */
+    const char *reason;
+    int code;
+};
+
+struct problems {
+    enum sheaf_on_error on_error;
+    sheaf_report_fn *report;    /* NULL: none */
+    void *context;
+    struct arena arena;
+    struct problem *items;
+    size_t count, capacity;
+};
+
+/* Notes a bad file: `path` (any bytes), an error code, and the reason.  Fails only for want of
+ * memory. */
+int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
+                 const char *reason, ...) __attribute__((format(printf, 5, 6)));
+
+/* SHEAF_OK, or with SHEAF_FAIL and any problem the error that names the first one, of those that
+ * are no file left out with another. */
+int problems_verdict(struct problems *p, struct sheaf_error *err);
+/* The same after what ended with `code`, perhaps only since bad files are left out. */
+int problems_after(struct problems *p, int code, struct sheaf_error *err);
+
+/* That what was found is what was packed and what was skipped: `found` and `packed` are of files,
+ * or of samples that a program made, and each problem is one of them.  SHEAF_ERR_CHANGED. */
+int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
+                      struct sheaf_error *err);
+
+/* SHEAF_ERR_NOT_FOUND, with the first problem, if no sample is left to be packed. */
+int problems_check_packed(const struct problems *p, uint64_t samples, struct sheaf_error *err);
+
+/* Appends the lines of skipped.tsv ("path<TAB>reason"), of the problems from `first` on. */
+int problems_write(const struct problems *p, size_t first, struct buf *out,
+                   struct sheaf_error *err);
+/* Takes such lines back, unreported. */
+int problems_read(struct problems *p, const char *text, size_t size, struct sheaf_error *err);
+/* Puts them into byte order. */
+void problems_sort(struct problems *p);
+
+void problems_free(struct problems *p);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where the samples come from: a directory tree, a prefix of objects in a store, a list of files,
+ * one of SageMaker's two kinds of manifest, or a report of S3 Inventory. */
+#ifndef PACKER_SOURCE_SOURCE_H
+#define PACKER_SOURCE_SOURCE_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "base/watch.h"
+#include "packer/source/catalog.h"
+#include "packer/source/list.h"
+#include "packer/source/problems.h"
+
+enum source_kind {
+    SOURCE_TREE,
+    SOURCE_PREFIX,              /* a tree, but in a store */
+    SOURCE_LIST,
+    SOURCE_MANIFEST,            /* a JSON array: {"prefix": ...}, then paths */
+    SOURCE_AUGMENTED,           /* JSON Lines: a sample a line */
+    SOURCE_INVENTORY            /* a report of S3 Inventory */
+};
+
+struct source {
+    const char *url;            /* as given; borrowed */
+    enum source_kind kind;
+    enum list_kind list_kind;   /* of a SOURCE_LIST */
+    char *root;                 /* what comes before paths: a directory, or the beginning of URLs */
+    int root_fd;                /* -1: the root is in a store */
+    char *below;                /* NULL; or the part of the root that is scanned: "a/b" */
+};
+
+/* What a scan fills and asks. */
+struct scan {
+    struct catalog *catalog;
+    struct problems *problems;
+    struct watch *watch;
+    uint64_t found;             /* files, good or bad */
+    uint64_t found_bytes;
+    uint64_t numbers_line, class_line;  /* of a list: where the first label of each kind was met;
+                                           0: not yet */
+};
+
+/* Finds out what it is.  `root`: NULL, or of a list what its paths are relative to. */
+int source_open(const char *url, const char *root, struct source *source,
+                struct sheaf_error *err);
+/* Whether the content is in a store, to be fetched and not to be read. */
+bool source_is_remote(const struct source *source);
+/* Where the root is, the same by whatever name; to be freed.  NULL: out of memory. */
+char *source_place(const struct source *source);
+void source_close(struct source *source);
+
+/* Several sources as one: directories, or prefixes in one store, become parts of the directory
+ * or prefix that they have in common, whose paths they then have.  No two may overlap. */
+int source_join(struct source *sources, size_t count, struct sheaf_error *err);
+
+/* "tree" (a prefix, too), "list", "lst", "csv", "jsonl", "manifest", "augmented",
+ * "inventory". */
+const char *source_kind_name(const struct source *source);
+
+/* Fills the catalog.  Bad files and lines are noted; an error means that the source as a whole
+ * cannot be read. */
+int source_scan(struct source *source, struct scan *scan, struct sheaf_error *err);
+
+/* True if the directory `url`, which may not be there yet, lies in the tree or prefix. */
+bool source_contains(const struct source *source, const char *url);
+/* Fails with SHEAF_ERR_ARGUMENT if it does. */
+int source_refuse(const struct source *source, const char *dest, struct sheaf_error *err);
+
+/* ---- Between the kinds of source ------------------------------------------------------------ */
+
+int source_scan_tree(const struct source *source, struct scan *scan, struct sheaf_error *err);
+int source_scan_prefix(const struct source *source, struct scan *scan, struct sheaf_error *err);
+int source_scan_list(const struct source *source, struct scan *scan, struct sheaf_error *err);
+/* Sets the source's root, which only the manifest knows. */
+int source_scan_manifest(struct source *source, struct scan *scan, struct sheaf_error *err);
+/* Sets the root, too. */
+int source_scan_inventory(struct source *source, struct scan *scan, struct sheaf_error *err);
+int source_scan_augmented(const struct source *source, struct scan *scan,
+                          struct sheaf_error *err);
+
+/* Adds a file as stat found it, or its problem; checks for interruption, shows progress. */
+int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_t label,
+             struct sheaf_error *err);
+int scan_add_bad(struct scan *scan, const char *path, int errnum, const char *what,
+                 struct sheaf_error *err);
+/* The same of what is no file. */
+int scan_add_object(struct scan *scan, const char *path, const struct catalog_stat *stat,
+                    uint32_t label, struct sheaf_error *err);
+int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
+                     struct sheaf_error *err);
+/* Notes what is no file, and of no sample. */
+int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,
+                struct sheaf_error *err);
+/* A line, or an entry, that makes no file. */
+int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
+                  struct sheaf_error *err);
+/* The label of the entry that a parser has found on a line, for which it returned `code`, with the
+ * error `found`.  SHEAF_END: the line has none (it says nothing, or was noted as bad). */
+int scan_line(struct scan *scan, const char *url, uint64_t line, int code,
+              const struct sheaf_error *found, const struct list_entry *entry, uint32_t *label,
+              struct sheaf_error *err);
+/* The label of the class that is the directory of a path. */
+int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct sheaf_error *err);
+
+#endif

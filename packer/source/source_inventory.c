@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A report of S3 Inventory: manifest.json names the columns and the data files, gzipped CSV, that
+ * list a bucket's objects with size and ETag.  So no object needs to be asked for, and a bucket of
+ * any size is listed as fast as its names can be read.
+ *
+ * What is no current object (delete markers, older versions, markers of directories) is passed
+ * over, and so is what does not lie below the source's root, which --root may say.  The class of
+ * an object is the directory in its path, as for a prefix. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/source/lines.h"
+#include "packer/source/source.h"
+#include "store/s3/s3.h"
+
+#define MANIFEST_MOST ((size_t)64 << 20)
+#define COLUMN_LIMIT  64u
+#define ARN           "arn:aws:s3:::"
+
+enum column { KEY, SIZE, ETAG, IS_LATEST, IS_DELETE_MARKER, COLUMN_COUNT };
+
+static const char *const column_names[COLUMN_COUNT] = {
+    [KEY] = "Key", [SIZE] = "Size", [ETAG] = "ETag", [IS_LATEST] = "IsLatest",
+    [IS_DELETE_MARKER] = "IsDeleteMarker",
+};
+
+struct inventory {
+    const struct source *source;
+    struct scan *scan;
+    const char *below;          /* what keys begin with that are wanted */
+    size_t below_size;
+    size_t columns[COLUMN_COUNT];   /* where each is; SIZE_MAX: there is none */
+    size_t column_count;
+    const char *data_root;      /* "s3://BUCKET/", or the directory of a local manifest.json */
+    bool is_local;
+    struct list_parser parser;
+    struct buf line;
+};
+
+static int malformed(const struct inventory *x, const char *what, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s: the inventory's manifest: %s", x->source->url,
+                   what);
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Undoes the encoding of keys, in place; false if it is none, or hides a NUL. */
+static bool decode(char *text, size_t *size)
+{
+    char *to = text;
+
+    for (size_t i = 0; i < *size; i++) {
+        char c = text[i] == '+' ? ' ' : text[i];
+
+        if (c == '%') {
+            if (i + 2 >= *size || digit(text[i + 1]) < 0 || digit(text[i + 2]) < 0)
+                return false;
+            c = (char)(digit(text[i + 1]) << 4 | digit(text[i + 2]));
+            i += 2;
+        }
+        if (c == '\0')
+            return false;
+        *to++ = c;
+    }
+    *to = '\0';
+    *size = (size_t)(to - text);
+    return true;
+}
+
+static bool read_size(const struct list_cell *cell, uint64_t *bytes)
+{
+    char *end;
+
+    *bytes = strtoull(cell->text, &end, 10);
+    return cell->size != 0 && cell->size < 20 && cell->text[0] >= '0' && cell->text[0] <= '9' &&
+           end == cell->text + cell->size;
+}
+
+static bool says(const struct inventory *x, const struct list_cell *cells, enum column column,
+                 const char *word)
+{
+    return x->columns[column] != SIZE_MAX &&
+           strcasecmp(cells[x->columns[column]].text, word) == 0;
+}
+
+/* An object whose key has been decoded. */
+static int take_object(struct inventory *x, const char *key, const struct list_cell *etag,
+                       uint64_t bytes, struct sheaf_error *err)
+{
+    const struct catalog_stat stat = { .bytes = bytes,
+                                       .stamp = etag == NULL ? 0 : s3_stamp(etag->text) };
+    const char *path = key + x->below_size;
+    const size_t size = strlen(path);
+    uint32_t label;
+    int code;
+
+    if (strncmp(key, x->below, x->below_size) != 0 || size == 0 || path[size - 1] == '/')
+        return SHEAF_OK;
+    code = scan_class_of(x->scan, path, &label, err);
+    return code == SHEAF_OK ? scan_add_object(x->scan, path, &stat, label, err) : code;
+}
+
+static int take_line(struct inventory *x, const char *url, const char *line, size_t size,
+                     uint64_t number, struct sheaf_error *err)
+{
+    struct sheaf_error found;
+    struct list_cell *cells;
+    uint64_t bytes;
+    int code;
+
+    while (size > 0 && line[size - 1] == '\r')
+        size--;
+    if (size == 0)
+        return SHEAF_OK;
+    x->line.size = 0;
+    code = buf_reserve(&x->line, size + 1, err);
+    if (code != SHEAF_OK)
+        return code;
+    buf_put(&x->line, line, size);
+    if (list_csv_split(&x->parser, (char *)x->line.data, size, &found) != SHEAF_OK)
+        return scan_bad_line(x->scan, url, number, found.message, err);
+    if (x->parser.cells.size / sizeof(*cells) != x->column_count)
+        return scan_bad_line(x->scan, url, number, "has another number of columns than the "
+                             "manifest says", err);
+    cells = (struct list_cell *)(void *)x->parser.cells.data;
+    if (says(x, cells, IS_LATEST, "false") || says(x, cells, IS_DELETE_MARKER, "true"))
+        return SHEAF_OK;
+    if (!decode(cells[x->columns[KEY]].text, &cells[x->columns[KEY]].size))
+        return scan_bad_line(x->scan, url, number, "the key is not URL-encoded", err);
+    if (!read_size(&cells[x->columns[SIZE]], &bytes))
+        return scan_bad_line(x->scan, url, number, "the size is no number", err);
+    return take_object(x, cells[x->columns[KEY]].text,
+                       x->columns[ETAG] == SIZE_MAX ? NULL : &cells[x->columns[ETAG]], bytes,
+                       err);
+}
+
+/* ---- Data files ------------------------------------------------------------------------------ */
+
+static int read_data(struct inventory *x, const char *url, struct sheaf_error *err)
+{
+    struct lines lines;
+    const char *line;
+    size_t size;
+    uint64_t number;
+    int code = lines_open(&lines, url, NULL, err);
+
+    while (code == SHEAF_OK) {
+        code = lines_next(&lines, &line, &size, &number, err);
+        if (code == SHEAF_OK)
+            code = take_line(x, url, line, size, number, err);
+    }
+    lines_close(&lines);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* Where a copy of the report may have the file: by its whole key, or as the bucket has it, with
+ * the data beside the manifest's own directory, or with both in one. */
+static char *find_local(const struct inventory *x, const char *key)
+{
+    static const char *const places[] = { "", "../data/", "data/", "" };
+    const char *slash = strrchr(key, '/'), *name = slash == NULL ? key : slash + 1;
+
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        uint64_t bytes;
+        char *url;
+
+        if (asprintf(&url, "%s/%s%s", x->data_root, places[i], i == 0 ? key : name) < 0)
+            return NULL;
+        if (i + 1 == COUNT_OF(places) || store_size(url, &bytes, NULL) == SHEAF_OK)
+            return url;
+        free(url);
+    }
+    return NULL;
+}
+
+static int take_file(struct inventory *x, const json_t *file, struct sheaf_error *err)
+{
+    const char *key = json_string_value(json_object_get(file, "key"));
+    char *url;
+    int code;
+
+    if (key == NULL || key[0] == '\0')
+        return malformed(x, "a file without a \"key\"", err);
+    url = x->is_local ? find_local(x, key) : store_join(x->data_root, key);
+    code = url == NULL ? err_memory(err, strlen(key)) : read_data(x, url, err);
+    free(url);
+    return code;
+}
+
+/* ---- The manifest ---------------------------------------------------------------------------- */
+
+/* "Bucket, Key, Size, ETag" */
+static int take_schema(struct inventory *x, const char *schema, struct sheaf_error *err)
+{
+    for (size_t c = 0; c < COLUMN_COUNT; c++)
+        x->columns[c] = SIZE_MAX;
+    for (const char *at = schema; x->column_count < COLUMN_LIMIT;) {
+        const size_t blanks = strspn(at, " "), size = strcspn(at + blanks, ", ");
+
+        for (size_t c = 0; c < COLUMN_COUNT; c++)
+            if (strlen(column_names[c]) == size &&
+                strncasecmp(at + blanks, column_names[c], size) == 0)
+                x->columns[c] = x->column_count;
+        x->column_count++;
+        at = strchr(at, ',');
+        if (at == NULL)
+            break;
+        at++;
+    }
+    if (x->columns[KEY] == SIZE_MAX || x->columns[SIZE] == SIZE_MAX)
+        return malformed(x, "its fileSchema has no Key or no Size: the inventory must be made "
+                         "with the optional field Size", err);
+    return SHEAF_OK;
+}
+
+/* The root: what --root says, in the bucket that is listed, or that whole bucket. */
+static int set_root(struct source *source, struct inventory *x, const char *bucket,
+                    struct sheaf_error *err)
+{
+    char *whole;
+
+    if (asprintf(&whole, "s3://%s/", bucket) < 0)
+        return err_memory(err, strlen(bucket));
+    if (source->root[0] == '\0') {
+        free(source->root);
+        source->root = whole;
+    } else {
+        const bool lies_below = strncmp(source->root, whole, strlen(whole)) == 0;
+
+        free(whole);
+        if (!lies_below)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%s: lists the bucket %s, in which the root %s "
+                           "is not", source->url, bucket, source->root);
+    }
+    x->below = source->root + strlen("s3://") + strlen(bucket) + 1;
+    x->below_size = strlen(x->below);
+    return SHEAF_OK;
+}
+
+static int set_data_root(struct inventory *x, const char *destination, char **root,
+                         struct sheaf_error *err)
+{
+    const char *slash = strrchr(x->source->url, '/');
+
+    x->is_local = store_of(x->source->url, NULL) == &store_file_ops;
+    if (x->is_local) {
+        *root = slash == NULL ? strdup(".")
+                              : strndup(x->source->url, (size_t)(slash - x->source->url));
+    } else {
+        if (strncmp(destination, ARN, strlen(ARN)) == 0)
+            destination += strlen(ARN);
+        if (asprintf(root, "s3://%s", destination) < 0)
+            *root = NULL;
+    }
+    x->data_root = *root;
+    return *root == NULL ? err_memory(err, strlen(x->source->url)) : SHEAF_OK;
+}
+
+static int read_files(struct inventory *x, const json_t *files, struct sheaf_error *err)
+{
+    const json_t *file;
+    size_t i;
+    int code = SHEAF_OK;
+
+    if (!json_is_array(files))
+        return malformed(x, "no array \"files\"", err);
+    list_parser_init(&x->parser, LIST_CSV);
+    x->line.limit = LIST_LINE_LIMIT + 16;
+    json_array_foreach(files, i, file) {
+        if (code == SHEAF_OK)
+            code = take_file(x, file, err);
+    }
+    list_parser_free(&x->parser);
+    buf_free(&x->line);
+    return code;
+}
+
+static int take_manifest(struct source *source, struct inventory *x, const json_t *m,
+                         struct sheaf_error *err)
+{
+    const char *bucket = json_string_value(json_object_get(m, "sourceBucket"));
+    const char *destination = json_string_value(json_object_get(m, "destinationBucket"));
+    const char *format = json_string_value(json_object_get(m, "fileFormat"));
+    const char *schema = json_string_value(json_object_get(m, "fileSchema"));
+    char *root = NULL;
+    int code;
+
+    if (bucket == NULL || destination == NULL || format == NULL || schema == NULL)
+        return malformed(x, "no text \"sourceBucket\", \"destinationBucket\", \"fileFormat\" or "
+                         "\"fileSchema\"", err);
+    if (strcmp(format, "CSV") != 0)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its files are %.20s, expected CSV",
+                       source->url, format);
+    code = take_schema(x, schema, err);
+    if (code == SHEAF_OK)
+        code = set_root(source, x, bucket, err);
+    if (code == SHEAF_OK)
+        code = set_data_root(x, destination, &root, err);
+    if (code == SHEAF_OK)
+        code = read_files(x, json_object_get(m, "files"), err);
+    free(root);
+    return code;
+}
+
+int source_scan_inventory(struct source *source, struct scan *scan, struct sheaf_error *err)
+{
+    struct inventory x = { .source = source, .scan = scan };
+    json_error_t found;
+    char *text = NULL;
+    json_t *manifest;
+    size_t size;
+    int code = store_get(source->url, MANIFEST_MOST, &text, &size, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    manifest = json_loadb(text, size, JSON_REJECT_DUPLICATES, &found);
+    free(text);
+    if (manifest == NULL)
+        return malformed(&x, found.text, err);
+    code = take_manifest(source, &x, manifest, err);
+    json_decref(manifest);
+    return code;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Several directories or prefixes as one source: what they have in common becomes their root, so
+ * that their files have different paths, and are what they would be if that root held nothing
+ * else. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "packer/source/source.h"
+#include "store/store.h"
+
+/* The root as an absolute path, or a URL, that ends with one slash. */
+static char *whole_root(const struct source *s)
+{
+    char *real = s->kind == SOURCE_TREE ? realpath(s->root, NULL) : strdup(s->root);
+    char *whole = real == NULL ? NULL : store_join(real, "");
+
+    free(real);
+    return whole;
+}
+
+/* How much two roots have in common: up to a slash. */
+static size_t common_size(const char *a, const char *b, size_t size)
+{
+    size_t at = 0, end = 0;
+
+    for (; at < size && a[at] == b[at] && a[at] != '\0'; at++)
+        if (a[at] == '/')
+            end = at + 1;
+    return end;
+}
+
+/* Only buckets are below "s3://", and they are no directory. */
+static bool is_root(const char *root, size_t size)
+{
+    return size > 0 && (size < 3 || memcmp(root + size - 3, "://", 3) != 0);
+}
+
+static int check_kinds(const struct source *sources, size_t count, struct sheaf_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if ((sources[i].kind != SOURCE_TREE && sources[i].kind != SOURCE_PREFIX) ||
+            sources[i].kind != sources[0].kind)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%s: several sources must all be directories, "
+                           "or all prefixes of one bucket", sources[i].url);
+    return SHEAF_OK;
+}
+
+static int check_overlaps(const struct source *sources, char **roots, size_t count,
+                          struct sheaf_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++)
+            if (i != j && strncmp(roots[i], roots[j], strlen(roots[i])) == 0)
+                return err_set(err, SHEAF_ERR_ARGUMENT, "%s: lies in %s, which is a source, too",
+                               sources[j].url, sources[i].url);
+    return SHEAF_OK;
+}
+
+/* Gives a source the root that is common, and the rest of its own as the part that is scanned. */
+static int set_root(struct source *s, const char *whole, size_t size, struct sheaf_error *err)
+{
+    free(s->root);
+    s->root = strndup(whole, size);
+    s->below = strndup(whole + size, strlen(whole) - size - 1);
+    if (s->root == NULL || s->below == NULL)
+        return err_memory(err, strlen(whole));
+    if (s->root_fd < 0)
+        return SHEAF_OK;
+    close(s->root_fd);
+    s->root_fd = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return s->root_fd >= 0 ? SHEAF_OK
+                           : err_errno(err, errno, "%s: cannot open the directory", s->root);
+}
+
+static int join(struct source *sources, char **roots, size_t count, struct sheaf_error *err)
+{
+    size_t size = strlen(roots[0]);
+    int code = check_overlaps(sources, roots, count, err);
+
+    for (size_t i = 1; i < count; i++)
+        size = common_size(roots[0], roots[i], size);
+    if (code == SHEAF_OK && !is_root(roots[0], size))
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s and %s: several sources must be in one bucket",
+                       sources[0].url, sources[1].url);
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = set_root(&sources[i], roots[i], size, err);
+    return code;
+}
+
+int source_join(struct source *sources, size_t count, struct sheaf_error *err)
+{
+    char **roots = calloc(count, sizeof(*roots));
+    int code = roots == NULL ? err_memory(err, count * sizeof(*roots))
+                             : check_kinds(sources, count, err);
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        roots[i] = whole_root(&sources[i]);
+        if (roots[i] == NULL)
+            code = err_errno(err, errno, "%s: cannot find its whole path", sources[i].url);
+    }
+    if (code == SHEAF_OK)
+        code = join(sources, roots, count, err);
+    for (size_t i = 0; roots != NULL && i < count; i++)
+        free(roots[i]);
+    free(roots);
+    return code;
+}

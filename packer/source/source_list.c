@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A list of files: reads its lines through the store, and looks for each file below the root, in
+ * a directory or in a store. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "packer/source/lines.h"
+#include "packer/source/sizes.h"
+#include "packer/source/source.h"
+#include "packer/source/stat_queue.h"
+#include "store/store.h"
+
+struct reading {
+    const struct source *source;
+    struct scan *scan;
+    struct list_parser parser;
+    struct lines lines;
+    struct stats *stats;        /* of files, if the root is a directory; */
+    struct sizes *sizes;        /* else of objects */
+};
+
+/* Takes off the root, if the path is absolute and below it, and leading "./". */
+static const char *relative(const struct source *s, const char *path)
+{
+    size_t size = strlen(s->root);
+
+    while (size > 0 && s->root[size - 1] == '/')
+        size--;
+    if ((s->root[0] == '/' || source_is_remote(s)) && strncmp(path, s->root, size) == 0 &&
+        path[size] == '/')
+        path += size + 1;
+    while (path[0] == '.' && path[1] == '/')
+        path += 2;
+    return path;
+}
+
+static int found(void *context, const char *path, uint32_t label, int errnum,
+                 const struct stat *st, struct sheaf_error *err)
+{
+    struct scan *scan = context;
+
+    return errnum != 0 ? scan_add_bad(scan, path, errnum, "cannot stat", err)
+                       : scan_add(scan, path, st, label, err);
+}
+
+static int look_for(struct reading *r, const char *path, uint32_t label, struct sheaf_error *err)
+{
+    char *url;
+    int code;
+
+    if (r->sizes == NULL)
+        return stats_add(r->stats, path, label, err);
+    url = store_join(r->source->root, path);
+    code = url == NULL ? err_memory(err, strlen(path))
+                       : sizes_add(r->sizes, path, url, true, label, err);
+    free(url);
+    return code;
+}
+
+static int take_line(struct reading *r, uint64_t number, const char *line, size_t size,
+                     struct sheaf_error *err)
+{
+    struct list_entry entry;
+    struct sheaf_error found;
+    uint32_t label;
+    int code = list_parse(&r->parser, line, size, &entry, &found);
+
+    code = scan_line(r->scan, r->source->url, number, code, &found, &entry, &label, err);
+    if (code != SHEAF_OK)
+        return code == SHEAF_END ? SHEAF_OK : code;
+    entry.path = relative(r->source, entry.path);
+    if (r->source->list_kind == LIST_PLAIN)     /* it says nothing of labels, so as in a tree */
+        code = scan_class_of(r->scan, entry.path, &label, err);
+    return code == SHEAF_OK ? look_for(r, entry.path, label, err) : code;
+}
+
+int source_scan_list(const struct source *source, struct scan *scan, struct sheaf_error *err)
+{
+    struct reading r = { .source = source, .scan = scan };
+    const char *line;
+    size_t size;
+    uint64_t number;
+    int code;
+
+    list_parser_init(&r.parser, source->list_kind);
+    code = lines_open(&r.lines, source->url, &r.parser, err);
+    if (code == SHEAF_OK)
+        code = source_is_remote(source)
+             ? sizes_open(&r.sizes, scan, err)
+             : stats_open(&r.stats, source->root_fd, found, scan, err);
+    while (code == SHEAF_OK) {
+        code = lines_next(&r.lines, &line, &size, &number, err);
+        if (code == SHEAF_OK)
+            code = take_line(&r, number, line, size, err);
+    }
+    if (code == SHEAF_END)
+        code = r.sizes == NULL ? stats_drain(r.stats, err) : sizes_drain(r.sizes, err);
+    sizes_close(r.sizes);
+    stats_close(r.stats);
+    list_parser_free(&r.parser);
+    lines_close(&r.lines);
+    return code;
+}

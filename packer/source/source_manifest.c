@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * SageMaker's manifest file: a JSON array, first {"prefix": "s3://bucket/some/prefix/"}, then the
+ * rest of each object's URL.  It stands for the part of a prefix that it lists, so the class of an
+ * object is the directory in its path, as for a prefix. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/object_list.h"
+#include "packer/source/sizes.h"
+#include "packer/source/source.h"
+#include "store/store.h"
+
+/* The URL is prefix and path, one after the other. */
+static int take_path(const char *root, const char *entry, struct sizes *sizes,
+                     struct scan *scan, struct sheaf_error *err)
+{
+    const char *path = entry;
+    const size_t size = strlen(root);
+    uint32_t label;
+    char *url;
+    int code;
+
+    if (size != 0 && root[size - 1] != '/')
+        path += *path == '/';
+    code = scan_class_of(scan, path, &label, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (asprintf(&url, "%s%s", root, entry) < 0)
+        return err_memory(err, size);
+    code = sizes_add(sizes, path, url, path == entry, label, err);
+    free(url);
+    return code;
+}
+
+static int take_entries(struct source *s, struct object_list *list, struct sizes *sizes,
+                        struct scan *scan, struct sheaf_error *err)
+{
+    char *prefix;
+    int code = object_list_prefix(list, &prefix, err);
+
+    if (code == SHEAF_OK) {
+        free(s->root);
+        s->root = prefix;
+    }
+    while (code == SHEAF_OK) {
+        json_t *entry;
+
+        code = object_list_next(list, &entry, err);
+        if (code == SHEAF_OK)
+            code = take_path(s->root, json_string_value(entry), sizes, scan, err);
+        json_decref(entry);
+    }
+    return code == SHEAF_END ? sizes_drain(sizes, err) : code;
+}
+
+int source_scan_manifest(struct source *s, struct scan *scan, struct sheaf_error *err)
+{
+    struct object_list list;
+    struct sizes *sizes = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    int code = store_get(s->url, OBJECT_LIST_LIMIT, &text, &size, err);
+
+    object_list_begin(&list, s->url, text, size);
+    if (code == SHEAF_OK)
+        code = sizes_open(&sizes, scan, err);
+    if (code == SHEAF_OK)
+        code = take_entries(s, &list, sizes, scan, err);
+    sizes_close(sizes);
+    free(text);
+    return code;
+}

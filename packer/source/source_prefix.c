@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A prefix of objects in a store.  It is to them what a tree is to files: the class of an object
+ * is the part of its name up to the last slash. */
+#include "packer/source/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+struct walking {
+    struct scan *scan;
+    const char *below;          /* what comes before names; NULL: nothing */
+    struct sheaf_error *err;
+};
+
+static int take_object(const struct walking *w, const char *path,
+                       const struct store_entry *entry)
+{
+    const struct catalog_stat found = { .bytes = entry->bytes, .stamp = entry->stamp };
+    uint32_t label;
+    int code = scan_class_of(w->scan, path, &label, w->err);
+
+    return code == SHEAF_OK ? scan_add_object(w->scan, path, &found, label, w->err) : code;
+}
+
+static int take(void *context, const struct store_entry *entry)
+{
+    const struct walking *w = context;
+    char *path;
+    int code;
+
+    if (w->below == NULL)
+        return take_object(w, entry->name, entry);
+    path = store_join(w->below, entry->name);
+    code = path == NULL ? err_memory(w->err, strlen(entry->name)) : take_object(w, path, entry);
+    free(path);
+    return code;
+}
+
+int source_scan_prefix(const struct source *s, struct scan *scan, struct sheaf_error *err)
+{
+    struct walking walking = { scan, s->below, err };
+
+    return store_walk(s->url, take, &walking, err);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A directory tree.  The class of a file is the directory that it is in, by its path below the
+ * root; files right in the root have none.  Symbolic links are followed; a directory that is
+ * found again below itself is a loop.
+ *
+ * One thread reads the directories, each whole and closed before the next, so that the number of
+ * open files does not grow with the depth; what the names in them are is asked for by others
+ * (stats.h). */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/format.h"
+#include "packer/source/source.h"
+#include "packer/source/stat_queue.h"
+
+/* Room for any path that can be packed, and the longest name after it. */
+#define PATH_BYTES (KEY_LIMIT + FIELD_LIMIT + 256)
+
+struct tree {
+    const struct source *source;
+    struct scan *scan;
+    struct stats *stats;
+    struct buf below;           /* directories that were found and not read yet: their paths, each
+                                   with its size after it; the last is read first */
+    size_t start;               /* of the path: the directory that the walk began with */
+    size_t path_size;
+    char path[PATH_BYTES];      /* of what is being looked at, relative to the root */
+};
+
+/* Appends a name to the path; false if that becomes too long. */
+static bool push(struct tree *t, const char *name)
+{
+    const size_t size = strlen(name), slash = t->path_size != 0;
+
+    if (size + slash + 1 > sizeof(t->path) - t->path_size)
+        return false;
+    if (slash)
+        t->path[t->path_size] = '/';
+    memcpy(t->path + t->path_size + slash, name, size + 1);
+    t->path_size += slash + size;
+    return true;
+}
+
+static void pop(struct tree *t, size_t size)
+{
+    t->path_size = size;
+    t->path[size] = '\0';
+}
+
+/* ---- Directories to be read ------------------------------------------------------------------ */
+
+static int keep_directory(struct tree *t, const char *path, struct sheaf_error *err)
+{
+    const size_t size = strlen(path);
+    int code = buf_reserve(&t->below, size + sizeof(size), err);
+
+    if (code == SHEAF_OK) {
+        buf_put(&t->below, path, size);
+        buf_put(&t->below, &size, sizeof(size));
+    }
+    return code;
+}
+
+/* Makes the next one the path; false: there is none. */
+static bool next_directory(struct tree *t)
+{
+    size_t size;
+
+    if (t->below.size == 0)
+        return false;
+    t->below.size -= sizeof(size);
+    memcpy(&size, t->below.data + t->below.size, sizeof(size));
+    t->below.size -= size;
+    memcpy(t->path, t->below.data + t->below.size, size);
+    pop(t, size);
+    return true;
+}
+
+/* Takes what was found at a path. */
+static int found(void *context, const char *path, uint32_t label, int errnum,
+                 const struct stat *st, struct sheaf_error *err)
+{
+    struct tree *t = context;
+
+    if (errnum != 0)
+        return scan_add_bad(t->scan, path, errnum, "cannot stat", err);
+    return S_ISDIR(st->st_mode) ? keep_directory(t, path, err)
+                                : scan_add(t->scan, path, st, label, err);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
+{
+    *label = LABEL_NONE;
+    if (t->path_size == 0)
+        return SHEAF_OK;
+    return catalog_class(t->scan->catalog, t->path, t->path_size, label, err);
+}
+
+/* Only what is no directory for certain need be asked for. */
+static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
+                   struct sheaf_error *err)
+{
+    return d->d_type == DT_DIR ? keep_directory(t, t->path, err)
+                               : stats_add(t->stats, t->path, label, err);
+}
+
+static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
+{
+    const size_t size = t->path_size;
+    uint32_t label = LABEL_NONE;
+    int code = class_of(t, &label, err);
+
+    while (code == SHEAF_OK) {
+        const struct dirent *d;
+
+        errno = 0;
+        d = readdir(directory);
+        if (d == NULL)
+            return errno == 0 ? SHEAF_OK
+                              : scan_add_bad(t->scan, t->path, errno, "cannot list", err);
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+            continue;
+        if (!push(t, d->d_name))
+            return scan_refuse(t->scan, t->path, SHEAF_ERR_LIMIT, "a path below it is too long",
+                               err);
+        code = look_at(t, d, label, err);
+        pop(t, size);
+    }
+    return code;
+}
+
+/* Whether a directory is also one of those above it, down from where the walk began. */
+static bool is_loop(struct tree *t, const struct stat *st)
+{
+    bool loop = false;
+
+    for (size_t size = t->start; size < t->path_size && !loop;) {
+        const char end = t->path[size];
+        struct stat above;
+
+        t->path[size] = '\0';
+        loop = fstatat(t->source->root_fd, size == 0 ? "." : t->path, &above, 0) == 0 &&
+               above.st_dev == st->st_dev && above.st_ino == st->st_ino;
+        t->path[size] = end;
+        size += size != 0;
+        size += strcspn(t->path + size, "/");
+    }
+    return loop;
+}
+
+/* Opens the directory at t->path and notes a problem if that fails: *directory is then NULL. */
+static int open_directory(struct tree *t, DIR **directory, struct sheaf_error *err)
+{
+    const char *path = t->path_size == 0 ? "." : t->path;
+    const int fd = openat(t->source->root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+
+    *directory = NULL;
+    if (fd < 0)
+        return scan_add_bad(t->scan, path, errno, "cannot open the directory", err);
+    if (fstat(fd, &st) == 0) {
+        if (is_loop(t, &st)) {
+            close(fd);
+            return scan_refuse(t->scan, path, SHEAF_ERR_UNSUPPORTED,
+                               "a directory loop: it is also above itself", err);
+        }
+        *directory = fdopendir(fd);
+    }
+    if (*directory == NULL) {
+        const int failed = errno;
+
+        close(fd);
+        return scan_add_bad(t->scan, path, failed, "cannot open the directory", err);
+    }
+    return SHEAF_OK;
+}
+
+static int read_directory(struct tree *t, struct sheaf_error *err)
+{
+    DIR *directory;
+    int code = open_directory(t, &directory, err);
+
+    if (code != SHEAF_OK || directory == NULL)
+        return code;
+    code = read_entries(t, directory, err);
+    closedir(directory);
+    return code;
+}
+
+/* A symbolic link may turn out to be one more directory. */
+static int read_all(struct tree *t, struct sheaf_error *err)
+{
+    int code = read_directory(t, err);
+
+    while (code == SHEAF_OK) {
+        while (code == SHEAF_OK && next_directory(t))
+            code = read_directory(t, err);
+        if (code == SHEAF_OK)
+            code = stats_drain(t->stats, err);
+        if (t->below.size == 0)
+            break;
+    }
+    return code;
+}
+
+int source_scan_tree(const struct source *source, struct scan *scan, struct sheaf_error *err)
+{
+    struct tree tree = { .source = source, .scan = scan, .below.limit = SIZE_MAX / 2 };
+    int code;
+
+    if (source->below != NULL && !push(&tree, source->below))
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: its path is too long", source->below);
+    tree.start = tree.path_size;
+    code = stats_open(&tree.stats, source->root_fd, found, &tree, err);
+    if (code == SHEAF_OK)
+        code = read_all(&tree, err);
+    stats_close(tree.stats);
+    buf_free(&tree.below);
+    return code;
+}

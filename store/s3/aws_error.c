@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of AWS's error codes, and the judgement of an answer by it.  A status without a text
+ * (HEAD, proxies) is judged as plain HTTP. */
+#include "store/s3/aws_error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/s3/s3_xml.h"
+
+struct known {
+    const char *code;
+    int ours;
+    bool again;
+    const char *advice;         /* after the service's own words; "" for none */
+};
+
+static const struct known known[] = {
+    { "AccessDenied", SHEAF_ERR_ACCESS, false,
+      "these credentials may not do this here" },
+    { "InvalidAccessKeyId", SHEAF_ERR_ACCESS, false,
+      "the service does not know this access key: check the credentials and the endpoint" },
+    { "InvalidClientTokenId", SHEAF_ERR_ACCESS, false,
+      "the service does not know this access key: check the credentials and the endpoint" },
+    { "InvalidToken", SHEAF_ERR_ACCESS, false,
+      "the session token does not belong to the access key: check AWS_SESSION_TOKEN" },
+    { "SignatureDoesNotMatch", SHEAF_ERR_ACCESS, false, "check the secret access key" },
+    { "RequestTimeTooSkewed", SHEAF_ERR_ACCESS, false, "set this machine's clock" },
+    { "RequestExpired", SHEAF_ERR_ACCESS, false, "set this machine's clock" },
+    { "AccountProblem", SHEAF_ERR_ACCESS, false, "" },
+    { "AllAccessDisabled", SHEAF_ERR_ACCESS, false, "" },
+    { "InvalidObjectState", SHEAF_ERR_ACCESS, false,
+      "the object is archived: restore it first" },
+    { "NoSuchBucket", SHEAF_ERR_NOT_FOUND, false,
+      "check the bucket's name, the region and the endpoint" },
+    { "NoSuchKey", SHEAF_ERR_NOT_FOUND, false, "" },
+    { "NoSuchUpload", SHEAF_ERR_NOT_FOUND, false, "" },
+    { "PreconditionFailed", SHEAF_ERR_CHANGED, false, "" },
+    { "InvalidRange", SHEAF_ERR_TRUNCATED, false, "" },
+    { "BadDigest", SHEAF_ERR_CORRUPT, true, "" },
+    { "XAmzContentSHA256Mismatch", SHEAF_ERR_CORRUPT, true, "" },
+    { "XAmzContentChecksumMismatch", SHEAF_ERR_CORRUPT, true, "" },
+    { "IncompleteBody", SHEAF_ERR_NETWORK, true, "" },
+    { "RequestTimeout", SHEAF_ERR_NETWORK, true, "" },
+    { "InternalError", SHEAF_ERR_NETWORK, true, "" },
+    { "InternalFailure", SHEAF_ERR_NETWORK, true, "" },
+    { "ServiceUnavailable", SHEAF_ERR_NETWORK, true, "" },
+    { "SlowDown", SHEAF_ERR_NETWORK, true, "" },
+    { "Throttling", SHEAF_ERR_NETWORK, true, "" },
+    { "ThrottlingException", SHEAF_ERR_NETWORK, true, "" },
+    { "RequestLimitExceeded", SHEAF_ERR_NETWORK, true, "" },
+    { "BandwidthLimitExceeded", SHEAF_ERR_NETWORK, true, "" },
+    { "IDPCommunicationError", SHEAF_ERR_NETWORK, true, "" },
+    { "OperationAborted", SHEAF_ERR_NETWORK, true, "" },
+    { "ConditionalRequestConflict", SHEAF_ERR_NETWORK, true, "" },
+    { "TemporaryRedirect", SHEAF_ERR_NETWORK, true, "" },
+    { "NotImplemented", SHEAF_ERR_UNSUPPORTED, false, "" },
+    { "MethodNotAllowed", SHEAF_ERR_UNSUPPORTED, false, "" },
+    { "EntityTooLarge", SHEAF_ERR_LIMIT, false, "" },
+    { "QuotaExceeded", SHEAF_ERR_LIMIT, false, "" },
+    { "KeyTooLongError", SHEAF_ERR_LIMIT, false, "" },
+};
+
+static const char *const wrong_region[] = {
+    "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException",
+};
+
+static const char *const expired[] = {
+    "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired",
+};
+
+static bool is_one_of(const char *code, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(code, list[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Texts from outside go into a message of one line. */
+static void make_line(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = ' ';
+}
+
+static int region_error(const struct request *r, const struct s3_xml_error *e,
+                        struct sheaf_error *err)
+{
+    const char *region = http_answer_header(&r->http, "x-amz-bucket-region");
+
+    if (region == NULL && e->region[0] != '\0')
+        region = e->region;
+    if (region == NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the bucket is in another region or at "
+                       "another endpoint than %s, %s: %s", r->what,
+                       r->target->region != NULL ? r->target->region : "this one",
+                       r->target->origin, e->message);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the bucket is in region %.40s, not %s: set "
+                   "AWS_REGION=%.40s", r->what, region,
+                   r->target->region != NULL ? r->target->region : "this one", region);
+}
+
+static int expired_error(const struct request *r, const struct s3_xml_error *e, bool *again,
+                         struct sheaf_error *err)
+{
+    *again = r->credentials != NULL && credentials_reject(r->target->credentials, r->credentials);
+    return err_set(err, SHEAF_ERR_ACCESS, "%s: the credentials have expired (%s): %s", r->what,
+                   e->code, *again ? "and no newer ones are to be had" : "get new ones");
+}
+
+static int skew_error(const struct request *r, const struct s3_xml_error *e,
+                      struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_ACCESS, "%s: this machine's clock is wrong: the request was "
+                   "dated %s, the server has %s: set the clock", r->what,
+                   e->request_time[0] != '\0' ? e->request_time : "otherwise", e->server_time);
+}
+
+static int known_error(const struct request *r, const struct s3_xml_error *e, bool *again,
+                       struct sheaf_error *err)
+{
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        const struct known *k = &known[i];
+
+        if (strcmp(e->code, k->code) != 0)
+            continue;
+        *again = k->again;
+        return err_set(err, k->ours, "%s: %s%s%s%s%s", r->what, e->code,
+                       e->message[0] != '\0' ? ": " : "", e->message,
+                       k->advice[0] != '\0' ? ": " : "", k->advice);
+    }
+    *again = http_status_may_pass(r->http.status);
+    (void)http_error(&r->http, r->what, err);
+    err_append(err, ": %s: %s", e->code, e->message);
+    return err != NULL ? err->code : SHEAF_ERR_NETWORK;
+}
+
+/* Whether the answer is an <Error>; a success may be one, too (CompleteMultipartUpload). */
+static bool get_error(const struct request *r, struct s3_xml_error *e)
+{
+    const struct buf *text = &r->http.reply;
+
+    return text->size != 0 && memmem(text->data, text->size, "<Error", 6) != NULL &&
+           s3_xml_error(text->data, text->size, e) == SHEAF_OK;
+}
+
+void aws_error_code(const struct request *r, char code[64])
+{
+    struct s3_xml_error e;
+
+    code[0] = '\0';
+    if (get_error(r, &e))
+        snprintf(code, 64, "%s", e.code);
+}
+
+int aws_judge(struct request *r, bool *again, struct sheaf_error *err)
+{
+    const struct http_exchange *x = &r->http;
+    struct s3_xml_error e;
+
+    if (x->failure != HTTP_ANSWERED)
+        return request_judge_http(r, again, err);
+    if (!get_error(r, &e)) {
+        memset(&e, 0, sizeof(e));
+        if (x->status == 301 || x->status == 307)
+            return region_error(r, &e, err);
+        return request_judge_http(r, again, err);
+    }
+    make_line(e.code);
+    make_line(e.message);
+    make_line(e.region);
+    if (is_one_of(e.code, wrong_region, COUNT_OF(wrong_region)))
+        return region_error(r, &e, err);
+    if (is_one_of(e.code, expired, COUNT_OF(expired)))
+        return expired_error(r, &e, again, err);
+    if (strcmp(e.code, "RequestTimeTooSkewed") == 0 && e.server_time[0] != '\0')
+        return skew_error(r, &e, err);
+    return known_error(r, &e, again, err);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What AWS's services say when they refuse: their error codes, which of ours each is, whether
+ * trying again may help, and what somebody should do about it. */
+#ifndef STORE_S3_AWS_ERROR_H
+#define STORE_S3_AWS_ERROR_H
+
+#include "store/request.h"
+
+/* A request's judge: any 2xx is right, unless its text is an <Error>. */
+int aws_judge(struct request *request, bool *again, struct sheaf_error *err);
+
+/* The <Code> of the answer's <Error>, "" if there is none. */
+void aws_error_code(const struct request *request, char code[64]);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The search for credentials, from the environment on, and what its places share. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "store/s3/credentials_sources.h"
+#include "store/store.h"
+
+#define FILE_MOST ((size_t)64 << 10)    /* bytes of a token */
+
+struct chain {
+    struct credentials_source base;
+    struct credentials_context context;
+};
+
+/* ---- The search ------------------------------------------------------------------------------ */
+
+int credentials_from_environment(struct credentials **set, struct sheaf_error *err)
+{
+    const char *id = getenv("AWS_ACCESS_KEY_ID");
+    const char *secret = getenv("AWS_SECRET_ACCESS_KEY");
+
+    if (id == NULL || *id == '\0')
+        return SHEAF_END;
+    if (secret == NULL || *secret == '\0')
+        return err_set(err, SHEAF_ERR_ACCESS,
+                       "AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not");
+    *set = credentials_new(id, secret, getenv("AWS_SESSION_TOKEN"), CREDENTIALS_NEVER);
+    return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
+}
+
+static int search(struct credentials_source *source, struct credentials **set,
+                  struct sheaf_error *err)
+{
+    const struct credentials_context *c = &((struct chain *)source)->context;
+    int code = credentials_from_environment(set, err);
+
+    if (code == SHEAF_END)
+        code = credentials_from_profile(c, c->config->profile, set, err);
+    if (code == SHEAF_END)
+        code = credentials_from_web_identity(c, set, err);
+    if (code == SHEAF_END)
+        code = credentials_from_container(c, set, err);
+    if (code == SHEAF_END)
+        code = credentials_from_instance(c, set, err);
+    if (code != SHEAF_END)
+        return code;
+    return err_set(err, SHEAF_ERR_ACCESS, "no AWS credentials: none in the environment, in "
+                   "profile \"%s\", from a web identity, a container or an instance; for a "
+                   "public bucket set AWS_NO_SIGN_REQUEST=1", c->config->profile);
+}
+
+static void chain_free(struct credentials_source *source)
+{
+    free(source);
+}
+
+int credentials_open(struct credentials_cache **cache, const struct credentials_context *context,
+                     struct sheaf_error *err)
+{
+    struct chain *chain = calloc(1, sizeof(*chain));
+
+    if (chain == NULL)
+        return err_memory(err, sizeof(*chain));
+    chain->base.fetch = search;
+    chain->base.free = chain_free;
+    chain->context = *context;
+    return credentials_cache_open(cache, &chain->base, err);
+}
+
+/* ---- What the places share ------------------------------------------------------------------- */
+
+static const char *json_text(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+int credentials_from_json(const char *text, size_t size, const char *from,
+                          struct credentials **set, struct sheaf_error *err)
+{
+    json_t *root = json_loadb(text, size, 0, NULL);
+    const char *id = json_text(root, "AccessKeyId");
+    const char *secret = json_text(root, "SecretAccessKey");
+    const char *token = json_text(root, "SessionToken");
+    const char *expiration = json_text(root, "Expiration");
+    int64_t expires_ms = CREDENTIALS_NEVER;
+    int code = SHEAF_OK;
+
+    if (token == NULL)
+        token = json_text(root, "Token");
+    if (root == NULL)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer is no JSON", from);
+    else if (id == NULL || secret == NULL)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer has no %s", from,
+                       id == NULL ? "AccessKeyId" : "SecretAccessKey");
+    else if (expiration != NULL && !credentials_parse_time(expiration, &expires_ms))
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: \"%.40s\" is no time", from, expiration);
+    if (code == SHEAF_OK) {
+        *set = credentials_new(id, secret, token, expires_ms);
+        code = *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
+    }
+    json_decref(root);
+    return code;
+}
+
+int credentials_read_file(const char *path, char **text, struct sheaf_error *err)
+{
+    size_t size = 0;
+    int code = store_get(path, FILE_MOST, text, &size, err);
+
+    while (code == SHEAF_OK && size != 0 && strchr(" \t\r\n", (*text)[size - 1]) != NULL)
+        (*text)[--size] = '\0';
+    return code;
+}
+
+int credentials_ask(const struct credentials_context *c, enum http_method method,
+                    const char *url, const char *header, const char *value, char **text,
+                    struct sheaf_error *err)
+{
+    struct target target = { .engine = c->engine, .patience = c->patience, .no_proxy = true,
+                             .connect_ns = 1000000000 };
+    struct request r;
+    struct url parts;
+    int code = url_parse(url, &parts, err);
+
+    *text = NULL;
+    if (code != SHEAF_OK)
+        return code;
+    code = target_set_url(&target, &parts, err);
+    if (code == SHEAF_OK) {
+        char *what = NULL;
+
+        if (asprintf(&what, "asking %s for credentials", target.origin) < 0)
+            what = NULL;
+        code = request_init(&r, &target, method, strdup(parts.path), NULL, what, err);
+        if (code == SHEAF_OK && header != NULL)
+            code = request_set_header(&r, header, value, err);
+        if (code == SHEAF_OK)
+            code = request_run(&r, err);
+        if (code == SHEAF_OK)
+            code = buf_append(&r.http.reply, "", 1, err);
+        if (code == SHEAF_OK) {
+            *text = (char *)r.http.reply.data;
+            r.http.reply.data = NULL;
+        }
+        request_free(&r);
+    }
+    target_free(&target);
+    url_free(&parts);
+    return code;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Credentials of a profile: its keys, a role to assume with another profile's keys, or a program
+ * that prints them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/workers.h"
+#include "store/s3/credentials_sources.h"
+
+#define SOURCES_MOST 5          /* profiles in a row, each the source of the next */
+#define OUTPUT_MOST ((size_t)64 << 10)
+#define PROCESS_SECONDS 60
+#define SECOND_NS 1000000000ull
+
+extern char **environ;
+
+static int of_profile(const struct credentials_context *c, const char *profile, unsigned depth,
+                      struct credentials **set, struct sheaf_error *err);
+
+/* ---- credential_process ---------------------------------------------------------------------- */
+
+/* Starts `sh -c command` with its output in a pipe; *fd is the end to read. */
+static int spawn(const char *command, pid_t *pid, int *fd, struct sheaf_error *err)
+{
+    char *shell = strdup("sh"), *option = strdup("-c"), *text = strdup(command);
+    char *const arguments[] = { shell, option, text, NULL };
+    posix_spawn_file_actions_t actions;
+    int ends[2], failed = ENOMEM;
+
+    *fd = -1;
+    if (shell != NULL && option != NULL && text != NULL && pipe2(ends, O_CLOEXEC) == 0) {
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+        failed = posix_spawn(pid, "/bin/sh", &actions, NULL, arguments, environ);
+        posix_spawn_file_actions_destroy(&actions);
+        close(ends[1]);
+        if (failed == 0)
+            *fd = ends[0];
+        else
+            close(ends[0]);
+    }
+    free(shell);
+    free(option);
+    free(text);
+    return failed == 0 ? SHEAF_OK : err_errno(err, failed, "credential_process: cannot start");
+}
+
+/* All it prints, within the time. */
+static int read_output(int fd, struct buf *output, struct sheaf_error *err)
+{
+    const uint64_t end_ns = clock_ns() + PROCESS_SECONDS * SECOND_NS;
+    struct pollfd ready = { .fd = fd, .events = POLLIN };
+    char piece[4096];
+    ssize_t got;
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK) {
+        const uint64_t now_ns = clock_ns();
+
+        if (now_ns >= end_ns)
+            return err_set(err, SHEAF_ERR_ACCESS, "credential_process: no end of its output in "
+                           "%d s", PROCESS_SECONDS);
+        if (poll(&ready, 1, (int)((end_ns - now_ns) / 1000000) + 1) <= 0)
+            continue;
+        got = read(fd, piece, sizeof(piece));
+        if (got == 0)
+            return SHEAF_OK;
+        if (got < 0 && errno != EINTR)
+            return err_errno(err, errno, "credential_process: cannot read its output");
+        if (got > 0)
+            code = buf_append(output, piece, (size_t)got, err);
+    }
+    return code;
+}
+
+static int of_process(const char *command, struct credentials **set, struct sheaf_error *err)
+{
+    struct buf output = BUF_INIT(OUTPUT_MOST);
+    pid_t pid;
+    int fd, status = 0;
+    int code = spawn(command, &pid, &fd, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = read_output(fd, &output, err);
+    close(fd);
+    if (code != SHEAF_OK)
+        kill(pid, SIGKILL);
+    /* Where the program around us ignores SIGCHLD there is no status, and the output decides. */
+    if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) == pid && status != 0 && code == SHEAF_OK)
+        code = err_set(err, SHEAF_ERR_ACCESS, "credential_process failed: exit status %d",
+                       WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    if (code == SHEAF_OK)
+        code = credentials_from_json((const char *)output.data, output.size,
+                                     "credential_process", set, err);
+    if (output.data != NULL)
+        explicit_bzero(output.data, output.size);
+    buf_free(&output);
+    return code;
+}
+
+/* ---- Roles ----------------------------------------------------------------------------------- */
+
+static int of_credential_source(const struct credentials_context *c, const char *name,
+                                struct credentials **set, struct sheaf_error *err)
+{
+    int code = SHEAF_ERR_ARGUMENT;
+
+    if (strcmp(name, "Environment") == 0)
+        code = credentials_from_environment(set, err);
+    else if (strcmp(name, "EcsContainer") == 0)
+        code = credentials_from_container(c, set, err);
+    else if (strcmp(name, "Ec2InstanceMetadata") == 0)
+        code = credentials_from_instance(c, set, err);
+    else
+        return err_set(err, code, "credential_source \"%.40s\" is none of Environment, "
+                       "EcsContainer, Ec2InstanceMetadata", name);
+    if (code == SHEAF_END)
+        code = err_set(err, SHEAF_ERR_ACCESS, "credential_source %s has no credentials", name);
+    return code;
+}
+
+/* The keys that the role is assumed with.  A profile may name itself, and then means its keys. */
+static int of_role_source(const struct credentials_context *c, const char *profile,
+                          unsigned depth, struct credentials **set, struct sheaf_error *err)
+{
+    const struct profiles *p = &c->config->profiles;
+    const char *source = profiles_get(p, profile, "source_profile");
+    const char *other = profiles_get(p, profile, "credential_source");
+    int code;
+
+    if (source == NULL && other == NULL)
+        return err_set(err, SHEAF_ERR_ACCESS, "a role_arn without source_profile, "
+                       "credential_source or web_identity_token_file");
+    if (source == NULL)
+        return of_credential_source(c, other, set, err);
+    if (strcmp(source, profile) == 0)
+        depth = SOURCES_MOST;
+    code = of_profile(c, source, depth + 1, set, err);
+    if (code == SHEAF_END)
+        code = err_set(err, SHEAF_ERR_ACCESS, "source_profile \"%.80s\" has no credentials",
+                       source);
+    return code;
+}
+
+static int of_role(const struct credentials_context *c, const char *profile, unsigned depth,
+                   struct credentials **set, struct sheaf_error *err)
+{
+    const struct profiles *p = &c->config->profiles;
+    const char *tags = getenv("SHEAF_SESSION_TAGS");
+    const struct role role = {
+        .arn = profiles_get(p, profile, "role_arn"),
+        .session_name = profiles_get(p, profile, "role_session_name"),
+        .external_id = profiles_get(p, profile, "external_id"),
+        .duration_seconds = profiles_get(p, profile, "duration_seconds"),
+        .tags = tags != NULL && depth == 0 ? tags : profiles_get(p, profile, "role_session_tags"),
+        .token_file = profiles_get(p, profile, "web_identity_token_file"),
+    };
+    struct credentials *base = NULL;
+    int code = SHEAF_OK;
+
+    if (role.token_file == NULL)
+        code = of_role_source(c, profile, depth, &base, err);
+    if (code == SHEAF_OK)
+        code = credentials_assume_role(c, &role, base, set, err);
+    credentials_release(base);
+    return code;
+}
+
+/* ---- A profile ------------------------------------------------------------------------------- */
+
+static int of_keys(const struct profiles *p, const char *profile, struct credentials **set,
+                   struct sheaf_error *err)
+{
+    const char *id = profiles_get(p, profile, "aws_access_key_id");
+    const char *secret = profiles_get(p, profile, "aws_secret_access_key");
+
+    if (id == NULL && secret == NULL)
+        return SHEAF_END;
+    if (id == NULL || secret == NULL)
+        return err_set(err, SHEAF_ERR_ACCESS, "an access key id or secret without the other");
+    *set = credentials_new(id, secret, profiles_get(p, profile, "aws_session_token"),
+                           CREDENTIALS_NEVER);
+    return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
+}
+
+static int of_profile(const struct credentials_context *c, const char *profile, unsigned depth,
+                      struct credentials **set, struct sheaf_error *err)
+{
+    const struct profiles *p = &c->config->profiles;
+    const char *process = profiles_get(p, profile, "credential_process");
+    const bool may_assume = depth < SOURCES_MOST;
+    int code;
+
+    if (depth != 0 && !profiles_has(p, profile))
+        return err_set(err, SHEAF_ERR_ACCESS, "there is no profile \"%.80s\"", profile);
+    if (may_assume && profiles_get(p, profile, "role_arn") != NULL)
+        code = of_role(c, profile, depth, set, err);
+    else
+        code = of_keys(p, profile, set, err);
+    if (code == SHEAF_END && process != NULL)
+        code = of_process(process, set, err);
+    if (code == SHEAF_END && (profiles_get(p, profile, "sso_session") != NULL ||
+                              profiles_get(p, profile, "sso_start_url") != NULL))
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "single sign-on is not supported: use "
+                       "credential_process = aws configure export-credentials --profile %.80s",
+                       profile);
+    if (code < 0)
+        err_prefix(err, "profile \"%.80s\": ", profile);
+    return code;
+}
+
+int credentials_from_profile(const struct credentials_context *c, const char *profile,
+                             struct credentials **set, struct sheaf_error *err)
+{
+    return of_profile(c, profile, 0, set, err);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where AWS credentials come from, in the usual order:
+ *
+ *   1. environment       AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
+ *   2. profile files     keys; role_arn with source_profile or credential_source;
+ *                        web_identity_token_file; credential_process
+ *   3. web identity      AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (Kubernetes)
+ *   4. container         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI (ECS, SageMaker, EKS)
+ *   5. instance          the metadata service, version 2 (EC2)
+ *
+ * Each function below gives a set, or SHEAF_END if nothing asks for it, or an error, which ends
+ * the search: whoever names a profile does not want another's keys.  They block. */
+#ifndef STORE_S3_CREDENTIALS_SOURCES_H
+#define STORE_S3_CREDENTIALS_SOURCES_H
+
+#include "store/request.h"
+#include "store/s3/credentials.h"
+#include "store/s3/s3_config.h"
+
+/* Lives longer than the cache that uses it. */
+struct credentials_context {
+    struct http_engine *engine;
+    const struct request_patience *patience;
+    const struct s3_config *config;
+    const char *container_origin;   /* of relative URIs: "http://169.254.170.2" */
+};
+
+/* The whole search, as a cache. */
+int credentials_open(struct credentials_cache **cache, const struct credentials_context *context,
+                     struct sheaf_error *err);
+
+int credentials_from_environment(struct credentials **set, struct sheaf_error *err);
+int credentials_from_profile(const struct credentials_context *context, const char *profile,
+                             struct credentials **set, struct sheaf_error *err);
+int credentials_from_web_identity(const struct credentials_context *context,
+                                  struct credentials **set, struct sheaf_error *err);
+int credentials_from_container(const struct credentials_context *context,
+                               struct credentials **set, struct sheaf_error *err);
+int credentials_from_instance(const struct credentials_context *context,
+                              struct credentials **set, struct sheaf_error *err);
+
+/* ---- Shared by them ---- */
+
+struct role {
+    const char *arn;
+    const char *session_name;       /* NULL: "sheaf" */
+    const char *external_id;        /* NULL: none */
+    const char *duration_seconds;   /* NULL: the service's default, an hour */
+    const char *tags;               /* "key=value,key=value"; NULL: none */
+    const char *token_file;         /* of web identity; else NULL */
+};
+
+/* AssumeRole with `base`, or with the role's token_file, and `base` NULL, the same by web
+ * identity. */
+int credentials_assume_role(const struct credentials_context *context, const struct role *role,
+                            const struct credentials *base, struct credentials **set,
+                            struct sheaf_error *err);
+
+/* {"AccessKeyId", "SecretAccessKey", "Token" or "SessionToken", "Expiration"}.  `from` is for
+ * messages, which never hold any of the text. */
+int credentials_from_json(const char *text, size_t size, const char *from,
+                          struct credentials **set, struct sheaf_error *err);
+
+/* The text of a small file without the white space at its end, to be freed. */
+int credentials_read_file(const char *path, char **text, struct sheaf_error *err);
+
+/* A GET or PUT of `url` with at most one header of its own (name NULL: none); the answer's text
+ * with a NUL after it, to be freed. */
+int credentials_ask(const struct credentials_context *context, enum http_method method,
+                    const char *url, const char *header, const char *value, char **text,
+                    struct sheaf_error *err);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Temporary credentials from the Security Token Service: AssumeRole, with session tags where a
+ * role serves many tenants, and AssumeRoleWithWebIdentity, which needs no keys. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/s3/aws_error.h"
+#include "store/s3/credentials_sources.h"
+#include "store/s3/s3_xml.h"
+
+#define TAGS_MOST 50            /* the service's own limit */
+#define PAIRS_MOST (8 + 2 * TAGS_MOST)
+#define FORM_MOST ((size_t)128 << 10)
+
+struct form {
+    struct sigv4_pair pairs[PAIRS_MOST];
+    size_t count;
+    char names[2 * TAGS_MOST][32];      /* "Tags.member.12.Value" */
+    char *tags;                         /* the tags' text, cut into pieces */
+    char *token;
+};
+
+static void form_add(struct form *form, const char *name, const char *value)
+{
+    if (value != NULL && *value != '\0')
+        form->pairs[form->count++] = (struct sigv4_pair){ name, value };
+}
+
+/* "key=value,key=value" */
+static int form_add_tags(struct form *form, const char *tags, struct sheaf_error *err)
+{
+    char *rest, *tag;
+    unsigned number = 0;
+
+    if (tags == NULL || *tags == '\0')
+        return SHEAF_OK;
+    form->tags = strdup(tags);
+    if (form->tags == NULL)
+        return err_memory(err, strlen(tags));
+    rest = form->tags;
+    while ((tag = strsep(&rest, ",")) != NULL) {
+        char *value = strchr(tag, '=');
+        char (*names)[32] = &form->names[2 * number];
+
+        if (value == NULL || value == tag)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "session tag \"%.80s\" is not KEY=VALUE", tag);
+        if (number == TAGS_MOST)
+            return err_set(err, SHEAF_ERR_LIMIT, "more than %d session tags", TAGS_MOST);
+        *value++ = '\0';
+        number++;
+        snprintf(names[0], sizeof(names[0]), "Tags.member.%u.Key", number);
+        snprintf(names[1], sizeof(names[1]), "Tags.member.%u.Value", number);
+        form->pairs[form->count++] = (struct sigv4_pair){ names[0], tag };
+        form->pairs[form->count++] = (struct sigv4_pair){ names[1], value };
+    }
+    return SHEAF_OK;
+}
+
+static int fill(struct form *form, const struct role *role, struct sheaf_error *err)
+{
+    const bool web = role->token_file != NULL;
+    int code = SHEAF_OK;
+
+    if (web)
+        code = credentials_read_file(role->token_file, &form->token, err);
+    if (code != SHEAF_OK)
+        return code;
+    form_add(form, "Action", web ? "AssumeRoleWithWebIdentity" : "AssumeRole");
+    form_add(form, "Version", "2011-06-15");
+    form_add(form, "RoleArn", role->arn);
+    form_add(form, "RoleSessionName", role->session_name != NULL ? role->session_name : "sheaf");
+    form_add(form, "DurationSeconds", role->duration_seconds);
+    form_add(form, "ExternalId", web ? NULL : role->external_id);
+    form_add(form, "WebIdentityToken", form->token);
+    return web ? SHEAF_OK : form_add_tags(form, role->tags, err);
+}
+
+static int parse(const struct request *r, const struct role *role, struct credentials **set,
+                 struct sheaf_error *err)
+{
+    struct s3_xml_credentials xml;
+    int64_t expires_ms = CREDENTIALS_NEVER;
+    int code = s3_xml_credentials(r->http.reply.data, r->http.reply.size, &xml, err);
+
+    if (code != SHEAF_OK) {
+        err_prefix(err, "%s: ", r->what);
+        return code;
+    }
+    if (xml.expiration != NULL && !credentials_parse_time(xml.expiration, &expires_ms)) {
+        code = err_set(err, SHEAF_ERR_CORRUPT, "role %s: \"%.40s\" is no time", role->arn,
+                       xml.expiration);
+    } else {
+        *set = credentials_new(xml.access_key_id, xml.secret_access_key, xml.session_token,
+                               expires_ms);
+        code = *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
+    }
+    s3_xml_credentials_free(&xml);
+    return code;
+}
+
+static int post(const struct target *target, const struct role *role, const struct buf *body,
+                struct credentials **set, struct sheaf_error *err)
+{
+    struct request r;
+    char *what = NULL;
+    int code;
+
+    if (asprintf(&what, "assuming role %s", role->arn) < 0)
+        what = NULL;
+    code = request_init(&r, target, HTTP_POST, strdup("/"), NULL, what, err);
+    r.judge = aws_judge;
+    r.http.body = body->data;
+    r.http.body_size = body->size;
+    if (code == SHEAF_OK)
+        code = request_set_header(&r, "content-type", "application/x-www-form-urlencoded", err);
+    if (code == SHEAF_OK)
+        code = request_run(&r, err);
+    if (code == SHEAF_OK)
+        code = parse(&r, role, set, err);
+    if (r.http.reply.data != NULL)
+        explicit_bzero(r.http.reply.data, r.http.reply.size);
+    request_free(&r);
+    return code;
+}
+
+int credentials_assume_role(const struct credentials_context *c, const struct role *role,
+                            const struct credentials *base, struct credentials **set,
+                            struct sheaf_error *err)
+{
+    struct target target = { .engine = c->engine, .patience = c->patience,
+                             .ca_file = c->config->ca_file, .region = c->config->region,
+                             .service = "sts", .token_header = "x-amz-security-token" };
+    struct form form = { .count = 0 };
+    struct buf body = BUF_INIT(FORM_MOST);
+    struct url url = { 0 };
+    int code = s3_config_service_url(c->config, "sts", &url, err);
+
+    if (code == SHEAF_OK)
+        code = target_set_url(&target, &url, err);
+    if (code == SHEAF_OK && base != NULL)
+        code = credentials_cache_fixed(&target.credentials, base, err);
+    if (code == SHEAF_OK)
+        code = fill(&form, role, err);
+    if (code == SHEAF_OK)
+        code = sigv4_query(form.pairs, form.count, &body, err);
+    if (code == SHEAF_OK)
+        code = post(&target, role, &body, set, err);
+    credentials_cache_close(target.credentials);
+    target_free(&target);
+    url_free(&url);
+    buf_free(&body);
+    free(form.tags);
+    free(form.token);
+    return code;
+}
+
+int credentials_from_web_identity(const struct credentials_context *c, struct credentials **set,
+                                  struct sheaf_error *err)
+{
+    struct role role = {
+        .arn = getenv("AWS_ROLE_ARN"), .session_name = getenv("AWS_ROLE_SESSION_NAME"),
+        .token_file = getenv("AWS_WEB_IDENTITY_TOKEN_FILE"),
+    };
+
+    if (role.token_file == NULL || *role.token_file == '\0')
+        return SHEAF_END;
+    if (role.arn == NULL || *role.arn == '\0')
+        return err_set(err, SHEAF_ERR_ACCESS,
+                       "AWS_WEB_IDENTITY_TOKEN_FILE is set, but AWS_ROLE_ARN is not");
+    return credentials_assume_role(c, &role, NULL, set, err);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * AWS's shared configuration files, read leniently as all its readers do: what is not known is
+ * passed over.  A line that is neither a section, a key nor a comment is an error all the same,
+ * since the credentials after it might be somebody else's. */
+#include "store/s3/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/store.h"
+
+#define FILE_MOST ((size_t)1 << 20)
+#define NAME_MOST 256
+#define BLANK " \t\r"
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static char *trim(char *text)
+{
+    char *end;
+
+    text += strspn(text, BLANK);
+    end = text + strlen(text);
+    while (end > text && strchr(BLANK, end[-1]) != NULL)
+        end--;
+    *end = '\0';
+    return text;
+}
+
+/* A comment begins a line, or follows a blank. */
+static void cut_comment(char *line)
+{
+    char *c = line;
+
+    while ((c = strpbrk(c, "#;")) != NULL) {
+        if (c == line || strchr(BLANK, c[-1]) != NULL) {
+            *c = '\0';
+            return;
+        }
+        c++;
+    }
+}
+
+static int add(struct profiles *p, const char *section, const char *outer, const char *key,
+               const char *value, struct sheaf_error *err)
+{
+    struct profile_entry *entry;
+
+    if (p->count == p->capacity) {
+        const size_t capacity = MAX(2 * p->capacity, (size_t)16);
+
+        entry = reallocarray(p->entries, capacity, sizeof(*entry));
+        if (entry == NULL)
+            return err_memory(err, capacity * sizeof(*entry));
+        p->entries = entry;
+        p->capacity = capacity;
+    }
+    entry = &p->entries[p->count];
+    entry->section = strdup(section);
+    entry->value = strdup(value);
+    if (asprintf(&entry->key, "%s%s%s", outer, *outer != '\0' ? "." : "", key) < 0)
+        entry->key = NULL;
+    p->count++;     /* so that what there is of it is freed */
+    return entry->section == NULL || entry->key == NULL || entry->value == NULL
+           ? err_memory(err, strlen(value)) : SHEAF_OK;
+}
+
+/* "[profile x]", "[default]" and "[services x]" of config, "[x]" of credentials. */
+static bool section_name(char *line, enum profile_file file, char section[NAME_MOST])
+{
+    char *end = strchr(line, ']');
+    char *name = line + 1;
+
+    if (end == NULL)
+        return false;
+    *end = '\0';
+    name = trim(name);
+    if (file == PROFILE_CREDENTIALS || strcmp(name, "default") == 0)
+        return snprintf(section, NAME_MOST, "profile %s", name) < NAME_MOST;
+    if (strncmp(name, "profile", 7) == 0 && name[7] != '\0' && strchr(BLANK, name[7]) != NULL)
+        return snprintf(section, NAME_MOST, "profile %s", trim(name + 8)) < NAME_MOST;
+    return snprintf(section, NAME_MOST, "%s", name) < NAME_MOST;
+}
+
+struct parse {
+    struct profiles *profiles;
+    enum profile_file file;
+    char section[NAME_MOST];
+    char outer[NAME_MOST];      /* the key whose value is the indented lines that follow */
+};
+
+static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
+{
+    const bool is_indented = *line != '\0' && strchr(BLANK, *line) != NULL;
+    char *text, *equals, *key, *value;
+
+    cut_comment(line);
+    text = trim(line);
+    if (*text == '\0')
+        return SHEAF_OK;
+    if (*text == '[' && !is_indented) {
+        p->outer[0] = '\0';
+        return section_name(text, p->file, p->section)
+               ? SHEAF_OK : err_set(err, SHEAF_ERR_CORRUPT, "a section name that does not end");
+    }
+    equals = strchr(text, '=');
+    if (equals == NULL && !is_indented)
+        return err_set(err, SHEAF_ERR_CORRUPT, "neither a section nor KEY = VALUE");
+    if (equals == NULL)
+        return SHEAF_OK;        /* a value that goes on; none of ours does */
+    *equals = '\0';
+    key = trim(text);
+    value = trim(equals + 1);
+    if (!is_indented)
+        snprintf(p->outer, sizeof(p->outer), "%s", *value == '\0' ? key : "");
+    if (is_indented && p->outer[0] == '\0')
+        return SHEAF_OK;
+    return add(p->profiles, p->section, is_indented ? p->outer : "", key, value, err);
+}
+
+int profiles_parse(struct profiles *profiles, enum profile_file file, const char *name,
+                   char *text, struct sheaf_error *err)
+{
+    struct parse parse = { .profiles = profiles, .file = file };
+    unsigned number = 0;
+    char *line;
+
+    while ((line = strsep(&text, "\n")) != NULL) {
+        int code = parse_line(&parse, line, err);
+
+        number++;
+        if (code != SHEAF_OK) {
+            err_prefix(err, "%s: line %u: ", name, number);
+            return code;
+        }
+    }
+    return SHEAF_OK;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static int load(struct profiles *profiles, enum profile_file file, const char *variable,
+                const char *usual, struct sheaf_error *err)
+{
+    const char *named = getenv(variable), *home = getenv("HOME");
+    char *path = NULL, *text = NULL;
+    size_t size = 0;
+    int code;
+
+    if (named == NULL && home == NULL)
+        return SHEAF_OK;
+    if (asprintf(&path, "%s%s", named != NULL ? named : home, named != NULL ? "" : usual) < 0)
+        return err_memory(err, 64);
+    code = store_get(path, FILE_MOST, &text, &size, err);
+    if (code == SHEAF_OK)
+        code = profiles_parse(profiles, file, path, text, err);
+    if (text != NULL)
+        explicit_bzero(text, size);
+    free(text);
+    free(path);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+int profiles_load(struct profiles *profiles, struct sheaf_error *err)
+{
+    int code = load(profiles, PROFILE_CREDENTIALS, "AWS_SHARED_CREDENTIALS_FILE",
+                    "/.aws/credentials", err);
+
+    if (code == SHEAF_OK)
+        code = load(profiles, PROFILE_CONFIG, "AWS_CONFIG_FILE", "/.aws/config", err);
+    if (code != SHEAF_OK)
+        profiles_free(profiles);
+    return code;
+}
+
+void profiles_free(struct profiles *profiles)
+{
+    for (size_t i = 0; i < profiles->count; i++) {
+        free(profiles->entries[i].section);
+        free(profiles->entries[i].key);
+        if (profiles->entries[i].value != NULL)
+            explicit_bzero(profiles->entries[i].value, strlen(profiles->entries[i].value));
+        free(profiles->entries[i].value);
+    }
+    free(profiles->entries);
+    memset(profiles, 0, sizeof(*profiles));
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------- */
+
+const char *profiles_section_get(const struct profiles *profiles, const char *section,
+                                 const char *key)
+{
+    for (size_t i = 0; i < profiles->count; i++)
+        if (strcmp(profiles->entries[i].section, section) == 0 &&
+            strcmp(profiles->entries[i].key, key) == 0)
+            return profiles->entries[i].value;
+    return NULL;
+}
+
+const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key)
+{
+    char section[NAME_MOST];
+
+    if (snprintf(section, sizeof(section), "profile %s", profile) >= (int)sizeof(section))
+        return NULL;
+    return profiles_section_get(profiles, section, key);
+}
+
+bool profiles_has(const struct profiles *profiles, const char *profile)
+{
+    for (size_t i = 0; i < profiles->count; i++)
+        if (strncmp(profiles->entries[i].section, "profile ", 8) == 0 &&
+            strcmp(profiles->entries[i].section + 8, profile) == 0)
+            return true;
+    return false;
+}
+
+const char *profile_in_use(void)
+{
+    const char *name = getenv("AWS_PROFILE");
+
+    if (name == NULL || *name == '\0')
+        name = getenv("AWS_DEFAULT_PROFILE");
+    return name == NULL || *name == '\0' ? "default" : name;
+}

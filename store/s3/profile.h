@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * AWS's shared configuration: ~/.aws/config and ~/.aws/credentials.
+ *
+ *     [profile train]                 in config; [train] in credentials, which wins
+ *     region = eu-west-1
+ *     s3 =
+ *         addressing_style = path     asked for as "s3.addressing_style"
+ *     [services minio]                asked for as section "services minio"
+ */
+#ifndef STORE_S3_PROFILE_H
+#define STORE_S3_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sheaf.h"
+
+enum profile_file { PROFILE_CONFIG, PROFILE_CREDENTIALS };
+
+struct profile_entry {
+    char *section;              /* "profile train", "services minio", ... */
+    char *key;
+    char *value;
+};
+
+struct profiles {
+    struct profile_entry *entries;  /* of the credentials file first */
+    size_t count, capacity;
+};
+
+/* Adds what is in a file's text (pure).  `name` is for messages. */
+int profiles_parse(struct profiles *profiles, enum profile_file file, const char *name,
+                   char *text, struct sheaf_error *err);
+
+/* Reads both files: AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE, or those in ~/.aws.  A file
+ * that is not there is empty. */
+int profiles_load(struct profiles *profiles, struct sheaf_error *err);
+void profiles_free(struct profiles *profiles);
+
+/* NULL for what is not there. */
+const char *profiles_section_get(const struct profiles *profiles, const char *section,
+                                 const char *key);
+/* Of a profile: its section is "profile NAME". */
+const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key);
+bool profiles_has(const struct profiles *profiles, const char *profile);
+
+/* The profile in use: AWS_PROFILE, AWS_DEFAULT_PROFILE, "default". */
+const char *profile_in_use(void);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * S3: where a bucket is, and requests to it.  A bucket is a target of requests with a name; the
+ * context has the configuration and the credentials, and the buckets that were asked for.
+ *
+ * Buckets whose name ends in --ZONE--x-s3 are directory buckets (S3 Express One Zone): requests
+ * to them are signed with the keys of a session of five minutes, which is got and renewed like
+ * any other temporary credentials. */
+#ifndef STORE_S3_S3_H
+#define STORE_S3_S3_H
+
+#include "store/request.h"
+#include "store/s3/aws_error.h"
+
+struct s3_context;
+
+int s3_context_open(struct s3_context **s3, struct http_engine *engine,
+                    const struct request_patience *patience, const char *container_origin,
+                    struct sheaf_error *err);
+void s3_context_close(struct s3_context *s3);       /* NULL is fine */
+
+struct s3_bucket {
+    struct target target;
+    char *name;
+    bool is_express;
+    bool checksums;             /* uploads carry their CRC-32C */
+    struct s3_bucket *next;
+};
+
+/* The bucket of s3://BUCKET/KEY, which lives as long as the process, and the key, to be freed. */
+int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
+              struct sheaf_error *err);
+
+/* The directory that `url` names, as the prefix of its objects' keys: "" or "key/"; to be freed. */
+int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
+                        struct sheaf_error *err);
+
+/* A request to an object, or with key "" to the bucket.  `doing` goes before the name in
+ * messages ("reading").  The pairs are put in order.  request_free is due whatever the result. */
+int s3_request_init(struct request *request, const struct s3_bucket *bucket,
+                    enum http_method method, const char *key, struct sigv4_pair *query,
+                    size_t query_count, const char *doing, struct sheaf_error *err);
+
+/* A request to list a prefix of the bucket, which messages then name. */
+int s3_list_request(struct request *request, const struct s3_bucket *bucket, const char *prefix,
+                    struct sigv4_pair *query, size_t count, struct sheaf_error *err);
+
+#define S3_MARK "x-amz-meta-sheaf-upload"       /* the header of an upload's mark */
+
+/* What HEAD says of an object; the strings are to be freed, and NULL for what it does not say. */
+struct s3_head {
+    uint64_t bytes;
+    char *etag;
+    char *crc32c;               /* asked for where the bucket has checksums */
+    bool etag_may_be_md5;
+    char *mark;                 /* of the upload that it came from; see s3_upload.h */
+};
+void s3_head_free(struct s3_head *head);
+int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *head,
+            struct sheaf_error *err);
+
+/* Whether an answer is of an object whose ETag, where it looks like an MD5, is one: not if it is
+ * encrypted with a key of somebody's. */
+bool s3_etag_may_be_md5(const struct request *request);
+
+/* What store_entry.stamp is: of an ETag, with or without its quotes; 0 for NULL. */
+uint64_t s3_stamp(const char *etag);
+
+/* A decimal number of at most 2^63 - 1; false for anything else. */
+bool s3_parse_number(const char *text, uint64_t *number);
+
+#endif

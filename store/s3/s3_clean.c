@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Removing uploads that were never completed, and that are ours.
+ *
+ * A listing of uploads says nothing of them but key and id, so ours are known by their keys.  All
+ * pages are read before the first upload is aborted, and the listing is then read again until it
+ * has none of ours: so what could not be aborted shows.  Keys are not asked for in encoded form,
+ * since radosgw then encodes them without saying so.
+ *
+ * Some stores (MinIO) list uploads only for a prefix that is the whole key.  An empty listing is
+ * therefore tried with an upload of our own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/s3/s3_ops.h"
+#include "store/s3/s3_pages.h"
+#include "store/s3/s3_upload.h"
+
+#define ROUNDS_MOST 4
+#define PAGES_MOST 10000
+#define PROBE_NAME ".sheaf-probe"       /* of an upload that is aborted at once */
+
+struct upload {
+    char *key, *id;
+};
+
+/* A listing of uploads, and those in it that are to be aborted. */
+struct cleaning {
+    const struct s3_bucket *bucket;
+    const char *prefix;
+    size_t directory_size;          /* of the prefix; what follows is the name */
+    store_is_ours_fn *is_ours;      /* NULL: only the key that the prefix is */
+    const void *context;
+    struct upload *uploads;
+    size_t count, capacity;
+    uint64_t seen;                  /* entries of all pages */
+};
+
+static void forget(struct cleaning *c)
+{
+    while (c->count != 0) {
+        c->count--;
+        free(c->uploads[c->count].key);
+        free(c->uploads[c->count].id);
+    }
+}
+
+static bool is_wanted(const struct cleaning *c, const char *key)
+{
+    if (strncmp(key, c->prefix, strlen(c->prefix)) != 0)
+        return false;
+    return c->is_ours == NULL ? strcmp(key, c->prefix) == 0
+                              : c->is_ours(c->context, key + c->directory_size);
+}
+
+static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
+{
+    struct cleaning *c = context;
+    struct upload *u;
+
+    c->seen += entry->upload_id != NULL;
+    if (entry->upload_id == NULL || !is_wanted(c, entry->key))
+        return SHEAF_OK;
+    if (c->count == c->capacity) {
+        const size_t capacity = MAX(2 * c->capacity, (size_t)64);
+
+        u = reallocarray(c->uploads, capacity, sizeof(*u));
+        if (u == NULL)
+            return err_memory(err, capacity * sizeof(*u));
+        c->uploads = u;
+        c->capacity = capacity;
+    }
+    u = &c->uploads[c->count++];
+    *u = (struct upload){ strdup(entry->key), strdup(entry->upload_id) };
+    return u->key == NULL || u->id == NULL ? err_memory(err, 64) : SHEAF_OK;
+}
+
+static int list_uploads(struct cleaning *c, struct sheaf_error *err)
+{
+    struct s3_xml_page page = { 0 }, next;
+    bool more = true;
+    int code = SHEAF_OK;
+
+    forget(c);
+    c->seen = 0;
+    for (unsigned pages = 0; code == SHEAF_OK && more; pages++) {
+        struct sigv4_pair query[5] = { { "uploads", "" }, { "prefix", c->prefix } };
+        size_t count = 2;
+
+        if (c->is_ours != NULL)
+            query[count++] = (struct sigv4_pair){ "delimiter", "/" };
+        if (page.key_marker != NULL)
+            query[count++] = (struct sigv4_pair){ "key-marker", page.key_marker };
+        if (page.key_marker != NULL && page.id_marker != NULL)
+            query[count++] = (struct sigv4_pair){ "upload-id-marker", page.id_marker };
+        code = s3_list_page(c->bucket, c->prefix, query, count, keep_entry, c, &next, err);
+        s3_xml_page_free(&page);
+        page = next;
+        more = page.is_truncated && page.key_marker != NULL;
+        if (code == SHEAF_OK && more && pages == PAGES_MOST)
+            code = err_set(err, SHEAF_ERR_CORRUPT, "listing the uploads of s3://%s/%s: it does not "
+                           "end", c->bucket->name, c->prefix);
+    }
+    s3_xml_page_free(&page);
+    return code;
+}
+
+static int abort_all(struct cleaning *c, struct sheaf_error *err)
+{
+    int code = list_uploads(c, err);
+
+    for (unsigned round = 1; code == SHEAF_OK && c->count != 0; round++) {
+        for (size_t i = 0; i < c->count && code == SHEAF_OK; i++)
+            code = s3_upload_abort(c->bucket, c->uploads[i].key, c->uploads[i].id, err);
+        if (code == SHEAF_OK && round == ROUNDS_MOST)
+            return err_set(err, SHEAF_ERR_NETWORK, "s3://%s/%s: its unfinished upload is still "
+                           "there after it was aborted %d times", c->bucket->name,
+                           c->uploads[0].key, ROUNDS_MOST);
+        if (code == SHEAF_OK)
+            code = list_uploads(c, err);
+    }
+    return code;
+}
+
+/* Whether an upload that is there is listed for its directory. */
+static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
+{
+    struct cleaning seen = { .bucket = c->bucket, .prefix = c->prefix, .is_ours = c->is_ours,
+                             .directory_size = c->directory_size, .context = c->context };
+    char *key, *id = NULL, mark[S3_MARK_SIZE];
+    int code, ended;
+
+    if (asprintf(&key, "%s" PROBE_NAME, c->prefix) < 0)
+        return err_memory(err, strlen(c->prefix));
+    code = s3_upload_begin(c->bucket, key, &id, mark, err);
+    if (code == SHEAF_OK) {
+        code = list_uploads(&seen, err);
+        *listed = seen.seen != 0;
+        ended = s3_upload_abort(c->bucket, key, id, code == SHEAF_OK ? err : NULL);
+        code = code == SHEAF_OK ? ended : code;
+    }
+    forget(&seen);
+    free(seen.uploads);
+    free(id);
+    free(key);
+    return code;
+}
+
+/* What is deeper than right below `url` may be others', who are still at work. */
+int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
+             struct sheaf_error *err)
+{
+    struct cleaning c = { .is_ours = is_ours, .context = context };
+    char *prefix = NULL;
+    bool listed = true;
+    int code = s3_locate_directory(url, &c.bucket, &prefix, err);
+
+    if (code == SHEAF_OK) {
+        c.prefix = prefix;
+        c.directory_size = strlen(prefix);
+        code = abort_all(&c, err);
+    }
+    if (code == SHEAF_OK && c.seen == 0)
+        code = probe(&c, &listed, err);
+    *by_name = !listed;
+    forget(&c);
+    free(c.uploads);
+    free(prefix);
+    return code;
+}
+
+int s3_clean_object(const char *url, struct sheaf_error *err)
+{
+    struct cleaning c = { .is_ours = NULL };
+    char *key = NULL;
+    int code = s3_locate(url, &c.bucket, &key, err);
+
+    if (code == SHEAF_OK) {
+        c.prefix = key;
+        code = abort_all(&c, err);
+    }
+    forget(&c);
+    free(c.uploads);
+    free(key);
+    return code;
+}

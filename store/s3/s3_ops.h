@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The S3 store's calls that stand in files of their own; store/store.h says what each does. */
+#ifndef STORE_S3_S3_OPS_H
+#define STORE_S3_S3_OPS_H
+
+#include "store/store.h"
+
+/* s3_list.c */
+int s3_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
+int s3_list_directories(const char *url, store_entry_fn *each, void *context,
+                        struct sheaf_error *err);
+
+/* s3_clean.c */
+int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
+             struct sheaf_error *err);
+int s3_clean_object(const char *url, struct sheaf_error *err);
+
+/* s3_walk.c */
+int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
+
+/* s3_stat.c */
+void s3_stat_start(struct store_stat *stat);
+
+/* s3_writer.c */
+int s3_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
+int s3_write(struct store_writer *writer, const void *data, size_t size, struct sheaf_error *err);
+int s3_commit(struct store_writer *writer, struct sheaf_error *err);
+int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
+                   struct store_seen *now, struct sheaf_error *err);
+void s3_abort(struct store_writer *writer);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pages of one listing, and whether it ever ends.  A server that gives the same page again and
+ * again does so with the same token or with new ones; so the first key of a page is remembered,
+ * at the first page, the second, the fourth and so on: a listing that goes round in a circle of
+ * any length meets it.  (That keys ascend cannot be asked for: directory buckets and some
+ * compatible stores list in an order of their own.) */
+#ifndef STORE_S3_S3_PAGES_H
+#define STORE_S3_S3_PAGES_H
+
+#include "store/s3/s3.h"
+#include "store/s3/s3_xml.h"
+
+/* Zeroed before the first page. */
+struct s3_pages {
+    uint64_t count;             /* pages so far */
+    unsigned empty;             /* the last ones of them without an entry */
+    char *key;                  /* the first of page number `kept`, counted from 1; or NULL */
+    uint64_t kept;
+};
+
+/* Gets a page; `query` is the whole of it, and the page must be freed whatever the result.
+ * (s3_list.c) */
+int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv4_pair *query,
+                 size_t count, s3_xml_entry_fn *each, void *context, struct s3_xml_page *page,
+                 struct sheaf_error *err);
+
+/* A page after which there are to be more.  Takes its token into *token, for the next request; or
+ * SHEAF_ERR_CORRUPT, when the listing does not get on.  `place` is for the message. */
+int s3_pages_next(struct s3_pages *pages, struct s3_xml_page *page, const char *place,
+                  char **token, struct sheaf_error *err);
+void s3_pages_free(struct s3_pages *pages);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The size and stamp of an object, asked for without waiting: a GET of its first byte, since a
+ * refusal then says why, which HEAD's cannot. */
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/error.h"
+#include "store/remote_read.h"
+#include "store/s3/s3.h"
+#include "store/s3/s3_ops.h"
+
+struct asking {
+    struct request request;
+    struct store_stat *stat;
+    char byte;
+};
+
+uint64_t s3_stamp(const char *etag)
+{
+    size_t size = etag == NULL ? 0 : strlen(etag);
+    uint64_t stamp;
+
+    if (size >= 2 && etag[0] == '"' && etag[size - 1] == '"') {
+        etag++;
+        size -= 2;
+    }
+    if (size == 0)
+        return 0;
+    stamp = XXH3_64bits(etag, size);
+    return stamp != 0 ? stamp : 1;
+}
+
+static void keep_identity(struct store_stat *stat, const char *etag, const char *modified)
+{
+    const time_t seconds = modified == NULL ? -1 : curl_getdate(modified, NULL);
+
+    stat->stamp = s3_stamp(etag);
+    stat->modified_s = seconds < 0 ? 0 : (int64_t)seconds;
+    if (etag == NULL || strlen(etag) >= sizeof(stat->etag))
+        stat->etag[0] = '\0';
+    else
+        memcpy(stat->etag, etag, strlen(etag) + 1);
+}
+
+static int judge(struct request *r, bool *again, struct sheaf_error *err)
+{
+    struct store_stat *stat = ((struct asking *)r)->stat;
+    const char *range = http_answer_header(&r->http, "content-range");
+    const char *length = http_answer_header(&r->http, "content-length");
+    const int status = r->http.failure == HTTP_ANSWERED ? r->http.status : 0;
+    uint64_t first, last;
+
+    keep_identity(stat, http_answer_header(&r->http, "etag"),
+                  http_answer_header(&r->http, "last-modified"));
+    /* An object without a first byte: 416, or a 200 from stores that make nothing of the range. */
+    if (status == 416 || (status == 200 && length != NULL && strcmp(length, "0") == 0)) {
+        stat->bytes = 0;
+        return SHEAF_OK;
+    }
+    if (status == 206 && range != NULL &&
+        remote_parse_range(range, &first, &last, &stat->bytes) && stat->bytes != UINT64_MAX)
+        return SHEAF_OK;
+    if (status / 100 == 2)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer has no size", r->what);
+    return aws_judge(r, again, err);
+}
+
+static void done(struct request *r)
+{
+    struct asking *a = (struct asking *)r;
+    struct store_stat *stat = a->stat;
+
+    stat->code = r->code;
+    if (r->code != SHEAF_OK)
+        stat->error = r->error;
+    request_free(r);
+    free(a);
+    stat->done(stat);
+}
+
+static int prepare(struct asking *a, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    char *key;
+    int code = s3_locate(a->stat->url, &bucket, &key, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (*key == '\0') {
+        free(key);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a bucket, not an object", a->stat->url);
+    }
+    code = s3_request_init(&a->request, bucket, HTTP_GET, key, NULL, 0, "opening", err);
+    free(key);
+    if (code == SHEAF_OK)
+        code = request_set_header(&a->request, "range", "bytes=0-0", err);
+    if (code != SHEAF_OK)
+        request_free(&a->request);
+    return code;
+}
+
+void s3_stat_start(struct store_stat *stat)
+{
+    struct asking *a = calloc(1, sizeof(*a));
+
+    if (a != NULL)
+        a->stat = stat;
+    stat->code = a == NULL ? err_memory(&stat->error, sizeof(*a)) : prepare(a, &stat->error);
+    if (stat->code != SHEAF_OK) {
+        free(a);
+        stat->done(stat);
+        return;
+    }
+    a->request.http.into = &a->byte;
+    a->request.http.into_size = 1;
+    a->request.judge = judge;
+    a->request.done = done;
+    request_start(&a->request);
+}

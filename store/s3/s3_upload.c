@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Multipart uploads, request by request. */
+#include "store/s3/s3_upload.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/md5.h"
+#include "store/s3/s3_xml.h"
+
+#define COMPLETE_MOST ((size_t)4 << 20)     /* bytes of 10000 parts in XML */
+
+/* ---- Proofs ---------------------------------------------------------------------------------- */
+
+static void hexadecimal(const unsigned char *digest, size_t size, char *text)
+{
+    for (size_t i = 0; i < size; i++)
+        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* Whether an ETag is `size` hexadecimal digits in quotes, and `suffix`. */
+static bool is_md5_etag(const char *etag, const char *suffix)
+{
+    const size_t digits = strspn(etag + (*etag == '"'), "0123456789abcdef");
+    const char *rest = etag + (*etag == '"') + digits;
+
+    return digits == 32 && strncmp(rest, suffix, strlen(suffix)) == 0 &&
+           (rest[strlen(suffix)] == '"' || rest[strlen(suffix)] == '\0');
+}
+
+static bool etag_has(const char *etag, const char *digits)
+{
+    return strncmp(etag + (*etag == '"'), digits, strlen(digits)) == 0;
+}
+
+/* ---- PUT ------------------------------------------------------------------------------------- */
+
+static int put_judge(struct request *r, bool *again, struct sheaf_error *err)
+{
+    struct s3_proof *p = &((struct s3_put *)r)->proof;
+    const char *etag = http_answer_header(&r->http, "etag");
+    const char *crc = http_answer_header(&r->http, "x-amz-checksum-crc32c");
+    int code = aws_judge(r, again, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    /* What follows is damage on the way, so the next attempt may do better. */
+    *again = true;
+    if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer has no ETag that is one", r->what);
+    snprintf(p->etag, sizeof(p->etag), "%s", etag);
+    if (crc != NULL && p->crc_text[0] != '\0' && strcmp(crc, p->crc_text) != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has CRC-32C %.40s, sent was %s",
+                       r->what, crc, p->crc_text);
+    p->is_md5 = p->md5_text[0] != '\0' && is_md5_etag(etag, "") && s3_etag_may_be_md5(r);
+    if (p->is_md5 && !etag_has(etag, p->md5_text))
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has MD5 %s, sent was %s", r->what,
+                       etag, p->md5_text);
+    return SHEAF_OK;
+}
+
+int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
+                const char *upload_id, unsigned number, const void *data, size_t size,
+                struct sheaf_error *err)
+{
+    struct request *r = &put->request;
+    char digits[16];
+    struct sigv4_pair query[] = { { "partNumber", digits }, { "uploadId", upload_id } };
+    int code;
+
+    snprintf(digits, sizeof(digits), "%u", number);
+    code = s3_request_init(r, bucket, HTTP_PUT, key, query, upload_id != NULL ? 2 : 0, "writing",
+                           err);
+    r->judge = put_judge;
+    r->http.body = data;
+    r->http.body_size = size;
+    memset(&put->proof, 0, sizeof(put->proof));
+    return code;
+}
+
+static int prove_crc(struct s3_put *put, struct sheaf_error *err)
+{
+    struct s3_proof *p = &put->proof;
+    const struct http_exchange *http = &put->request.http;
+    const uint32_t crc = __builtin_bswap32(crc32c(0, http->body, http->body_size));
+
+    memcpy(p->crc, &crc, sizeof(p->crc));
+    EVP_EncodeBlock((unsigned char *)p->crc_text, p->crc, sizeof(p->crc));
+    return request_set_header(&put->request, "x-amz-checksum-crc32c", p->crc_text, err);
+}
+
+static void prove_md5(struct s3_put *const puts[], size_t count)
+{
+    struct md5_message messages[MD5_LANES];
+
+    for (size_t i = 0; i < count; i++)
+        messages[i] = (struct md5_message){ puts[i]->request.http.body,
+                                            puts[i]->request.http.body_size, { 0 } };
+    md5_hash(messages, count);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(puts[i]->proof.md5, messages[i].digest, sizeof(puts[i]->proof.md5));
+        hexadecimal(messages[i].digest, MD5_BYTES, puts[i]->proof.md5_text);
+    }
+}
+
+int s3_puts_prove(const struct s3_bucket *bucket, struct s3_put *const puts[], size_t count,
+                  struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        if (bucket->checksums)
+            code = prove_crc(puts[i], err);
+        else if (i % MD5_LANES == 0)
+            prove_md5(puts + i, MIN(count - i, (size_t)MD5_LANES));
+    }
+    return code;
+}
+
+int s3_put_run(struct s3_put *put, const struct s3_bucket *bucket, struct sheaf_error *err)
+{
+    int code = s3_puts_prove(bucket, &put, 1, err);
+
+    return code == SHEAF_OK ? request_run(&put->request, err) : code;
+}
+
+/* ---- Conditions ------------------------------------------------------------------------------ */
+
+int s3_require(struct request *r, const struct store_seen *seen, struct sheaf_error *err)
+{
+    if (seen == NULL)
+        return SHEAF_OK;
+    if (!seen->is_there)
+        return request_set_header(r, "if-none-match", "*", err);
+    return seen->etag[0] == '\0' ? SHEAF_OK
+                                 : request_set_header(r, "if-match", seen->etag, err);
+}
+
+void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes)
+{
+    *now = (struct store_seen){ .is_there = true, .bytes = bytes, .stamp = s3_stamp(etag) };
+    if (etag != NULL && strlen(etag) < sizeof(now->etag))
+        memcpy(now->etag, etag, strlen(etag) + 1);
+}
+
+/* ---- Begin and abort ------------------------------------------------------------------------- */
+
+static int make_mark(char mark[S3_MARK_SIZE], struct sheaf_error *err)
+{
+    unsigned char bits[16];
+
+    if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
+        return err_errno(err, errno, "no random number for an upload");
+    hexadecimal(bits, sizeof(bits), mark);
+    return SHEAF_OK;
+}
+
+int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **upload_id,
+                    char mark[S3_MARK_SIZE], struct sheaf_error *err)
+{
+    struct sigv4_pair query[] = { { "uploads", "" } };
+    struct request r;
+    int code = s3_request_init(&r, bucket, HTTP_POST, key, query, 1, "beginning the upload of",
+                               err);
+
+    *upload_id = NULL;
+    if (code == SHEAF_OK)
+        code = request_set_header(&r, "content-type", "application/octet-stream", err);
+    if (code == SHEAF_OK && bucket->checksums)
+        code = request_set_header(&r, "x-amz-checksum-algorithm", "CRC32C", err);
+    if (code == SHEAF_OK)
+        code = make_mark(mark, err);
+    if (code == SHEAF_OK)
+        code = request_set_header(&r, S3_MARK, mark, err);
+    if (code == SHEAF_OK)
+        code = request_run(&r, err);
+    if (code == SHEAF_OK) {
+        code = s3_xml_upload_id(r.http.reply.data, r.http.reply.size, upload_id, err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: ", r.what);
+    }
+    request_free(&r);
+    return code;
+}
+
+int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,
+                    struct sheaf_error *err)
+{
+    struct sigv4_pair query[] = { { "uploadId", upload_id } };
+    struct request r;
+    int code = s3_request_init(&r, bucket, HTTP_DELETE, key, query, 1, "aborting the upload of",
+                               err);
+
+    if (code == SHEAF_OK)
+        code = request_run(&r, err);
+    request_free(&r);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+/* ---- Complete -------------------------------------------------------------------------------- */
+
+struct completion {
+    struct request base;
+    bool is_gone;               /* the upload is not there: completed before, or aborted */
+};
+
+/* The store may answer 200 and then an error, so that the connection stays alive while it works;
+ * aws_judge sees that.  An upload that is not there has been completed by an attempt whose answer
+ * was lost (libcurl makes such ones by itself, too), or somebody has aborted it; the look at the
+ * object then decides. */
+static int complete_judge(struct request *r, bool *again, struct sheaf_error *err)
+{
+    struct completion *c = (struct completion *)r;
+    char reason[64];
+    int code = aws_judge(r, again, err);
+
+    if (code != SHEAF_OK) {
+        aws_error_code(r, reason);
+        c->is_gone = strcmp(reason, "NoSuchUpload") == 0;
+        return code;
+    }
+    code = s3_xml_completed(r->http.reply.data, r->http.reply.size, err);
+    if (code != SHEAF_OK) {
+        err_prefix(err, "%s: ", r->what);
+        *again = true;
+    }
+    return code;
+}
+
+static int complete_body(const struct s3_proof *parts, unsigned count, struct buf *body,
+                         struct sheaf_error *err)
+{
+    int code = buf_printf(body, err, "<CompleteMultipartUpload "
+                          "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+
+    for (unsigned i = 0; i < count && code == SHEAF_OK; i++) {
+        code = buf_printf(body, err, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag>", i + 1,
+                          parts[i].etag);
+        if (code == SHEAF_OK && parts[i].crc_text[0] != '\0')
+            code = buf_printf(body, err, "<ChecksumCRC32C>%s</ChecksumCRC32C>", parts[i].crc_text);
+        if (code == SHEAF_OK)
+            code = buf_printf(body, err, "</Part>");
+    }
+    return code == SHEAF_OK ? buf_printf(body, err, "</CompleteMultipartUpload>") : code;
+}
+
+enum proof { PROVEN, DISPROVEN, NOT_SAID };
+
+/* The ETag of a multipart object is the MD5 of its parts' MD5s. */
+static enum proof check_etag(const struct s3_proof *parts, unsigned count, const char *etag,
+                             char *expected, size_t expected_size)
+{
+    unsigned char *all = malloc((size_t)count * MD5_BYTES);
+    struct md5_message message = { all, (size_t)count * MD5_BYTES, { 0 } };
+    char digits[33], suffix[16];
+    bool is_md5 = all != NULL && etag != NULL;
+
+    for (unsigned i = 0; i < count && is_md5; i++) {
+        is_md5 = parts[i].is_md5;
+        memcpy(all + (size_t)i * MD5_BYTES, parts[i].md5, MD5_BYTES);
+    }
+    snprintf(suffix, sizeof(suffix), "-%u", count);
+    is_md5 = is_md5 && is_md5_etag(etag, suffix);
+    if (is_md5)
+        md5_hash(&message, 1);
+    free(all);
+    if (!is_md5)
+        return NOT_SAID;
+    hexadecimal(message.digest, MD5_BYTES, digits);
+    snprintf(expected, expected_size, "ETag \"%s%s\"", digits, suffix);
+    return etag_has(etag, digits) ? PROVEN : DISPROVEN;
+}
+
+/* And its checksum likewise.  A store that makes one of the whole object writes no "-N". */
+static enum proof check_crc(const struct s3_proof *parts, unsigned count, const char *answered,
+                            char *expected, size_t expected_size)
+{
+    char digits[S3_CRC_SIZE];
+    uint32_t crc = 0;
+
+    if (answered == NULL || parts[0].crc_text[0] == '\0' || strchr(answered, '-') == NULL)
+        return NOT_SAID;
+    for (unsigned i = 0; i < count; i++)
+        crc = crc32c(crc, parts[i].crc, sizeof(parts[i].crc));
+    crc = __builtin_bswap32(crc);
+    EVP_EncodeBlock((unsigned char *)digits, (const unsigned char *)&crc, sizeof(crc));
+    snprintf(expected, expected_size, "CRC-32C %s-%u", digits, count);
+    return strcmp(answered, expected + strlen("CRC-32C ")) == 0 ? PROVEN : DISPROVEN;
+}
+
+/* Looks at the object itself, since some answers are lost, and some stores' say nothing. */
+static int check_object(const struct s3_completion *u, const char *what, enum proof *proof,
+                        struct store_seen *now, struct sheaf_error *err)
+{
+    struct s3_head head;
+    char expected[64];
+    int code = s3_head(u->bucket, u->key, &head, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    *proof = check_etag(u->parts, u->count, head.etag, expected, sizeof(expected));
+    if (*proof == NOT_SAID)
+        *proof = check_crc(u->parts, u->count, head.crc32c, expected, sizeof(expected));
+    if (*proof == NOT_SAID && head.mark != NULL && strcmp(head.mark, u->mark) == 0)
+        *proof = PROVEN;
+    s3_seen(now, *proof == PROVEN ? head.etag : NULL, head.bytes);
+    if (head.bytes != u->bytes)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has %llu bytes, %llu were written",
+                       what, (unsigned long long)head.bytes, (unsigned long long)u->bytes);
+    else if (*proof == DISPROVEN)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has ETag %s, its parts make %s",
+                       what, head.etag != NULL ? head.etag : "none", expected);
+    s3_head_free(&head);
+    return code;
+}
+
+int s3_upload_complete(const struct s3_completion *u, const struct store_seen *seen,
+                       struct store_seen *now, struct sheaf_error *err)
+{
+    struct sigv4_pair query[] = { { "uploadId", u->upload_id } };
+    struct completion c = { .is_gone = false };
+    enum proof proof = NOT_SAID;
+    struct buf body = BUF_INIT(COMPLETE_MOST);
+    struct request *r = &c.base;
+    int code = s3_request_init(r, u->bucket, HTTP_POST, u->key, query, 1,
+                               "completing the upload of", err);
+
+    r->judge = complete_judge;
+    r->is_patient = true;
+    if (code == SHEAF_OK)
+        code = complete_body(u->parts, u->count, &body, err);
+    r->http.body = body.data;
+    r->http.body_size = body.size;
+    if (code == SHEAF_OK)
+        code = request_set_header(r, "content-type", "application/xml", err);
+    if (code == SHEAF_OK)
+        code = s3_require(r, seen, err);
+    if (code == SHEAF_OK)
+        code = request_run(r, err);
+    if (code == SHEAF_OK)
+        code = check_object(u, r->what, &proof, now, err);
+    else if ((c.is_gone || code == SHEAF_ERR_CHANGED) &&
+             check_object(u, r->what, &proof, now, NULL) == SHEAF_OK && proof == PROVEN)
+        code = SHEAF_OK;
+    request_free(r);
+    buf_free(&body);
+    return code;
+}

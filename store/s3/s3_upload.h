@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The requests of a multipart upload, and what proves that its bytes arrived: the MD5 of each
+ * part, where its ETag is that, or the CRC-32C that the store was sent and checked itself.  Where
+ * there is neither (encryption with KMS, without checksums) an object is known to be the upload's
+ * by a mark among its metadata, a number that no other upload has. */
+#ifndef STORE_S3_S3_UPLOAD_H
+#define STORE_S3_S3_UPLOAD_H
+
+#include "store/s3/s3.h"
+#include "store/store.h"
+
+#define S3_ETAG_SIZE 128
+#define S3_CRC_SIZE 9               /* base64 of four bytes, and a NUL */
+#define S3_PARTS_MOST 10000
+#define S3_MARK_SIZE 33             /* 32 hex digits, and a NUL */
+
+/* What is known of one part's bytes, and the store's word for them. */
+struct s3_proof {
+    unsigned char md5[16];
+    char md5_text[33];              /* "" with checksums */
+    unsigned char crc[4];           /* big-endian CRC-32C, with checksums */
+    char crc_text[S3_CRC_SIZE];     /* "" without */
+    char etag[S3_ETAG_SIZE];        /* as answered */
+    bool is_md5;                    /* the ETag was the MD5 */
+};
+
+/* A PUT of bytes: a whole object, or with `upload_id` one part of it. */
+struct s3_put {
+    struct request request;
+    struct s3_proof proof;
+};
+int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
+                const char *upload_id, unsigned number, const void *data, size_t size,
+                struct sheaf_error *err);
+/* Computes what the bucket wants the bytes of each to be proved with; due before it is started.
+ * Several at once take hardly longer than one (base/md5.h). */
+int s3_puts_prove(const struct s3_bucket *bucket, struct s3_put *const puts[], size_t count,
+                  struct sheaf_error *err);
+/* Proves it, and runs it. */
+int s3_put_run(struct s3_put *put, const struct s3_bucket *bucket, struct sheaf_error *err);
+
+/* Begins one, with a new mark. */
+int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **upload_id,
+                    char mark[S3_MARK_SIZE], struct sheaf_error *err);
+/* Lets a request that writes or removes an object do so only over what was seen: otherwise it ends
+ * with SHEAF_ERR_CHANGED, or SHEAF_ERR_UNSUPPORTED from stores that know no conditions (and say
+ * so: some do not).  NULL: whatever is there. */
+int s3_require(struct request *request, const struct store_seen *seen, struct sheaf_error *err);
+
+/* What is there after an object was written. */
+void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes);
+
+/* What there is to complete. */
+struct s3_completion {
+    const struct s3_bucket *bucket;
+    const char *key, *upload_id, *mark;
+    const struct s3_proof *parts;
+    unsigned count;
+    uint64_t bytes;
+};
+/* Completes it over what was seen, as s3_require has it, and makes sure that the object is there
+ * with all its bytes; *now says what it is, with stamp 0 if it cannot be told from others of that
+ * size. */
+int s3_upload_complete(const struct s3_completion *upload, const struct store_seen *seen,
+                       struct store_seen *now, struct sheaf_error *err);
+int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,
+                    struct sheaf_error *err);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Listing everything below a prefix.  A listing gives a thousand keys an answer, and each answer
+ * is needed to ask for the next, so one listing of a million keys takes minutes; but listings of
+ * different prefixes run at once.  So prefixes are split at their slashes as long as there are
+ * too few of them to keep the lanes busy, and then listed whole:
+ *
+ *     "images/"  --split-->  "images/cat/", "images/dog/", ...  --listed, LANES at a time-->
+ *
+ * A prefix with more entries than one answer holds is not split, as that could cost more requests
+ * than it saves.  Entries are handed on by the caller's thread. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/s3/credentials.h"
+#include "store/s3/s3.h"
+#include "store/s3/s3_ops.h"
+#include "store/s3/s3_pages.h"
+#include "store/s3/s3_xml.h"
+
+#define LANES 16
+#define SPLITS_MOST 64
+#define PAGE_MOST ((size_t)16 << 20)    /* bytes of 1000 keys, each of 1024 bytes, encoded */
+
+struct walk;
+
+/* A prefix that is being listed. */
+struct lane {
+    struct request request;     /* of a page */
+    struct walk *walk;
+    char *prefix;               /* NULL: the lane is idle */
+    char *token;                /* of the next page; NULL: the first */
+    struct s3_pages pages;      /* that came so far */
+    bool is_split;              /* asked for with a delimiter */
+    bool arrived;               /* guarded by walk->lock */
+};
+
+struct walk {
+    const struct s3_bucket *bucket;
+    size_t root_size;           /* of the prefix where it begins */
+    store_entry_fn *each;
+    void *context;
+    char **waiting;             /* prefixes */
+    size_t waiting_count, waiting_capacity;
+    unsigned splits;
+    bool no_split;              /* what comes from here on is listed whole */
+    struct lane lanes[LANES];
+    pthread_mutex_t lock;
+    pthread_cond_t arrival;
+};
+
+/* Takes the string. */
+static int push(struct walk *w, char *prefix, struct sheaf_error *err)
+{
+    if (w->waiting_count == w->waiting_capacity) {
+        const size_t capacity = MAX(2 * w->waiting_capacity, (size_t)64);
+        char **grown = reallocarray(w->waiting, capacity, sizeof(*grown));
+
+        if (grown != NULL) {
+            w->waiting = grown;
+            w->waiting_capacity = capacity;
+        }
+    }
+    if (prefix == NULL || w->waiting_count == w->waiting_capacity) {
+        free(prefix);
+        return err_memory(err, 64);
+    }
+    w->waiting[w->waiting_count++] = prefix;
+    return SHEAF_OK;
+}
+
+/* ---- Pages ----------------------------------------------------------------------------------- */
+
+/* On the engine's thread. */
+static void page_done(struct request *r)
+{
+    struct lane *lane = (struct lane *)r;
+    struct walk *w = lane->walk;
+
+    pthread_mutex_lock(&w->lock);
+    lane->arrived = true;
+    pthread_cond_signal(&w->arrival);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void end_lane(struct lane *lane)
+{
+    free(lane->prefix);
+    free(lane->token);
+    s3_pages_free(&lane->pages);
+    lane->prefix = lane->token = NULL;
+}
+
+static int start_page(struct lane *lane, struct sheaf_error *err)
+{
+    struct sigv4_pair query[5] = {
+        { "list-type", "2" }, { "encoding-type", "url" }, { "prefix", lane->prefix },
+    };
+    size_t count = 3;
+    int code;
+
+    if (lane->is_split)
+        query[count++] = (struct sigv4_pair){ "delimiter", "/" };
+    if (lane->token != NULL)
+        query[count++] = (struct sigv4_pair){ "continuation-token", lane->token };
+    code = s3_list_request(&lane->request, lane->walk->bucket, lane->prefix, query, count, err);
+    lane->request.http.reply.limit = PAGE_MOST;
+    lane->request.done = page_done;
+    lane->arrived = false;
+    if (code != SHEAF_OK) {
+        request_free(&lane->request);
+        end_lane(lane);
+        return code;
+    }
+    request_start(&lane->request);
+    return SHEAF_OK;
+}
+
+/* Gives idle lanes the prefixes that wait. */
+static int fill_lanes(struct walk *w, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < LANES && w->waiting_count != 0 && code == SHEAF_OK; i++) {
+        struct lane *lane = &w->lanes[i];
+
+        if (lane->prefix != NULL)
+            continue;
+        lane->prefix = w->waiting[--w->waiting_count];
+        w->no_split |= w->splits++ == SPLITS_MOST;
+        lane->is_split = !w->no_split;
+        code = start_page(lane, err);
+    }
+    return code;
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+struct parsing {
+    struct lane *lane;
+    const struct s3_xml_page *page;
+};
+
+static int64_t seconds_of(const char *modified)
+{
+    int64_t ms;
+
+    return modified != NULL && credentials_parse_time(modified, &ms) ? ms / 1000 : 0;
+}
+
+static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
+{
+    const struct parsing *p = context;
+    struct walk *w = p->lane->walk;
+    const size_t size = strlen(entry->key), prefix_size = strlen(p->lane->prefix);
+    const struct store_entry found = {
+        .name = entry->key + w->root_size, .bytes = entry->bytes, .stamp = s3_stamp(entry->etag),
+        .etag = entry->etag, .modified_s = seconds_of(entry->modified),
+    };
+    char *prefix;
+
+    if (p->lane->is_split && p->page->is_truncated)
+        return SHEAF_OK;        /* it will be listed whole */
+    if (strncmp(entry->key, p->lane->prefix, prefix_size) != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "a listing of \"%s\" has the key \"%.200s\"",
+                       p->lane->prefix, entry->key);
+    if (entry->is_prefix) {
+        if (!p->lane->is_split || size == prefix_size)
+            return err_set(err, SHEAF_ERR_CORRUPT, "a listing of \"%s\" has it as a common "
+                           "prefix", p->lane->prefix);
+        prefix = strdup(entry->key);
+        return push(w, prefix, err);
+    }
+    if (size == w->root_size || entry->key[size - 1] == '/')
+        return SHEAF_OK;        /* the marker of a directory */
+    return w->each(w->context, &found);
+}
+
+/* The next page of a lane. */
+static int turn_page(struct lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
+{
+    char *place;
+    int code;
+
+    if (asprintf(&place, "s3://%s/%s", lane->walk->bucket->name, lane->prefix) < 0)
+        return err_memory(err, strlen(lane->prefix));
+    code = s3_pages_next(&lane->pages, page, place, &lane->token, err);
+    free(place);
+    return code == SHEAF_OK ? start_page(lane, err) : code;
+}
+
+/* What a page says about the lane's next one.  After a failure the lane has to end. */
+static int go_on(struct lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
+{
+    struct walk *w = lane->walk;
+    char *prefix;
+
+    if (!page->is_truncated) {
+        end_lane(lane);
+        return SHEAF_OK;
+    }
+    if (lane->is_split) {
+        w->no_split = true;
+        lane->is_split = false;
+        prefix = lane->prefix;
+        lane->prefix = NULL;
+        end_lane(lane);
+        return push(w, prefix, err);
+    }
+    return turn_page(lane, page, err);
+}
+
+static int take_page(struct lane *lane, struct sheaf_error *err)
+{
+    struct walk *w = lane->walk;
+    struct request r = lane->request;
+    struct s3_xml_page page = { 0 };
+    struct parsing parsing = { lane, &page };
+    int code = r.code;
+
+    if (code != SHEAF_OK && err != NULL)
+        *err = r.error;
+    if (code == SHEAF_OK) {
+        code = s3_xml_list(r.http.reply.data, r.http.reply.size, take_entry, &parsing, &page, err);
+        if (code == SHEAF_ERR_CORRUPT)
+            err_prefix(err, "%s: ", r.what);
+    }
+    request_free(&r);
+    if (code == SHEAF_OK)
+        code = go_on(lane, &page, err);
+    if (code != SHEAF_OK)
+        end_lane(lane);
+    s3_xml_page_free(&page);
+    w->no_split |= w->waiting_count >= LANES;
+    return code;
+}
+
+/* ---- The walk -------------------------------------------------------------------------------- */
+
+/* A lane whose page has come; NULL if none is under way. */
+static struct lane *next_arrival(struct walk *w)
+{
+    struct lane *found = NULL;
+    bool any = true;
+
+    pthread_mutex_lock(&w->lock);
+    while (found == NULL && any) {
+        any = false;
+        for (size_t i = 0; i < LANES && found == NULL; i++) {
+            any |= w->lanes[i].prefix != NULL;
+            if (w->lanes[i].prefix != NULL && w->lanes[i].arrived)
+                found = &w->lanes[i];
+        }
+        if (found == NULL && any)
+            pthread_cond_wait(&w->arrival, &w->lock);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return found;
+}
+
+/* After a failure: ends what is under way. */
+static void stop(struct walk *w)
+{
+    struct lane *lane;
+
+    for (size_t i = 0; i < LANES; i++)
+        if (w->lanes[i].prefix != NULL)
+            request_cancel(&w->lanes[i].request);
+    while ((lane = next_arrival(w)) != NULL) {
+        request_free(&lane->request);
+        end_lane(lane);
+    }
+}
+
+int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
+{
+    struct walk w = { .each = each, .context = context, .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .arrival = PTHREAD_COND_INITIALIZER };
+    struct lane *lane;
+    char *prefix = NULL;
+    int code = s3_locate_directory(url, &w.bucket, &prefix, err);
+
+    for (size_t i = 0; i < LANES; i++)
+        w.lanes[i].walk = &w;
+    if (code == SHEAF_OK) {
+        w.root_size = strlen(prefix);
+        code = push(&w, prefix, err);
+    }
+    do {
+        if (code == SHEAF_OK)
+            code = fill_lanes(&w, err);
+        lane = code == SHEAF_OK ? next_arrival(&w) : NULL;
+        if (lane != NULL)
+            code = take_page(lane, err);
+    } while (lane != NULL);
+    stop(&w);
+    while (w.waiting_count != 0)
+        free(w.waiting[--w.waiting_count]);
+    free(w.waiting);
+    pthread_mutex_destroy(&w.lock);
+    pthread_cond_destroy(&w.arrival);
+    return code;
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing an object: parts are sent as they fill, several at a time, and what fits into one part
+ * is one PUT.  Nothing is visible before commit.
+ *
+ * The slots are all the memory there is.  A slot's bytes stay until the store has acknowledged
+ * them, since an attempt may have to be repeated; the writer waits when all are under way.
+ *
+ *     FREE --filled by write()--> WAITING --hashed, MD5_LANES at once--> SENT --acknowledged--+
+ *      ^                                                                   proofs[number - 1] |
+ *      +--------------------------------------------------------------------------------------+
+ *
+ * Hashing a part (MD5, and SHA-256 without TLS) takes longer than all else that is done with its
+ * bytes, so threads of the writer do it while the next parts fill; and since three parts side by
+ * side take as long as one, a part waits for two more. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/huge.h"
+#include "base/md5.h"
+#include "base/workers.h"
+#include "store/s3/s3_ops.h"
+#include "store/s3/s3_upload.h"
+
+#define SLOTS 8
+#define HASHERS 2u
+#define BATCHES 4u
+#define PART_BYTES ((size_t)8 << 20)
+/* After this many parts the next are twice as large, so that 10000 reach S3's largest object. */
+#define PARTS_OF_ONE_SIZE 1000
+
+struct slot {
+    struct s3_put put;
+    struct s3_writer *writer;
+    uint8_t *data;
+    size_t size, capacity;
+    unsigned number;                /* of its part, from 1 */
+};
+
+/* The hashing and sending of up to MD5_LANES parts. */
+struct batch {
+    struct job job;
+    struct s3_writer *writer;
+};
+
+enum slot_state { FREE, WAITING, SENT };
+
+struct s3_writer {
+    struct store_writer base;
+    const struct s3_bucket *bucket;
+    char *key;
+    char *upload_id;                /* NULL: nothing was sent yet */
+    char mark[S3_MARK_SIZE];
+    uint64_t bytes;
+    unsigned part_count;            /* parts sent */
+    struct s3_proof *proofs;        /* of each, once it is acknowledged */
+    struct workers *hashers;        /* NULL: nothing was sent yet */
+    struct slot slots[SLOTS];
+    struct slot *filling;           /* NULL: take a free one */
+    struct batch batches[BATCHES];  /* a ring */
+    unsigned batch_count;           /* begun */
+
+    pthread_mutex_t lock;
+    pthread_cond_t acknowledged;
+    struct {
+        enum slot_state state[SLOTS];
+        unsigned under_way;         /* slots that wait or were sent */
+        bool is_ending;             /* no more parts come */
+        struct sheaf_error error;   /* the first that a part had; code 0: none */
+    } locked;
+};
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+static size_t part_bytes(unsigned number)
+{
+    return PART_BYTES << ((number - 1) / PARTS_OF_ONE_SIZE);
+}
+
+/* The slot's part has come to its end, this or that. */
+static void end_part(struct slot *slot, const struct sheaf_error *error)
+{
+    struct s3_writer *w = slot->writer;
+
+    pthread_mutex_lock(&w->lock);
+    if (error == NULL)
+        w->proofs[slot->number - 1] = slot->put.proof;
+    else if (w->locked.error.code == SHEAF_OK)
+        w->locked.error = *error;
+    request_free(&slot->put.request);
+    if (w->locked.is_ending) {      /* the next object needs the memory */
+        free(slot->data);
+        slot->data = NULL;
+    }
+    w->locked.state[slot - w->slots] = FREE;
+    w->locked.under_way--;
+    pthread_cond_signal(&w->acknowledged);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* On the engine's thread. */
+static void part_done(struct request *r)
+{
+    end_part((struct slot *)r, r->code == SHEAF_OK ? NULL : &r->error);
+}
+
+/* Parts that wait, as many as are hashed side by side.  They count as sent from here on: whoever
+ * cancels them waits for this thread first. */
+static size_t take_waiting(struct s3_writer *w, struct slot *taken[MD5_LANES])
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < SLOTS && count < MD5_LANES; i++) {
+        if (w->locked.state[i] == WAITING) {
+            w->locked.state[i] = SENT;
+            taken[count++] = &w->slots[i];
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+    return count;
+}
+
+/* On a hasher's thread. */
+static void hash_and_send(struct job *job)
+{
+    struct s3_writer *w = ((struct batch *)job)->writer;
+    struct slot *taken[MD5_LANES];
+    struct s3_put *puts[MD5_LANES];
+    const size_t taken_count = take_waiting(w, taken);
+    size_t count = 0;
+    struct sheaf_error error;
+    int code;
+
+    for (size_t i = 0; i < taken_count; i++) {
+        struct slot *slot = taken[i];
+
+        code = s3_put_init(&slot->put, w->bucket, w->key, w->upload_id, slot->number, slot->data,
+                           slot->size, &error);
+        if (code == SHEAF_OK)
+            puts[count++] = &slot->put;
+        else
+            end_part(slot, &error);
+    }
+    code = s3_puts_prove(w->bucket, puts, count, &error);
+    for (size_t i = 0; i < count; i++) {
+        if (code != SHEAF_OK) {
+            end_part((struct slot *)puts[i], &error);
+            continue;
+        }
+        puts[i]->request.done = part_done;
+        request_start(&puts[i]->request);
+    }
+}
+
+static int begin_upload(struct s3_writer *w, struct sheaf_error *err)
+{
+    int code = w->hashers != NULL ? SHEAF_OK : workers_open(&w->hashers, HASHERS, err);
+
+    if (code == SHEAF_OK)
+        code = s3_upload_begin(w->bucket, w->key, &w->upload_id, w->mark, err);
+    return code;
+}
+
+static void hash_waiting(struct s3_writer *w)
+{
+    struct batch *batch = &w->batches[w->batch_count % BATCHES];
+
+    if (w->batch_count++ >= BATCHES)
+        workers_wait(w->hashers, &batch->job);
+    batch->writer = w;
+    batch->job.run = hash_and_send;
+    workers_submit(w->hashers, &batch->job);
+}
+
+/* The part that fills is full, or the last. */
+static int send_part(struct s3_writer *w, struct sheaf_error *err)
+{
+    struct slot *slot = w->filling;
+    int code = SHEAF_OK;
+
+    if (w->part_count == S3_PARTS_MOST)
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: more than the %d parts that S3 takes",
+                       w->base.url, S3_PARTS_MOST);
+    if (w->upload_id == NULL)
+        code = begin_upload(w, err);
+    if (code != SHEAF_OK)
+        return code;
+    slot->number = ++w->part_count;
+    w->filling = NULL;
+    pthread_mutex_lock(&w->lock);
+    w->locked.state[slot - w->slots] = WAITING;
+    w->locked.under_way++;
+    pthread_mutex_unlock(&w->lock);
+    if (w->part_count % MD5_LANES == 0)
+        hash_waiting(w);
+    return SHEAF_OK;
+}
+
+static int failed_locked(const struct s3_writer *w, struct sheaf_error *err)
+{
+    return w->locked.error.code == SHEAF_OK
+           ? SHEAF_OK : err_set(err, w->locked.error.code, "%s", w->locked.error.message);
+}
+
+/* A slot that is free, with room for the next part; waits for one. */
+static int take_slot(struct s3_writer *w, struct sheaf_error *err)
+{
+    const size_t capacity = part_bytes(w->part_count + 1);
+    struct slot *slot = w->slots;
+    int code;
+
+    pthread_mutex_lock(&w->lock);
+    while ((code = failed_locked(w, err)) == SHEAF_OK && w->locked.under_way == SLOTS)
+        pthread_cond_wait(&w->acknowledged, &w->lock);
+    while (code == SHEAF_OK && w->locked.state[slot - w->slots] != FREE)
+        slot++;
+    pthread_mutex_unlock(&w->lock);
+    if (code != SHEAF_OK)
+        return code;
+    if (slot->capacity < capacity) {
+        free(slot->data);
+        slot->data = malloc(capacity);
+        slot->capacity = slot->data != NULL ? capacity : 0;
+        if (slot->data == NULL)
+            return err_memory(err, capacity);
+        huge_advise(slot->data, capacity);
+    }
+    slot->size = 0;
+    w->filling = slot;              /* FREE for all others: only this thread takes slots */
+    return SHEAF_OK;
+}
+
+/* Waits until no part is under way. */
+static int drain(struct s3_writer *w, struct sheaf_error *err)
+{
+    int code;
+
+    pthread_mutex_lock(&w->lock);
+    w->locked.is_ending = true;
+    while (w->locked.under_way != 0)
+        pthread_cond_wait(&w->acknowledged, &w->lock);
+    code = failed_locked(w, err);
+    pthread_mutex_unlock(&w->lock);
+    return code;
+}
+
+/* ---- The store's calls ----------------------------------------------------------------------- */
+
+static void writer_free(struct s3_writer *w)
+{
+    workers_close(w->hashers);
+    for (size_t i = 0; i < SLOTS; i++)
+        free(w->slots[i].data);
+    free(w->proofs);
+    free(w->upload_id);
+    free(w->key);
+    free(w->base.url);
+    pthread_cond_destroy(&w->acknowledged);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+int s3_create(const char *url, struct store_writer **writer, struct sheaf_error *err)
+{
+    struct s3_writer *w = calloc(1, sizeof(*w));
+    int code;
+
+    if (w == NULL)
+        return err_memory(err, sizeof(*w));
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->acknowledged, NULL);
+    w->base.ops = &store_s3_ops;
+    w->base.url = strdup(url);
+    w->proofs = calloc(S3_PARTS_MOST, sizeof(w->proofs[0]));
+    for (size_t i = 0; i < SLOTS; i++)
+        w->slots[i].writer = w;
+    code = s3_locate(url, &w->bucket, &w->key, err);
+    if (code == SHEAF_OK && *w->key == '\0')
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a bucket, not an object", url);
+    if (code == SHEAF_OK && (w->base.url == NULL || w->proofs == NULL))
+        code = err_memory(err, S3_PARTS_MOST * sizeof(w->proofs[0]));
+    if (code == SHEAF_OK)
+        *writer = &w->base;
+    else
+        writer_free(w);
+    return code;
+}
+
+int s3_write(struct store_writer *writer, const void *data, size_t size, struct sheaf_error *err)
+{
+    struct s3_writer *w = (struct s3_writer *)writer;
+    const uint8_t *from = data;
+    int code = SHEAF_OK;
+
+    while (size != 0 && code == SHEAF_OK) {
+        const size_t full = part_bytes(w->part_count + 1);
+        size_t piece;
+
+        /* A full part is sent only when more comes: what ends here may be the whole object. */
+        if (w->filling != NULL && w->filling->size == full)
+            code = send_part(w, err);
+        if (code == SHEAF_OK && w->filling == NULL)
+            code = take_slot(w, err);
+        if (code != SHEAF_OK)
+            break;
+        piece = MIN(size, part_bytes(w->part_count + 1) - w->filling->size);
+        memcpy(w->filling->data + w->filling->size, from, piece);
+        w->filling->size += piece;
+        w->bytes += piece;
+        from += piece;
+        size -= piece;
+    }
+    return code;
+}
+
+static const void *whole(const struct s3_writer *w)
+{
+    return w->filling != NULL ? w->filling->data : NULL;
+}
+
+static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
+                     struct sheaf_error *err)
+{
+    struct s3_put put;
+    int code = s3_put_init(&put, w->bucket, w->key, NULL, 0, whole(w), (size_t)w->bytes, err);
+
+    if (code == SHEAF_OK)
+        code = s3_require(&put.request, seen, err);
+    if (code == SHEAF_OK)
+        code = s3_put_run(&put, w->bucket, err);
+    if (code == SHEAF_OK)
+        s3_seen(now, put.proof.etag, w->bytes);
+    request_free(&put.request);
+    return code;
+}
+
+/* An attempt whose answer was lost may have written the object, and the next one is then refused
+ * because of it.  (Attempts cannot be counted: libcurl sends a request again by itself when a kept
+ * connection is closed on it.)  So after a refusal the object's bytes are compared with ours. */
+static bool is_ours(const struct s3_writer *w, struct store_seen *now)
+{
+    const size_t size = (size_t)w->bytes;
+    char *there = NULL;
+    size_t there_size = 0;
+    const bool same = store_see(w->base.url, now, NULL) == SHEAF_OK && now->is_there &&
+                      store_get(w->base.url, size, &there, &there_size, NULL) == SHEAF_OK &&
+                      there_size == size && (size == 0 || memcmp(there, whole(w), size) == 0);
+
+    free(there);
+    return same;
+}
+
+/* What was to be replaced is not there at all. */
+static int gone(const struct s3_writer *w, const struct store_seen *seen, int code,
+                struct sheaf_error *err)
+{
+    if (code != SHEAF_ERR_NOT_FOUND || seen == NULL || !seen->is_there)
+        return code;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: is gone by now", w->base.url);
+}
+
+/* radosgw compares the ETag of a write's If-Match without its quotes.  So if what was seen is there
+ * still, and the server says that it is not, it is asked again in that form. */
+static bool ask_plainly(const struct s3_writer *w, const struct store_seen *seen, int code,
+                        struct store_seen *plain)
+{
+    const size_t size = seen == NULL ? 0 : strlen(seen->etag);
+
+    if (code != SHEAF_ERR_CHANGED || size < 2 || seen->etag[0] != '"' ||
+        store_look_again(w->base.url, seen, NULL) != SHEAF_OK)
+        return false;
+    *plain = *seen;
+    memcpy(plain->etag, seen->etag + 1, size - 2);
+    plain->etag[size - 2] = '\0';
+    return true;
+}
+
+static int put_over(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
+                    struct sheaf_error *err)
+{
+    struct store_seen plain;
+    int code = gone(w, seen, put_whole(w, seen, now, err), err);
+
+    if (ask_plainly(w, seen, code, &plain))
+        code = gone(w, seen, put_whole(w, &plain, now, err), err);
+    if (code == SHEAF_ERR_CHANGED && is_ours(w, now))
+        return SHEAF_OK;
+    if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
+        return code;
+    code = store_look_again(w->base.url, seen, err);
+    return code == SHEAF_OK ? put_whole(w, NULL, now, err) : code;
+}
+
+static int complete_over(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
+                         struct sheaf_error *err)
+{
+    const struct s3_completion c = { w->bucket, w->key, w->upload_id, w->mark, w->proofs,
+                                     w->part_count, w->bytes };
+    struct store_seen plain;
+    int code = gone(w, seen, s3_upload_complete(&c, seen, now, err), err);
+
+    if (ask_plainly(w, seen, code, &plain))
+        code = gone(w, seen, s3_upload_complete(&c, &plain, now, err), err);
+    if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
+        return code;
+    code = store_look_again(w->base.url, seen, err);
+    return code == SHEAF_OK ? s3_upload_complete(&c, NULL, now, err) : code;
+}
+
+int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
+                   struct store_seen *now, struct sheaf_error *err)
+{
+    struct s3_writer *w = (struct s3_writer *)writer;
+    int code = SHEAF_OK;
+
+    if (w->upload_id == NULL) {
+        code = put_over(w, seen, now, err);
+        writer_free(w);
+        return code;
+    }
+    if (w->filling != NULL && w->filling->size != 0)
+        code = send_part(w, err);
+    if (code == SHEAF_OK && w->part_count % MD5_LANES != 0)
+        hash_waiting(w);
+    if (code == SHEAF_OK)
+        code = drain(w, err);
+    if (code == SHEAF_OK)
+        code = complete_over(w, seen, now, err);
+    if (code != SHEAF_OK)
+        s3_abort(writer);
+    else
+        writer_free(w);
+    return code;
+}
+
+int s3_commit(struct store_writer *writer, struct sheaf_error *err)
+{
+    struct store_seen now;
+
+    return s3_commit_over(writer, NULL, &now, err);
+}
+
+/* Makes the parts under way end soon. */
+static void cancel_parts(struct s3_writer *w)
+{
+    if (w->hashers != NULL)
+        workers_cancel(w->hashers);     /* from now on, what waits will never be sent */
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < SLOTS; i++) {
+        if (w->locked.state[i] == SENT) {
+            request_cancel(&w->slots[i].put.request);
+        } else if (w->locked.state[i] == WAITING) {
+            w->locked.state[i] = FREE;
+            w->locked.under_way--;
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+void s3_abort(struct store_writer *writer)
+{
+    struct s3_writer *w = (struct s3_writer *)writer;
+
+    cancel_parts(w);
+    (void)drain(w, NULL);
+    /* What cannot be aborted now is found by store_clean later. */
+    if (w->upload_id != NULL)
+        (void)s3_upload_abort(w->bucket, w->key, w->upload_id, NULL);
+    writer_free(w);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * AWS Signature Version 4.  Pure: the time and the credentials are arguments, the cryptography is
+ * libcrypto's.
+ *
+ * It is ours because libcurl before 8.9 does not bring the path and the query into canonical
+ * form.  What is signed is what is sent: the caller puts the path, the query made by
+ * sigv4_query and each signed header on the wire exactly as they are here. */
+#ifndef STORE_S3_SIGV4_H
+#define STORE_S3_SIGV4_H
+
+#include "base/buf.h"
+
+#define SIGV4_HASH_SIZE 65          /* 64 hexadecimal digits and a NUL */
+#define SIGV4_DATE_SIZE 17          /* "20150830T123600Z" and a NUL */
+#define SIGV4_HEADERS_MOST 32
+
+#define SIGV4_UNSIGNED "UNSIGNED-PAYLOAD"
+
+struct sigv4_pair {
+    const char *name;
+    const char *value;
+};
+
+struct sigv4_request {
+    const char *method;
+    const char *path;                   /* percent-encoded, as sent */
+    const char *query;                  /* of sigv4_query; "" for none */
+    const struct sigv4_pair *headers;   /* those to be signed; "host" must be among them */
+    size_t header_count;                /* <= SIGV4_HEADERS_MOST */
+    const char *payload_hash;           /* hexadecimal SHA-256, or SIGV4_UNSIGNED */
+};
+
+struct sigv4_signer {
+    const char *access_key_id;
+    const char *secret_access_key;
+    const char *region;                 /* "us-east-1" */
+    const char *service;                /* "s3" */
+    const char *date;                   /* SIGV4_DATE_SIZE; also sent as x-amz-date */
+};
+
+/* The SHA-256 of `data` in hexadecimal digits. */
+int sigv4_hash(const void *data, size_t size, char hash[SIGV4_HASH_SIZE],
+               struct sheaf_error *err);
+
+/* A time in seconds since 1970, as x-amz-date has it. */
+void sigv4_date(int64_t seconds, char date[SIGV4_DATE_SIZE]);
+
+/* Appends the canonical query of `count` parameters that are not encoded: encoded, sorted,
+ * "name=value" joined by '&'.  The pairs are put in order in place. */
+int sigv4_query(struct sigv4_pair *pairs, size_t count, struct buf *out, struct sheaf_error *err);
+
+/* Appends the canonical request; its hash is what is signed. */
+int sigv4_canonical(const struct sigv4_request *request, struct buf *out,
+                    struct sheaf_error *err);
+
+/* Appends the value of the Authorization header. */
+int sigv4_authorization(const struct sigv4_request *request, const struct sigv4_signer *signer,
+                        struct buf *out, struct sheaf_error *err);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The S3 store's table: opening and the small calls.  Reading is remote_read.c's, writing
+ * s3_upload.c's, listing s3_list.c's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "store/remote_read.h"
+#include "store/s3/s3.h"
+#include "store/s3/s3_ops.h"
+#include "store/s3/s3_upload.h"
+
+/* "/bucket" is the target's business, "/encoded%20key" the object's. */
+static char *take_path(const struct s3_bucket *bucket, const char *key, struct sheaf_error *err)
+{
+    struct request r;
+    char *path = NULL;
+
+    if (s3_request_init(&r, bucket, HTTP_GET, key, NULL, 0, "opening", err) == SHEAF_OK) {
+        path = r.path;
+        r.path = NULL;
+    }
+    request_free(&r);
+    return path;
+}
+
+static int need_key(const char *url, const char *key, struct sheaf_error *err)
+{
+    return *key != '\0' ? SHEAF_OK : err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a bucket, not an "
+                                             "object", url);
+}
+
+static int s3_open(const char *url, struct store_object **object, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    struct remote_object *o = calloc(1, sizeof(*o));
+    struct s3_head head = { 0 };
+    char *key = NULL;
+    int code;
+
+    if (o == NULL)
+        return err_memory(err, sizeof(*o));
+    code = s3_locate(url, &bucket, &key, err);
+    if (code == SHEAF_OK)
+        code = need_key(url, key, err);
+    if (code == SHEAF_OK)
+        code = s3_head(bucket, key, &head, err);
+    if (code == SHEAF_OK) {
+        o->target = &bucket->target;
+        o->judge = aws_judge;
+        o->base.version = o->etag = head.etag;
+        head.etag = NULL;
+        o->base.bytes = head.bytes;
+        code = remote_object_init(o, &store_s3_ops, url, (int)strlen(url),
+                                  take_path(bucket, key, err), err);
+    }
+    s3_head_free(&head);
+    free(key);
+    if (code == SHEAF_OK)
+        *object = &o->base;
+    else
+        remote_close(&o->base);
+    return code;
+}
+
+static int s3_open_known(const char *url, uint64_t bytes, uint64_t stamp,
+                         struct store_object **object, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    struct remote_object *o = calloc(1, sizeof(*o));
+    char *key = NULL;
+    int code;
+
+    if (o == NULL)
+        return err_memory(err, sizeof(*o));
+    code = s3_locate(url, &bucket, &key, err);
+    if (code == SHEAF_OK)
+        code = need_key(url, key, err);
+    if (code == SHEAF_OK) {
+        o->target = &bucket->target;
+        o->judge = aws_judge;
+        o->stamp = stamp;
+        o->is_new = stamp == 0;
+        o->base.bytes = bytes;
+        code = remote_object_init(o, &store_s3_ops, url, (int)strlen(url),
+                                  take_path(bucket, key, err), err);
+    }
+    free(key);
+    if (code == SHEAF_OK)
+        *object = &o->base;
+    else
+        remote_close(&o->base);
+    return code;
+}
+
+static int s3_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    struct s3_head head = { 0 };
+    char *key = NULL;
+    int code = s3_locate(url, &bucket, &key, err);
+
+    if (code == SHEAF_OK)
+        code = need_key(url, key, err);
+    if (code == SHEAF_OK)
+        code = s3_head(bucket, key, &head, err);
+    *bytes = head.bytes;
+    s3_head_free(&head);
+    free(key);
+    return code;
+}
+
+/* Directory buckets' ETags are no MD5s. */
+static int s3_etag_is_md5(const char *url, bool *is, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    struct s3_head head = { 0 };
+    char *key = NULL;
+    int code = s3_locate(url, &bucket, &key, err);
+
+    if (code == SHEAF_OK)
+        code = s3_head(bucket, key, &head, err);
+    if (code == SHEAF_OK)
+        *is = head.etag_may_be_md5 && !bucket->is_express;
+    s3_head_free(&head);
+    free(key);
+    return code;
+}
+
+static int remove_key(const struct s3_bucket *bucket, const char *key,
+                      const struct store_seen *seen, struct sheaf_error *err)
+{
+    struct request r;
+    int code = s3_request_init(&r, bucket, HTTP_DELETE, key, NULL, 0, "removing", err);
+
+    if (code == SHEAF_OK)
+        code = s3_require(&r, seen, err);
+    if (code == SHEAF_OK)
+        code = request_run(&r, err);
+    request_free(&r);
+    return code;
+}
+
+/* A server that knows no conditions mostly does not say so, and removes: there, what store.c has
+ * seen a moment before has to do. */
+static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    char *key = NULL;
+    int code = s3_locate(url, &bucket, &key, err);
+
+    if (code == SHEAF_OK)
+        code = need_key(url, key, err);
+    if (code == SHEAF_OK) {
+        code = remove_key(bucket, key, seen, err);
+        if (code == SHEAF_ERR_UNSUPPORTED)
+            code = remove_key(bucket, key, NULL, err);
+    }
+    free(key);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+static int s3_remove(const char *url, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    char *key = NULL;
+    int code = s3_locate(url, &bucket, &key, err);
+
+    if (code == SHEAF_OK)
+        code = need_key(url, key, err);
+    if (code == SHEAF_OK)
+        code = remove_key(bucket, key, NULL, err);
+    free(key);
+    return code;
+}
+
+static int s3_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
+{
+    (void)url, (void)err;
+    *bytes = UINT64_MAX;
+    return SHEAF_OK;
+}
+
+/* There are no directories, but a name that cannot be one is found out early. */
+static int s3_make_directory(const char *url, struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    char *key = NULL;
+    int code = s3_locate(url, &bucket, &key, err);
+
+    free(key);
+    return code;
+}
+
+const struct store_ops store_s3_ops = {
+    .scheme = "s3",
+    .open = s3_open,
+    .read = remote_read,
+    .read_start = remote_read_start,
+    .read_cancel = remote_read_cancel,
+    .close = remote_close,
+    .list = s3_list,
+    .list_directories = s3_list_directories,
+    .walk = s3_walk,
+    .stat_start = s3_stat_start,
+    .open_known = s3_open_known,
+    .etag_is_md5 = s3_etag_is_md5,
+    .create = s3_create,
+    .write = s3_write,
+    .commit = s3_commit,
+    .commit_over = s3_commit_over,
+    .abort = s3_abort,
+    .clean = s3_clean,
+    .clean_object = s3_clean_object,
+    .size = s3_size,
+    .remove = s3_remove,
+    .remove_over = s3_remove_over,
+    .free_space = s3_free_space,
+    .make_directory = s3_make_directory,
+};

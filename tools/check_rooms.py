@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""check_rooms.py [--map]: the structure of the source that a machine can check.
+
+Includes run one way between rooms, and between the files of a room there is no circle; a room has at
+most 45 C files; doc/MAP.md is what --map writes: a line for each file, from its own first sentence.
+Exits 1 if anything is otherwise."""
+
+import collections
+import glob
+import os
+import re
+import sys
+
+# Each room, and the rooms that its files may include besides itself and sheaf.h.
+ROOMS = {
+    "base": (),
+    "formats": ("base",),
+    "store": ("store/s3", "base"),
+    "store/s3": ("store", "base"),
+    "packer": ("packer/plan", "packer/source", "formats", "store", "base"),
+    "packer/plan": ("packer/source", "formats", "store", "base"),
+    "packer/source": ("formats", "store", "store/s3", "base"),   # S3 Inventory
+    "reader": ("formats", "store", "base"),
+    "modes": ("packer/source", "reader", "formats", "store", "base"),
+    "tools": (),
+    "python/src": (),
+}
+MOST_FILES = 45
+# Circles that are there still; none may be added.
+OLD_CIRCLES = {
+    ("formats/manifest", "formats/manifest_check"), ("store/file_system", "store/local_read"),
+    ("packer/entries", "packer/output"), ("packer/output", "packer/output_remove"),
+    ("store/remote", "store/s3/s3"), ("reader/alone", "reader/lane"),
+    ("tools/help", "tools/options"),
+}
+MAP = "doc/MAP.md"
+
+
+def files_of(room):
+    return sorted(glob.glob(room + "/*.[ch]"))
+
+
+def includes(path):
+    with open(path, encoding="utf-8") as file:
+        return re.findall(r'^#include "([^"]+)"', file.read(), re.M)
+
+
+def check_directions():
+    """Lines that say which include goes where it may not."""
+    for room, allowed in ROOMS.items():
+        for path in files_of(room):
+            for target in includes(path):
+                to = os.path.dirname(target)
+                if target != "sheaf.h" and to not in ("", room) + allowed:
+                    yield "%s includes %s: %s may include only %s" % (
+                        path, target, room, ", ".join(("sheaf.h",) + allowed))
+
+
+def check_circles():
+    """Circles among files, where x.c and x.h are one."""
+    edges = collections.defaultdict(set)
+    for room in ROOMS:
+        for path in files_of(room):
+            stem = os.path.splitext(path)[0]
+            edges[stem] |= {os.path.splitext(t)[0] for t in includes(path)} - {stem}
+    state = {}
+
+    def visit(stem, trail):
+        state[stem] = "open"
+        for target in sorted(edges.get(stem, ())):
+            if state.get(target) == "open" and tuple(sorted((target, stem))) not in OLD_CIRCLES:
+                yield "circle: " + " -> ".join(trail[trail.index(target):] + [target])
+            if target not in state:
+                yield from visit(target, trail + [target])
+        state[stem] = "done"
+
+    for stem in sorted(edges):
+        if stem not in state:
+            yield from visit(stem, [stem])
+
+
+def first_sentence(path):
+    """Of the comment that a file opens with, after its licence."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read(4000)
+    comment = re.match(r"/\*(.*?)\*/", text, re.S)
+    words = re.sub(r"\n \* ?", "\n", comment.group(1)) if comment else ""
+    paragraphs = [" ".join(p.split()) for p in words.split("\n\n")]
+    paragraphs = [p for p in paragraphs if p and not p.startswith("SPDX")]
+    if not paragraphs:
+        return None
+    return re.split(r"(?<=[.!?])\s", paragraphs[0])[0].rstrip(":")
+
+
+def draw_map():
+    lines = ["# Map of the source", "",
+             "A line for each file, from its own first sentence. `make map` writes this page.", ""]
+    for room in ROOMS:
+        stems = collections.OrderedDict()
+        for path in files_of(room):
+            stem, suffix = os.path.splitext(os.path.basename(path))
+            stems.setdefault(stem, {})[suffix] = path
+        if not stems:
+            continue
+        lines += ["## %s/" % room, "", "| file | what it is |", "|---|---|"]
+        for stem, paths in stems.items():
+            path = paths.get(".h") or paths[".c"]
+            suffix = ".[ch]" if len(paths) == 2 else os.path.splitext(path)[1]
+            lines.append("| `%s%s` | %s |" % (stem, suffix, (first_sentence(path) or "").replace("|", "\\|")))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def problems():
+    yield from check_directions()
+    yield from check_circles()
+    for room in ROOMS:
+        count = len(glob.glob(room + "/*.c"))
+        if count > MOST_FILES:
+            yield "%s: %d C files, more than %d" % (room, count, MOST_FILES)
+        for path in files_of(room):
+            if first_sentence(path) is None:
+                yield path + ": does not open with what it is"
+    if not os.path.exists(MAP) or open(MAP, encoding="utf-8").read() != draw_map():
+        yield MAP + " is not what the files say: run make map"
+
+
+def main():
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    if sys.argv[1:] == ["--map"]:
+        with open(MAP, "w", encoding="utf-8") as file:
+            file.write(draw_map())
+        return 0
+    found = list(problems())
+    for line in found:
+        print("rooms: " + line, file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
