@@ -72,7 +72,8 @@ class Manual(unittest.TestCase):
     def test_the_manual_is_well_formed(self):
         # from their own directory, where mandoc finds the pages that they refer to
         folder = os.path.dirname(manual_path())
-        pages = [os.path.basename(manual_path(c)) for c in (None, *COMMANDS)]
+        pages = [os.path.basename(manual_path(c)) for c in (None, "plan", "commit",
+                                                        *COMMANDS)]
         try:
             done = subprocess.run(["mandoc", "-Tlint", *pages], cwd=folder,
                                   stdout=subprocess.PIPE)
@@ -185,7 +186,9 @@ class Streams(Case):
         self.assertIn(b"terminal", done.stderr)
 
     def test_a_pipe_that_closes_early_ends_it_quietly(self):
-        process = subprocess.Popen([SHEAF, "cat", *[self.data_set] * 20], stdout=subprocess.PIPE,
+        tree = make_tree(self.path("large"), {"%d.bin" % i: bytes(100000) for i in range(20)})
+        pack(tree, self.path("set"), "webdataset", "none")
+        process = subprocess.Popen([SHEAF, "cat", self.path("set")], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         process.stdout.read(1000)
         process.stdout.close()
