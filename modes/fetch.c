@@ -4,7 +4,8 @@
  *
  * First everything that can be known is found out: the objects, their sizes, whether their names
  * can be files', which are there already, whether there is room.  Then parts of what is missing
- * are asked for, in order, as many at once as memory and PARTS_MOST allow. */
+ * are asked for, in order, as many at once as memory and PARTS_MOST allow: of manifests, and when
+ * they are in place, of what belongs to them, and of shards last. */
 #include "modes/fetch.h"
 
 #include <dirent.h>
@@ -20,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/timed_wait.h"
+#include "formats/manifest.h"
 #include "modes/safe_path.h"
 #include "modes/share.h"
 
@@ -155,6 +157,33 @@ static int find_missing(struct fetch *f, struct sheaf_error *err)
     return code;
 }
 
+/* Manifests come first, then their indexes and sides, then shards: without its manifest a part of a
+ * data set would look like a whole one of foreign shards. */
+enum phase { MANIFESTS, OTHERS, SHARDS };
+
+static enum phase phase_of(const struct fetch *f, uint32_t number)
+{
+    if (strcmp(place_base(f->objects.items[number].name), MANIFEST_NAME) == 0)
+        return MANIFESTS;
+    return f->known.hashes[number] == NULL ? OTHERS : SHARDS;
+}
+
+static int sort_items(struct fetch *f, struct sheaf_error *err)
+{
+    uint32_t *sorted = malloc(MAX(f->item_count, 1) * sizeof(sorted[0]));
+    size_t count = 0;
+
+    if (sorted == NULL)
+        return err_memory(err, f->item_count * sizeof(sorted[0]));
+    for (enum phase phase = MANIFESTS; phase <= SHARDS; phase++)
+        for (size_t i = 0; i < f->item_count; i++)
+            if (phase_of(f, f->items[i]) == phase)
+                sorted[count++] = f->items[i];
+    free(f->items);
+    f->items = sorted;
+    return SHEAF_OK;
+}
+
 /* Files are replaced when the new one is whole, so what they take now is no room. */
 static int check_room(const struct fetch *f, struct sheaf_error *err)
 {
@@ -247,6 +276,7 @@ struct flight {
     struct budget budget;
     struct fetch_file *file;    /* whose parts are not all asked for */
     size_t next;                /* of the fetch's items */
+    enum phase phase;           /* of the files that are under way */
 };
 
 static uint64_t memory_of(size_t bytes)
@@ -254,13 +284,24 @@ static uint64_t memory_of(size_t bytes)
     return sizeof(struct fetch_part) + bytes;
 }
 
-/* The file to ask for next; *file is NULL after the last. */
+/* Whether the next item may begin: all those of earlier phases are in their places. */
+static bool may_begin(struct flight *x)
+{
+    const enum phase phase = phase_of(x->fetch, x->fetch->items[x->next]);
+
+    if (phase != x->phase && x->busy != 0)
+        return false;
+    x->phase = phase;
+    return true;
+}
+
+/* The file to ask for next; x->file stays NULL after the last, and where the next one must wait. */
 static int next_file(struct flight *x, struct sheaf_error *err)
 {
     struct fetch *f = x->fetch;
     int code = SHEAF_OK;
 
-    while (code == SHEAF_OK && x->file == NULL && x->next < f->item_count) {
+    while (code == SHEAF_OK && x->file == NULL && x->next < f->item_count && may_begin(x)) {
         const uint32_t number = f->items[x->next++];
 
         code = fetch_file_open(&x->file, &f->place, &f->objects.items[number],
@@ -484,6 +525,8 @@ static int run(struct fetch *f, const char *source, struct sheaf_error *err)
         code = check_room(f, err);
     if (code == SHEAF_OK)
         code = fetch_known_find(&f->known, &f->objects, err);
+    if (code == SHEAF_OK)
+        code = sort_items(f, err);
     if (code == SHEAF_OK)
         code = fetch_missing(f, err);
     if (code == SHEAF_OK && f->objects.is_augmented)

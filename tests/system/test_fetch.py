@@ -219,6 +219,30 @@ class Faults(FakeCase):
         self.fetch("s3://bucket/p", self.out)
         self.assert_fetched({"a": b"whole", "z": b"z"})
 
+    def test_what_was_interrupted_is_no_data_set(self):
+        """Where some objects cannot be had, nobody takes the others for a whole set."""
+        support.make_tree(self.path("tree"), support.image_tree())
+        support.pack(self.path("tree"), self.path("set"), "recordio", "none", "--shard-count", 3)
+        files = support.tree_of(self.path("set"))
+        original = self.server._get
+        for lost in sorted(files):
+            self.put({"p/" + name: data for name, data in files.items()})
+
+            def get(bucket, key, headers, fault, lost=lost):
+                if key == "p/" + lost and "range" in headers:
+                    raise Failed(403, "AccessDenied")
+                return original(bucket, key, headers, fault)
+
+            self.server._get = get
+            self.out = self.path("out-" + lost)
+            self.assertIn(lost, self.complaint())
+            support.sheaf("verify", self.out, status=1)
+            support.sheaf("cat", self.out, "--list", status=1)
+            self.server._get = original
+            self.fetch("s3://bucket/p", self.out)
+            self.assert_fetched(files)
+            support.sheaf("verify", self.out)
+
     def test_wrong_bytes(self):
         self.put({"p/%d" % i: os.urandom(1000) for i in range(5)})
         self.objects["p/3"].data = support.flip(self.objects["p/3"].data, 500)
