@@ -75,7 +75,7 @@ static void test_one_line_of_text(void **state)
 
     (void)state;
     err_set(&err, SHEAF_ERR_IO, "%s", "a\nb\x7f\xff");
-    assert_string_equal(err.message, "a?b??");
+    assert_string_equal(err.message, "a\\x0ab\\x7f\\xff");
     assert_int_equal(err_set(NULL, SHEAF_ERR_IO, "nobody asks"), SHEAF_ERR_IO);
 }
 

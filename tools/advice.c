@@ -28,6 +28,10 @@ static const struct advice all[] = {
     { SHEAF_ERR_ARGUMENT, "is the plan of a conversion", NULL, "sheaf convert --plan makes it" },
     { SHEAF_ERR_ARGUMENT, "is a plan of files", NULL, "sheaf pack --plan makes it" },
     { SHEAF_ERR_LIMIT, "bytes of memory, the limit is", " pack convert ", "--memory raises it" },
+    { SHEAF_ERR_LIMIT, "the memory budget is", " cat ",
+      "--memory raises it, a smaller --shuffle-buffer or fewer --lanes need less" },
+    { SHEAF_ERR_LIMIT, "the memory budget is", " convert ",
+      "--memory raises it: half of it is for reading" },
     { SHEAF_ERR_NOT_FOUND, "holds no data set yet", NULL,
       "the command that made it goes on with --resume" },
 };

@@ -237,12 +237,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     struct sheaf_error error;
     int status;
 
-    if (sheaf_reader_open(dataset, &cat->options, &cat->reader, &error) != SHEAF_OK) {
-        status = refuse(&error);
-        if (error.code == SHEAF_ERR_LIMIT)
-            complain("--memory sets the budget, --shuffle-buffer and --lanes what it is for");
-        return status;
-    }
+    if (sheaf_reader_open(dataset, &cat->options, &cat->reader, &error) != SHEAF_OK)
+        return refuse(&error);
     if (cat->save_position != NULL) {       /* a signal is then a reason to save and go */
         signals_catch();
         signals_watch(cat->reader);

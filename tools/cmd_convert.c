@@ -149,15 +149,6 @@ static int identify(struct convert *c, struct sheaf_pack_options *options,
     return SHEAF_OK;
 }
 
-static int open_reader(struct convert *c, struct sheaf_error *error)
-{
-    const int code = sheaf_reader_open(c->dataset, &c->options, &c->reader, error);
-
-    if (code == SHEAF_ERR_LIMIT)
-        complain("half of --memory is for reading");
-    return code;
-}
-
 /* sources[0..count-1] are the data set, sources[count] is the destination. */
 static int open_all(struct convert *c, char **sources, size_t count,
                     struct sheaf_pack_options *options, struct sheaf_error *error)
@@ -178,7 +169,7 @@ static int open_all(struct convert *c, char **sources, size_t count,
     c->options.threads = options->jobs;
     c->options.memory_bytes = options->memory_bytes / 2;
     c->options.report = report_skipped;
-    code = open_reader(c, error);
+    code = sheaf_reader_open(c->dataset, &c->options, &c->reader, error);
     if (code != SHEAF_OK)
         return code;
     options->memory_bytes -= c->options.memory_bytes;
@@ -215,7 +206,7 @@ static int open_part(struct convert *c, const struct sheaf_plan_info *plan, cons
                  c->info.fingerprint);
         return error->code = SHEAF_ERR_CHANGED;
     }
-    return open_reader(c, error);
+    return sheaf_reader_open(c->dataset, &c->options, &c->reader, error);
 }
 
 /* Copies `samples` samples, from number `first` of the data set on. */

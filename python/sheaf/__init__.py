@@ -116,6 +116,7 @@ class PlanShard(NamedTuple):
 class PackResult(NamedTuple):
     """What was packed; sheaf.h says more of each number."""
     files: int
+    files_packed: int
     samples: int
     payload_bytes: int
     stored_bytes: int
@@ -136,6 +137,8 @@ class FetchResult(NamedTuple):
     fetched: int
     fetched_bytes: int
     verified: int
+    repeated: int
+    unfinished: int
     memory_peak_bytes: int
 
 
@@ -144,6 +147,8 @@ class VerifyResult(NamedTuple):
     shards: int
     samples: int
     bytes: int
+    passed_over: int
+    unused_classes: int
     problem_count: int
     problems: List[Problem]
 

@@ -160,9 +160,12 @@ static PyObject *verify_result(int code, const struct sheaf_verify_result *resul
 {
     if (code != SHEAF_OK || PyErr_Occurred())
         return calls_raise(error);
-    return Py_BuildValue("{s:K,s:K,s:K,s:K}", "shards", (unsigned long long)result->shards,
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K}",
+                         "shards", (unsigned long long)result->shards,
                          "samples", (unsigned long long)result->samples,
                          "bytes", (unsigned long long)result->bytes,
+                         "passed_over", (unsigned long long)result->passed_over,
+                         "unused_classes", (unsigned long long)result->unused_classes,
                          "problem_count", (unsigned long long)result->problems);
 }
 
@@ -227,9 +230,10 @@ static PyObject *fetch_result(int code, const struct sheaf_fetch_result *r,
     if (code != SHEAF_OK || PyErr_Occurred())
         return calls_raise(error);
 #define COUNT(name) #name, (unsigned long long)r->name
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(objects), COUNT(bytes),
-                         COUNT(kept), COUNT(kept_bytes), COUNT(fetched), COUNT(fetched_bytes),
-                         COUNT(verified), COUNT(memory_peak_bytes));
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(objects),
+                         COUNT(bytes), COUNT(kept), COUNT(kept_bytes), COUNT(fetched),
+                         COUNT(fetched_bytes), COUNT(verified), COUNT(repeated),
+                         COUNT(unfinished), COUNT(memory_peak_bytes));
 #undef COUNT
 }
 

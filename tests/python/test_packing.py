@@ -228,7 +228,7 @@ class ErrorTest(Case):
         pack(self.path("set"), samples_of(10))
         with self.assertRaises(FileExistsError):
             sheaf.Packer(self.path("set"))
-        with self.assertRaisesRegex(sheaf.LimitError, r"but the budget is 1000"):
+        with self.assertRaisesRegex(sheaf.LimitError, r"the memory budget is 1000 bytes"):
             sheaf.Reader(self.path("set"), memory_bytes=1000)
         with self.assertRaises(sheaf.ArgumentError):
             sheaf.Reader(self.path("set"), rank=2, world_size=2)

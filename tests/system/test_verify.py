@@ -108,7 +108,8 @@ class Verify(Case):
         folder = self.path("foreign")
         for i in range(3):
             write(os.path.join(folder, "%d.tar" % i), good + sparse + after)
-        for command in ("verify", "cat"):
-            found = sheaf(command, folder, status=1).stderr.decode()
-            for i in range(3 if command == "verify" else 1):
-                self.assertRegex(found, r"%d.tar: offset %d, record [01]: a sparse" % (i, len(good)))
+        for count, words in ((3, ["verify"]), (1, ["cat", "--no-shuffle"])):
+            found = sheaf(*words, folder, status=1).stderr.decode()
+            for i in range(count):
+                self.assertRegex(found, r"%d.tar: offset %d, record [01]: .*a sparse" % (
+                    i, len(good)))
