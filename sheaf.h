@@ -409,6 +409,8 @@ struct sheaf_reader_stats {
     uint64_t passed_over;           /* members of foreign tars without an index that are no
                                        sample's: links, devices, directories, names without key or
                                        suffix; of compressed tars and pipes, so far */
+    uint64_t repeated;              /* samples that came once more, to pad a lane (SHEAF_PAD);
+                                       <= samples */
 };
 
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
@@ -799,7 +801,9 @@ struct sheaf_encoder;
 SHEAF_API SHEAF_CHECK int sheaf_encoder_open(enum sheaf_container container,
                                              struct sheaf_encoder **encoder,
                                              struct sheaf_error *error);
-/* *data is the encoder's, valid until the next call on it. */
+/* *data is the encoder's, valid until the next call on it.  Of a tar, SHEAF_ERR_EXISTS: the sample
+ * before it has the same key, and everyone who reads the tar would take the two for one; the sample
+ * is left out, and the encoder can go on. */
 SHEAF_API SHEAF_CHECK int sheaf_encoder_add(struct sheaf_encoder *encoder,
                                             const struct sheaf_sample *sample,
                                             const void **data, size_t *size,

@@ -3,6 +3,7 @@
  * The public encoder: one container's bytes, a sample at a time, for programs that write them
  * where they like. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "formats/format.h"
@@ -11,6 +12,7 @@ struct sheaf_encoder {
     const struct format_ops *format;
     struct buf out;
     struct buf names;           /* of RecordIO; made, but not handed out */
+    struct buf last_key;        /* of a tar; empty: there is no sample yet */
 };
 
 int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
@@ -27,18 +29,42 @@ int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **en
         return err_memory(error, sizeof(**encoder));
     (*encoder)->format = format;
     (*encoder)->out.limit = (*encoder)->names.limit = SIZE_MAX / 4;
+    (*encoder)->last_key.limit = KEY_LIMIT + 1;
     return SHEAF_OK;
+}
+
+/* Every reader of a tar takes adjacent members with one key for one sample. */
+static int check_key(const struct sheaf_encoder *encoder, const char *key,
+                     struct sheaf_error *err)
+{
+    if (encoder->last_key.size == 0 || strcmp(key, (const char *)encoder->last_key.data) != 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_EXISTS, "%.400s: the sample before it has the same key: in a tar "
+                   "the two would be one sample", key);
+}
+
+static int keep_key(struct sheaf_encoder *encoder, const char *key, struct sheaf_error *err)
+{
+    encoder->last_key.size = 0;
+    return buf_append(&encoder->last_key, key, strlen(key) + 1, err);
 }
 
 int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *sample,
                       const void **data, size_t *size, struct sheaf_error *error)
 {
     const struct encode_context none = { 0 };
+    const bool is_tar = encoder->format->id == SHEAF_WEBDATASET;
     struct encoded encoded;
-    int code;
+    int code = SHEAF_OK;
 
     encoder->out.size = encoder->names.size = 0;
-    code = encoder->format->encode(sample, &none, &encoder->out, &encoder->names, &encoded, error);
+    if (is_tar && sample->key != NULL)
+        code = check_key(encoder, sample->key, error);
+    if (code == SHEAF_OK)
+        code = encoder->format->encode(sample, &none, &encoder->out, &encoder->names, &encoded,
+                                       error);
+    if (code == SHEAF_OK && is_tar)
+        code = keep_key(encoder, sample->key, error);
     *data = encoder->out.data;
     *size = encoder->out.size;
     return code;
@@ -49,7 +75,7 @@ int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **data, size_t *
 {
     int code;
 
-    encoder->out.size = 0;
+    encoder->out.size = encoder->last_key.size = 0;
     code = encoder->format->finish(&encoder->out, error);
     *data = encoder->out.data;
     *size = encoder->out.size;
@@ -62,5 +88,6 @@ void sheaf_encoder_free(struct sheaf_encoder *encoder)
         return;
     buf_free(&encoder->out);
     buf_free(&encoder->names);
+    buf_free(&encoder->last_key);
     free(encoder);
 }

@@ -40,6 +40,7 @@ struct item {
     bool owns;                  /* the piece is for it alone, and has the name behind data */
     bool lent;                  /* the piece goes to the program, too */
     bool deferred;              /* there is no data yet: it is read when it is drawn */
+    bool repeats;               /* it comes once more, to pad its lane */
 };
 
 void item_free(struct item *item, struct heap *heap);

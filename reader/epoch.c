@@ -218,6 +218,7 @@ static int take_turn(struct sheaf_reader *r, struct item *item)
     if (code == SHEAF_OK && item->deferred) {
         r->pending = *item;
         code = recalls_take(&r->feed, lane, item, &r->interrupt, &r->error);
+        item->repeats = r->pending.repeats;
         if (code == SHEAF_OK)
             memset(&r->pending, 0, sizeof(r->pending));
     }

@@ -472,6 +472,7 @@ int feed_take(struct feed *feed, struct lane *lane, struct item *item,
     if (code != SHEAF_OK)
         return code;
     *item = chunk->items[chunk->taken];
+    item->repeats = lane_intake_repeats(lane, lane->taken);
     chunk->taken++;
     lane->taken++;
     if (chunk->taken == chunk->count && !chunk->is_last) {

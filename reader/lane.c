@@ -21,17 +21,26 @@ uint64_t lane_intakes(const struct lane *lane)
     return lane->early + lane->fill + (lane->shuffle.inputs - lane->after);
 }
 
+static uint64_t input_of(const struct lane *lane, uint64_t intake)
+{
+    if (intake < lane->early)
+        return lane->early_inputs[intake];
+    if (intake - lane->early >= lane->fill)
+        return lane->after + (intake - lane->early - lane->fill);
+    return lane->fill_inputs == NULL ? intake : lane->fill_inputs[intake - lane->early];
+}
+
 uint64_t lane_intake_place(const struct lane *lane, uint64_t intake)
 {
-    uint64_t input;
+    return order_lane_place(&lane->range, input_of(lane, intake));
+}
 
-    if (intake < lane->early)
-        input = lane->early_inputs[intake];
-    else if (intake - lane->early >= lane->fill)
-        input = lane->after + (intake - lane->early - lane->fill);
-    else
-        input = lane->fill_inputs == NULL ? intake : lane->fill_inputs[intake - lane->early];
-    return order_lane_place(&lane->range, input);
+bool lane_intake_repeats(const struct lane *lane, uint64_t intake)
+{
+    if (!lane->range.padded)
+        return false;
+    return lane->draws != NULL ? draws_repeats(lane->draws, intake)
+                               : input_of(lane, intake) == lane->range.count;
 }
 
 struct fill {

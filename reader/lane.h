@@ -106,6 +106,8 @@ void lane_clear(struct feed *feed, struct lane *lane);
 /* How many intakes it has, and which place on the line one of them is; of draws, only how many. */
 uint64_t lane_intakes(const struct lane *lane);
 uint64_t lane_intake_place(const struct lane *lane, uint64_t intake);
+/* Whether that is the sample which comes once more, to pad the lane. */
+bool lane_intake_repeats(const struct lane *lane, uint64_t intake);
 
 /* ---- reader/feed.c -------------------------------------------------------------------------- */
 

@@ -52,6 +52,7 @@ int draws_open(struct draws **draws, struct shards *shards, const struct order_l
     d->shards = shards;
     d->line = line;
     d->range = range;
+    d->repeat = UINT64_MAX;
     d->shuffle = *shuffle;
     d->held = calloc(shuffle->filled + 1, sizeof(d->held[0]));
     if (d->held == NULL)
@@ -88,6 +89,9 @@ static int draw(struct draws *d, struct sheaf_error *err)
             return code;
     }
     step = order_shuffle_next(&d->shuffle);
+    if (d->range->padded && d->held[step.slot] == d->range->count)
+        d->repeat = d->drawn;
+    d->drawn++;
     run = locate(d, d->held[step.slot]);
     d->due[d->due_count++] = (struct run){ d->shards->open[run.shard], run.record, 1 };
     d->held[step.slot] = step.refill ? step.input : d->held[step.last];
@@ -111,6 +115,11 @@ int draws_fill(struct draws *d, struct sheaf_error *err)
 void draws_took(struct draws *d, size_t count)
 {
     d->due_first += count;
+}
+
+bool draws_repeats(const struct draws *d, uint64_t number)
+{
+    return number == d->repeat;
 }
 
 /* ---- Warming -------------------------------------------------------------------------------- */

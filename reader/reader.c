@@ -307,10 +307,12 @@ static int decode(struct sheaf_reader *r, size_t i)
     return code;
 }
 
-static void count_sample(struct sheaf_reader *r, const struct sheaf_sample *sample)
+static void count_sample(struct sheaf_reader *r, const struct item *item,
+                         const struct sheaf_sample *sample)
 {
     if (r->stats.samples++ == 0)
         r->stats.first_sample_ns = clock_ns() - r->opened_ns;
+    r->stats.repeated += item->repeats;
     for (size_t i = 0; i < sample->field_count; i++)
         r->stats.payload_bytes += sample->fields[i].size;
 }
@@ -331,7 +333,7 @@ static int next_sample(struct sheaf_reader *r)
         if (code == SHEAF_OK)
             code = position_count(r);
         if (code == SHEAF_OK) {
-            count_sample(r, &r->samples[r->out_count++]);
+            count_sample(r, item, &r->samples[r->out_count++]);
             return SHEAF_OK;
         }
         if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_LIMIT) {

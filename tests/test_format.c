@@ -418,6 +418,7 @@ static void encodes_for_the_public(void **state)
 {
     const struct sheaf_field field = { .name = "txt", .data = "hi", .size = 2 };
     const struct sheaf_sample sample = { .key = "k", .fields = &field, .field_count = 1 };
+    const struct sheaf_sample other = { .key = "l", .fields = &field, .field_count = 1 };
     const struct sheaf_sample bad = { .key = "k.k", .fields = &field, .field_count = 1 };
     struct sheaf_encoder *encoder;
     struct sheaf_error err;
@@ -430,7 +431,7 @@ static void encodes_for_the_public(void **state)
     assert_int_equal(size, 1024);
     assert_string_equal(data, "k.txt");
     assert_int_equal(sheaf_encoder_add(encoder, &bad, &data, &size, &err), SHEAF_ERR_ARGUMENT);
-    assert_int_equal(sheaf_encoder_add(encoder, &sample, &data, &size, &err), SHEAF_OK);
+    assert_int_equal(sheaf_encoder_add(encoder, &other, &data, &size, &err), SHEAF_OK);
     assert_int_equal(size, 1024);
     assert_int_equal(sheaf_encoder_end(encoder, &data, &size, &err), SHEAF_OK);
     assert_int_equal(size, 1024);
@@ -439,6 +440,36 @@ static void encodes_for_the_public(void **state)
     assert_int_equal(sheaf_encoder_open((enum sheaf_container)7, &encoder, &err),
                      SHEAF_ERR_ARGUMENT);
     assert_null(encoder);
+}
+
+/* The second of two samples with one key in a row, which each reader of a tar would take for one,
+ * is refused; of what has keys or frames of its own it is not. */
+static void a_tar_never_has_one_key_twice_in_a_row(void **state)
+{
+    const struct sheaf_field field = { .name = "txt", .data = "hi", .size = 2 };
+    const struct sheaf_sample a = { .key = "a", .fields = &field, .field_count = 1 };
+    const struct sheaf_sample ab = { .key = "ab", .fields = &field, .field_count = 1 };
+    const struct sheaf_sample *const samples[] = { &a, &ab, &a, &a, &a, &ab, &ab };
+    const bool refused[] = { false, false, false, true, true, false, true };
+    struct sheaf_encoder *encoder;
+    struct sheaf_error err;
+    const void *data;
+    size_t size;
+
+    (void)state;
+    for (int container = SHEAF_TFRECORD; container <= SHEAF_WEBDATASET; container++) {
+        assert_int_equal(sheaf_encoder_open((enum sheaf_container)container, &encoder, &err),
+                         SHEAF_OK);
+        for (size_t i = 0; i < COUNT_OF(samples); i++) {
+            const bool fails = refused[i] && container == SHEAF_WEBDATASET;
+
+            assert_int_equal(sheaf_encoder_add(encoder, samples[i], &data, &size, &err),
+                             fails ? SHEAF_ERR_EXISTS : SHEAF_OK);
+            assert_true(fails == (size == 0));
+        }
+        sheaf_encoder_free(encoder);
+    }
+    assert_non_null(strstr(err.message, "ab: the sample before it has the same key"));
 }
 
 int main(void)
@@ -456,6 +487,7 @@ int main(void)
         cmocka_unit_test(detects_by_name_what_is_empty),
         cmocka_unit_test(knows_containers_by_name),
         cmocka_unit_test(encodes_for_the_public),
+        cmocka_unit_test(a_tar_never_has_one_key_twice_in_a_row),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

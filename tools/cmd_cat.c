@@ -38,10 +38,14 @@ struct cat {
     struct order_options order;
     const char *save_position, *resume_from;    /* files; NULL: no */
     struct channel_options channel;
+    const struct sheaf_dataset *dataset;
     struct sheaf_reader *reader;
     struct sheaf_encoder *encoder;
     struct output out;
     uint64_t samples;               /* put out so far */
+    uint64_t left_out;              /* of those, not in the tar: repeats of the one before them */
+    uint64_t last_record;           /* of the sample put out last, in this shard */
+    uint32_t last_shard;
     struct ends ends;
     uint64_t payload_bytes;         /* so far, with `null` */
 };
@@ -55,6 +59,14 @@ static int fail_write(struct cat *cat, int errnum)
     return STATUS_FAILURE;
 }
 
+/* Whether a sample that the encoder refused is the one before it once more, to pad a lane; in a tar
+ * the two would be one. */
+static bool repeats_last(const struct cat *cat, const struct sheaf_sample *sample, int code)
+{
+    return code == SHEAF_ERR_EXISTS && sample->shard == cat->last_shard &&
+           sample->record == cat->last_record;
+}
+
 /* Encodes one sample, or with NULL the end.  -1, or the exit status. */
 static int put_encoded(struct cat *cat, const struct sheaf_sample *sample)
 {
@@ -65,8 +77,19 @@ static int put_encoded(struct cat *cat, const struct sheaf_sample *sample)
     const int code = sample ? sheaf_encoder_add(cat->encoder, sample, &data, &size, &error)
                             : sheaf_encoder_end(cat->encoder, &data, &size, &error);
 
-    if (code != SHEAF_OK)
+    if (sample != NULL && repeats_last(cat, sample, code)) {
+        cat->left_out++;
+        return -1;
+    }
+    if (code != SHEAF_OK) {
+        if (sample != NULL)
+            place_sample(cat->dataset, sample, &error);
         return fail(&error);
+    }
+    if (sample != NULL) {
+        cat->last_shard = sample->shard;
+        cat->last_record = sample->record;
+    }
     errnum = output_put(&cat->out, data, size);
     return errnum ? fail_write(cat, errnum) : -1;
 }
@@ -167,6 +190,7 @@ static void print_statistics(const struct cat *cat, double seconds)
     printf("uncached_objects %" PRIu64 "\n", stats.uncached_objects);
     printf("corrupt %" PRIu64 "\n", stats.corrupt);
     printf("passed_over %" PRIu64 "\n", stats.passed_over);
+    printf("repeated %" PRIu64 "\n", stats.repeated);
     printf("seconds %.3f\n", seconds);
     printf("samples_per_second %.0f\n", (double)cat->samples * per_second);
     printf("payload_bytes_per_second %.0f\n", (double)cat->payload_bytes * per_second);
@@ -209,6 +233,9 @@ static int finish(struct cat *cat, double seconds)
     if (errnum)
         return fail_write(cat, errnum);
     say_left_out(cat->reader);
+    if (cat->left_out != 0)
+        complain("%" PRIu64 " repeated sample%s left out: a tar cannot hold a sample twice in a "
+                 "row", cat->left_out, plural(cat->left_out));
     return STATUS_OK;
 }
 
@@ -237,6 +264,7 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     struct sheaf_error error;
     int status;
 
+    cat->dataset = dataset;
     if (sheaf_reader_open(dataset, &cat->options, &cat->reader, &error) != SHEAF_OK)
         return refuse(&error);
     if (cat->save_position != NULL) {       /* a signal is then a reason to save and go */

@@ -64,7 +64,7 @@ static int append(struct convert *c, const struct sheaf_sample *sample)
     c->shard = sample->shard;
     if (code == SHEAF_OK)
         code = sheaf_packer_append(c->packer, sample);
-    if (code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT) {
+    if (code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_EXISTS) {
         c->placed = *sheaf_packer_error(c->packer);
         c->fault = &c->placed;
         return place_sample(c->dataset, sample, &c->placed);

@@ -162,6 +162,7 @@ class Stats(NamedTuple):
     uncached_objects: int
     corrupt: int
     passed_over: int
+    repeated: int
     stall_ns: int
     first_sample_ns: int
     memory_bytes: int
