@@ -89,6 +89,14 @@ static int gather(struct indexing *x, struct walk *walk, struct manifest_shard *
     }
 }
 
+/* Puts a file, and removes what is left of it by a run that was killed. */
+static int put(const char *url, const void *data, size_t size, struct sheaf_error *err)
+{
+    const int code = store_sweep(url, err);
+
+    return code == SHEAF_OK ? store_put(url, data, size, err) : code;
+}
+
 /* Puts a peer's file below the directory. */
 static int put_peer(void *context, const char *name, const void *data, size_t size,
                     struct sheaf_error *err)
@@ -106,7 +114,7 @@ static int put_peer(void *context, const char *name, const void *data, size_t si
         url[strlen(url)] = '/';
     }
     if (code == SHEAF_OK)
-        code = store_put(url, data, size, err);
+        code = put(url, data, size, err);
     free(url);
     return code;
 }
@@ -169,11 +177,11 @@ static int publish(struct indexing *x, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = store_remove(url, err);
     if (code == SHEAF_OK)
-        code = store_put(index_url, x->index.data, x->index.size, err);
+        code = put(index_url, x->index.data, x->index.size, err);
     if (code == SHEAF_OK)
         code = peers_finish_dataset(&x->peers, &x->manifest, NULL, put_peer, x, err);
     if (code == SHEAF_OK)
-        code = store_put(url, text.data, text.size, err);
+        code = put(url, text.data, text.size, err);
     buf_free(&text);
     free(index_url);
     free(url);

@@ -384,6 +384,15 @@ int store_put(const char *url, const void *data, size_t size, struct sheaf_error
     return store_commit(writer, err);
 }
 
+int store_sweep(const char *url, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    return ops->sweep == NULL ? SHEAF_OK : ops->sweep(url, err);
+}
+
 int store_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
                 struct sheaf_error *err)
 {

@@ -143,6 +143,9 @@ struct store_ops {
     /* Leaves nothing behind.  Frees the writer. */
     void (*abort)(struct store_writer *writer);
 
+    /* store_sweep; NULL: a killed writer leaves nothing that could be seen. */
+    int (*sweep)(const char *url, struct sheaf_error *err);
+
     /* store_clean, store_clean_object; NULL: nothing is ever left behind that could not be seen. */
     int (*clean)(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
                  struct sheaf_error *err);
@@ -234,6 +237,8 @@ int store_put(const char *url, const void *data, size_t size, struct sheaf_error
 /* The same, but SHEAF_ERR_EXISTS, and nothing written, if there is something else of that name; of
  * two who do it at once one gets the error, where the store can tell. */
 int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
+/* Removes what writers of `url` that were killed have left beside it; those at work keep theirs. */
+int store_sweep(const char *url, struct sheaf_error *err);
 /* ---- Only over what was seen ----
  * Several who are at work in one place do not wait for each other: each looks at what is under a
  * name, decides, and acts only if that is there still.  A store that cannot compare and act at once

@@ -7,6 +7,7 @@
  * write the same name do not meet.  That directory is made on demand and goes when its last file
  * goes; what a killed process leaves there is its owner's to remove. */
 #include "store/local_read.h"
+#include "store/local_sweep.h"
 #include "store/local_write.h"
 
 #include <dirent.h>
@@ -246,6 +247,7 @@ static int create_temporary(struct file_writer *w, const char *name, struct shea
     free(partial);
     if (failed != 0)
         return err_errno(err, failed, "%s: cannot create a temporary file", w->base.url);
+    local_sweep_hold(w->fd);
     return SHEAF_OK;
 }
 
@@ -407,6 +409,21 @@ static void file_abort(struct store_writer *writer)
     unlink(w->temporary);
     drop_partial(w->directory);
     writer_free(w);
+}
+
+static int file_sweep(const char *url, struct sheaf_error *err)
+{
+    const char *path = local_path(url);
+    char *directory = directory_of(path);
+    char *partial = directory == NULL ? NULL : partial_of(directory);
+    const char *slash = strrchr(path, '/');
+    const int code = partial == NULL
+        ? err_memory(err, strlen(path))
+        : local_sweep(partial, slash == NULL ? path : slash + 1, err);
+
+    free(partial);
+    free(directory);
+    return code;
 }
 
 /* ---- The rest -------------------------------------------------------------------------------- */
@@ -572,7 +589,7 @@ const struct store_ops store_file_ops = {
     .create = file_create,
     .write = file_write,
     .commit = file_commit, .commit_over = file_commit_over,
-    .abort = file_abort,
+    .abort = file_abort, .sweep = file_sweep,
     .stat_start = file_stat_start,
     .size = file_size,
     .remove = file_remove,

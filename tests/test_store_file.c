@@ -262,6 +262,28 @@ static void test_two_writers_of_one_name(void **state)
     assert_int_equal(tree_count(&tree, "d"), 1);
 }
 
+/* A writer that was killed holds its file no longer; one at work does, and files of other names are
+ * not looked at. */
+static void test_sweep_takes_what_killed_writers_left(void **state)
+{
+    struct store_writer *writer;
+    struct sheaf_error err;
+
+    (void)state;
+    tree_text(&tree, "d/" STORE_PARTIAL "/a.0123456789abcdef.tmp", "killed");
+    tree_text(&tree, "d/" STORE_PARTIAL "/a.b.0123456789abcdef.tmp", "another name");
+    tree_text(&tree, "d/" STORE_PARTIAL "/a.tmp", "no name of ours");
+    assert_int_equal(store_create(at("d/a"), &writer, &err), SHEAF_OK);
+    assert_int_equal(store_write(writer, "new", 3, &err), SHEAF_OK);
+    assert_int_equal(store_sweep(at("d/a"), &err), SHEAF_OK);
+    assert_false(tree_has(&tree, "d/" STORE_PARTIAL "/a.0123456789abcdef.tmp"));
+    assert_int_equal(tree_count(&tree, "d/" STORE_PARTIAL), 3);
+    assert_int_equal(store_commit(writer, &err), SHEAF_OK);
+    assert_content("d/a", "new");
+    assert_int_equal(tree_count(&tree, "d/" STORE_PARTIAL), 2);
+    assert_int_equal(store_sweep(at("nowhere/a"), &err), SHEAF_OK);
+}
+
 /* Where the temporary files are, they are not one deeper. */
 static void test_files_among_the_temporary_ones(void **state)
 {
@@ -429,6 +451,7 @@ int main(void)
         TEST(test_nothing_is_seen_before_commit),
         TEST(test_abort_leaves_nothing),
         TEST(test_two_writers_of_one_name),
+        TEST(test_sweep_takes_what_killed_writers_left),
         TEST(test_files_among_the_temporary_ones),
         TEST(test_write_that_fails),
         TEST(test_large_write_that_fails),

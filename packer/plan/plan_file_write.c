@@ -43,7 +43,9 @@ int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_
     w->packed.limit = w->sections.limit = SIZE_MAX / 4;
     w->sum = XXH3_createState();
     store32(head + 8, PLAN_FILE_VERSION);
-    code = w->sum == NULL ? err_memory(err, 1024) : store_create(url, &w->out, err);
+    code = w->sum == NULL ? err_memory(err, 1024) : store_sweep(url, err);
+    if (code == SHEAF_OK)
+        code = store_create(url, &w->out, err);
     if (code == SHEAF_OK)
         code = put(w, head, sizeof(head), err);
     if (code != SHEAF_OK) {
