@@ -23,8 +23,8 @@ int buf_grow(struct buf *b, size_t extra, struct sheaf_error *err)
     uint8_t *grown;
 
     if (extra > b->limit - MIN(b->size, b->limit))
-        return err_set(err, SHEAF_ERR_LIMIT, "%zu bytes and %zu more pass the limit of %zu bytes",
-                       b->size, extra, b->limit);
+        return err_set(err, SHEAF_ERR_LIMIT, "%zu bytes and %zu more exceed the limit of %zu "
+                                             "bytes", b->size, extra, b->limit);
     wanted = b->size + extra;
     capacity = MAX(b->capacity, 64);
     while (capacity < wanted)

@@ -144,5 +144,5 @@ void err_append(struct sheaf_error *err, const char *format, ...)
 
 int err_memory(struct sheaf_error *err, size_t bytes)
 {
-    return err_set(err, SHEAF_ERR_MEMORY, "out of memory: %zu bytes could not be had", bytes);
+    return err_set(err, SHEAF_ERR_MEMORY, "out of memory: cannot allocate %zu bytes", bytes);
 }

@@ -19,7 +19,7 @@ static int add_name(struct attributes *a, const char *name, struct sheaf_error *
 {
     if (name[0] == '\0' || !name_is_text(name, strlen(name)) || strchr(name, '/') != NULL
         || strlen(name) > NAME_MOST)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "\"%.80s\" is no name of an attribute", name);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid attribute name \"%.80s\"", name);
     for (size_t i = 0; i < a->count; i++)
         if (strcmp(a->names[i], name) == 0)
             return err_set(err, SHEAF_ERR_ARGUMENT, "the attribute %s is named twice", name);

@@ -155,9 +155,9 @@ static int inflate_error(const z_stream *z, int status, struct sheaf_error *err)
     if (status == Z_MEM_ERROR)
         return err_memory(err, 1 << 16);
     if (status == Z_NEED_DICT)
-        return err_set(err, SHEAF_ERR_CORRUPT, "gzip: a dictionary is asked for");
+        return err_set(err, SHEAF_ERR_CORRUPT, "gzip: a preset dictionary is required");
     return err_set(err, SHEAF_ERR_CORRUPT, "gzip: %s",
-                   z->msg != NULL ? z->msg : "data is incomplete or goes on");
+                   z->msg != NULL ? z->msg : "data is incomplete or continues");
 }
 
 /* A whole piece of a member is one that ends with a flush and may be followed by the end
@@ -192,7 +192,7 @@ static int gzip_decompress(bool single, const void *data, size_t size, void *raw
         code = inflate_error(&run.z, status, err);
     else if (status != Z_STREAM_END || run_in_left(&run) != 0 || run_out_left(&run) != 0)
         code = err_set(err, SHEAF_ERR_CORRUPT,
-                       "gzip: a block of %zu bytes is not what %zu bytes were packed into", size,
+                       "gzip: a block of %zu bytes does not unpack to %zu bytes", size,
                        raw_size);
     inflateEnd(&run.z);
     return code;

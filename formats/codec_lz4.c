@@ -167,7 +167,7 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
         code = lz4_error(result, err);
     else if (result != 0 || run.in_left != 0 || run.out_left != 0)
         code = err_set(err, SHEAF_ERR_CORRUPT,
-                       "lz4: a block of %zu bytes is not what %zu bytes were packed into", size,
+                       "lz4: a block of %zu bytes does not unpack to %zu bytes", size,
                        raw_size);
     LZ4F_freeDecompressionContext(run.context);
     return code;
@@ -293,7 +293,8 @@ static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
     store32(magic, MAGIC);
     if (memcmp(s->head, magic, MIN(s->head_size, sizeof(magic))) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT,
-                       "lz4: %zu bytes after %llu frames that begin no other", s->head_size,
+                       "lz4: %zu bytes after %llu frames that do not begin another frame",
+                       s->head_size,
                        (unsigned long long)s->frames);
     return err_set(err, SHEAF_ERR_TRUNCATED,
                    "lz4: the stream ends at stored byte %llu, inside frame %llu",

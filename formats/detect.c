@@ -82,8 +82,8 @@ static int detect_format(const uint8_t *data, size_t size, const char *name,
         return refuse(data, size, found->codec, what, err);
     found->format = format_detect(data, size, name);
     return found->format != NULL ? SHEAF_OK
-         : err_set(err, SHEAF_ERR_UNSUPPORTED, "begins like no TFRecord, RecordIO or tar, plain or "
-                   "compressed by gzip or LZ4 (%zu bytes were seen)", size);
+         : err_set(err, SHEAF_ERR_UNSUPPORTED, "not a TFRecord, RecordIO or tar file, plain or "
+                   "compressed by gzip or LZ4 (%zu bytes were examined)", size);
 }
 
 /* The codec that a shard's name speaks of. */

@@ -22,8 +22,7 @@ int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **en
 
     *encoder = NULL;
     if (format == NULL)
-        return err_set(error, SHEAF_ERR_ARGUMENT, "there is no container number %d",
-                       (int)container);
+        return err_set(error, SHEAF_ERR_ARGUMENT, "unknown container number %d", (int)container);
     *encoder = calloc(1, sizeof(**encoder));
     if (*encoder == NULL)
         return err_memory(error, sizeof(**encoder));

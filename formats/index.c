@@ -57,7 +57,7 @@ static int put_pair(struct buf *b, uint64_t first, uint64_t second, struct sheaf
 int index_add_gap(struct index_writer *w, uint64_t bytes, struct sheaf_error *err)
 {
     if (bytes > UINT64_MAX - w->gap_bytes)
-        return err_set(err, SHEAF_ERR_LIMIT, "gaps of %llu and %llu bytes pass 64 bits",
+        return err_set(err, SHEAF_ERR_LIMIT, "gaps of %llu and %llu bytes exceed 64 bits",
                        (unsigned long long)w->gap_bytes, (unsigned long long)bytes);
     w->gap_bytes += bytes;
     return SHEAF_OK;
@@ -90,7 +90,7 @@ static int check_sample(const struct index_writer *w, uint64_t frame_bytes,
                        (unsigned long long)frame_bytes, (unsigned long long)FRAME_LIMIT);
     if (__builtin_add_overflow(w->raw_bytes, w->gap_bytes, &end) ||
         __builtin_add_overflow(end, frame_bytes, &end))
-        return err_set(err, SHEAF_ERR_LIMIT, "a shard of more than 64 bits of bytes");
+        return err_set(err, SHEAF_ERR_LIMIT, "the size of a shard exceeds 64 bits");
     if (w->samples != 0 && w->has_names != (name_line_size != 0))
         return err_set(err, SHEAF_ERR_ARGUMENT, "sample %llu %s a name line, unlike those before",
                        (unsigned long long)w->samples, name_line_size != 0 ? "has" : "lacks");
@@ -262,7 +262,7 @@ struct parser {
 
 static int corrupt(struct sheaf_error *err, const char *what, uint64_t number)
 {
-    return err_set(err, SHEAF_ERR_CORRUPT, "index: %s %llu is not sound", what,
+    return err_set(err, SHEAF_ERR_CORRUPT, "index: invalid %s %llu", what,
                    (unsigned long long)number);
 }
 
@@ -277,7 +277,7 @@ static int check_frame(const uint8_t *data, size_t size, struct sheaf_error *err
     uint64_t hash, version;
 
     if (size < HEADER_BYTES + HASH_BYTES || !index_begins(data, size))
-        return err_set(err, SHEAF_ERR_CORRUPT, "index: %zu bytes that are no section", size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: %zu bytes are not a valid section", size);
     version = load64(data + sizeof(magic));
     if (version != VERSION)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "index: version %llu, expected %d",

@@ -124,7 +124,8 @@ static int add_tar_member(struct peers_writer *w, const struct tar_member *m, ui
         return SHEAF_OK;        /* no sample's */
     if (strchr(suffix, ' ') != NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED,
-                       "index: dali cannot know \"%.400s\" by an extension with a blank", path);
+                       "index: dali cannot know \"%.400s\" by an extension that contains a "
+                       "space", path);
     w->has_blank |= strchr(path, ' ') != NULL;
     return buf_printf(&w->index, err, "%s%s %llu %llu%c %s%c",
                       w->index.size == 0 || w->index.data[w->index.size - 1] == '\n' ? "" : " ",

@@ -124,7 +124,7 @@ const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info)
         if (is_frame_header(w.marker) && !framed) {
             framed = true;
             if (!parse_frame_header(&w, info))
-                return "not a sound JPEG: its frame header is invalid";
+                return "invalid JPEG: its frame header is invalid";
         }
         if (w.marker == SOS) {
             scanned = true;
@@ -133,8 +133,8 @@ const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info)
     }
     if (w.marker != EOI)
         return w.p == w.end ? "truncated JPEG: it ends before its EOI marker"
-                            : "damaged JPEG: no EOI marker where the markers lead to";
+                            : "damaged JPEG: no EOI marker where the segments end";
     if (!framed || !scanned)
-        return "not a sound JPEG: it has no image data";
+        return "invalid JPEG: it has no image data";
     return info->components == 4 ? "a JPEG of four components (CMYK or YCCK)" : NULL;
 }

@@ -288,7 +288,8 @@ static int take_name(struct object *o, const char *key, int (*of)(const char *))
     const int value = of(name);
 
     if (value < 0 && o->code == SHEAF_OK)
-        o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"%s\" is \"%s\", which is none", key, name);
+        o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"%s\" has the unknown value \"%s\"",
+                                                     key, name);
     return value;
 }
 
@@ -336,7 +337,7 @@ static int read_shard(const json_t *json, struct manifest_shard *s, struct sheaf
     s->names_bytes = take_number(&o, "names_bytes");
     snprintf(s->xxh3, sizeof(s->xxh3), "%s", take_string(&o, "xxh3"));
     if (o.code == SHEAF_OK && json_string_length(json_object_get(json, "xxh3")) != 32)
-        o.code = err_set(err, SHEAF_ERR_CORRUPT, "\"xxh3\" is not of 32 digits");
+        o.code = err_set(err, SHEAF_ERR_CORRUPT, "\"xxh3\" does not have 32 digits");
     return end_object(&o);
 }
 
@@ -362,7 +363,7 @@ static void read_classes(struct object *o, struct manifest *m)
         const json_t *name = json_array_get(array, i);
 
         if (!json_is_string(name)) {
-            o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "class %zu is no string", i);
+            o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "class %zu is not a string", i);
             return;
         }
         m->class_count = i + 1;
@@ -474,8 +475,8 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
         return load_error(&error, err);
     if (json_is_string(json_object_get(document, "unfinished"))) {
         json_decref(document);
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "there is no data set yet: the packing of one is "
-                       "under way, or was ended and can go on");
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "there is no data set yet: packing is in "
+                       "progress, or was interrupted and can be resumed");
     }
     code = check_version(document, err);
     if (code == SHEAF_OK)

@@ -56,7 +56,7 @@ static int check_names_differ(const struct manifest *m, struct sheaf_error *err)
 static const char *shard_problem(const struct manifest *m, const struct manifest_shard *s)
 {
     if (!is_file_name(s->name))
-        return "its name is no plain file name";
+        return "its name is not a plain file name";
     if (!is_hash(s->xxh3))
         return "\"xxh3\" is not 32 hexadecimal digits in lower case";
     if (m->codec == SHEAF_CODEC_NONE && s->raw_bytes != s->bytes)
@@ -64,7 +64,7 @@ static const char *shard_problem(const struct manifest *m, const struct manifest
     if (s->largest > s->raw_bytes || (s->largest == 0) != (s->samples == 0))
         return "\"largest\" does not agree with \"samples\" and \"raw_bytes\"";
     if (s->names_bytes != 0 && m->container != SHEAF_RECORDIO)
-        return "\"names_bytes\" is of RecordIO only";
+        return "\"names_bytes\" is for RecordIO only";
     return NULL;
 }
 
@@ -95,7 +95,7 @@ static int check_shard(const struct manifest *m, size_t i, uint64_t *index_end,
 static int check_head(const struct manifest *m, struct sheaf_error *err)
 {
     if (sheaf_container_name(m->container) == NULL || sheaf_codec_name(m->codec) == NULL)
-        return err_set(err, SHEAF_ERR_CORRUPT, "container %d or codec %d is none",
+        return err_set(err, SHEAF_ERR_CORRUPT, "unknown container %d or codec %d",
                        (int)m->container, (int)m->codec);
     if (m->single_member && m->codec == SHEAF_CODEC_NONE)
         return err_set(err, SHEAF_ERR_CORRUPT, "\"single_member\" without a codec");
@@ -169,8 +169,8 @@ static bool has_fraction(const json_t *value)
 int manifest_check_options(const json_t *options, struct sheaf_error *err)
 {
     if (!json_is_object(options) && !json_is_null(options))
-        return err_set(err, SHEAF_ERR_CORRUPT, "\"options\" is no object");
+        return err_set(err, SHEAF_ERR_CORRUPT, "\"options\" is not an object");
     if (has_fraction(options))
-        return err_set(err, SHEAF_ERR_CORRUPT, "\"options\" has a number that is no integer");
+        return err_set(err, SHEAF_ERR_CORRUPT, "\"options\" has a number that is not an integer");
     return SHEAF_OK;
 }

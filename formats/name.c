@@ -127,7 +127,7 @@ const char *name_problem(const char *path)
     if (problem != NULL)
         return problem;
     if (name_is_passed_over(path))
-        return "webdataset passes over paths that begin like __this__";
+        return "webdataset skips paths that begin like __this__";
     if (!name_split(path, &key_size, &suffix))
         return "the base name is not of the form key.suffix";
     if (is_dunder(suffix, strlen(suffix)))

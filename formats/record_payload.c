@@ -237,8 +237,8 @@ static int read_trailer(struct content content, struct decode_scratch *scratch,
         used += slice.size;
     }
     if (at != table.size || used != content.size)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record's trailer tells of %zu bytes of fields, "
-                       "where there are %zu", used, content.size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record's trailer says %zu bytes of fields, "
+                       "but there are %zu", used, content.size);
     return SHEAF_OK;
 }
 
@@ -334,7 +334,7 @@ static int finish(const struct record *record, const struct decode_context *cont
     if (!read_name_line(record, id, path) || !split_path(path, first, &key)) {
         if (context->ours)
             return err_set(err, SHEAF_ERR_CORRUPT, "record %" PRIu64 " has the line \"%.*s\" in "
-                           "the .lst, which does not fit it", id,
+                           "the .lst, which does not match it", id,
                            (int)MIN(record->name_line_size, 200),
                            record->name_line == NULL ? "" : record->name_line);
         key = sample_made_up_key(record, context, path);

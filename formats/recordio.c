@@ -49,13 +49,13 @@ static int check_header(const uint8_t *data, bool record_open, struct sheaf_erro
         return err_set(err, SHEAF_ERR_CORRUPT, "%08" PRIx32 " found where the magic %08x of a "
                        "record is expected", load32(data), MAGIC);
     if (h.cflag > LAST)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record's part has the flag %u, above 3",
-                       (unsigned)h.cflag);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record's part has the flag %u, expected 0 to "
+                                               "3", (unsigned)h.cflag);
     if (record_open != (h.cflag == MIDDLE || h.cflag == LAST))
         return err_set(err, SHEAF_ERR_CORRUPT, "a part with the flag %u found where %s is "
                        "expected", (unsigned)h.cflag, record_open ? "2 or 3" : "0 or 1");
     if (h.length != h.padded && (h.cflag == FIRST || h.cflag == MIDDLE))
-        return err_set(err, SHEAF_ERR_CORRUPT, "a part of %zu bytes, no multiple of 4, is not "
+        return err_set(err, SHEAF_ERR_CORRUPT, "a part of %zu bytes, not a multiple of 4, is not "
                        "the record's last", h.length);
     return SHEAF_OK;
 }
@@ -257,8 +257,8 @@ static int check_part(const uint8_t *frame, size_t size, size_t at, struct heade
         return code;
     *h = read_header(frame + at);
     if (h->padded > size - at - HEADER_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the part says that it has %zu bytes, where there "
-                       "are %zu", h->padded, size - at - HEADER_BYTES);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the part's header says %zu bytes, but there are "
+                       "%zu", h->padded, size - at - HEADER_BYTES);
     return SHEAF_OK;
 }
 
@@ -281,13 +281,13 @@ static int recordio_check(const uint8_t *frame, size_t size, uint32_t *crc,
         at += HEADER_BYTES;
         for (i = h.length; i < h.padded; i++) {
             if (frame[at + i] != 0)
-                return err_set(err, SHEAF_ERR_CORRUPT, "the padding behind the record has the "
-                               "byte %02x where 00 is expected", frame[at + i]);
+                return err_set(err, SHEAF_ERR_CORRUPT, "the padding after the record has the "
+                               "byte %02x, expected 00", frame[at + i]);
         }
         at += h.padded;
     } while (is_open(&h));
     if (at != size)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record ends %zu bytes before its place does",
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record ends %zu bytes before its frame does",
                        size - at);
     *crc = crc32c(0, frame, size);
     return SHEAF_OK;

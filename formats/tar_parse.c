@@ -33,8 +33,8 @@ static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf
     for (i = 0; i < sizeof(h->checksum); i++)
         field[i] = h->checksum[i] >= ' ' && h->checksum[i] < 0x7f ? h->checksum[i] : '?';
     field[i] = '\0';
-    return err_set(err, SHEAF_ERR_CORRUPT, "a tar header's bytes sum up to %06o, but its checksum "
-                   "is \"%s\"", sum, field);
+    return err_set(err, SHEAF_ERR_CORRUPT, "a tar header's bytes add up to %06o, but its "
+                   "checksum is \"%s\"", sum, field);
 }
 
 /* An octal number between blanks, ended by a blank, a NUL or the field; or GNU's base-256. */
@@ -83,7 +83,7 @@ static int check_sum(const struct tar_header *h, struct sheaf_error *err)
 static int read_size(const struct tar_header *h, uint64_t *bytes, struct sheaf_error *err)
 {
     if (!parse_number(h->size, sizeof(h->size), bytes))
-        return err_set(err, SHEAF_ERR_CORRUPT, "the size in a tar header is no number");
+        return err_set(err, SHEAF_ERR_CORRUPT, "the size in a tar header is not a number");
     if (*bytes > FRAME_LIMIT)
         return err_set(err, SHEAF_ERR_LIMIT, "a tar member has %" PRIu64 " bytes, more than the %"
                        PRIu64 " that are allowed", *bytes, FRAME_LIMIT);
@@ -144,7 +144,7 @@ static int pax_size(const struct pax_record *r, struct extensions *ext, struct s
     ext->has_size = r->value_size != 0;
     for (i = 0; i < r->value_size; i++) {
         if (r->value[i] < '0' || r->value[i] > '9')
-            return err_set(err, SHEAF_ERR_CORRUPT, "the size in a pax header is no number");
+            return err_set(err, SHEAF_ERR_CORRUPT, "the size in a pax header is not a number");
         ext->size = ext->size * 10 + (uint64_t)(r->value[i] - '0');
         if (ext->size > FRAME_LIMIT)
             return err_set(err, SHEAF_ERR_LIMIT, "a tar member has more than the %" PRIu64
@@ -334,7 +334,7 @@ int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_
             *member = (struct tar_member){ .kind = TAR_ZERO, .header_bytes = TAR_BLOCK };
             return at == 0 ? SHEAF_OK
                            : err_set(err, SHEAF_ERR_CORRUPT, "a zero block found where the tar "
-                                     "member is expected that its extension header tells of");
+                                     "member of an extension header is expected");
         }
         code = check_sum(h, err);
         if (code == SHEAF_OK && !is_extension(h->type))

@@ -54,8 +54,8 @@ static int tfrecord_finish(struct buf *out, struct sheaf_error *err)
 
 static int length_error(const uint8_t *header, uint32_t expected, struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_CORRUPT, "the record's length %" PRIu64 " has the CRC %08" PRIx32
-                   " beside it, but it is %08" PRIx32, load64(header), load32(header + 8),
+    return err_set(err, SHEAF_ERR_CORRUPT, "the record's length %" PRIu64 " has the stored CRC %08"
+                   PRIx32 ", but its CRC is %08" PRIx32, load64(header), load32(header + 8),
                    expected);
 }
 
@@ -113,20 +113,20 @@ static int tfrecord_check(const uint8_t *frame, size_t size, uint32_t *crc,
     uint32_t length_crc, found, expected;
 
     if (size < HEADER_BYTES + FOOTER_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record has %zu bytes where %d are the least",
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record has %zu bytes, expected at least %d",
                        size, HEADER_BYTES + FOOTER_BYTES);
     length_crc = crc32c_mask(crc32c(0, frame, 8));
     if (length_crc != load32(frame + 8))
         return length_error(frame, length_crc, err);
     if (load64(frame) != size - HEADER_BYTES - FOOTER_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record says that it has %" PRIu64 " bytes, "
-                       "where there are %zu", load64(frame), size - HEADER_BYTES - FOOTER_BYTES);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record's header says %" PRIu64 " bytes, but "
+                       "there are %zu", load64(frame), size - HEADER_BYTES - FOOTER_BYTES);
     *crc = crc32c(0, frame + HEADER_BYTES, size - HEADER_BYTES - FOOTER_BYTES);
     found = load32(frame + size - FOOTER_BYTES);
     expected = crc32c_mask(*crc);
     if (found != expected)
         return err_set(err, SHEAF_ERR_CORRUPT, "the record's %zu bytes have the masked CRC %08"
-                       PRIx32 ", but %08" PRIx32 " stands behind them",
+                       PRIx32 ", but the stored CRC is %08" PRIx32,
                        size - HEADER_BYTES - FOOTER_BYTES, expected, found);
     return SHEAF_OK;
 }
@@ -137,8 +137,7 @@ static int tfrecord_decode(const struct record *record, const struct decode_cont
 {
     if (record->size < HEADER_BYTES + FOOTER_BYTES ||
         load64(record->data) != record->size - HEADER_BYTES - FOOTER_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%zu bytes that are no TFRecord frame",
-                       record->size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%zu bytes are not a TFRecord frame", record->size);
     return example_decode(record->data + HEADER_BYTES, record->size - HEADER_BYTES - FOOTER_BYTES,
                           record, context, scratch, sample, err);
 }

@@ -109,8 +109,8 @@ static int check_cls(const struct sheaf_sample *sample, const struct sheaf_field
     if (code == SHEAF_OK &&
         (said.size != sample->label_count * sizeof(double) ||
          (said.size != 0 && memcmp(said.data, sample->labels, said.size) != 0)))
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: the labels are not those that the field "
-                       "cls says, the only place for them in a tar", sample->key);
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: the labels differ from the field cls, "
+                       "the only place for labels in a tar", sample->key);
     buf_free(&said);
     return code;
 }
@@ -187,7 +187,7 @@ static int webdataset_encode(const struct sheaf_sample *sample,
     if (code != SHEAF_OK)
         return code;
     if (sample->field_count == 0 && sample->label_count == 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: a tar has no room for a sample without "
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: a tar cannot hold a sample without "
                        "fields and labels", sample->key);
     cls = find_cls(fields, sample->field_count);
     if (cls != NULL)
@@ -380,8 +380,8 @@ static int add_member(const struct tar_member *m, const struct member_path *path
     if (!m->is_label || !(context->ours || context->cls_is_label))
         return sample_add(scratch, &slice, err);
     return scratch->labels.size != 0 ? SHEAF_OK
-         : err_set(err, SHEAF_ERR_CORRUPT, "the sample's member cls, which was made of labels, "
-                   "does not say any");
+         : err_set(err, SHEAF_ERR_CORRUPT, "the sample's member cls, which was made from its "
+                   "labels, holds no label");
 }
 
 static int webdataset_decode(const struct record *record, const struct decode_context *context,

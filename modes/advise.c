@@ -224,7 +224,7 @@ static enum sheaf_mode choose_streaming(const struct load *l,
     size_text(l->bytes, bytes);
     size_text(C(FILE_MOST), most);
     if (l->bytes > C(FILE_MOST)) {
-        say(a, "%s are more than the %s that File mode is for", bytes, most);
+        say(a, "%s exceed the %s that File mode is for", bytes, most);
         return SHEAF_MODE_FASTFILE;
     }
     say(a, "%s are within the %s that File mode is for", bytes, most);
@@ -311,8 +311,8 @@ static int check(const struct sheaf_survey *s, const struct sheaf_advise_options
         return err_set(err, SHEAF_ERR_ARGUMENT, "no objects to advise about");
     if (o->epochs == 0 || !(o->reads_per_epoch > 0) || !isfinite(o->reads_per_epoch) ||
         !(o->consumer_bytes_s >= 0) || !isfinite(o->consumer_bytes_s))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%llu epochs, %g reads per epoch, %g bytes/s of a "
-                       "consumer make no sense", (unsigned long long)o->epochs,
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%llu epochs, %g reads per epoch, %g bytes/s of "
+                       "a consumer are not valid", (unsigned long long)o->epochs,
                        o->reads_per_epoch, o->consumer_bytes_s);
     for (size_t i = 0; i < SHEAF_CONSTANT_COUNT; i++)
         if (!isfinite(o->constants[i]) || o->constants[i] < 0 ||

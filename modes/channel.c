@@ -94,8 +94,8 @@ static int read_config(struct sheaf_channel *c, bool *known, struct sheaf_error 
             err_prefix(err, "%s: ", path);
         *known = code == SHEAF_OK && c->text != NULL;
         if (code == SHEAF_OK && c->text == NULL)
-            err_set(err, SHEAF_ERR_NOT_FOUND, "there is no channel %s: %s is not there, and "
-                    "neither is %s/input/data/%s", c->name, path, c->root, c->name);
+            err_set(err, SHEAF_ERR_NOT_FOUND, "there is no channel %s: neither %s nor "
+                    "%s/input/data/%s exists", c->name, path, c->root, c->name);
     }
     free(path);
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
@@ -152,7 +152,7 @@ static int find(struct sheaf_channel *c, const char *path, bool known, struct sh
     if (c->config.source[0] != '\0')
         return set_kind(c, SHEAF_CHANNEL_DIRECT, c->config.source, err);
     if (known)
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "channel %s: %s is no directory, there is no "
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "channel %s: %s is not a directory, there is no "
                        "pipe %s_0, and inputdataconfig.json names no S3Uri", c->name, path, path);
     return SHEAF_ERR_NOT_FOUND;
 }
@@ -213,8 +213,8 @@ int sheaf_channel_open(const char *name, const struct sheaf_channel_options *opt
     if (err == NULL)
         err = &own;
     if (!channel_name_is_good(name))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "\"%.80s\" is no name of a channel: 1 to %u of "
-                       "A-Z a-z 0-9 . - _ are expected", name, CHANNEL_NAME_MOST);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid channel name \"%.80s\": expected 1 to "
+                       "%u of A-Z a-z 0-9 . - _", name, CHANNEL_NAME_MOST);
     c = calloc(1, sizeof(*c));
     if (c == NULL)
         return err_memory(err, sizeof(*c));

@@ -35,7 +35,7 @@ static int get_text(const json_t *object, const char *member, const char **text,
     if (value == NULL || json_is_null(value))
         return SHEAF_OK;
     if (!json_is_string(value))
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s is no text", member);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s is not a string", member);
     *text = json_string_value(value);
     return SHEAF_OK;
 }
@@ -47,7 +47,7 @@ static int get_object(const json_t *object, const char *member, const json_t **v
     *value = json_object_get(object, member);
     if (*value == NULL || json_is_object(*value))
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CORRUPT, "%s is no object", member);
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s is not an object", member);
 }
 
 /* A number, which the platform may have written as text. */
@@ -89,10 +89,11 @@ static int parse_attributes(const json_t *object, struct channel_config *c,
         return SHEAF_OK;
     c->attributes = names;
     if (!json_is_array(names))
-        return err_set(err, SHEAF_ERR_CORRUPT, "AttributeNames is no array");
+        return err_set(err, SHEAF_ERR_CORRUPT, "AttributeNames is not an array");
     json_array_foreach(names, i, name)
         if (!json_is_string(name))
-            return err_set(err, SHEAF_ERR_CORRUPT, "AttributeNames has what is no text");
+            return err_set(err, SHEAF_ERR_CORRUPT, "AttributeNames has an element that is not a "
+                                                   "string");
     return SHEAF_OK;
 }
 
@@ -131,7 +132,7 @@ static int parse_entry(const json_t *entry, struct channel_config *c, struct she
     int code = SHEAF_OK;
 
     if (!json_is_object(entry))
-        return err_set(err, SHEAF_ERR_CORRUPT, "is no object");
+        return err_set(err, SHEAF_ERR_CORRUPT, "is not an object");
     for (size_t i = 0; code == SHEAF_OK && i < COUNT_OF(texts); i++)
         code = get_text(entry, texts[i].member, texts[i].text, err);
     if (code == SHEAF_OK)
@@ -181,7 +182,7 @@ int channel_config_parse(const char *text, size_t size, const char *name,
         return err_set(err, SHEAF_ERR_CORRUPT, "line %d, column %d: %s", found.line, found.column,
                        found.text);
     if (!json_is_object(c->json))
-        return err_set(err, SHEAF_ERR_CORRUPT, "is no object with a member for each channel");
+        return err_set(err, SHEAF_ERR_CORRUPT, "is not an object with a member for each channel");
     if (json_object_size(c->json) > CHANNELS_MOST)
         return err_set(err, SHEAF_ERR_CORRUPT, "has %zu channels, where a job has %u at most",
                        json_object_size(c->json), CHANNELS_MOST);

@@ -63,7 +63,7 @@ static int take(struct sheaf_reader_options *o, const char *name, const json_t *
                        "seed, " PREFIX "epoch, " PREFIX "shuffle_buffer or " PREFIX "lanes",
                        name);
     if (!is_number)
-        return err_set(err, SHEAF_ERR_ARGUMENT, PREFIX "%s is no whole number from 0 to %llu",
+        return err_set(err, SHEAF_ERR_ARGUMENT, PREFIX "%s is not a whole number from 0 to %llu",
                        name, (unsigned long long)most);
     return SHEAF_OK;
 }
@@ -80,7 +80,7 @@ int channel_order_parse(const char *text, size_t size, struct sheaf_reader_optio
     if (json == NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "line %d: %s", problem.line, problem.text);
     if (!json_is_object(json))
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "no object");
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "not an object");
     json_object_foreach(json, name, value)
         if (code == SHEAF_OK && strncmp(name, PREFIX, strlen(PREFIX)) == 0)
             code = take(options, name + strlen(PREFIX), value, err);

@@ -65,8 +65,8 @@ static int check_channel(const char *channel, struct sheaf_error *err)
 
     if (size != 0 && size <= CHANNEL_LIMIT && strspn(channel, CHANNEL_CHARACTERS) == size)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_ARGUMENT, "a channel's name has 1 to %d letters, digits, '.', "
-                   "'-' and '_'; \"%.100s\" is none", CHANNEL_LIMIT, size == 0 ? "" : channel);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "expected a channel name of 1 to %d letters, digits, "
+                   "'.', '-' and '_', found \"%.100s\"", CHANNEL_LIMIT, size == 0 ? "" : channel);
 }
 
 static int check(const struct sheaf_feed_options *o, struct sheaf_error *err)
@@ -77,7 +77,7 @@ static int check(const struct sheaf_feed_options *o, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_ARGUMENT, "host %u of %u: expected one below the number of "
                        "hosts", o->host, o->hosts);
     if (__builtin_add_overflow(o->first_epoch, o->epochs, &end))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the epochs pass 2^64");
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the epochs exceed 2^64");
     if (o->memory_bytes < LEAST_BYTES)
         return err_set(err, SHEAF_ERR_LIMIT, "%llu bytes of memory; at least %llu are needed",
                        (unsigned long long)o->memory_bytes, (unsigned long long)LEAST_BYTES);
@@ -139,7 +139,7 @@ static int take_lock(struct feed *f, struct sheaf_error *err)
             close(f->lock);
         f->lock = open(f->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (f->lock < 0 || fstat(f->lock, &st) != 0)
-            return err_errno(err, errno, "%s: cannot make the lock", f->lock_path);
+            return err_errno(err, errno, "%s: cannot create the lock", f->lock_path);
         if (flock(f->lock, LOCK_EX | LOCK_NB) == 0 && fstat(f->lock, &st) == 0)
             continue;
         if (errno != EWOULDBLOCK)
@@ -353,13 +353,13 @@ static int prepare(struct feed *f, const char *source, struct sheaf_error *err)
     int code = objects_list(source, o->attributes, &f->watch, &f->objects, err);
 
     if (code == SHEAF_OK && f->objects.unfinished != 0)
-        code = err_set(err, SHEAF_ERR_STATE, "%s: holds what an unfinished run has left: the "
-                       "packing of a data set is under way there, or was ended", source);
+        code = err_set(err, SHEAF_ERR_STATE, "%s: holds the remains of an unfinished run: "
+                       "packing is in progress there, or was interrupted", source);
     if (code == SHEAF_OK)
         code = objects_keep_shards(&f->objects, &f->result->left_out, err);
     if (code == SHEAF_OK && f->objects.is_augmented && o->attributes == NULL)
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: an augmented manifest needs to know which "
-                       "attributes, in which order", source);
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: an augmented manifest requires a list of "
+                       "attributes, in order", source);
     if (code != SHEAF_OK)
         return code;
     order = calloc(f->objects.unit_count, sizeof(*order));

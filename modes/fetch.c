@@ -430,7 +430,7 @@ static int check_sum(const struct sheaf_fetch_result *r, struct sheaf_error *err
     if (r->objects == r->kept + r->fetched && r->bytes == r->kept_bytes + r->fetched_bytes)
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_CHANGED, "%llu objects of %llu bytes were listed, but %llu of "
-                   "%llu bytes were there and %llu of %llu bytes have come",
+                   "%llu bytes were there and %llu of %llu bytes were fetched",
                    (unsigned long long)r->objects, (unsigned long long)r->bytes,
                    (unsigned long long)r->kept, (unsigned long long)r->kept_bytes,
                    (unsigned long long)r->fetched, (unsigned long long)r->fetched_bytes);
@@ -498,7 +498,7 @@ static int fetch_manifest(const struct fetch *f, const char *source, struct shea
 
         if (strcmp(other, name) == 0 || place_is_below(name, other))
             return err_set(err, SHEAF_ERR_EXISTS, "%s: the object \"%.300s\" has the manifest's "
-                           "place", source, other);
+                           "file name", source, other);
     }
     return fetch_lines(&f->place, source, name, f->units, f->unit_count, err);
 }

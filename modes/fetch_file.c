@@ -55,8 +55,8 @@ static int check_xxh3(const struct fetch_file *f, struct sheaf_error *err)
     hash_text(XXH3_128bits_digest(f->hash), found);
     if (strcmp(found, f->xxh3) == 0)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CORRUPT, "%s: what came has the XXH3 %s, the data set's manifest "
-                   "says %s", f->source->url, found, f->xxh3);
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s: the fetched bytes have XXH3 %s, the data set's "
+                   "manifest says %s", f->source->url, found, f->xxh3);
 }
 
 /* An ETag that differs is an error where the store says that it is an MD5, and else none of our
@@ -77,8 +77,8 @@ static int check_md5(struct fetch_file *f, bool *checked, struct sheaf_error *er
     if (code != SHEAF_OK)
         return code;
     if (*checked)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: what came has another MD5 than its ETag says",
-                       f->source->url);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the MD5 of the fetched bytes differs from "
+                                               "the ETag", f->source->url);
     pthread_mutex_lock(&f->place->lock);
     f->place->locked.md5_is_none = true;
     pthread_mutex_unlock(&f->place->lock);
@@ -105,7 +105,7 @@ static int put_in_place(struct fetch_file *f, struct sheaf_error *err)
     if (code != SHEAF_OK)
         return code;
     if (renameat(f->place->partial_fd, f->temporary, fd, place_base(name)) != 0)
-        code = err_errno(err, errno, "%s: cannot put the file in its place", name);
+        code = err_errno(err, errno, "%s: cannot rename the file into place", name);
     else
         f->temporary[0] = '\0';
     close(fd);

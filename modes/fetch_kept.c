@@ -86,7 +86,7 @@ int fetch_kept_take(struct fetch_file *f, struct sheaf_error *err)
         return SHEAF_END;
     f->fd = openat(partial_fd, f->temporary, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (f->fd < 0 || ((f->hash != NULL || f->md5 != NULL) && !hash_beginning(f, size)))
-        return err_errno(err, errno, "%s: cannot read what was left of it", f->object->name);
+        return err_errno(err, errno, "%s: cannot read its partial file", f->object->name);
     f->asked_bytes = f->hashed_bytes = size;
     return SHEAF_OK;
 }
@@ -130,11 +130,11 @@ int fetch_kept_sweep(const struct fetch_place *p, const uint32_t *items, size_t 
     int failed = 0;
 
     if (directory == NULL)
-        return err_errno(err, errno, "cannot list the files that were begun");
+        return err_errno(err, errno, "cannot list the partial files");
     while (failed == 0 && (d = readdir(directory)) != NULL)
         if (fetch_kept_is(d->d_name) && !is_wanted(p->objects, items, count, d->d_name) &&
             unlinkat(p->partial_fd, d->d_name, 0) != 0)
             failed = errno;
     closedir(directory);
-    return failed == 0 ? SHEAF_OK : err_errno(err, failed, "cannot remove a file that was begun");
+    return failed == 0 ? SHEAF_OK : err_errno(err, failed, "cannot remove a partial file");
 }

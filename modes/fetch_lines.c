@@ -70,7 +70,7 @@ int fetch_lines(const struct fetch_place *p, const char *url, const char *name,
     code = write_file(p, url, wanted, err);
     free(wanted);
     if (code == SHEAF_OK && renameat(p->partial_fd, TEMPORARY, p->root_fd, name) != 0)
-        code = err_errno(err, errno, "%s: cannot put the manifest in its place", name);
+        code = err_errno(err, errno, "%s: cannot rename the manifest into place", name);
     if (code != SHEAF_OK)
         (void)unlinkat(p->partial_fd, TEMPORARY, 0);
     return code;

@@ -31,7 +31,7 @@ int fifo_make(const char *path, struct sheaf_error *err)
         return err_errno(err, errno, "%s: cannot make the named pipe", path);
     if (S_ISFIFO(st.st_mode))
         return SHEAF_OK;        /* of a feeder that was killed */
-    return err_set(err, SHEAF_ERR_EXISTS, "%s: is there and is no named pipe", path);
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: exists and is not a named pipe", path);
 }
 
 int fifo_open(struct fifo *f, const char *path, const volatile int *interrupt,

@@ -61,8 +61,8 @@ static int parse_variable(const char *name, const char *text, uint32_t *number,
     errno = 0;
     value = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value > UINT32_MAX)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the environment's %s is \"%.40s\", which is no "
-                       "number", name, text);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the environment's %s is \"%.40s\", not a number",
+                       name, text);
     *number = (uint32_t)value;
     return SHEAF_OK;
 }
@@ -132,7 +132,7 @@ static int from_array(struct place *place, struct sheaf_error *err)
     if (v[4] == 0 || v[0] < v[1] || v[0] > v[2] || (v[0] - v[1]) % v[4] != 0 ||
         (v[2] - v[1]) / v[4] + (uint64_t)1 != v[3])
         return err_set(err, SHEAF_ERR_ARGUMENT, "SLURM_ARRAY_TASK_ID %u, from %u to %u by %u, is "
-                       "not one of %u evenly spaced indices: its part must be given", v[0], v[1],
+                       "not one of %u evenly spaced indices: specify the part", v[0], v[1],
                        v[2], v[4], v[3]);
     *place = (struct place){ (v[0] - v[1]) / v[4], v[3] };
     return SHEAF_OK;

@@ -277,7 +277,7 @@ int objects_list_files(const char *path, struct watch *watch, struct objects *o,
     if (stat(path, &st) != 0)
         return err_errno(err, errno, "%s: cannot read", path);
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is neither directory nor file", path);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is neither a directory nor a file", path);
     code = S_ISDIR(st.st_mode) ? list_tree(path, o, watch, err) : list_one(path, o, err);
     if (code == SHEAF_OK && o->count == 0)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no files", path);
@@ -293,7 +293,8 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
 
     *o = (struct objects){ 0 };
     if (strcmp(url, "-") == 0)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "standard input is no source of objects");
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "standard input is not supported as a source "
+                                                   "of objects");
     code = source_open(url, NULL, &s, err);
     if (code != SHEAF_OK)
         return code;

@@ -66,7 +66,7 @@ static int add_reference(const struct line *l, const char *name, const json_t *v
                                   .bytes = OBJECT_UNKNOWN };
 
     if (*found.name == '\0')
-        return err_set(err, SHEAF_ERR_CORRUPT, "\"%.100s\" is no URL of an object", name);
+        return err_set(err, SHEAF_ERR_CORRUPT, "\"%.100s\" is not the URL of an object", name);
     return objects_add(l->objects, &found, NULL, err);
 }
 

@@ -34,7 +34,7 @@ const char *place_problem(const char *name)
         return "is absolute";
     if (strncmp(name, STORE_PARTIAL, partial) == 0 && (name[partial] == '/' ||
                                                        name[partial] == '\0'))
-        return "is that of the directory for unfinished files";
+        return "is reserved for unfinished files";
     while (problem == NULL) {
         const size_t size = strcspn(at, "/");
 

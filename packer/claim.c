@@ -85,8 +85,8 @@ int journal_claim(struct journal *j, const struct store_seen *seen, enum claim_s
         code = store_make_directory(j->directory, err);
     if (code == SHEAF_OK)
         code = put_claim(j, seen, err);
-    return code != SHEAF_ERR_CHANGED ? code : err_set(err, SHEAF_ERR_EXISTS, "%s: another run has "
-                                                      "begun there just now", j->directory);
+    return code != SHEAF_ERR_CHANGED ? code : err_set(err, SHEAF_ERR_EXISTS, "%s: another run "
+                                                      "has just started there", j->directory);
 }
 
 int journal_ready(struct journal *j, struct sheaf_error *err)
@@ -180,11 +180,11 @@ int journal_check(const struct journal *j, struct sheaf_error *err)
     int code = journal_load(j, &there, NULL, err);
 
     if (code == SHEAF_END)
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: another run has finished there, or the place "
-                       "was cleared", j->directory);
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: another run has finished there, or the "
+                       "destination was cleared", j->directory);
     if (code != SHEAF_OK || (strcmp(there.run, j->plan.run) == 0 &&
                              strcmp(there.hash, j->plan.hash) == 0))
         return code;
-    return err_set(err, SHEAF_ERR_CHANGED, "%s: the place was taken by another run (%s)",
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the destination was taken by another run (%s)",
                    j->directory, there.holder[0] == '\0' ? "of release 0.1" : there.holder);
 }

@@ -51,15 +51,15 @@ static int join_run(struct target *o, struct sheaf_error *err)
     int code = journal_load(&o->journal, &plan, NULL, err);
 
     if (code == SHEAF_END)
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: was not made ready for this plan, or has "
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: was not prepared for this plan, or has "
                        "been removed since: make the plan again", o->dest);
     if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: is being packed by another plan, of other "
-                       "options or files, or of files that were others then (%s)", o->dest,
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: is being packed by another plan, with other "
+                       "options or other files (%s)", o->dest,
                        plan.holder);
     if (code == SHEAF_OK && plan.state != CLAIM_READY)
-        return err_set(err, SHEAF_ERR_STATE, "%s: is still being made ready for the plan, or that "
-                       "was ended (%s): make the plan again", o->dest, plan.holder);
+        return err_set(err, SHEAF_ERR_STATE, "%s: is still being prepared for the plan, or that "
+                       "was interrupted (%s): make the plan again", o->dest, plan.holder);
     if (code == SHEAF_OK)
         memcpy(o->journal.plan.run, plan.run, sizeof(plan.run));
     return code;

@@ -58,7 +58,7 @@ static int check_one(void *context, const struct store_entry *entry)
     if (s->known.size != 0 && memmem(s->known.data, s->known.size, line, (size_t)size) != NULL)
         return SHEAF_OK;
     return err_set(s->err, SHEAF_ERR_EXISTS,
-                   "%s/%s: is there already, and belongs to no data set", s->directory,
+                   "%s/%s: already exists, and belongs to no data set", s->directory,
                    entry->name);
 }
 
@@ -241,8 +241,8 @@ static int check_go_on(const struct target *o, struct going *g, struct sheaf_err
     g->finished = false;
     g->has_claim = code == SHEAF_OK;
     if (code == SHEAF_OK && strcmp(g->plan.hash, o->journal.plan.hash) != 0)
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: the run that was not finished had another "
-                       "plan (source or options have changed since, or it is of another "
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: the unfinished run had another plan (its "
+                       "source or options have changed since, or it was for another "
                        "directory)", o->dest);
     if (code != SHEAF_END)
         return code;
@@ -348,7 +348,8 @@ int target_look(const struct target *o, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = journal_has_leftovers(&o->journal, &leftovers, err);
     if (code == SHEAF_OK && leftovers)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds what an unfinished run has left", o->dest);
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds the remains of an unfinished "
+                                              "run", o->dest);
     if (code == SHEAF_OK)
         code = target_for_each_below(o->dest, refuse_split, NULL, err);
     return code == SHEAF_OK ? look_for_others(o, err) : code;

@@ -146,8 +146,8 @@ static int publish(struct publication *p, bool alone, struct sheaf_error *err)
     code = find_winner(p, &won, err);
     if (code != SHEAF_OK || won)
         return code;
-    return err_set(err, SHEAF_ERR_CHANGED, "%s/%s: another run makes this shard, too, and not the "
-                   "same: run it again once that has ended", p->target->dest,
+    return err_set(err, SHEAF_ERR_CHANGED, "%s/%s: another run is writing this shard with "
+                   "different content: run this one again when that has ended", p->target->dest,
                    p->entry->facts.name);
 }
 

@@ -170,7 +170,7 @@ static int check_space(struct pack *p, struct sheaf_error *err)
         needed += shard->payload_bytes + 1024 * (shard->sample_count + p->stash.shards[i].files);
     }
     if (needed > space)
-        return err_set(err, SHEAF_ERR_IO, "%s: %llu bytes are free there, some %llu are needed",
+        return err_set(err, SHEAF_ERR_IO, "%s: %llu bytes are free there, about %llu are needed",
                        p->dest, (unsigned long long)space, (unsigned long long)needed);
     return SHEAF_OK;
 }

@@ -200,7 +200,7 @@ int sheaf_packer_set_classes(struct sheaf_packer *p, const char *const *names, s
     for (size_t i = 0; i < count; i++)
         if (names[i] == NULL || names[i][0] == '\0' || !name_is_text(names[i], strlen(names[i])))
             return err_set(&p->error, SHEAF_ERR_ARGUMENT,
-                           "the name of class %zu is no UTF-8 text", i);
+                           "the name of class %zu is not UTF-8 text", i);
     p->classes = calloc(MAX(count, (size_t)1), sizeof(p->classes[0]));
     if (p->classes == NULL)
         return fail(p, err_memory(&p->error, count * sizeof(p->classes[0])));
@@ -444,7 +444,7 @@ int sheaf_packer_begin_shard(struct sheaf_packer *p, uint64_t shard)
     int code = check_open(p);
 
     if (code == SHEAF_OK && (!p->is_part || shard >= p->file.facts.plan.shard_count))
-        code = err_set(&p->error, SHEAF_ERR_ARGUMENT, "shard %llu is none of a plan's",
+        code = err_set(&p->error, SHEAF_ERR_ARGUMENT, "shard %llu is not in the plan",
                        (unsigned long long)shard);
     if (code == SHEAF_OK)
         code = check_shard(p);

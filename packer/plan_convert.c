@@ -29,7 +29,7 @@ static int check_options(const struct sheaf_pack_options *o, const char *source,
         o->seed == 0 && o->on_error == SHEAF_FAIL)
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, whose shards and order are kept: "
-                   "it cannot be split, shuffled, or cut otherwise", source);
+                   "it cannot be split, shuffled or resharded", source);
 }
 
 /* Shards without samples are left out, as they are where they are converted at once. */

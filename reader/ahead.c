@@ -126,8 +126,8 @@ static int ahead_read(struct store_object *object, uint64_t offset, void *data, 
     uint8_t *out = data;
 
     if (size > object->bytes || offset > object->bytes - size)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, %zu were to be read at "
-                       "offset %llu", object->url, (unsigned long long)object->bytes, size,
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, cannot read %zu at offset "
+                       "%llu", object->url, (unsigned long long)object->bytes, size,
                        (unsigned long long)offset);
     while (size != 0) {
         const struct piece *p;

@@ -137,8 +137,8 @@ static int take(struct names *n, const struct class_list *lists, size_t i, uint3
         const struct class_list *with = list->count != 0 ? list : &lists[0];
         const struct class_list *without = list->count != 0 ? &lists[0] : list;
 
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its classes have no names, but those of %s "
-                       "have: which numbers are the same class cannot be known", without->url,
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its classes have no names, but those of "
+                       "%s have: it is unknown which numbers mean the same class", without->url,
                        with->url);
     }
     if (list->count == 0 || (list->label_base == lists[0].label_base && is_same(n, list)))
@@ -175,14 +175,14 @@ int classes_renumber(const struct class_numbers *numbers, struct decode_scratch 
     if (sample->label_count == 0)
         return SHEAF_OK;
     if (sample->label_count != 1 || !label_is_integer(*label))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "its labels (%zu, the first %.9g) are no class, "
-                       "but the classes of its data set have other numbers in the data sets that "
-                       "are open together", sample->label_count, *label);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "its labels (%zu, the first %.9g) are not a "
+                       "class, but the classes of its data set have other numbers in the data "
+                       "sets that are open together", sample->label_count, *label);
     own = *label - numbers->label_base;
     if (own < 0 || own >= (double)numbers->count)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "its label %.17g is none of the %zu classes of "
-                       "its data set, which have other numbers in the data sets that are open "
-                       "together", *label, numbers->count);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "its label %.17g is not one of the %zu "
+                       "classes of its data set, which have other numbers in the data sets that "
+                       "are open together", *label, numbers->count);
     own = numbers->map[(size_t)own] + (double)numbers->merged_base;
     for (size_t i = 0; i < sample->field_count && own != *label; i++) {
         if (strcmp(sample->fields[i].name, "cls") == 0)

@@ -199,10 +199,10 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
     if (code == SHEAF_ERR_NOT_FOUND)
         return SHEAF_OK;
     if (code != SHEAF_OK)
-        return err_set(err, code, "%s: whether a data set is being packed there cannot be known: "
-                       "%s", directory, error.message);
-    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: holds no data set yet: the packing of one is "
-                   "under way, or was ended", directory);
+        return err_set(err, code, "%s: cannot tell whether a data set is being packed there: %s",
+                       directory, error.message);
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: holds no data set yet: packing is in progress, "
+                   "or was interrupted", directory);
 }
 
 /* Gets the manifest, if the source is a directory or path with one; else file->text is NULL. */

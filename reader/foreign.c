@@ -96,8 +96,8 @@ static int expand_braces(struct urls *urls, const char *pattern, struct sheaf_er
     if (brace == NULL)
         return add_url(urls, strdup(pattern), err);
     if (high < low || high - low >= SHARD_LIMIT)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: from %" PRIu64 " to %" PRIu64 " is no range "
-                       "of 1 to %u shards", pattern, low, high, SHARD_LIMIT);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: from %" PRIu64 " to %" PRIu64 " is not a "
+                       "range of 1 to %u shards", pattern, low, high, SHARD_LIMIT);
     for (uint64_t i = low; i <= high; i++) {
         char *one = NULL;
         int code;

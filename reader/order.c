@@ -42,7 +42,7 @@ int order_line_make(const struct order *order, const uint64_t *samples, size_t s
         line->starts[i] = place;
         if (__builtin_add_overflow(place, samples[line->shards[i]], &place)) {
             order_line_free(line);
-            return err_set(err, SHEAF_ERR_LIMIT, "the samples of the shards pass 2^64");
+            return err_set(err, SHEAF_ERR_LIMIT, "the samples of the shards exceed 2^64");
         }
     }
     line->starts[shard_count] = place;
@@ -176,7 +176,7 @@ int order_check(const struct order_member *m, uint32_t *lanes, struct sheaf_erro
         *lanes = members;
     if (*lanes % members != 0)
         return err_set(err, SHEAF_ERR_ARGUMENT,
-                       "%u lanes do not divide among %u ranks x %u workers: take a multiple of %u",
+                       "%u lanes do not divide among %u ranks x %u workers: use a multiple of %u",
                        *lanes, m->world_size, m->workers, members);
     if (*lanes > ORDER_LANES_MOST)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%u lanes are more than %u", *lanes,

@@ -226,7 +226,7 @@ static int parse(const char *text, struct position *p, struct sheaf_error *err)
         copy[0] = '\0';
     }
     if (strlen(copy) < 7 || !parse_fields(copy + 7, p))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: \"%.80s\"", text);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid position: \"%.80s\"", text);
     return SHEAF_OK;
 }
 
@@ -246,7 +246,7 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
                        "pipe of its own, but this one is of %u", p->order.lanes,
                        r->member.world_size);
     if (d->pipes == NULL && p->order.lanes > d->manifest.shard_count)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: %u lanes of %zu shards",
+        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid position: %u lanes of %zu shards",
                        p->order.lanes, d->manifest.shard_count);
     return SHEAF_OK;
 }
@@ -280,11 +280,11 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
                        r->member.workers);
     if (p->extra != 0 && !same_member(&p->member, &r->member))
         return err_set(err, SHEAF_ERR_ARGUMENT, "the position is within a round of its %u lanes, "
-                       "so only rank %u of %u, worker %u of %u, can go on from it: take positions "
-                       "after a multiple of the lanes", p->order.lanes, p->member.rank,
+                       "so only rank %u of %u, worker %u of %u, can resume from it: take "
+                       "positions after a multiple of the lanes", p->order.lanes, p->member.rank,
                        p->member.world_size, p->member.worker, p->member.workers);
     if (p->extra >= p->order.lanes / members)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "this is no position: %" PRIu64 " lanes of %u",
+        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid position: %" PRIu64 " lanes of %u",
                        p->extra, p->order.lanes / members);
     return r->dataset->is_stream ? check_stream(r, p, err) : check_rounds(r, p, err);
 }

@@ -89,7 +89,7 @@ int order_of_options(const struct sheaf_dataset *d, const struct sheaf_reader_op
     if (code != SHEAF_OK)
         return code;
     if ((int)o.remainder < SHEAF_REMAINDER_AUTO || o.remainder > SHEAF_PAD)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "remainder %d is none of keep, drop and pad",
+        return err_set(err, SHEAF_ERR_ARGUMENT, "remainder %d is not one of keep, drop and pad",
                        (int)o.remainder);
     if (d->is_stream)
         return order_of_stream(d, &o, lanes, order, err);
@@ -223,7 +223,8 @@ int sheaf_reader_seek(struct sheaf_reader *r, uint64_t sample)
         return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
     if (r->feed.order.lanes != 1 || r->dataset->is_stream || sample > r->epoch_samples)
         return err_set(&r->error, SHEAF_ERR_ARGUMENT, "sample %" PRIu64 " cannot be sought: that "
-                       "needs one lane, no stream, and at least so many samples", sample);
+                       "requires one lane, no stream, and at least that number of "
+                       "samples", sample);
     epoch_end(r);
     code = epoch_begin(r, sample, 0);
     r->dead = code != SHEAF_OK;
@@ -255,7 +256,7 @@ static int make_room(struct sheaf_reader *r, size_t count)
     if (count <= r->out_capacity)
         return SHEAF_OK;
     if (count > BATCH_LIMIT)
-        return err_set(&r->error, SHEAF_ERR_LIMIT, "a batch of %zu samples passes the limit of "
+        return err_set(&r->error, SHEAF_ERR_LIMIT, "a batch of %zu samples exceeds the limit of "
                        "%zu", count, BATCH_LIMIT);
     out = realloc(r->out, count * sizeof(*out));
     if (out != NULL)

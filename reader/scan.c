@@ -88,7 +88,7 @@ static int next_part(struct scan *s, struct part *part, struct sheaf_error *err)
             return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends within a header: %zu bytes "
                            "where at least %zu are expected", size, part->need);
         if (part->need > NEED_LIMIT)
-            return err_set(err, SHEAF_ERR_LIMIT, "a header of %zu bytes passes the limit of %zu",
+            return err_set(err, SHEAF_ERR_LIMIT, "a header of %zu bytes exceeds the limit of %zu",
                            part->need, NEED_LIMIT);
         need = MAX(part->need, size + 1);
     }

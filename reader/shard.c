@@ -243,8 +243,8 @@ static int open_parts(struct shard *shard)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " bytes, but %" PRIu64
                        " are expected", d->urls[shard->number], shard->object->bytes, m->bytes);
     if (code == SHEAF_OK && shard->object->bytes > m->bytes)
-        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but %" PRIu64
-                       " are expected: it is not the shard that it was", d->urls[shard->number],
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but %" PRIu64 " are "
+                       "expected: the shard has changed", d->urls[shard->number],
                        shard->object->bytes, m->bytes);
     if (code == SHEAF_OK && source->index_url == NULL)
         shard->section = d->sections[shard->number];

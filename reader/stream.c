@@ -307,7 +307,7 @@ static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
         if (!s->frames_are_open)
             code = open_shard(s, err);
         if (code == SHEAF_OK && s->lost)
-            code = err_set(err, SHEAF_ERR_CORRUPT, "%s: behind damage it is not known which "
+            code = err_set(err, SHEAF_ERR_CORRUPT, "%s: after damage, it is unknown which "
                            "attribute a record is", s->object->url);
         if (code < 0)
             return code;

@@ -40,7 +40,7 @@ int sum_check_start(struct sheaf_reader *r)
 {
     if (r->feed.lane_count != r->feed.order.lanes)
         return SHEAF_OK;
-    return err_set(&r->error, SHEAF_ERR_ARGUMENT, "the position is behind %" PRIu64 " samples of "
+    return err_set(&r->error, SHEAF_ERR_ARGUMENT, "the position is after %" PRIu64 " samples of "
                    "the epoch, which has %" PRIu64, r->start_turns, r->turns);
 }
 

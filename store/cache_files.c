@@ -49,10 +49,10 @@ int cache_files_open(struct cache_files *f, const char *directory, uint64_t limi
     *f = (struct cache_files){ .directory = -1, .total = -1, .limit = limit_bytes,
                                .lock = PTHREAD_MUTEX_INITIALIZER };
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-        return err_errno(err, errno, "%s: cannot make the cache's directory", directory);
+        return err_errno(err, errno, "%s: cannot create the cache directory", directory);
     f->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f->directory < 0)
-        return err_errno(err, errno, "%s: cannot open the cache's directory", directory);
+        return err_errno(err, errno, "%s: cannot open the cache directory", directory);
     f->total = openat(f->directory, "total", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (f->total < 0) {
         failed = errno;

@@ -52,8 +52,7 @@ static int status_error(const struct http_exchange *x, const char *what, struct 
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not support it (HTTP "
                        "status %d)", what, x->status);
     case 412:
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: is no longer what it was (HTTP status 412)",
-                       what);
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: has changed since (HTTP status 412)", what);
     default:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: HTTP status %d", what, x->status);
     }
@@ -69,10 +68,10 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
     case HTTP_CANCELLED:
         return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", what);
     case HTTP_NO_HOST:
-        return err_set(err, SHEAF_ERR_NETWORK, "%s: the host's address is not known: %s", what,
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: cannot resolve the host name: %s", what,
                        detail);
     case HTTP_NO_CONNECTION:
-        return err_set(err, SHEAF_ERR_NETWORK, "%s: no connection: %s", what, detail);
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: cannot connect: %s", what, detail);
     case HTTP_NOT_TRUSTED:
         return err_set(err, SHEAF_ERR_ACCESS, "%s: the server's certificate is not trusted (%s): "
                        "name its CA with AWS_CA_BUNDLE", what, detail);
@@ -82,16 +81,16 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
         return err_set(err, SHEAF_ERR_NETWORK, "%s: stalled: fewer than %llu bytes in %.1f s",
                        what, (unsigned long long)x->stall_bytes, (double)x->stall_ns / 1e9);
     case HTTP_TOO_LATE:
-        return err_set(err, SHEAF_ERR_NETWORK, "%s: it took longer than a whole request may "
-                       "(SHEAF_REQUEST_TIMEOUT sets the seconds)", what);
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: the request timed out (SHEAF_REQUEST_TIMEOUT "
+                       "sets the limit in seconds)", what);
     case HTTP_HEADERS_TOO_LONG:
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer's headers do not end", what);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response headers do not end", what);
     case HTTP_TOO_LONG:
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer is longer than the %zu bytes that "
-                       "were asked for", what, x->into != NULL ? x->into_size : x->reply.limit);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response is longer than the %zu bytes "
+                       "requested", what, x->into != NULL ? x->into_size : x->reply.limit);
     case HTTP_FORKED:
-        return err_set(err, SHEAF_ERR_STATE, "%s: was opened before this process was forked: it "
-                       "must be opened anew", what);
+        return err_set(err, SHEAF_ERR_STATE, "%s: was opened before this process was forked: "
+                       "open it again", what);
     case HTTP_NOT_BEGUN: case HTTP_FAILED:
         break;
     }

@@ -45,7 +45,8 @@ static bool is_same(const struct store_seen *a, const struct store_seen *b)
 
 static int refuse(const char *url, struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_CHANGED, "%s: another one is there by now", url);
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: another one has been created there "
+                                           "meanwhile", url);
 }
 
 int store_look_again(const char *url, const struct store_seen *seen, struct sheaf_error *err)

@@ -128,8 +128,8 @@ static int wrong_range(const struct reading *g, const char *got, struct sheaf_er
 {
     const uint64_t from = g->read->offset + g->have;
 
-    return err_set(err, SHEAF_ERR_CORRUPT, "%s: bytes %llu to %llu were asked for, the server "
-                   "answers \"%.80s\"", g->request.what, (unsigned long long)from,
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s: requested bytes %llu to %llu, the server "
+                   "answered \"%.80s\"", g->request.what, (unsigned long long)from,
                    (unsigned long long)(g->read->offset + g->read->size - 1), got);
 }
 
@@ -256,7 +256,7 @@ static int judge(struct request *r, bool *again, struct sheaf_error *err)
     *again = true;
     if (r->http.failure != HTTP_ANSWERED)
         return request_judge_http(r, again, err);
-    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: %zu of %zu bytes came", r->what, g->have,
+    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: received %zu of %zu bytes", r->what, g->have,
                    g->read->size);
 }
 
@@ -308,8 +308,8 @@ void remote_read_start(struct store_read *read)
 
     read->state = NULL;
     if (read->size > o->base.bytes || read->offset > o->base.bytes - read->size) {
-        report(read, err_set(&read->error, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, %zu were to "
-                             "be read at offset %llu", o->base.url,
+        report(read, err_set(&read->error, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, cannot read "
+                             "%zu at offset %llu", o->base.url,
                              (unsigned long long)o->base.bytes, read->size,
                              (unsigned long long)read->offset));
         return;

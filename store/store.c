@@ -35,7 +35,7 @@ const struct store_ops *store_of(const char *url, struct sheaf_error *err)
     if (registered != NULL && strlen(registered->scheme) == scheme &&
         strncmp(registered->scheme, url, scheme) == 0)
         return registered;
-    err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: no store is known for \"%.*s://\"", url, (int)scheme,
+    err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: unsupported URL scheme \"%.*s://\"", url, (int)scheme,
             url);
     return NULL;
 }
@@ -136,7 +136,7 @@ int store_list_directories(const char *url, store_entry_fn *each, void *context,
     if (ops == NULL)
         return SHEAF_ERR_UNSUPPORTED;
     if (ops->list_directories == NULL)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: there are no directories", url);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: directories are not supported here", url);
     return ops->list_directories(url, each, context, err);
 }
 

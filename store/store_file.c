@@ -360,7 +360,8 @@ static int give_name(struct file_writer *w, const struct store_seen *seen,
                                         : rename_new(w->temporary, path)) == 0)
         return SHEAF_OK;
     if (errno == EEXIST && seen != NULL)
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: another one is there by now", w->base.url);
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: another one has been created there meanwhile",
+                                               w->base.url);
     return err_errno(err, errno, "%s: cannot rename %s to it", w->base.url, w->temporary);
 }
 
@@ -377,7 +378,7 @@ static int publish(struct file_writer *w, const struct store_seen *seen, struct 
         return code;
     code = sync_directory(w->directory, err);
     if (code != SHEAF_OK)
-        err_prefix(err, "%s: is whole and in place, but may not outlast a power loss: ",
+        err_prefix(err, "%s: is complete and in place, but may not survive a power loss: ",
                    w->base.url);
     return code;
 }
@@ -550,7 +551,7 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
     failed = flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 ? 0 : errno;
     if (failed == EWOULDBLOCK) {
         close(fd);
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: another process is at work there", url);
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: another process is working there", url);
     }
     *lock = fd;     /* a file system without locks must do without */
     return SHEAF_OK;

@@ -87,7 +87,8 @@ static int parse_authority(const char *text, size_t size, struct url *url, struc
     unsigned long port = 0;
 
     if (memchr(text, '@', size) != NULL)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "a user name or password in a URL is not taken");
+        return err_set(err, SHEAF_ERR_ARGUMENT, "a user name or password in a URL is not "
+                                                "supported");
     if (size != 0 && *text == '[')
         host_end = memchr(text, ']', size);
     if (host_end == NULL)
@@ -184,8 +185,8 @@ int url_parse_s3(const char *text, char **bucket, char **key, struct sheaf_error
     if (name == text)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: must begin with s3://", text);
     if (!is_bucket_name(name, size))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: \"%.*s\" is no bucket name (3 to 63 letters, "
-                       "digits, '-', '.', '_')", text, (int)(size < 99 ? size : 99), name);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: invalid bucket name \"%.*s\" (3 to 63 "
+                       "letters, digits, '-', '.', '_')", text, (int)(size < 99 ? size : 99), name);
     if (strlen(rest) > URL_KEY_MOST)
         return err_set(err, SHEAF_ERR_LIMIT, "%.100s...: the key has %zu bytes, S3's limit is %d",
                        text, strlen(rest), URL_KEY_MOST);

@@ -129,14 +129,14 @@ static void hyperparameters_that_make_no_sense_are_refused(void **state)
 {
     static const struct { const char *text, *says; } cases[] = {
         { "", "line" },
-        { "[]", "no object" },
-        { "{\"sheaf_seed\": \"\"}", "sheaf_seed is no whole number" },
-        { "{\"sheaf_seed\": \"-1\"}", "sheaf_seed is no whole number" },
-        { "{\"sheaf_seed\": -1}", "sheaf_seed is no whole number" },
-        { "{\"sheaf_seed\": \"7x\"}", "sheaf_seed is no whole number" },
-        { "{\"sheaf_seed\": [7]}", "sheaf_seed is no whole number" },
-        { "{\"sheaf_seed\": \"18446744073709551616\"}", "sheaf_seed is no whole number" },
-        { "{\"sheaf_lanes\": \"4294967296\"}", "sheaf_lanes is no whole number" },
+        { "[]", "not an object" },
+        { "{\"sheaf_seed\": \"\"}", "sheaf_seed is not a whole number" },
+        { "{\"sheaf_seed\": \"-1\"}", "sheaf_seed is not a whole number" },
+        { "{\"sheaf_seed\": -1}", "sheaf_seed is not a whole number" },
+        { "{\"sheaf_seed\": \"7x\"}", "sheaf_seed is not a whole number" },
+        { "{\"sheaf_seed\": [7]}", "sheaf_seed is not a whole number" },
+        { "{\"sheaf_seed\": \"18446744073709551616\"}", "sheaf_seed is not a whole number" },
+        { "{\"sheaf_lanes\": \"4294967296\"}", "sheaf_lanes is not a whole number" },
         { "{\"sheaf_sede\": \"7\"}", "sheaf_sede is not known" },
         { "{\"sheaf_seed\": \"7\", \"sheaf_seed\": \"8\"}", "duplicate" },
     };
@@ -157,17 +157,18 @@ static void what_is_malformed_is_refused_with_its_place(void **state)
     static const struct { const char *text, *says; } cases[] = {
         { "", "line" },
         { "{", "line 1" },
-        { "[]", "no object" },
-        { "{\"train\": 1}", "channel train: is no object" },
+        { "[]", "not an object" },
+        { "{\"train\": 1}", "channel train: is not an object" },
         { "{\"train\": {}, \"train\": {}}", "duplicate" },
-        { "{\"train\": {\"TrainingInputMode\": 3}}", "TrainingInputMode is no text" },
-        { "{\"train\": {\"ShuffleConfig\": 3}}", "ShuffleConfig is no object" },
+        { "{\"train\": {\"TrainingInputMode\": 3}}", "TrainingInputMode is not a string" },
+        { "{\"train\": {\"ShuffleConfig\": 3}}", "ShuffleConfig is not an object" },
         { "{\"train\": {\"ShuffleConfig\": {}}}", "Seed" },
         { "{\"train\": {\"ShuffleConfig\": {\"Seed\": \"7x\"}}}", "Seed" },
         { "{\"train\": {\"ShuffleConfig\": {\"Seed\": \"99999999999999999999\"}}}", "Seed" },
-        { "{\"train\": {\"DataSource\": \"s3://b/p\"}}", "DataSource is no object" },
+        { "{\"train\": {\"DataSource\": \"s3://b/p\"}}", "DataSource is not an object" },
         { "{\"train\": {\"DataSource\": {\"S3DataSource\": {}}}}", "no S3Uri" },
-        { "{\"train\": {\"DataSource\": {\"S3DataSource\": {\"S3Uri\": 1}}}}", "S3Uri is no text" },
+        { "{\"train\": {\"DataSource\": {\"S3DataSource\": {\"S3Uri\": 1}}}}",
+          "S3Uri is not a string" },
     };
 
     (void)state;

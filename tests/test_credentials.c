@@ -372,9 +372,9 @@ static void test_process(void **state)
     must_read();
     without_keys("[default]\ncredential_process = echo '{\"AccessKeyId\": \"" FAKE_SECRET
                  "\"}'\n");
-    must_refuse(SHEAF_ERR_CORRUPT, "credential_process: the answer has no SecretAccessKey");
+    must_refuse(SHEAF_ERR_CORRUPT, "credential_process: the response has no SecretAccessKey");
     without_keys("[default]\ncredential_process = echo " FAKE_SECRET "\n");
-    must_refuse(SHEAF_ERR_CORRUPT, "is no JSON");
+    must_refuse(SHEAF_ERR_CORRUPT, "is not JSON");
     without_keys("[default]\ncredential_process = exit 3\n");
     must_refuse(SHEAF_ERR_ACCESS, "exit status 3");
     without_keys("[default]\ncredential_process = yes\n");

@@ -168,9 +168,9 @@ static void augmented_objects_alone(void **state)
 static void malformed_augmented(void **state)
 {
     static const struct { const char *text, *says; } cases[] = {
-        { "{\"a-ref\": \"s3://b/1\"}\n{\"a-ref\": 1}", "line 2: \"a-ref\" is no URL" },
-        { "{\"a-ref\": \"s3://b\"}", "line 1: \"a-ref\" is no URL" },
-        { "{\"a-ref\": \"s3://b/\"}", "is no URL" },
+        { "{\"a-ref\": \"s3://b/1\"}\n{\"a-ref\": 1}", "line 2: \"a-ref\" is not the URL" },
+        { "{\"a-ref\": \"s3://b\"}", "line 1: \"a-ref\" is not the URL" },
+        { "{\"a-ref\": \"s3://b/\"}", "is not the URL" },
         { "{\"b-ref\": \"s3://b/1\"}", "\"a-ref\" is missing" },
         { "{\"a-ref\": \"s3://b/1\"", "not JSON" },
         { "{\"a-ref\": \"s3://b/1\", \"a-ref\": \"s3://b/2\"}", "not JSON" },

@@ -120,7 +120,7 @@ static void a_changed_byte_is_refused(void **state)
         text[i] = '\0';
         assert_int_equal(sheaf_reader_resume(f->reader, text), SHEAF_ERR_ARGUMENT);
     }
-    refused(f->reader, "sheaf3 0", "this is no position");
+    refused(f->reader, "sheaf3 0", "invalid position");
     assert_int_equal(sheaf_reader_resume(f->reader, f->text), SHEAF_OK);
     assert_int_equal(read_all(f->reader), 22 - 9);
 }
@@ -157,7 +157,7 @@ static void places_outside_the_epoch_are_refused(void **state)
     set_word(f->text, "rounds=", "17592186044413");
     refused(f->reader, f->text, "into an epoch of 6 rounds");
     set_word(f->text, "rounds=", "18446744073709551615");
-    refused(f->reader, f->text, "this is no position");
+    refused(f->reader, f->text, "invalid position");
     set_word(f->text, "rounds=", "6");
     set_word(f->text, "extra=", "0");
     assert_int_equal(sheaf_reader_resume(f->reader, f->text), SHEAF_OK);
@@ -233,7 +233,7 @@ static void a_resumed_stream_is_at_its_position(void **state)
     set_word(saved, "rounds=", "61");
     assert_int_equal(sheaf_reader_resume(reader, saved), SHEAF_OK);
     assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_ARGUMENT);
-    assert_non_null(strstr(sheaf_reader_error(reader)->message, "behind 61 samples"));
+    assert_non_null(strstr(sheaf_reader_error(reader)->message, "after 61 samples"));
     sheaf_reader_free(reader);
     sheaf_dataset_free(dataset);
     unlink(path);

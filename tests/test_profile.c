@@ -193,7 +193,7 @@ static void test_bad_settings(void **state)
     must_refuse("AWS_REGION", "a/b", "region");
     must_refuse("AWS_ENDPOINT_URL", "localhost:9000", "must begin with http");
     must_refuse("AWS_ENDPOINT_URL_S3", "http://x/path", "may not have a path");
-    must_refuse("SHEAF_S3_ADDRESSING", "dns", "none of auto, path, virtual");
+    must_refuse("SHEAF_S3_ADDRESSING", "dns", "one of auto, path, virtual");
     must_refuse("AWS_REQUEST_CHECKSUM_CALCULATION", "no", "neither when_supported");
     clear();
 }

@@ -82,7 +82,7 @@ static const struct read_case reads[] = {
     { { .kind = FAKE_RESET }, SHEAF_ERR_NETWORK, "gave up after 6 attempts", 0 },
     { { .kind = FAKE_SILENCE }, SHEAF_ERR_NETWORK, "stalled: fewer than 100 bytes in 0.3", 6 },
     { { .kind = FAKE_WRONG_RANGE }, SHEAF_ERR_CORRUPT,
-      "bytes 1000 to 279999 were asked for, the server answers \"bytes 1001-279999/300000\"", 6 },
+      "requested bytes 1000 to 279999, the server answered \"bytes 1001-279999/300000\"", 6 },
     { { .kind = FAKE_WHOLE }, SHEAF_ERR_UNSUPPORTED, "does not serve ranges", 1 },
     { { .kind = FAKE_WRONG_ETAG }, SHEAF_ERR_CHANGED, "its ETag is now \"another\"", 1 },
     { { .kind = FAKE_STATUS, .status = 412, .code = "PreconditionFailed" }, SHEAF_ERR_CHANGED,
@@ -202,7 +202,7 @@ static void test_patience(void **state)
     must(store_open("s3://bucket/dir/object", &object, &error));
     fake_server_add_fault(s3.server, &drip);
     assert_int_equal(store_read(object, 0, copy, SIZE, &error), SHEAF_ERR_NETWORK);
-    assert_non_null(strstr(error.message, "longer than a whole request may"));
+    assert_non_null(strstr(error.message, "the request timed out"));
     fake_server_clear_faults(s3.server);
     store_close(object);
     setenv("SHEAF_MIN_RATE", "3000", 1);
@@ -245,7 +245,7 @@ static void test_open(void **state)
     must_not_open("s3://bucket/dir/nothing", SHEAF_ERR_NOT_FOUND, "NoSuchKey");
     must_not_open("s3://no-such-bucket/x", SHEAF_ERR_NOT_FOUND, "NoSuchBucket: fake: check");
     must_not_open("s3://bucket", SHEAF_ERR_ARGUMENT, "is a bucket");
-    must_not_open("s3://B!/x", SHEAF_ERR_ARGUMENT, "no bucket name");
+    must_not_open("s3://B!/x", SHEAF_ERR_ARGUMENT, "invalid bucket name");
 }
 
 /* What HEAD cannot say, the message says. */
@@ -275,16 +275,16 @@ static void test_nobody_there(void **state)
     (void)state;
     fake_s3_use(&s3, STALL_MS);
     setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1", 1);
-    must_not_open("s3://bucket/dir/object", SHEAF_ERR_NETWORK, "no connection");
+    must_not_open("s3://bucket/dir/object", SHEAF_ERR_NETWORK, "cannot connect");
     assert_non_null(strstr(error.message, "gave up after 5 attempts"));
     fake_s3_use(&s3, STALL_MS);
     must(store_open("s3://bucket/dir/object", &object, &error));
     store_close(object);
-    must_not_open("http://127.0.0.1:1/object", SHEAF_ERR_NETWORK, "no connection");
+    must_not_open("http://127.0.0.1:1/object", SHEAF_ERR_NETWORK, "cannot connect");
     assert_non_null(strstr(error.message, "gave up after 6 attempts"));
     fake_s3_use(&s3, STALL_MS);
     setenv("AWS_ENDPOINT_URL_S3", "http://no-such-host.invalid", 1);
-    must_not_open("s3://bucket/dir/object", SHEAF_ERR_NETWORK, "address is not known");
+    must_not_open("s3://bucket/dir/object", SHEAF_ERR_NETWORK, "cannot resolve");
     fake_s3_use(&s3, STALL_MS);
 }
 

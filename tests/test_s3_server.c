@@ -174,7 +174,7 @@ static void check_object(const char *url, const uint8_t *data, size_t size)
         must(store_read(object, size - 1000, copy, 1000, &error));
         assert_memory_equal(copy, data + size - 1000, 1000);
     }
-    must_fail(store_read(object, size, copy, 1, &error), SHEAF_ERR_TRUNCATED, "were to be read");
+    must_fail(store_read(object, size, copy, 1, &error), SHEAF_ERR_TRUNCATED, "cannot read");
     store_close(object);
     free(copy);
 }

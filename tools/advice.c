@@ -18,22 +18,22 @@ struct advice {
 
 static const struct advice all[] = {
     { SHEAF_ERR_EXISTS, "holds a data set", THAT_WRITE, "--overwrite replaces it" },
-    { SHEAF_ERR_EXISTS, "holds what an unfinished run has left", THAT_WRITE,
-      "--resume goes on with it, --overwrite begins anew" },
-    { SHEAF_ERR_CHANGED, "had another plan", THAT_WRITE, "--overwrite begins anew" },
+    { SHEAF_ERR_EXISTS, "holds the remains of an unfinished run", THAT_WRITE,
+      "--resume continues it, --overwrite starts again" },
+    { SHEAF_ERR_CHANGED, "had another plan", THAT_WRITE, "--overwrite starts again" },
     { SHEAF_ERR_CHANGED, "but the manifest says", THAT_WRITE,
-      "--overwrite makes the data set anew" },
+      "--overwrite makes the data set again" },
     { SHEAF_ERR_ARGUMENT, "resume and overwrite exclude each other", THAT_WRITE,
-      "give --resume or --overwrite" },
-    { SHEAF_ERR_ARGUMENT, "is the plan of a conversion", NULL, "sheaf convert --plan makes it" },
-    { SHEAF_ERR_ARGUMENT, "is a plan of files", NULL, "sheaf pack --plan makes it" },
+      "use --resume or --overwrite" },
+    { SHEAF_ERR_ARGUMENT, "is the plan of a conversion", NULL, "use sheaf convert --plan" },
+    { SHEAF_ERR_ARGUMENT, "is a plan of files", NULL, "use sheaf pack --plan" },
     { SHEAF_ERR_LIMIT, "bytes of memory, the limit is", " pack convert ", "--memory raises it" },
     { SHEAF_ERR_LIMIT, "the memory budget is", " cat ",
       "--memory raises it, a smaller --shuffle-buffer or fewer --lanes need less" },
     { SHEAF_ERR_LIMIT, "the memory budget is", " convert ",
       "--memory raises it: half of it is for reading" },
     { SHEAF_ERR_NOT_FOUND, "holds no data set yet", NULL,
-      "the command that made it goes on with --resume" },
+      "the command that was packing it continues with --resume" },
 };
 
 static int is_of(const char *command, const char *commands)

@@ -30,7 +30,7 @@ int channel_open(struct channel_options *c, const struct command *command, size_
     struct sheaf_error error;
 
     if (c->name == NULL && has_more(c))
-        return misuse("%s: --channel-root, --channel-wait and --attributes go with --channel",
+        return misuse("%s: --channel-root, --channel-wait and --attributes require --channel",
                       command->name);
     if (c->name == NULL && count == 0)
         return misuse("%s: an argument is missing; usage: sheaf %s %s", command->name,
@@ -38,7 +38,7 @@ int channel_open(struct channel_options *c, const struct command *command, size_
     if (c->name == NULL)
         return -1;
     if (count != 0)
-        return misuse("%s: --channel takes the place of DATASET", command->name);
+        return misuse("%s: --channel replaces DATASET; specify one of them", command->name);
     if (sheaf_channel_open(c->name, &c->options, &c->channel, &error) != SHEAF_OK)
         return refuse(&error);
     sheaf_channel_get_info(c->channel, &info, sizeof(info));

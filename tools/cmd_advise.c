@@ -29,7 +29,7 @@ static int read_real(const char *option, const char *text, double *value)
 
     *value = strtod(text, &end);
     if (end == text || *end != '\0')
-        return misuse("--%s: \"%s\" is no number", option, text);
+        return misuse("--%s: invalid number \"%s\"", option, text);
     return -1;
 }
 
@@ -52,8 +52,8 @@ static int set_constants(const char *list, double *values)
         if (value == NULL)
             status = misuse("--constant: \"%s\" is not NAME=VALUE", item);
         else if (i == SHEAF_CONSTANT_COUNT)
-            status = misuse("--constant: \"%s\" is no constant; %s%s", item,
-                            hint != NULL ? "did you mean " : "the answer lists them all",
+            status = misuse("--constant: unknown constant \"%s\"; %s%s", item,
+                            hint != NULL ? "did you mean " : "the output lists them all",
                             hint != NULL ? hint : "");
         else
             status = read_real("constant", value, &values[i]);

@@ -303,8 +303,8 @@ static int check_positions(const struct cat *cat, const struct sheaf_dataset *da
         return STATUS_OK;
     if (info.fingerprint[0] != '\0')
         return position_prepare(cat->save_position);
-    complain("--save-position: there are no positions in standard input, nor in pipes whose "
-             "platform shuffles");
+    complain("--save-position: standard input, and pipes that the platform shuffles, have no "
+             "positions");
     return STATUS_FAILURE;
 }
 

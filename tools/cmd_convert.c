@@ -407,12 +407,12 @@ static int run(const struct command *command, int argc, char **argv)
     if (plan != NULL)
         return convert_part(&c, plan, part, &o);
     if (part != NULL)
-        return misuse("convert: --part goes with --plan");
+        return misuse("convert: --part requires --plan");
     if (count < 2)
         return misuse("convert: an argument is missing; usage: sheaf convert %s",
                       command->arguments);
     if (container == 0)
-        return misuse("convert: --format must be given: tfrecord, recordio or webdataset");
+        return misuse("convert: --format is required: tfrecord, recordio or webdataset");
     o.container = (enum sheaf_container)container;
     o.codec = (enum sheaf_codec)codec;
     c.options.on_corrupt = (enum sheaf_on_error)on_corrupt;

@@ -20,7 +20,7 @@ static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, siz
     struct sheaf_shard_info shard = { .name = "" };
 
     if (sheaf_dataset_shard(dataset, index, &shard, sizeof(shard)) != SHEAF_OK)
-        complain("shard %zu is not there", index);
+        complain("shard %zu is missing", index);
     return shard;
 }
 
@@ -30,7 +30,7 @@ static struct sheaf_source_info source_at(const struct sheaf_dataset *dataset, s
     struct sheaf_source_info source = { .url = "" };
 
     if (sheaf_dataset_source(dataset, index, &source, sizeof(source)) != SHEAF_OK)
-        complain("source %zu is not there", index);
+        complain("source %zu is missing", index);
     return source;
 }
 
@@ -256,9 +256,9 @@ static int run(const struct command *command, int argc, char **argv)
     if (count == 1 && sheaf_is_plan(argv[0]))
         return plan_status_print(argv[0], o.json);
     if (o.plot != NULL && !o.quality)
-        return misuse("info: --plot goes with --shuffle-quality");
+        return misuse("info: --plot requires --shuffle-quality");
     if (o.lineage && (o.json || o.quality))
-        return misuse("info: --lineage goes with neither --json nor --shuffle-quality");
+        return misuse("info: --lineage cannot be combined with --json or --shuffle-quality");
     status = output_check(o.plot, false);
     if (status < 0)
         status = channel_open(&o.channel, command, count);

@@ -144,7 +144,7 @@ static int run(const struct command *command, int argc, char **argv)
         return misuse("pack: with --plan there is no SRC or DEST, and no option but --part, --jobs "
                       "and --memory: the plan says the rest");
     if (plan == NULL && part != NULL)
-        return misuse("pack: --part goes with --plan");
+        return misuse("pack: --part requires --plan");
     if (plan == NULL && count != 2)
         return misuse("pack: an argument is missing; usage: sheaf pack %s", command->arguments);
     if (plan != NULL) {

@@ -21,7 +21,7 @@ static int pipe_source(const char *source, const char *directory,
     code = sheaf_feed(source, directory, options, &result, &error);
     progress_clear();
     if (result.left_out > 0)
-        complain("%" PRIu64 " object%s beside the shards of the data set left out",
+        complain("%" PRIu64 " object%s that are not shards of the data set left out",
                  result.left_out, plural(result.left_out));
     if (code == SHEAF_OK || result.epochs > 0)
         printf("fed %" PRIu64 " epoch%s: %" PRIu64 " object%s, %" PRIu64 " bytes; %" PRIu64
@@ -70,7 +70,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return status;
     if (o.seed != 0 && !o.shuffle)
-        return misuse("--seed is for --shuffle");
+        return misuse("--seed requires --shuffle");
     status = hosts_options_take(&hosts, &o.host, &o.hosts);
     return status >= 0 ? status : pipe_source(argv[0], argv[1], &o);
 }

@@ -56,7 +56,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return status;
     if (output == NULL)
-        return misuse("plan: --output must be given: where the plan goes");
+        return misuse("plan: --output is required");
     status = pack_choices_take(&choices, "plan", &o);
     return status >= 0 ? status : plan(argv, count - 1, output, &o);
 }

@@ -53,7 +53,7 @@ static int set_errno(struct sheaf_error *error, const struct extract *x, const c
 {
     return set_error(error, "%s/%s: %s", x->directory, path,
                      errnum == ELOOP || errnum == ENOTDIR ?
-                     "something on the way is no directory (symbolic links are not followed)" :
+                     "a component of it is not a directory (symbolic links are not followed)" :
                      strerror(errnum));
 }
 
@@ -97,7 +97,7 @@ int extract_open(const char *directory, bool resume, struct extract **extract,
     if (!errnum && flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         close(x->root);
         free(x);
-        return set_error(error, "%s: another process unpacks into it", directory);
+        return set_error(error, "%s: another process is unpacking into it", directory);
     }
     if (errnum) {
         free(x);
@@ -253,7 +253,7 @@ static int keep_file(const struct extract *x, int directory, const char *name, c
     if (same < 0)
         return set_errno(error, x, path, -same);
     if (same == 0)
-        return set_error(error, "%s/%s: is there, and is not what the data set has", x->directory,
+        return set_error(error, "%s/%s: exists, and differs from the data set", x->directory,
                          path);
     *kept = true;
     return SHEAF_OK;

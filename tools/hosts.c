@@ -31,13 +31,13 @@ int hosts_options_take(const struct hosts_options *o, uint32_t *host, uint32_t *
     *host = 0;
     *hosts = 1;
     if (!o->sharded && is_given)
-        return misuse("--host and --hosts are for --distribution sharded");
+        return misuse("--host and --hosts require --distribution sharded");
     if (!o->sharded)
         return -1;
     if (!is_given)
         return take_environment(host, hosts);
     if (o->host == HOST_NOT_GIVEN || o->hosts == HOST_NOT_GIVEN)
-        return misuse("--host and --hosts go together");
+        return misuse("--host and --hosts must be used together");
     if (o->host >= o->hosts)
         return misuse("--host %llu is not below --hosts %llu", (unsigned long long)o->host,
                       (unsigned long long)o->hosts);

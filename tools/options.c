@@ -78,17 +78,18 @@ static int store_number(const struct option *option, const char *text)
 
     if (option->kind == OPTION_SIZE) {
         if (!read_size(text, &value))
-            return misuse("--%s: \"%s\" is no size; expected whole bytes, or a number with kB, "
-                          "MB, GB, TB, KiB, MiB, GiB or TiB after it", option->name, text);
+            return misuse("--%s: invalid size \"%s\", expected a number of bytes, or a number "
+                          "followed by kB, MB, GB, TB, KiB, MiB, GiB or TiB", option->name, text);
     } else {
         const char *end = read_digits(text, &value);
 
         if (!end || *end)
-            return misuse("--%s: \"%s\" is no whole number below 2^64", option->name, text);
+            return misuse("--%s: invalid number \"%s\", expected a whole number below 2^64",
+                          option->name, text);
     }
     if (value < option->least || value > most)
-        return misuse("--%s: %" PRIu64 " is not from %" PRIu64 " to %" PRIu64, option->name,
-                      value, option->least, most);
+        return misuse("--%s: %" PRIu64 " is out of range, expected %" PRIu64 " to %" PRIu64,
+                      option->name, value, option->least, most);
     *option->number = value;
     return -1;
 }

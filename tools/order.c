@@ -86,7 +86,7 @@ int order_options_take(struct order_options *order, const struct sheaf_channel *
     if (order->rank == NOT_GIVEN && order->world_size == NOT_GIVEN)
         return take_environment(channel, reader);
     if (order->rank == NOT_GIVEN || order->world_size == NOT_GIVEN)
-        return misuse("--rank and --world-size go together");
+        return misuse("--rank and --world-size must be used together");
     if (order->rank >= order->world_size)
         return misuse("--rank %llu is not below --world-size %llu",
                       (unsigned long long)order->rank, (unsigned long long)order->world_size);

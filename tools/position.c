@@ -67,7 +67,7 @@ int position_save(struct sheaf_reader *reader, uint64_t back, const char *path)
     int status = STATUS_OK;
 
     if (sheaf_reader_position_back(reader, back, text) != SHEAF_OK) {
-        complain("%s: there is no position to save", path);
+        complain("%s: no position to save", path);
         return STATUS_FAILURE;
     }
     file = open_temporary(path, &temporary);
@@ -94,7 +94,7 @@ int position_load(struct sheaf_reader *reader, const char *path,
     size = fread(text, 1, sizeof(text), file);
     fclose(file);
     if (size == sizeof(text)) {
-        complain("%s: holds no position: it is longer than %d bytes", path,
+        complain("%s: not a position: it is longer than %d bytes", path,
                  SHEAF_POSITION_SIZE - 1);
         return STATUS_FAILURE;
     }
@@ -103,7 +103,7 @@ int position_load(struct sheaf_reader *reader, const char *path,
     if (status >= 0)
         return status;
     if (strlen(text) != size || sheaf_reader_resume(reader, text) != SHEAF_OK) {
-        complain("%s: %s", path, strlen(text) != size ? "holds no position: it is no text"
+        complain("%s: %s", path, strlen(text) != size ? "not a position: it is not text"
                                  : sheaf_reader_error(reader)->message);
         return STATUS_FAILURE;
     }

@@ -208,8 +208,8 @@ static int take_numbers(struct cursor *c)
         (f->on_error != SHEAF_FAIL && f->on_error != SHEAF_SKIP) || f->plan.split_count == 0)
         return malformed(c, "the container, the codec, or the splits");
     if (f->codec != SHEAF_CODEC_NONE && n[3] == 0)
-        return err_set(c->err, SHEAF_ERR_UNSUPPORTED, "an older release's plan of shards with many "
-                       "%s %s, which are no longer written: make the plan anew",
+        return err_set(c->err, SHEAF_ERR_UNSUPPORTED, "an older release's plan of shards with "
+                       "many %s %s, which are no longer written: make a new plan",
                        sheaf_codec_name(f->codec),
                        f->codec == SHEAF_CODEC_GZIP ? "members" : "frames");
     return SHEAF_OK;
@@ -296,7 +296,7 @@ static int take_values(struct cursor *c, struct plan_label *label)
     label->value_count = size / sizeof(double);
     for (size_t i = 0; i < label->value_count; i++)
         if (!label_is_exact(values[i]))
-            return malformed(c, "a label that is no integer and no 32-bit float");
+            return malformed(c, "a label that is neither an integer nor a 32-bit float");
     return SHEAF_OK;
 }
 

@@ -27,12 +27,12 @@ static int read_head(struct store_object *object, uint32_t *version, struct shea
     int code;
 
     if (object->is_stream || object->bytes < sizeof(head))
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: is no plan", object->url);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: not a plan", object->url);
     code = store_read(object, 0, head, sizeof(head), err);
     if (code != SHEAF_OK)
         return code;
     if (memcmp(head, PLAN_FILE_MAGIC, 8) != 0)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: is no plan: it begins otherwise",
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: not a plan: its first bytes are wrong",
                        object->url);
     *version = load32(head + 8);
     if (*version == 0 || *version > PLAN_FILE_VERSION)
@@ -57,8 +57,8 @@ static int read_foot(struct store_object *object, struct foot *foot, struct shea
     if (code != SHEAF_OK)
         return code;
     if (memcmp(&words[7], PLAN_FILE_END, sizeof(words[7])) != 0)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: is cut off after %llu bytes: a plan ends "
-                       "otherwise", object->url, (unsigned long long)object->bytes);
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: truncated after %llu bytes: the end of the "
+                       "plan is missing", object->url, (unsigned long long)object->bytes);
     if (words[6] != XXH3_64bits(words, 6 * sizeof(words[0])))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: its last %u bytes are damaged", object->url,
                        PLAN_FOOT_BYTES);

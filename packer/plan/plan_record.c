@@ -134,7 +134,7 @@ static int take_file(struct cursor *c, char path[KEY_LIMIT + 1], size_t key_size
     if (!take_number(c, (uint64_t)KEY_LIMIT << 2, &head) ||
         key_size + 1 + (head >> 2) > KEY_LIMIT || !take_bytes(c, head >> 2, &suffix) ||
         memchr(suffix, '\0', head >> 2) != NULL)
-        return malformed("a suffix that is none", err);
+        return malformed("an invalid suffix", err);
     path[key_size] = '.';
     memcpy(path + key_size + 1, suffix, head >> 2);
     path[key_size + 1 + (head >> 2)] = '\0';
@@ -172,7 +172,7 @@ int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, stru
     if (code != SHEAF_OK)
         return code;
     if (!varint_take(&at, end, &head))
-        return err_set(err, SHEAF_ERR_CORRUPT, "a sample of %zu bytes that is none", size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "an invalid sample of %zu bytes", size);
     put_varint(out, (uint64_t)label << 1 | (head & 1));
     buf_put(out, at, (size_t)(end - at));
     return SHEAF_OK;

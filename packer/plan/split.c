@@ -18,8 +18,8 @@ static int parse_name(const char *text, size_t size, struct split_spec *spec,
     struct split *s = &spec->splits[spec->count];
 
     if (size == 0 || size >= SPLIT_NAME_BYTES || strspn(text, letters) < size)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "split: \"%.*s\" is no name of a split (1 to %d "
-                       "letters, digits, _ and -)", (int)MIN(size, 80), text,
+        return err_set(err, SHEAF_ERR_ARGUMENT, "split: invalid name \"%.*s\", expected 1 to %d "
+                       "letters, digits, _ and -", (int)MIN(size, 80), text,
                        SPLIT_NAME_BYTES - 1);
     memcpy(s->name, text, size);
     s->name[size] = '\0';
@@ -86,8 +86,8 @@ static int parse_value(const char *text, size_t size, struct split_spec *spec,
     }
     s->value = parse_fraction(text, size);
     if (s->value == 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "split: \"%.*s\" of %s is no fraction between 0 "
-                       "and 1 (with 9 decimals at most), no N/class and not \"rest\"",
+        return err_set(err, SHEAF_ERR_ARGUMENT, "split: \"%.*s\" of %s is not a fraction between "
+                       "0 and 1 (with 9 decimals at most), N/class or \"rest\"",
                        (int)MIN(size, 80), text, s->name);
     *fractions = true;
     return SHEAF_OK;

@@ -91,7 +91,7 @@ static int keep_key(struct augmented *a, json_t *object, uint64_t number, struct
             continue;
         path = object_path(json_string_value(value));
         if (path == NULL)
-            return err_set(err, SHEAF_ERR_CORRUPT, "\"%.100s\" is no URL of an object", name);
+            return err_set(err, SHEAF_ERR_CORRUPT, "\"%.100s\" is not the URL of an object", name);
     }
     if (path == NULL)
         return buf_printf(&a->texts, err, "%08llu", (unsigned long long)number);
@@ -136,7 +136,7 @@ static int add_object(struct augmented *a, const char *name, const json_t *value
     int code;
 
     if (path == NULL)
-        return err_set(err, SHEAF_ERR_CORRUPT, "\"%.100s\" is no URL of an object", name);
+        return err_set(err, SHEAF_ERR_CORRUPT, "\"%.100s\" is not the URL of an object", name);
     code = buf_append(&a->texts, url, strlen(url) + 1, err);
     if (code != SHEAF_OK)
         return code;

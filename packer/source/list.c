@@ -74,8 +74,8 @@ int list_set_label(struct list_parser *p, struct list_entry *entry, const char *
         return SHEAF_OK;
     }
     if (is_integer(text, size))
-        return err_set(err, SHEAF_ERR_CORRUPT, "the label %.*s is beyond 2^53 and no 32-bit float",
-                       (int)MIN(size, (size_t)40), text);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the label %.*s is beyond 2^53 and not a 32-bit "
+                                               "float", (int)MIN(size, (size_t)40), text);
     if (!name_is_text(text, size) || size > FIELD_LIMIT)
         return err_set(err, SHEAF_ERR_CORRUPT, "the label is neither numbers nor the name of a "
                        "class (UTF-8 of at most %d bytes)", FIELD_LIMIT);
@@ -93,7 +93,7 @@ static int parse_lst(struct list_parser *p, const char *line, size_t size,
     path = labels == NULL ? NULL : memrchr(labels, '\t', (size_t)(end - labels));
     if (path == NULL || path == labels)
         return err_set(err, SHEAF_ERR_CORRUPT,
-                       "expected index, label and path with tabs between, found %s",
+                       "expected index, label and path, separated by tabs, found %s",
                        labels == NULL ? "no tab" : "one tab only");
     if (label_parse(line, (size_t)(labels - line), &index, 1) != 1)
         return err_set(err, SHEAF_ERR_CORRUPT, "expected a number as the index, found \"%.*s\"",

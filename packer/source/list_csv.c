@@ -128,7 +128,7 @@ static int take_labels(struct list_parser *p, struct list_entry *entry, struct s
     for (size_t i = 1; i < count; i++)
         if (!list_add_numbers(p, cell_at(p, i)->text, cell_at(p, i)->size))
             return err_set(err, SHEAF_ERR_CORRUPT,
-                           "%zu labels, but \"%.40s\" in column %zu is no number", count - 1,
+                           "%zu labels, but \"%.40s\" in column %zu is not a number", count - 1,
                            cell_at(p, i)->text, i + 1);
     entry->labels = (const double *)(const void *)p->labels.data;
     entry->label_count = p->labels.size / sizeof(double);

@@ -134,7 +134,7 @@ static int take_line(struct inventory *x, const char *url, const char *line, siz
     if (list_csv_split(&x->parser, (char *)x->line.data, size, &found) != SHEAF_OK)
         return scan_bad_line(x->scan, url, number, found.message, err);
     if (x->parser.cells.size / sizeof(*cells) != x->column_count)
-        return scan_bad_line(x->scan, url, number, "has another number of columns than the "
+        return scan_bad_line(x->scan, url, number, "has a different number of columns than the "
                              "manifest says", err);
     cells = (struct list_cell *)(void *)x->parser.cells.data;
     if (says(x, cells, IS_LATEST, "false") || says(x, cells, IS_DELETE_MARKER, "true"))
@@ -142,7 +142,7 @@ static int take_line(struct inventory *x, const char *url, const char *line, siz
     if (!decode(cells[x->columns[KEY]].text, &cells[x->columns[KEY]].size))
         return scan_bad_line(x->scan, url, number, "the key is not URL-encoded", err);
     if (!read_size(&cells[x->columns[SIZE]], &bytes))
-        return scan_bad_line(x->scan, url, number, "the size is no number", err);
+        return scan_bad_line(x->scan, url, number, "the size is not a number", err);
     return take_object(x, cells[x->columns[KEY]].text,
                        x->columns[ETAG] == SIZE_MAX ? NULL : &cells[x->columns[ETAG]], bytes,
                        err);
@@ -243,8 +243,8 @@ static int set_root(struct source *source, struct inventory *x, const char *buck
 
         free(whole);
         if (!lies_below)
-            return err_set(err, SHEAF_ERR_ARGUMENT, "%s: lists the bucket %s, in which the root %s "
-                           "is not", source->url, bucket, source->root);
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%s: lists the bucket %s, which does not "
+                           "contain the root %s", source->url, bucket, source->root);
     }
     x->below = source->root + strlen("s3://") + strlen(bucket) + 1;
     x->below_size = strlen(x->below);

@@ -110,7 +110,7 @@ static int expired_error(const struct request *r, const struct s3_xml_error *e, 
 {
     *again = r->credentials != NULL && credentials_reject(r->target->credentials, r->credentials);
     return err_set(err, SHEAF_ERR_ACCESS, "%s: the credentials have expired (%s): %s", r->what,
-                   e->code, *again ? "and no newer ones are to be had" : "get new ones");
+                   e->code, *again ? "and no newer ones are available" : "get new ones");
 }
 
 static int skew_error(const struct request *r, const struct s3_xml_error *e,

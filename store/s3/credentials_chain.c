@@ -93,12 +93,12 @@ int credentials_from_json(const char *text, size_t size, const char *from,
     if (token == NULL)
         token = json_text(root, "Token");
     if (root == NULL)
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer is no JSON", from);
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the response is not JSON", from);
     else if (id == NULL || secret == NULL)
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer has no %s", from,
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no %s", from,
                        id == NULL ? "AccessKeyId" : "SecretAccessKey");
     else if (expiration != NULL && !credentials_parse_time(expiration, &expires_ms))
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: \"%.40s\" is no time", from, expiration);
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: invalid time \"%.40s\"", from, expiration);
     if (code == SHEAF_OK) {
         *set = credentials_new(id, secret, token, expires_ms);
         code = *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;

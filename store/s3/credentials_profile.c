@@ -68,8 +68,8 @@ static int read_output(int fd, struct buf *output, struct sheaf_error *err)
         const uint64_t now_ns = clock_ns();
 
         if (now_ns >= end_ns)
-            return err_set(err, SHEAF_ERR_ACCESS, "credential_process: no end of its output in "
-                           "%d s", PROCESS_SECONDS);
+            return err_set(err, SHEAF_ERR_ACCESS, "credential_process: its output did not end "
+                           "within %d s", PROCESS_SECONDS);
         if (poll(&ready, 1, (int)((end_ns - now_ns) / 1000000) + 1) <= 0)
             continue;
         got = read(fd, piece, sizeof(piece));
@@ -123,7 +123,7 @@ static int of_credential_source(const struct credentials_context *c, const char 
     else if (strcmp(name, "Ec2InstanceMetadata") == 0)
         code = credentials_from_instance(c, set, err);
     else
-        return err_set(err, code, "credential_source \"%.40s\" is none of Environment, "
+        return err_set(err, code, "credential_source \"%.40s\" is not one of Environment, "
                        "EcsContainer, Ec2InstanceMetadata", name);
     if (code == SHEAF_END)
         code = err_set(err, SHEAF_ERR_ACCESS, "credential_source %s has no credentials", name);

@@ -91,7 +91,7 @@ static int parse(const struct request *r, const struct role *role, struct creden
         return code;
     }
     if (xml.expiration != NULL && !credentials_parse_time(xml.expiration, &expires_ms)) {
-        code = err_set(err, SHEAF_ERR_CORRUPT, "role %s: \"%.40s\" is no time", role->arn,
+        code = err_set(err, SHEAF_ERR_CORRUPT, "role %s: invalid time \"%.40s\"", role->arn,
                        xml.expiration);
     } else {
         *set = credentials_new(xml.access_key_id, xml.secret_access_key, xml.session_token,

@@ -47,7 +47,8 @@ static int session_parse(const struct request *r, struct credentials **set,
         return code;
     }
     if (xml.expiration == NULL || !credentials_parse_time(xml.expiration, &expires_ms)) {
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the session's end is no time", r->what);
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the session's expiration is not a valid "
+                                               "time", r->what);
     } else {
         *set = credentials_new(xml.access_key_id, xml.secret_access_key, xml.session_token,
                                expires_ms);
@@ -405,7 +406,7 @@ static int head_judge(struct request *r, bool *again, struct sheaf_error *err)
     if (code != SHEAF_OK)
         return code;
     if (length == NULL || !s3_parse_number(length, &head->bytes))
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer has no size", r->what);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
     head->etag_may_be_md5 = s3_etag_may_be_md5(r);
     code = keep(&head->etag, http_answer_header(&r->http, "etag"), err);
     if (code == SHEAF_OK)

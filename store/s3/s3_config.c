@@ -36,7 +36,7 @@ static int copy_name(const char *value, const char *what, char **copy, struct sh
 {
     for (const char *c = value; *c != '\0'; c++)
         if (!url_is_unreserved((unsigned char)*c))
-            return err_set(err, SHEAF_ERR_ARGUMENT, "%s \"%.80s\" is no such name", what, value);
+            return err_set(err, SHEAF_ERR_ARGUMENT, "invalid %s \"%.80s\"", what, value);
     *copy = strdup(value);
     return *copy == NULL ? err_memory(err, strlen(value)) : SHEAF_OK;
 }
@@ -118,8 +118,8 @@ static int load_style(struct s3_config *c, struct sheaf_error *err)
     else if (strcmp(value, "virtual") == 0)
         c->style = S3_STYLE_VIRTUAL;
     else
-        return err_set(err, SHEAF_ERR_ARGUMENT, "S3 addressing style \"%.40s\" is none of auto, "
-                       "path, virtual", value);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "S3 addressing style \"%.40s\" is not one of "
+                       "auto, path, virtual", value);
     return SHEAF_OK;
 }
 

@@ -35,7 +35,7 @@ int s3_pages_next(struct s3_pages *p, struct s3_xml_page *page, const char *plac
     if (page->token == NULL)
         return endless(place, "a page is not the last one, but names no token for the next", err);
     if (*token != NULL && strcmp(*token, page->token) == 0)
-        return endless(place, "a page names the token that it was asked for with", err);
+        return endless(place, "a page repeats the token of its own request", err);
     if (++p->count == PAGES_MOST || p->empty == EMPTY_MOST)
         return endless(place, p->empty == EMPTY_MOST ? "1000 pages in a row are empty"
                                                      : "it has more than 1000000 pages", err);

@@ -64,7 +64,7 @@ static int judge(struct request *r, bool *again, struct sheaf_error *err)
         remote_parse_range(range, &first, &last, &stat->bytes) && stat->bytes != UINT64_MAX)
         return SHEAF_OK;
     if (status / 100 == 2)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer has no size", r->what);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
     return aws_judge(r, again, err);
 }
 

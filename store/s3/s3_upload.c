@@ -55,14 +55,15 @@ static int put_judge(struct request *r, bool *again, struct sheaf_error *err)
     /* What follows is damage on the way, so the next attempt may do better. */
     *again = true;
     if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the answer has no ETag that is one", r->what);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no valid ETag", r->what);
     snprintf(p->etag, sizeof(p->etag), "%s", etag);
     if (crc != NULL && p->crc_text[0] != '\0' && strcmp(crc, p->crc_text) != 0)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has CRC-32C %.40s, sent was %s",
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has CRC-32C %.40s, but %s was sent",
                        r->what, crc, p->crc_text);
     p->is_md5 = p->md5_text[0] != '\0' && is_md5_etag(etag, "") && s3_etag_may_be_md5(r);
     if (p->is_md5 && !etag_has(etag, p->md5_text))
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has MD5 %s, sent was %s", r->what,
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has MD5 %s, but %s was "
+                                               "sent", r->what,
                        etag, p->md5_text);
     return SHEAF_OK;
 }
@@ -168,8 +169,7 @@ int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **uplo
 {
     struct sigv4_pair query[] = { { "uploads", "" } };
     struct request r;
-    int code = s3_request_init(&r, bucket, HTTP_POST, key, query, 1, "beginning the upload of",
-                               err);
+    int code = s3_request_init(&r, bucket, HTTP_POST, key, query, 1, "starting the upload of", err);
 
     *upload_id = NULL;
     if (code == SHEAF_OK)

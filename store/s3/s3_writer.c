@@ -360,7 +360,7 @@ static int gone(const struct s3_writer *w, const struct store_seen *seen, int co
 {
     if (code != SHEAF_ERR_NOT_FOUND || seen == NULL || !seen->is_there)
         return code;
-    return err_set(err, SHEAF_ERR_CHANGED, "%s: is gone by now", w->base.url);
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: no longer exists", w->base.url);
 }
 
 /* radosgw compares the ETag of a write's If-Match without its quotes.  So if what was seen is there

@@ -122,7 +122,8 @@ static int walk(const void *data, size_t size, visit_fn *visit, void *context,
     XML_SetCharacterDataHandler(w.parser, on_text);
     XML_SetStartDoctypeDeclHandler(w.parser, on_doctype);
     if (XML_Parse(w.parser, text, (int)size, XML_TRUE) != XML_STATUS_OK && w.code == SHEAF_OK)
-        w.code = err_set(err, SHEAF_ERR_CORRUPT, "a reply of %zu bytes is no XML: %s at byte %ld",
+        w.code = err_set(err, SHEAF_ERR_CORRUPT, "a reply of %zu bytes is not XML: %s at byte "
+                                                 "%ld",
                          size, XML_ErrorString(XML_GetErrorCode(w.parser)),
                          (long)XML_GetCurrentByteIndex(w.parser));
     code = w.code;

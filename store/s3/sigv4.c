@@ -35,7 +35,7 @@ int sigv4_hash(const void *data, size_t size, char hash[SIGV4_HASH_SIZE], struct
     unsigned char digest[DIGEST_SIZE];
 
     if (EVP_Digest(data, size, digest, NULL, EVP_sha256(), NULL) != 1)
-        return err_set(err, SHEAF_ERR_MEMORY, "SHA-256 is not to be had from libcrypto");
+        return err_set(err, SHEAF_ERR_MEMORY, "SHA-256 is not available from libcrypto");
     hexadecimal(digest, hash);
     return SHEAF_OK;
 }
@@ -221,7 +221,7 @@ static int hmac(unsigned char key[EVP_MAX_MD_SIZE], size_t key_size, const char 
 
     if (HMAC(EVP_sha256(), key, (int)key_size, (const unsigned char *)text, strlen(text), out,
              &size) == NULL || size != DIGEST_SIZE)
-        return err_set(err, SHEAF_ERR_MEMORY, "HMAC-SHA-256 is not to be had from libcrypto");
+        return err_set(err, SHEAF_ERR_MEMORY, "HMAC-SHA-256 is not available from libcrypto");
     memcpy(key, out, DIGEST_SIZE);
     OPENSSL_cleanse(out, sizeof(out));
     return SHEAF_OK;

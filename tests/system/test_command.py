@@ -290,7 +290,7 @@ class Advice(Case):
     def test_what_to_do(self):
         tree = make_tree(self.path("tree"), {"a.txt": b"x"})
         done, begun, plan = self.path("done"), self.path("begun"), self.path("plan")
-        again, both = "--overwrite replaces it", "--resume goes on with it, --overwrite begins anew"
+        again, both = "--overwrite replaces it", "--resume continues it, --overwrite starts again"
         sheaf("pack", tree, done, "--format", "tfrecord")
         sheaf("plan", tree, begun, "-o", plan, "--format", "tfrecord")
         for words, advice in (
@@ -299,8 +299,8 @@ class Advice(Case):
                 (("plan", tree, done, "-o", self.path("p"), "--format", "tfrecord"), again),
                 (("pack", tree, begun, "--format", "tfrecord"), both),
                 (("convert", done, begun, "--format", "tfrecord"), both),
-                (("convert", "--plan", plan, "--part", "0/1"), "sheaf pack --plan makes it"),
-                (("cat", begun), "the command that made it goes on with --resume")):
+                (("convert", "--plan", plan, "--part", "0/1"), "use sheaf pack --plan"),
+                (("cat", begun), "the command that was packing it continues with --resume")):
             with self.subTest(words=words):
                 error = sheaf(*words, status=None).stderr.decode()
                 self.assertEqual(error.count("\n"), 1)

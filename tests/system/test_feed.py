@@ -195,7 +195,7 @@ class Local(FeedCase):
         self.make({"a": b"1"})
         support.write(self.pipe(0), b"precious")
         done = support.sheaf("pipe", self.source, self.pipes, status=1)
-        self.assertIn(b"is no named pipe", done.stderr)
+        self.assertIn(b"is not a named pipe", done.stderr)
         self.assertEqual(support.read(self.pipe(0)), b"precious")
 
     def test_record_wrapper(self):
@@ -287,7 +287,7 @@ class DataSets(FeedCase):
         beside = len(os.listdir(self.source)) - 4
         self.assertEqual(self.fed(self.where(), epochs=2), [whole] * 2)
         self.assertIn("fed 2 epochs: 8 objects, %d bytes" % (2 * len(whole)), self.said)
-        self.assertIn("%d objects beside the shards of the data set left out" % beside,
+        self.assertIn("%d objects that are not shards of the data set left out" % beside,
                       self.complained)
 
     def test_all_of_them(self):

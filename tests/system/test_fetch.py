@@ -247,7 +247,7 @@ class Faults(FakeCase):
         self.put({"p/%d" % i: os.urandom(1000) for i in range(5)})
         self.objects["p/3"].data = support.flip(self.objects["p/3"].data, 500)
         said = self.complaint()
-        self.assertIn("p/3: what came has another MD5 than its ETag says", said)
+        self.assertIn("p/3: the MD5 of the fetched bytes differs from the ETag", said)
         self.assertNotIn("3", support.tree_of(self.out))
 
     def test_etags_that_are_no_md5(self):
@@ -338,7 +338,7 @@ class Names(FakeCase):
         self.assertEqual(os.listdir(self.path("elsewhere")), [])
         os.unlink(os.path.join(self.out, "a"))
         os.makedirs(os.path.join(self.out, "a", "b"))
-        self.assertIn("a/b: cannot put the file in its place", self.complaint())
+        self.assertIn("a/b: cannot rename the file into place", self.complaint())
 
     def test_a_link_is_replaced_and_not_followed(self):
         self.put({"p/a": b"new"})
@@ -399,7 +399,7 @@ class Manifests(FakeCase):
         self.assertIn(b'two objects are to become the file "k"', done.stderr)
         line = b'{"x-ref": "s3://bucket/a.manifest"}'
         done = self.fetch(self.manifest("a.manifest", line), self.out, status=1)
-        self.assertIn(b"has the manifest's place", done.stderr)
+        self.assertIn(b"has the manifest's file name", done.stderr)
         for line, says in ((b'{"x-ref": "s3://bucket/../k"}', b"nothing was fetched"),
                            (b'{"x-ref": 7}', b"line 1: "), (b'{"x-ref": ', b"line 1: not JSON")):
             done = self.fetch(self.manifest("a.manifest", line), self.out, status=1)

@@ -55,4 +55,4 @@ class OlderRelease(Case):
             done = sheaf(*words, status=None)
             self.assertEqual(done.returncode, 1, words)
             self.assertIn(b"an older release's plan", done.stderr)
-            self.assertIn(b"make the plan anew", done.stderr)
+            self.assertIn(b"make a new plan", done.stderr)

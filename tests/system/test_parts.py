@@ -380,11 +380,11 @@ class Local(Parts, Case):
         self.plan(source, self.path("many"), plan, "webdataset", "none", "--shard-count", "3")
         data = read(plan)
         for name, bad, words in (
-                ("empty", b"", "is no plan"),
-                ("other", b"x" * 1000, "is no plan"),
+                ("empty", b"", "not a plan"),
+                ("other", b"x" * 1000, "not a plan"),
                 ("version", data[:8] + b"\x03" + data[9:], "of version 3"),
-                ("cut", data[:-1], "cut off"),
-                ("longer", data + b"x", "cut off"),
+                ("cut", data[:-1], "truncated after"),
+                ("longer", data + b"x", "truncated after"),
                 ("foot", support.flip(data, len(data) - 40), "damaged"),
                 ("section", support.flip(data, 30), "damaged")):
             with self.subTest(name):

@@ -255,7 +255,7 @@ class Content(PipeCase):
         broken[at] ^= 1
         with self.assertRaises(libsheaf.Error) as caught:       # though bad records are skipped
             self.attributes(bytes(broken), "source-ref,label", on_corrupt=libsheaf.SKIP)
-        self.assertIn("not known which attribute", caught.exception.message)
+        self.assertIn("unknown which attribute", caught.exception.message)
 
     def test_names_of_attributes(self):
         for names in ("", "a,,b", "a,a", ",".join("abcdefghijklmnopq"), "a/b"):

@@ -275,7 +275,7 @@ class Refusals(Case):
         self.objects["p/.sheaf-partial/plan"] = Object(b"{}")
         self.assertIn("holds no data set yet", self.cat())
         self.deny("p/.sheaf-partial/plan")
-        self.assertIn("s3://bucket/p: whether a data set is being packed there cannot be known: ",
+        self.assertIn("s3://bucket/p: cannot tell whether a data set is being packed there: ",
                       self.cat())
 
     def test_a_manifest_that_may_not_be_read(self):

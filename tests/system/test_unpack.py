@@ -29,7 +29,7 @@ class Unpack(Case):
         for damaged in (b"", b"x" * len(files["01/001.bin"])):
             write(os.path.join(out, "01/001.bin"), damaged)
             done = sheaf("unpack", self.path("set"), out, "--resume", status=1)
-            self.assert_error(done, "01/001.bin: is there, and is not what the data set has")
+            self.assert_error(done, "01/001.bin: exists, and differs from the data set")
 
     def test_kills(self):
         """Under its name a file is whole, whenever the process ends."""

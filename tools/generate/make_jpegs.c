@@ -376,7 +376,7 @@ static uint64_t parse_number(const char *name, const char *text, uint64_t least)
     value = strtoull(text, &end, 10);
     if (errno || *end || text[0] < '0' || text[0] > '9' || value < least ||
         value > 1000000000) {
-        fprintf(stderr, "make_jpegs: %s: \"%s\" is no number from %" PRIu64 " to 1000000000\n",
+        fprintf(stderr, "make_jpegs: %s: \"%s\" is not a number from %" PRIu64 " to 1000000000\n",
                 name, text, least);
         exit(2);
     }
