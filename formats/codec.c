@@ -3,13 +3,30 @@
  * The table of codecs, and what is the same for all of them. */
 #include "formats/codec.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 
+/* A new codec is a file of its own and its name here.  They are declared here alone, so that
+ * nothing else can name one. */
+extern const struct codec_ops gzip_ops, lz4_ops;
 static const struct codec_ops *const codecs[] = { &gzip_ops, &lz4_ops };
+
+/* Those that are met, and not read. */
+static const struct magic {
+    const char *name;
+    size_t size;
+    uint8_t bytes[9];
+} unread[] = {
+    { "zstd", 4, { 0x28, 0xb5, 0x2f, 0xfd } },
+    { "xz", 6, { 0xfd, '7', 'z', 'X', 'Z', 0 } },
+    { "bzip2", 3, { 'B', 'Z', 'h' } },
+    { "lzop", 9, { 0x89, 'L', 'Z', 'O', 0, 0x0d, 0x0a, 0x1a, 0x0a } },
+    { "compress", 2, { 0x1f, 0x9d } },
+};
 
 const struct codec_ops *codec_of(enum sheaf_codec codec)
 {
@@ -27,6 +44,70 @@ enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
             return codecs[i]->id;
     }
     return SHEAF_CODEC_NONE;
+}
+
+/* zlib's magic is two bytes of which little is fixed: what follows must unpack, too. */
+static bool is_zlib(const uint8_t *data, size_t size)
+{
+    uint8_t raw[256];
+    z_stream z = { .next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size,
+                   .next_out = raw, .avail_out = sizeof(raw) };
+    int status;
+
+    if (size < 2 || (data[0] & 0x0f) != 8 || inflateInit(&z) != Z_OK)
+        return false;
+    status = inflate(&z, Z_SYNC_FLUSH);
+    inflateEnd(&z);
+    return (status == Z_OK || status == Z_STREAM_END) && z.avail_out < sizeof(raw);
+}
+
+const char *codec_unread(const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i < COUNT_OF(unread); i++) {
+        if (size >= unread[i].size && memcmp(data, unread[i].bytes, unread[i].size) == 0)
+            return unread[i].name;
+    }
+    return is_zlib(data, size) ? "zlib" : NULL;
+}
+
+const char *codec_names(char text[CODEC_NAMES_BYTES])
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < COUNT_OF(codecs) && size < CODEC_NAMES_BYTES; i++) {
+        const char *between = i == 0 ? "" : i + 1 == COUNT_OF(codecs) ? " or " : ", ";
+
+        size += (size_t)snprintf(text + size, CODEC_NAMES_BYTES - size, "%s%s", between,
+                                 codecs[i]->name);
+    }
+    return text;
+}
+
+static const struct codec_ops *ops_of_name(const char *name)
+{
+    const size_t size = strlen(name);
+
+    for (size_t i = 0; i < COUNT_OF(codecs); i++) {
+        const size_t suffix_size = strlen(codecs[i]->suffix);
+
+        if (size >= suffix_size && strcmp(name + size - suffix_size, codecs[i]->suffix) == 0)
+            return codecs[i];
+    }
+    return NULL;
+}
+
+enum sheaf_codec codec_of_name(const char *name)
+{
+    const struct codec_ops *ops = ops_of_name(name);
+
+    return ops == NULL ? SHEAF_CODEC_NONE : ops->id;
+}
+
+size_t codec_stem(const char *name)
+{
+    const struct codec_ops *ops = ops_of_name(name);
+
+    return strlen(name) - (ops == NULL ? 0 : strlen(ops->suffix));
 }
 
 const char *sheaf_codec_name(enum sheaf_codec codec)
@@ -49,7 +130,7 @@ int sheaf_codec_of(const char *name)
     return -1;
 }
 
-/* Both formats store what does not shrink: deflate adds 5 bytes to at most 16 KiB, LZ4 adds 8
+/* All formats store what does not shrink: deflate adds 5 bytes to at most 16 KiB, LZ4 adds 8
  * to at most 64 KiB; headers and ends are below 64 bytes. */
 size_t codec_bound(size_t size)
 {
@@ -60,22 +141,31 @@ size_t codec_bound(size_t size)
     return bound;
 }
 
-void codec_total_add(enum sheaf_codec codec, struct codec_total *total,
-                     const struct codec_block *block)
+int codec_total_add(const struct codec_ops *ops, struct codec_total *total,
+                    const struct codec_block *block, const void *stored, size_t stored_size,
+                    struct sheaf_error *err)
 {
-    if (codec == SHEAF_CODEC_GZIP)
-        total->crc = (uint32_t)crc32_combine(total->crc, block->crc, (z_off_t)block->raw_bytes);
     total->raw_bytes += block->raw_bytes;
+    return ops->add == NULL ? SHEAF_OK : ops->add(total, block, stored, stored_size, err);
+}
+
+void codec_total_free(struct codec_total *total)
+{
+    buf_free(&total->table);
 }
 
 int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
                       struct sheaf_error *err)
 {
     const struct codec_ops *ops = codec_of(codec);
+    int code;
 
     if (ops == NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "codec %d has no streams", (int)codec);
-    return ops->stream_open(stream, err);
+    code = ops->stream_open(stream, err);
+    if (code == SHEAF_OK)
+        (*stream)->ops = ops;
+    return code;
 }
 
 int codec_stream_push(struct codec_stream *stream, const void *data, size_t *size, void *raw,

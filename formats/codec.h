@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Codecs over any container: gzip and LZ4 frames.
+ * Codecs over any container, as a table: gzip, LZ4 frames.
  *
  * A compressed shard is one gzip member or one LZ4 frame, since many readers stop after the first.
  * It is cut into BLOCKS of a few MiB of container bytes, each beginning with a sample: pieces of
@@ -17,10 +17,11 @@
 
 struct codec_stream;
 
-/* What the end of a member or frame needs of all blocks together.  Zero-initialised. */
+/* What the end of a shard needs of all blocks together.  Zero-initialised; codec_total_free(). */
 struct codec_total {
     uint64_t raw_bytes;
     uint32_t crc;           /* gzip's CRC-32 of all of them */
+    struct buf table;       /* of codecs that list their blocks at the end */
 };
 
 /* What one block adds to that. */
@@ -33,6 +34,8 @@ struct codec_ops {
     enum sheaf_codec id;
     const char *name;           /* "gzip" */
     const char *suffix;         /* ".gz" */
+    /* Whether a shard is one member or frame, of which blocks are pieces (for decompress()). */
+    bool single_member;
     /* The first bytes of a stream. */
     bool (*detect)(const uint8_t *data, size_t size);
     /* Appends what comes before the first block. */
@@ -41,6 +44,10 @@ struct codec_ops {
      * of zlib or liblz4).  `out` grows by at most codec_bound(size). */
     int (*compress)(const void *data, size_t size, struct buf *out, struct codec_block *block,
                     struct sheaf_error *err);
+    /* Adds a block, with the bytes that compress() made of it, to the total.  NULL: counting the
+     * raw bytes is enough. */
+    int (*add)(struct codec_total *total, const struct codec_block *block, const void *stored,
+               size_t stored_size, struct sheaf_error *err);
     /* Appends what comes after the last block. */
     int (*end)(const struct codec_total *total, struct buf *out, struct sheaf_error *err);
     /* Unpacks one block whose raw size is known; anything else than exactly raw_size bytes from
@@ -59,8 +66,6 @@ struct codec_ops {
     void (*stream_free)(struct codec_stream *stream);
 };
 
-extern const struct codec_ops gzip_ops, lz4_ops;
-
 /* NULL for SHEAF_CODEC_NONE. */
 const struct codec_ops *codec_of(enum sheaf_codec codec);
 
@@ -70,16 +75,31 @@ enum sheaf_codec codec_detect(const uint8_t *data, size_t size);
 /* What compress() may append for a block of `size` raw bytes, at most. */
 size_t codec_bound(size_t size);
 
-/* Adds a block to the total (for gzip: combines CRCs). */
-void codec_total_add(enum sheaf_codec codec, struct codec_total *total,
-                     const struct codec_block *block);
+/* What compresses a stream that begins so, where codec_detect() finds nothing: "xz", "bzip2", ...;
+ * NULL if it is not compressed in a way that is known here. */
+const char *codec_unread(const uint8_t *data, size_t size);
+
+/* "gzip or lz4", into `text`, which it returns. */
+#define CODEC_NAMES_BYTES 80
+const char *codec_names(char text[CODEC_NAMES_BYTES]);
+
+/* The codec that a file's name ends with; SHEAF_CODEC_NONE if with none. */
+enum sheaf_codec codec_of_name(const char *name);
+/* How long the name is without any codec's suffix. */
+size_t codec_stem(const char *name);
+
+/* Adds a block, in the order of the shard. */
+int codec_total_add(const struct codec_ops *ops, struct codec_total *total,
+                    const struct codec_block *block, const void *stored, size_t stored_size,
+                    struct sheaf_error *err);
+void codec_total_free(struct codec_total *total);
 
 /* ---- Foreign compressed streams -------------------------------------------------------------
  * Sequentially, in bounded memory; any number of members or frames.  Zeros behind a gzip member and
  * LZ4 skippable frames are passed over; LZ4 legacy frames, and frames that need a dictionary, are
  * SHEAF_ERR_UNSUPPORTED. */
 
-/* A codec embeds it in a struct of its own. */
+/* A codec embeds it in a struct of its own; codec_stream_open() sets it. */
 struct codec_stream {
     const struct codec_ops *ops;
 };

@@ -137,6 +137,16 @@ static int gzip_compress(const void *data, size_t size, struct buf *out,
     return append_deflated(data, size, out, err);
 }
 
+static int gzip_add(struct codec_total *total, const struct codec_block *block, const void *stored,
+                    size_t stored_size, struct sheaf_error *err)
+{
+    (void)stored;
+    (void)stored_size;
+    (void)err;
+    total->crc = (uint32_t)crc32_combine(total->crc, block->crc, (z_off_t)block->raw_bytes);
+    return SHEAF_OK;
+}
+
 static int gzip_end(const struct codec_total *total, struct buf *out, struct sheaf_error *err)
 {
     uint8_t trailer[8];
@@ -218,7 +228,6 @@ static int gzip_stream_open(struct codec_stream **stream, struct sheaf_error *er
         free(s);
         return err_memory(err, 1 << 16);
     }
-    s->base.ops = &gzip_ops;
     *stream = &s->base;
     return SHEAF_OK;
 }
@@ -311,9 +320,11 @@ const struct codec_ops gzip_ops = {
     .id = SHEAF_CODEC_GZIP,
     .name = "gzip",
     .suffix = ".gz",
+    .single_member = true,
     .detect = gzip_detect,
     .begin = gzip_begin,
     .compress = gzip_compress,
+    .add = gzip_add,
     .end = gzip_end,
     .decompress = gzip_decompress,
     .stream_open = gzip_stream_open,

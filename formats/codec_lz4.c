@@ -198,7 +198,6 @@ static int lz4_stream_open(struct codec_stream **stream, struct sheaf_error *err
         free(s);
         return lz4_error(result, err);
     }
-    s->base.ops = &lz4_ops;
     *stream = &s->base;
     return SHEAF_OK;
 }
@@ -313,6 +312,7 @@ const struct codec_ops lz4_ops = {
     .id = SHEAF_CODEC_LZ4,
     .name = "lz4",
     .suffix = ".lz4",
+    .single_member = true,
     .detect = lz4_detect,
     .begin = lz4_begin,
     .compress = lz4_compress,

@@ -353,10 +353,12 @@ static int put_manifest(struct target *o, uint32_t split, struct manifest *m,
 static int start_manifest(const struct target *o, const struct target_facts *facts,
                           uint64_t shard_count, struct manifest *m, struct sheaf_error *err)
 {
+    const struct codec_ops *codec = o->setup->codec;
+
     *m = (struct manifest){
         .container = o->setup->format->id,
-        .codec = o->setup->codec == NULL ? SHEAF_CODEC_NONE : o->setup->codec->id,
-        .single_member = o->setup->codec != NULL,
+        .codec = codec == NULL ? SHEAF_CODEC_NONE : codec->id,
+        .single_member = codec != NULL && codec->single_member,
         .ours = true,
         .cls_is_label = facts->cls_is_label,
         .label_base = facts->label_base,

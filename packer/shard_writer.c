@@ -163,10 +163,12 @@ int shard_writer_add(struct shard_writer *w, const struct block *b, struct sheaf
         code = store_write(w->names, b->names.data, b->names.size, err);
     }
     if (code == SHEAF_OK && w->setup->codec != NULL && b->raw.size != 0) {
-        codec_total_add(w->setup->codec->id, &w->total, &b->codec_block);
-        code = index_add_block(&w->index,
-                               stored->size + (w->index.block_count == 0 ? w->lead : 0),
-                               b->raw.size, err);
+        code = codec_total_add(w->setup->codec, &w->total, &b->codec_block, stored->data,
+                               stored->size, err);
+        if (code == SHEAF_OK)
+            code = index_add_block(&w->index,
+                                   stored->size + (w->index.block_count == 0 ? w->lead : 0),
+                                   b->raw.size, err);
     }
     w->facts.raw_bytes += b->raw.size;
     w->facts.names_bytes += b->names.size;
@@ -288,6 +290,7 @@ void shard_writer_close(struct shard_writer *w)
     XXH3_freeState(w->names_hash);
     index_writer_free(&w->index);
     peers_free(&w->peers);
+    codec_total_free(&w->total);
     buf_free(&w->text);
     buf_free(&w->section);
     buf_free(&w->notes);

@@ -55,6 +55,7 @@ static void shard_begin(struct shard *s)
 
 static void shard_add(struct shard *s, const void *data, size_t size)
 {
+    const size_t before = s->stored.size;
     struct codec_block block;
 
     if (!s->single) {
@@ -63,7 +64,8 @@ static void shard_add(struct shard *s, const void *data, size_t size)
     }
     assert_int_equal(s->ops->compress(data, size, &s->stored, &block, NULL), SHEAF_OK);
     assert_int_equal(block.raw_bytes, size);
-    codec_total_add(s->ops->id, &s->total, &block);
+    assert_int_equal(codec_total_add(s->ops, &s->total, &block, s->stored.data + before,
+                                     s->stored.size - before, NULL), SHEAF_OK);
 }
 
 static void shard_end(struct shard *s)
@@ -94,6 +96,7 @@ static void shard_free(struct shard *s)
 {
     buf_free(&s->raw);
     buf_free(&s->stored);
+    codec_total_free(&s->total);
 }
 
 static const size_t usual_sizes[BLOCKS] = { 100000, 262144, 70000, 1, 262145, 786431 };
@@ -199,7 +202,7 @@ static void a_gzip_header_holds_no_time_and_no_system(void **state)
     struct buf lead = BUF_INIT(SIZE_MAX);
 
     (void)state;
-    assert_int_equal(gzip_ops.begin(&lead, NULL), SHEAF_OK);
+    assert_int_equal(codec_of(SHEAF_CODEC_GZIP)->begin(&lead, NULL), SHEAF_OK);
     assert_int_equal(lead.size, sizeof(header));
     assert_memory_equal(lead.data, header, sizeof(header));
     buf_free(&lead);
@@ -354,6 +357,23 @@ static void codecs_are_known_by_name_and_by_content(void **state)
     assert_int_equal(codec_detect((const uint8_t *)"plain tar", 9), SHEAF_CODEC_NONE);
 }
 
+static void a_files_name_says_its_codec(void **state)
+{
+    char names[CODEC_NAMES_BYTES];
+
+    (void)state;
+    assert_int_equal(codec_of_name("dir.gz/list.csv"), SHEAF_CODEC_NONE);
+    assert_int_equal(codec_stem("list.csv"), 8);
+    for (size_t i = 0; i < COUNT_OF(codecs); i++) {
+        char name[40];
+
+        snprintf(name, sizeof(name), "list.csv%s", codec_of(codecs[i])->suffix);
+        assert_int_equal(codec_of_name(name), codecs[i]);
+        assert_int_equal(codec_stem(name), 8);
+        assert_non_null(strstr(codec_names(names), codec_of(codecs[i])->name));
+    }
+}
+
 static void feed(const char *command, const struct buf *data)
 {
     FILE *pipe = popen(command, "w");
@@ -437,6 +457,7 @@ int main(void)
         cmocka_unit_test(every_prefix_of_a_block_is_refused),
         cmocka_unit_test(no_flipped_bit_passes_a_checksum),
         cmocka_unit_test(codecs_are_known_by_name_and_by_content),
+        cmocka_unit_test(a_files_name_says_its_codec),
         cmocka_unit_test(a_shard_is_one_member_or_frame),
         cmocka_unit_test(gzip_lz4_and_python_take_it),
     };

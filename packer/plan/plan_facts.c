@@ -209,9 +209,8 @@ static int take_numbers(struct cursor *c)
         return malformed(c, "the container, the codec, or the splits");
     if (f->codec != SHEAF_CODEC_NONE && n[3] == 0)
         return err_set(c->err, SHEAF_ERR_UNSUPPORTED, "an older release's plan of shards with "
-                       "many %s %s, which are no longer written: make a new plan",
-                       sheaf_codec_name(f->codec),
-                       f->codec == SHEAF_CODEC_GZIP ? "members" : "frames");
+                       "many %s members or frames, which are no longer written: make a new plan",
+                       sheaf_codec_name(f->codec));
     return SHEAF_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The lines of a list, wherever it is, with a window of it in memory.  A list that is compressed
- * (gzip or LZ4) is read as if it were not. */
+ * (by any codec) is read as if it were not. */
 #ifndef PACKER_SOURCE_LINES_H
 #define PACKER_SOURCE_LINES_H
 

@@ -13,22 +13,30 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/codec.h"
 #include "store/store.h"
+
+static bool stem_ends_with(const char *text, size_t size, const char *end)
+{
+    const size_t tail = strlen(end);
+
+    return size > tail && memcmp(text + size - tail, end, tail) == 0;
+}
 
 static bool ends_with(const char *text, const char *end)
 {
-    const size_t size = strlen(text), tail = strlen(end);
-
-    return size > tail && strcmp(text + size - tail, end) == 0;
+    return stem_ends_with(text, strlen(text), end);
 }
 
 static enum list_kind kind_of_list(const char *url)
 {
-    if (ends_with(url, ".lst") || ends_with(url, ".lst.gz"))
+    const size_t stem = codec_stem(url);        /* lists may be compressed */
+
+    if (stem_ends_with(url, stem, ".lst"))
         return LIST_LST;
-    if (ends_with(url, ".csv") || ends_with(url, ".csv.gz"))
+    if (stem_ends_with(url, stem, ".csv"))
         return LIST_CSV;
-    return ends_with(url, ".jsonl") || ends_with(url, ".jsonl.gz") ? LIST_JSONL : LIST_PLAIN;
+    return stem_ends_with(url, stem, ".jsonl") ? LIST_JSONL : LIST_PLAIN;
 }
 
 const char *source_kind_name(const struct source *s)
