@@ -243,7 +243,7 @@ install: all ##: into DESTDIR and PREFIX (/usr/local)
 	ln -sf libsheaf.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(MAJOR)
 	ln -sf libsheaf.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsheaf.so
 	install -m 644 sheaf.h $(DESTDIR)$(INCLUDEDIR)/sheaf.h
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' sheaf.pc.in \
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' sheaf.pc.in \
 	    >$(DESTDIR)$(LIBDIR)/pkgconfig/sheaf.pc
 	for page in $(MAN_PAGES); do install -m 644 $$page $(DESTDIR)$(MANDIR)/man1/; done
 	install -m 644 tools/completion.bash $(DESTDIR)$(BASHDIR)/sheaf

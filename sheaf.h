@@ -122,7 +122,7 @@ enum sheaf_container { SHEAF_TFRECORD = 1, SHEAF_RECORDIO = 2, SHEAF_WEBDATASET 
 enum sheaf_codec { SHEAF_CODEC_NONE = 0, SHEAF_CODEC_GZIP = 1, SHEAF_CODEC_LZ4 = 2 };
 
 /* sheaf_container_name, sheaf_codec_name: "tfrecord", "recordio", "webdataset"; "none", "gzip",
- * "lz4"; NULL for a value that is none of them.
+ * "lz4"; NULL for a value that is none of them, which the one after the last codec always is.
  * sheaf_container_of, sheaf_codec_of: the reverse; -1 for an unknown name. */
 SHEAF_API const char *sheaf_container_name(enum sheaf_container container);
 SHEAF_API const char *sheaf_codec_name(enum sheaf_codec codec);

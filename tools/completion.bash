@@ -20,7 +20,8 @@ _sheaf() {
     --format | --to)
         mapfile -t COMPREPLY < <(compgen -W 'tfrecord recordio webdataset' -- "$word") ;;
     --codec)
-        mapfile -t COMPREPLY < <(compgen -W 'none gzip lz4' -- "$word") ;;
+        mapfile -t COMPREPLY < <(compgen -W "$(sheaf "$command" --codec= 2>&1 |
+            sed -n '1s/.* is not //; 1s/,\| or / /gp')" -- "$word") ;;
     --remainder)
         mapfile -t COMPREPLY < <(compgen -W 'keep drop pad' -- "$word") ;;
     --on-error | --on-corrupt)

@@ -14,13 +14,39 @@ const struct choice container_choices[] = {
     { "tfrecord", SHEAF_TFRECORD }, { "recordio", SHEAF_RECORDIO },
     { "webdataset", SHEAF_WEBDATASET }, { NULL, 0 },
 };
-const struct choice codec_choices[] = {
-    { "none", SHEAF_CODEC_NONE }, { "gzip", SHEAF_CODEC_GZIP }, { "lz4", SHEAF_CODEC_LZ4 },
-    { NULL, 0 },
-};
 const struct choice on_error_choices[] = {
     { "fail", SHEAF_FAIL }, { "skip", SHEAF_SKIP }, { NULL, 0 },
 };
+
+#define CODECS_MOST 15
+
+const struct choice *codec_choices(void)
+{
+    static struct choice choices[CODECS_MOST + 1];
+
+    for (int i = 0; i < CODECS_MOST && sheaf_codec_name((enum sheaf_codec)i) != NULL; i++)
+        choices[i] = (struct choice){ sheaf_codec_name((enum sheaf_codec)i), i };
+    return choices;
+}
+
+/* "none, gzip or lz4". */
+static void list_choices(const struct choice *choices, char *list, size_t room)
+{
+    size_t size = 0;
+
+    for (const struct choice *c = choices; c->name && size < room; c++)
+        size += (size_t)snprintf(list + size, room - size, "%s%s",
+                                 c == choices ? "" : c[1].name ? ", " : " or ", c->name);
+}
+
+const char *codec_meaning(void)
+{
+    static char meaning[100] = "compression of the shards: ";
+    const size_t size = strcspn(meaning, ":") + 2;
+
+    list_choices(codec_choices(), meaning + size, sizeof(meaning) - size);
+    return meaning;
+}
 
 /* Reads decimal digits.  Returns where they end, or NULL if there are none or too many. */
 static const char *read_digits(const char *text, uint64_t *value)
@@ -96,19 +122,15 @@ static int store_number(const struct option *option, const char *text)
 
 static int store_choice(const struct option *option, const char *text)
 {
-    char list[200] = "";
-    size_t size = 0;
+    char list[200];
 
     for (const struct choice *c = option->choices; c->name; c++) {
         if (strcmp(text, c->name) == 0) {
             *option->choice = c->value;
             return -1;
         }
-        if (size < sizeof(list))
-            size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s",
-                                     c == option->choices ? "" : c[1].name ? ", " : " or ",
-                                     c->name);
     }
+    list_choices(option->choices, list, sizeof(list));
     return misuse("--%s: \"%s\" is not %s", option->name, text, list);
 }
 

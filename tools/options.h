@@ -48,7 +48,14 @@ struct option {
                                        "": not worth telling */
 };
 
-extern const struct choice container_choices[], codec_choices[], on_error_choices[];
+extern const struct choice container_choices[], on_error_choices[];
+
+/* Those that the library has, and the row of an option for them; a pointer to an int. */
+const struct choice *codec_choices(void);
+const char *codec_meaning(void);
+#define CODEC_ROW(codec)                                                                        \
+    { "codec", OPTION_CHOICE, "NAME", .choice = (codec), .choices = codec_choices(),            \
+      .meaning = codec_meaning() }
 
 /* What becomes of bad records; pointers to an int and to a struct sheaf_reader_options. */
 #define CORRUPT_ROWS(what, reader)                                                              \

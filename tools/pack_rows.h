@@ -33,8 +33,7 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
     { "format", OPTION_CHOICE, "NAME", .choice = &(c)->container,                               \
       .choices = container_choices,                                                             \
       .meaning = "container: tfrecord, recordio or webdataset (must be given)" },               \
-    { "codec", OPTION_CHOICE, "NAME", .choice = &(c)->codec, .choices = codec_choices,          \
-      .meaning = "compression of the shards: none, gzip or lz4" },                              \
+    CODEC_ROW(&(c)->codec),                                                                     \
     { "shard-size", OPTION_SIZE, "SIZE", .number = &(o)->shard_bytes, .least = 1,               \
       .meaning = "content of a shard, about: shards are made equal, near this size" },          \
     { "shard-count", OPTION_NUMBER, "N", .number = &(o)->shard_count, .standard = "",           \

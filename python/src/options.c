@@ -4,6 +4,7 @@
  * paths. */
 #include "module.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct option *find(const struct option *table, const char *name)
@@ -61,11 +62,27 @@ static int on_error_of(const char *name)
     return strcmp(name, "fail") == 0 ? SHEAF_FAIL : strcmp(name, "skip") == 0 ? SHEAF_SKIP : -1;
 }
 
+/* "none, gzip or lz4". */
+static const char *list_codecs(char *list, size_t room)
+{
+    size_t size = 0;
+
+    for (int i = 0; sheaf_codec_name((enum sheaf_codec)i) != NULL && size < room; i++) {
+        const bool is_last = sheaf_codec_name((enum sheaf_codec)(i + 1)) == NULL;
+
+        size += (size_t)snprintf(list + size, room - size, "%s%s",
+                                 i == 0 ? "" : is_last ? " or " : ", ",
+                                 sheaf_codec_name((enum sheaf_codec)i));
+    }
+    return list;
+}
+
 /* Values that have names. */
 static int set_named(void *place, const struct option *option, PyObject *value)
 {
     const char *name = PyUnicode_AsUTF8AndSize(value, NULL);
     const char *expected = NULL;
+    char codecs[100];
     int found = -1;
 
     if (name == NULL)
@@ -77,7 +94,7 @@ static int set_named(void *place, const struct option *option, PyObject *value)
         break;
     case OPTION_CODEC:
         found = sheaf_codec_of(name);
-        expected = "none, gzip or lz4";
+        expected = list_codecs(codecs, sizeof(codecs));
         break;
     case OPTION_ON_ERROR:
         found = on_error_of(name);
