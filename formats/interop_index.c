@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "formats/codec.h"
 #include "formats/format.h"
+#include "formats/json_dump.h"
 #include "formats/tar.h"
 
 enum { PEER_DALI = 1, PEER_MXNET = 2, PEER_WIDS = 4, PEER_ENERGON = 8 };
@@ -296,7 +297,7 @@ int peers_finish_shard(struct peers_writer *w, const char *shard_name, peers_put
 static int put_tree(json_t *tree, const char *name, peers_put_fn *put, void *context,
                     struct sheaf_error *err)
 {
-    char *text = tree != NULL ? json_dumps(tree, JSON_INDENT(2)) : NULL;
+    char *text = tree != NULL ? json_dump_text(tree, JSON_INDENT(2)) : NULL;
     int code;
 
     json_decref(tree);

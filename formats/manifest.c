@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/json_dump.h"
 #include "formats/manifest_check.h"
 
 #define VERSION 1
@@ -113,11 +114,23 @@ static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
     return array;
 }
 
+/* jansson's lexer drops characters without an error where memory is short for a moment, so the
+ * options are read twice: nothing else would notice before the manifest is written. */
 static json_t *tree_of_options(const struct manifest *m, json_error_t *error)
 {
+    json_t *options, *again;
+
     if (m->options_json == NULL)
         return json_null();
-    return json_loads(m->options_json, JSON_REJECT_DUPLICATES, error);
+    options = json_loads(m->options_json, JSON_REJECT_DUPLICATES, error);
+    again = options == NULL ? NULL : json_loads(m->options_json, JSON_REJECT_DUPLICATES, error);
+    if (options != NULL && !json_equal(options, again)) {
+        json_decref(options);
+        options = NULL;
+        errno = ENOMEM;
+    }
+    json_decref(again);
+    return options;
 }
 
 /* The document without its fingerprint. */
@@ -155,7 +168,7 @@ static json_t *tree_of(const struct manifest *m, const struct manifest_totals *t
 
 static int print_value(const json_t *value, struct buf *out, struct sheaf_error *err)
 {
-    char *text = json_dumps(value, JSON_ENCODE_ANY);
+    char *text = json_dump_text(value, JSON_ENCODE_ANY);
     int code;
 
     if (text == NULL)
@@ -381,7 +394,7 @@ static void read_options(struct object *o, struct manifest *m)
     o->code = manifest_check_options(options, o->err);
     if (o->code != SHEAF_OK)
         return;
-    m->options_json = json_dumps(options, JSON_COMPACT);
+    m->options_json = json_dump_text(options, JSON_COMPACT);
     if (m->options_json == NULL)
         o->code = no_memory(o->err);
 }

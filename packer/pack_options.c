@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/interop_index.h"
+#include "formats/json_dump.h"
 
 #define PREFIX_LIMIT 200
 
@@ -145,7 +146,7 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
         set(object, &failed, "split_name", json_string(split_name));
     }
     if (!failed)
-        text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
+        text = json_dump_text(object, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(object);
     return text;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -461,6 +462,48 @@ static void a_full_buffer_is_left_as_it_was(void **state)
     buf_free(&out);
 }
 
+static unsigned malloc_calls, malloc_fails_at;
+
+static void *failing_malloc(size_t size)
+{
+    if (++malloc_calls != malloc_fails_at)
+        return malloc(size);
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* The options, whose parser drops characters then, as much as the rest. */
+static void want_of_memory_changes_nothing_that_is_written(void **state)
+{
+    static char many[] = "{\"plan\": \"d17ee6633f2578b4544405372895743b\", \"seed\": 1}";
+    struct sheaf_error err = { 0 };
+    struct example e;
+    struct buf whole;
+    int code = SHEAF_ERR_MEMORY;
+
+    (void)state;
+    example_fill(&e);
+    e.m.options_json = many;
+    whole = written(&e.m);
+    for (malloc_fails_at = 1; code != SHEAF_OK || malloc_calls >= malloc_fails_at;
+         malloc_fails_at++) {
+        struct buf out = BUF_INIT(MANIFEST_LIMIT);
+
+        malloc_calls = 0;
+        json_set_alloc_funcs(failing_malloc, free);
+        code = manifest_write(&e.m, &out, &err);
+        json_set_alloc_funcs(malloc, free);
+        if (code == SHEAF_OK) {
+            assert_int_equal(out.size, whole.size);
+            assert_memory_equal(out.data, whole.data, whole.size);
+        } else {
+            assert_int_equal(code, SHEAF_ERR_MEMORY);
+        }
+        buf_free(&out);
+    }
+    buf_free(&whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -479,6 +522,7 @@ int main(void)
         cmocka_unit_test(what_is_no_document_is_refused),
         cmocka_unit_test(what_would_not_be_read_is_not_written),
         cmocka_unit_test(a_full_buffer_is_left_as_it_was),
+        cmocka_unit_test(want_of_memory_changes_nothing_that_is_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
