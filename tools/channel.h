@@ -17,17 +17,16 @@ void channel_options_init(struct channel_options *c);
 /* The table's rows for `c`, a pointer to a struct channel_options; to be put into a table. */
 #define CHANNEL_ROWS(c)                                                                         \
     { "channel", OPTION_TEXT, "NAME", .text = &(c)->name, .standard = "none",                   \
-      .meaning = "read the platform's channel NAME, whatever its input mode, in place of "      \
-                 "DATASET" },                                                                   \
+      .meaning = "read the platform's channel NAME, in any input mode, instead of DATASET" },    \
     { "channel-root", OPTION_TEXT, "DIR", .text = &(c)->options.root, .standard = "/opt/ml",    \
-      .meaning = "where the platform has its input and output directories" },                   \
+      .meaning = "directory with the platform's input and output directories" },                \
     { "channel-wait", OPTION_NUMBER, "N", .number = &(c)->options.wait_seconds,                 \
       .unit = "seconds",                                                                        \
       .meaning = "how long to wait for a pipe, and then for its first byte" },                  \
     { "attributes", OPTION_TEXT, "LIST", .text = &(c)->options.attributes,                      \
       .standard = "the configuration's",                                                        \
-      .meaning = "of an augmented manifest in a pipe: the names, in order, of the attributes "  \
-                 "that come as records" }
+      .meaning = "for an augmented manifest in a pipe: the attributes that come as records, "   \
+                 "in order" }
 
 /* Whether there is just one of sources and a channel; opens the channel, and says in one line what
  * was found.  -1, or the exit status. */

@@ -241,8 +241,8 @@ static int run(const struct command *command, int argc, char **argv)
             { "reads-per-epoch", OPTION_TEXT, "X", .text = &reads,
               .meaning = "how often an epoch reads each object" },
             { "consumer-rate", OPTION_SIZE, "SIZE", .number = &rate,
-              .standard = "as fast as they come",
-              .meaning = "bytes a second that the training takes" },
+              .standard = "unlimited",
+              .meaning = "bytes per second that the training consumes" },
             { "constant", OPTION_TEXT, "LIST", .text = &list, .standard = "",
               .meaning = "NAME=VALUE,...: rates and prices; they are listed with the answer" },
             { "json", OPTION_FLAG, .flag = &as_json, .meaning = "print one JSON object" },
@@ -266,11 +266,10 @@ const struct command advise_command = {
     .arguments = "SRC [OPTION]...",
     .least = 1,
     .most = 1,
-    .summary = "say which input mode fits a source, and what each would take",
-    .text = "Looks at SRC, a directory, S3 prefix, manifest or augmented manifest, without reading "
-            "its objects, and says as AWS's guide does whether File mode, FastFile mode, FSx for "
-            "Lustre or EFS fits it, or whether it should be packed first: with the times to "
-            "start and of an epoch and the costs of each, estimated from constants that are "
-            "shown.",
+    .summary = "recommend an input mode for a source, with estimates",
+    .text = "Looks at SRC, a directory, S3 prefix, manifest or augmented manifest, without "
+            "reading its objects, and recommends File mode, FastFile mode, FSx for Lustre or "
+            "EFS, or packing first, as AWS's guide does. Prints estimates of start-up time, "
+            "epoch time and cost for each, and the constants they rest on.",
     .run = run,
 };

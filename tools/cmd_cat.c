@@ -350,25 +350,24 @@ static int run(const struct command *command, int argc, char **argv)
               .meaning = "container of the stream: tfrecord, recordio or webdataset",
               .standard = "webdataset" },
             { "list", OPTION_FLAG, .flag = &cat.list,
-              .meaning = "print a line a sample instead: key, tab, labels, then for each field a "
-                         "tab and name:bytes" },
+              .meaning = "print one line per sample instead: key, tab, labels, then for each "
+                         "field a tab and name:bytes" },
             { "null", OPTION_FLAG, .flag = &cat.null,
-              .meaning = "write no samples, but print how many there are and how fast they "
-                         "came" },
+              .meaning = "read everything, write no samples, and print counts and rates" },
             ORDER_ROWS(&cat.order, o),
             { "save-position", OPTION_TEXT, "FILE", .text = &cat.save_position,
               .standard = "none",
-              .meaning = "write where the reading ended to FILE, at a signal as well" },
+              .meaning = "write the final position to FILE, also after a signal" },
             { "resume-from", OPTION_TEXT, "FILE", .text = &cat.resume_from, .standard = "none",
-              .meaning = "go on from the position in FILE, with the order that it names" },
+              .meaning = "resume at the position in FILE, with the order that it specifies" },
             { "limit", OPTION_NUMBER, "N", .number = &cat.limit, .standard = "all",
-              .meaning = "end after N samples" },
+              .meaning = "stop after N samples" },
             CORRUPT_ROWS(&on_corrupt, o),
             { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
-              .meaning = "ceiling of the memory for read-ahead, shuffle buffer and index" },
+              .meaning = "memory limit for read-ahead, shuffle buffer and index" },
             CACHE_ROWS(o),
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
-              .standard = "the processors, 8 at most", .meaning = "threads that read ahead" },
+              .standard = "one per processor, at most 8", .meaning = "threads that read ahead" },
             { .name = NULL },
         };
 
@@ -401,11 +400,11 @@ const struct command cat_command = {
     .most = SIZE_MAX,
     .summary = "write an epoch of samples to standard output",
     .text = "Writes the samples of one shuffled epoch of DATASET to standard output, as a "
-            "WebDataset tar unless --to says otherwise. The same data set, seed, epoch, lanes and "
-            "buffer give the same order on every machine; ranks and workers share its lanes.\n\n"
-            "DATASET is a directory that sheaf pack made, or foreign shards: a directory of "
-            "them, a brace pattern such as train-{000000..000007}.tar, files, @FILE for a list "
-            "of them, or - for standard input. In place of it, --channel names what the platform "
-            "provides: a directory, named pipes, or a place in S3.",
+            "WebDataset tar unless --to specifies another container. The same data set, seed, "
+            "epoch, lanes and buffer give the same order on every machine; ranks and workers "
+            "share its lanes.\n\nDATASET is a directory that sheaf pack made, or foreign shards: "
+            "a directory of them, a brace pattern such as train-{000000..000007}.tar, files, "
+            "@FILE for a list of them, or - for standard input. In place of it, --channel names "
+            "what the platform provides: a directory, named pipes, or a place in S3.",
     .run = run,
 };

@@ -42,10 +42,10 @@ const struct command commit_command = {
     .arguments = "PLAN",
     .least = 1,
     .most = 1,
-    .summary = "make the packed parts of a plan a data set",
-    .text = "Checks that every shard of PLAN is there as it was packed, gathers the index and the "
-            "report of what was skipped, and writes the manifest last: then there is a data set. "
-            "If shards are missing or altered, says which, and of which parts, and publishes "
-            "nothing.",
+    .summary = "publish the packed parts of a plan as a data set",
+    .text = "Checks that every shard of PLAN is there as it was packed, gathers the index and "
+            "the report of what was skipped, and writes the manifest last: only then does the "
+            "data set exist. If shards are missing or altered, names them and their parts, and "
+            "publishes nothing.",
     .run = run,
 };

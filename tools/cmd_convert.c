@@ -368,24 +368,24 @@ static int run(const struct command *command, int argc, char **argv)
         const struct option table[] = {
             { "format", OPTION_CHOICE, "NAME", .choice = &container,
               .choices = container_choices,
-              .meaning = "container: tfrecord, recordio or webdataset (must be given)" },
+              .meaning = "container: tfrecord, recordio or webdataset (required)" },
             CODEC_ROW(&codec),
             { "resume", OPTION_FLAG, .flag = &o.resume,
-              .meaning = "go on with a conversion that was interrupted" },
+              .meaning = "resume an interrupted conversion" },
             { "overwrite", OPTION_FLAG, .flag = &o.overwrite,
-              .meaning = "replace the data set in DEST" },
+              .meaning = "delete the existing data set in DEST and its splits, then convert" },
             { "index", OPTION_TEXT, "LIST", .text = &o.index,
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
             CORRUPT_ROWS(&on_corrupt, &c.options),
             CACHE_ROWS(&c.options),
             { "jobs", OPTION_NUMBER, "N", .number = &jobs, .most = 1024,
-              .standard = "the processors, 8 at most",
-              .meaning = "threads that read, and as many that write" },
+              .standard = "one per processor, at most 8",
+              .meaning = "number of reading threads, and of writing threads" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "ceiling of the memory for buffers, half of it for reading" },
+              .meaning = "memory limit for buffers, half of it for reading" },
             { "plan", OPTION_TEXT, "PLAN", .text = &plan,
-              .meaning = "instead of DATASET and DEST: make shards of a plan that sheaf plan has "
-                         "stored of a data set" },
+              .meaning = "instead of DATASET and DEST: pack shards of a stored plan of a data "
+                         "set" },
             { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
               .meaning = PART_MEANING("with --plan: the shards") },
             { .name = NULL },
@@ -423,15 +423,14 @@ const struct command convert_command = {
     .arguments = "DATASET... DEST --format NAME [OPTION]... | --plan PLAN [--part I/N]",
     .least = 0,
     .most = SIZE_MAX,
-    .summary = "put a data set into another container",
-    .text = "Writes the samples of DATASET, in its own order, as a data set of another container "
-            "or codec in the directory DEST. Keys, fields, labels and class names stay, and each "
-            "shard keeps its samples: the shards are those that packing the files into that "
-            "container gives, but the fingerprint is another. A single foreign file, or standard "
-            "input (-), is cut into shards of 150MB. With --resume, an interrupted conversion goes "
-            "on: DATASET is read from its start, and shards that are finished are kept.\n\n"
-            "With --plan, makes the shards of one part of a plan that sheaf plan has stored of a "
-            "data set; when all parts are there, sheaf commit makes them a data set, the same byte "
-            "for byte as that of one conversion.",
-    .run = run,
+    .summary = "convert a data set to another container",
+    .text = "Writes the samples of DATASET, in data set order, as a data set of another "
+            "container or codec in the directory DEST. Keys, fields, labels and class names are "
+            "kept, and each shard keeps its samples. The shards equal those of packing the files "
+            "into that container; the fingerprint differs. A single foreign file, or standard "
+            "input (-), is cut into shards of 150MB. With --resume, an interrupted conversion "
+            "resumes: DATASET is read from its start, and shards that are finished are "
+            "kept.\n\nWith --plan, packs the shards of one part of a stored plan of a data set. "
+            "When all parts are done, sheaf commit publishes the data set, the same byte for "
+            "byte as that of one conversion.", .run = run,
 };

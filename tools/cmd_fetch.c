@@ -60,13 +60,13 @@ static int run(const struct command *command, int argc, char **argv)
     {
         const struct option table[] = {
             { "warm", OPTION_FLAG, .flag = &is_warm,
-              .meaning = "read what is at PATH, and write nothing" },
+              .meaning = "read the files below PATH, and write nothing" },
             HOSTS_ROWS(&hosts),
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "ceiling of the memory for what is under way" },
+              .meaning = "memory limit for requests in flight" },
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 64,
-              .standard = "the processors, 8 at most; to warm: 16",
-              .meaning = "threads that write and check, or read" },
+              .standard = "one per processor, at most 8; with --warm: 16",
+              .meaning = "number of threads" },
             { .name = NULL },
         };
 
@@ -94,10 +94,9 @@ const struct command fetch_command = {
     .most = 2,
     .summary = "copy objects into a directory as SageMaker's File mode does",
     .text = "Copies SRC, which is an S3 prefix, a manifest file, an augmented manifest or one "
-            "object, into the directory DIR, many requests at once. Names and free space are "
-            "checked first; a file gets its name when it is whole and verified; a later run "
-            "fetches only what is missing.\n\n"
-            "With --warm, reads every file below PATH once, so that a file system that fetches "
-            "lazily (FSx for Lustre, NFS, FUSE) has it.",
+            "object, into the directory DIR, with many concurrent requests. Names and free space "
+            "are checked first. A file gets its final name once it is complete and verified. A "
+            "later run fetches only what is missing.\n\nWith --warm, reads every file below PATH "
+            "once, so that a file system that fetches lazily (FSx for Lustre, NFS, FUSE) has it.",
     .run = run,
 };

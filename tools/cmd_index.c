@@ -32,11 +32,11 @@ static int run(const struct command *command, int argc, char **argv)
             { "index", OPTION_TEXT, "LIST", .text = &peers,
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
             { "overwrite", OPTION_FLAG, .flag = &overwrite,
-              .meaning = "replace the manifest and index that are there" },
+              .meaning = "replace an existing manifest and index" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "ceiling of the memory for buffers" },
+              .meaning = "memory limit for buffers" },
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
-              .standard = "the processors, 8 at most", .meaning = "threads" },
+              .standard = "one per processor, at most 8", .meaning = "threads" },
             { .name = NULL },
         };
 
@@ -65,9 +65,10 @@ const struct command index_command = {
     .arguments = "DIR [OPTION]...",
     .least = 1,
     .most = 1,
-    .summary = "make foreign shards a data set",
+    .summary = "index foreign shards as a data set",
     .text = "Reads the shards in DIR once and writes dataset.index and dataset.json beside them: "
-            "then every sample is checked when it is read, and counts are known at once. The "
-            "shards are not changed. Compressed ones cannot be indexed: convert them.",
+            "from then on, every sample is checked when it is read, and counts are known at "
+            "open. The shards are not changed. Compressed shards cannot be indexed: convert "
+            "them.",
     .run = run,
 };

@@ -237,14 +237,14 @@ static int run(const struct command *command, int argc, char **argv)
         const struct option table[] = {
             CHANNEL_ROWS(&o.channel),
             { "lineage", OPTION_FLAG, .flag = &o.lineage,
-              .meaning = "print only what a run must note of its data, as one JSON object: "
+              .meaning = "print the data's lineage for a training record, as one JSON object: "
                          "fingerprint, source, counts, and the settings of the order" },
             { "json", OPTION_FLAG, .flag = &o.json, .meaning = "print one JSON object" },
             { "shuffle-quality", OPTION_FLAG, .flag = &o.quality,
-              .meaning = "say how well an epoch of these settings is mixed, beside an ideal "
-                         "shuffle, without reading data" },
+              .meaning = "compare the shuffle of an epoch with an ideal shuffle, without reading "
+                         "data" },
             { "plot", OPTION_TEXT, "FILE", .text = &o.plot, .standard = "none",
-              .meaning = "with --shuffle-quality: draw it to FILE, as SVG" },
+              .meaning = "with --shuffle-quality: plot it as SVG to FILE" },
             ORDER_ROWS(&order, &o.options),
             { .name = NULL },
         };
@@ -274,14 +274,12 @@ const struct command info_command = {
     .arguments = "DATASET...|PLAN|--channel NAME [OPTION]...",
     .least = 0,
     .most = SIZE_MAX,
-    .summary = "say what a data set consists of",
-    .text = "Prints the container, codec, counts, classes, fingerprint and shards of DATASET, and "
-            "the plan of an epoch: which records of which shards each worker of each rank reads. "
-            "DATASET is a "
-            "directory that sheaf pack made, or foreign shards (a directory of them, a brace "
-            "pattern, files, @FILE for a list, - for standard input), or --channel names what the "
-            "platform provides. Several are one data set, and each is listed.\n\n"
-            "Of a PLAN that sheaf plan has stored, prints what it is, how far its packing is, and "
-            "which shards and parts are missing.",
-    .run = run,
+    .summary = "describe a data set or a stored plan",
+    .text = "Prints the container, codec, counts, classes, fingerprint and shards of DATASET, "
+            "and the plan of an epoch: which records of which shards each worker of each rank "
+            "reads. DATASET is a directory that sheaf pack made, or foreign shards (a directory "
+            "of them, a brace pattern, files, @FILE for a list, - for standard input), or, with "
+            "--channel, what the platform provides. Several form one data set, and each is "
+            "listed.\n\nOf a PLAN that sheaf plan has stored, prints its contents, its progress, "
+            "and which shards and parts are missing.", .run = run,
 };

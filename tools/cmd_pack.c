@@ -125,12 +125,11 @@ static int run(const struct command *command, int argc, char **argv)
         const struct option table[] = {
             PACK_ROWS(&choices, &o),
             { "dry-run", OPTION_FLAG, .flag = &o.dry_run,
-              .meaning = "print the plan, a line a shard, and write nothing" },
+              .meaning = "print the plan, one line per shard, and write nothing" },
             { "jobs", OPTION_NUMBER, "N", .number = &choices.jobs, .most = 1024,
-              .standard = "the processors, 8 at most", .meaning = "threads" },
+              .standard = "one per processor, at most 8", .meaning = "threads" },
             { "plan", OPTION_TEXT, "PLAN", .text = &plan,
-              .meaning = "instead of SRC and DEST: make shards of a plan that sheaf plan has "
-                         "stored" },
+              .meaning = "instead of SRC and DEST: pack shards of a stored plan" },
             { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
               .meaning = PART_MEANING("with --plan: the shards") },
             { .name = NULL },
@@ -160,15 +159,13 @@ const struct command pack_command = {
     .arguments = "SRC DEST --format NAME [OPTION]... | --plan PLAN [--part I/N]",
     .least = 0,
     .most = 2,
-    .summary = "bind files into shards",
+    .summary = "pack files into shards",
     .text = "Packs the files of SRC into shards of about the same size in the directory DEST, "
-            "with an index and a manifest (dataset.json) that is written last. Files that agree "
-            "up to the first dot of their names become fields of one sample.\n\n"
-            "SRC is a directory tree, where the class of a file is the directory it is in, or a "
-            "list, known by its name: *.lst (MXNet), *.csv, *.jsonl, or any other file with one "
-            "path a line.\n\n"
-            "With --plan, makes the shards of one part of a stored plan, on any machine, in any "
-            "order, as often as need be; when all parts are there, sheaf commit makes them a data "
-            "set.",
-    .run = run,
+            "with an index and a manifest (dataset.json) that is written last. Files whose paths "
+            "agree up to the first dot of the file name become fields of one sample.\n\nSRC is a "
+            "directory tree, where a file's directory is its class, or a list, recognised by its "
+            "name: *.lst (MXNet), *.csv, *.jsonl, or any other file with one path a "
+            "line.\n\nWith --plan, packs the shards of one part of a stored plan, on any "
+            "machine, in any order, any number of times. When all parts are done, sheaf commit "
+            "publishes the data set.", .run = run,
 };

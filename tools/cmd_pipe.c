@@ -44,13 +44,13 @@ static int run(const struct command *command, int argc, char **argv)
         const struct option table[] = {
             { "channel", OPTION_TEXT, "NAME", .text = &o.channel,
               .meaning = "the pipes are DIR/NAME_0, DIR/NAME_1, ..." },
-            { "epochs", OPTION_NUMBER, "N", .number = &o.epochs, .standard = "without end",
-              .meaning = "feed N epochs; 0: without end" },
+            { "epochs", OPTION_NUMBER, "N", .number = &o.epochs, .standard = "unlimited",
+              .meaning = "number of epochs to feed; 0: unlimited" },
             { "first-epoch", OPTION_NUMBER, "E", .number = &o.first_epoch,
               .meaning = "the number of the first pipe" },
             { "shuffle", OPTION_FLAG, .flag = &o.shuffle,
-              .meaning = "another order of the objects in each epoch (ShuffleConfig)" },
-            { "seed", OPTION_NUMBER, "S", .number = &o.seed, .meaning = "of the shuffle" },
+              .meaning = "shuffle the objects, differently in each epoch (ShuffleConfig)" },
+            { "seed", OPTION_NUMBER, "S", .number = &o.seed, .meaning = "seed of the shuffle" },
             HOSTS_ROWS(&hosts),
             { "record-wrapper", OPTION_CHOICE, "NAME", .choice = &o.record_wrapper,
               .choices = wrappers,
@@ -58,10 +58,10 @@ static int run(const struct command *command, int argc, char **argv)
             { "compression", OPTION_CHOICE, "NAME", .choice = &o.gunzip, .choices = compressions,
               .meaning = "none, or gzip: the objects are unpacked (CompressionType)" },
             { "attributes", OPTION_TEXT, "LIST", .text = &o.attributes, .standard = "",
-              .meaning = "of an augmented manifest: what is fed of each line, in this order "
+              .meaning = "for an augmented manifest: the attributes to feed, in order "
                          "(AttributeNames)" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "ceiling of the memory for read-ahead and records" },
+              .meaning = "memory limit for read-ahead and records" },
             { .name = NULL },
         };
 
@@ -82,10 +82,9 @@ const struct command pipe_command = {
     .most = 2,
     .summary = "feed named pipes as SageMaker's Pipe mode does",
     .text = "Makes the named pipes DIR/CHANNEL_0, DIR/CHANNEL_1, ... and writes SRC to each of "
-            "them, an epoch a pipe, as fast as its reader reads. SRC is a directory, an S3 prefix, "
-            "a manifest file, an augmented manifest, or one object; what it holds (of a data set, "
-            "the shards alone) is read ahead with many requests at once and written one object "
-            "after the other, with nothing between them. A reader that closes its pipe early "
-            "goes on with the next one.",
-    .run = run,
+            "them, one epoch per pipe, as fast as its reader reads. SRC is a directory, an S3 "
+            "prefix, a manifest file, an augmented manifest, or one object; its objects (of a "
+            "data set, only the shards) are read ahead with many concurrent requests and written "
+            "one after the other, with nothing between them. A reader that closes its pipe early "
+            "gets the next epoch next.", .run = run,
 };

@@ -46,7 +46,7 @@ static int run(const struct command *command, int argc, char **argv)
     {
         const struct option table[] = {
             { "output", OPTION_TEXT, "PLAN", .letter = 'o', .text = &output,
-              .meaning = "where the plan goes: a path, or an s3:// URL (must be given)" },
+              .meaning = "destination of the plan: a path, or an s3:// URL (required)" },
             PACK_ROWS(&choices, &o),
             { .name = NULL },
         };
@@ -67,13 +67,12 @@ const struct command plan_command = {
     .least = 2,
     .most = SIZE_MAX,
     .summary = "store a plan that many machines can pack",
-    .text = "Lists the files of SRC, as sheaf pack takes it, puts them in order, cuts them into "
-            "shards, and stores all that as a plan. Each part of it can then be packed anywhere, "
-            "with sheaf pack --plan PLAN --part I/N; sheaf commit PLAN makes the parts a data set, "
-            "the same byte for byte as that of sheaf pack SRC DEST. sheaf info PLAN says how far "
-            "they are.\n\n"
-            "If SRC is a data set that sheaf made, the plan is that of its conversion, shard by "
-            "shard, with sheaf convert --plan PLAN --part I/N.\n\n"
-            "Paths are stored as absolute ones, which must mean the same on all machines.",
+    .text = "Lists the files of SRC, as sheaf pack accepts it, orders them, divides them into "
+            "shards, and stores the result as a plan. Each part of it can then be packed "
+            "anywhere, with sheaf pack --plan PLAN --part I/N; sheaf commit PLAN publishes the "
+            "data set, byte for byte the same as that of sheaf pack SRC DEST. sheaf info PLAN "
+            "shows the progress.\n\nIf SRC is a data set that sheaf made, the plan is for its "
+            "conversion, shard by shard, with sheaf convert --plan PLAN --part I/N.\n\nPaths are "
+            "stored as absolute paths and must mean the same on all machines.",
     .run = run,
 };

@@ -146,12 +146,12 @@ static int run(const struct command *command, int argc, char **argv)
     {
         const struct option table[] = {
             { "resume", OPTION_FLAG, NULL, .flag = &resume,
-              .meaning = "keep the files that are there already, if they are the same" },
+              .meaning = "keep existing files if they are identical" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "ceiling of the memory for read-ahead and index" },
+              .meaning = "memory limit for read-ahead and index" },
             CACHE_ROWS(&o),
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
-              .standard = "the processors, 8 at most", .meaning = "threads that read ahead" },
+              .standard = "one per processor, at most 8", .meaning = "threads that read ahead" },
             { .name = NULL },
         };
 
@@ -170,8 +170,8 @@ const struct command unpack_command = {
     .most = SIZE_MAX,
     .summary = "write the files of a data set back into a directory",
     .text = "Writes each field of each sample of DATASET to DIR/KEY.SUFFIX, byte for byte as it "
-            "was packed. DIR and the directories in it are made as needed. A file that exists is "
-            "not overwritten but an error, unless it is the same and --resume is given; nothing is "
-            "ever written outside DIR.",
+            "was packed. DIR and the directories in it are made as needed. An existing file is "
+            "never overwritten: it is an error, unless it is identical and --resume is used. "
+            "Nothing is written outside DIR.",
     .run = run,
 };

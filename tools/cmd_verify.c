@@ -98,11 +98,11 @@ static int run(const struct command *command, int argc, char **argv)
             { "json", OPTION_FLAG, .flag = &json,
               .meaning = "print one JSON object, with the problems in it" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "ceiling of the memory for buffers" },
+              .meaning = "memory limit for buffers" },
             { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
               .meaning = "only the shards of part I of N, counted from 0" },
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
-              .standard = "the processors, 8 at most", .meaning = "threads" },
+              .standard = "one per processor, at most 8", .meaning = "threads" },
             { .name = NULL },
         };
 
@@ -141,8 +141,7 @@ const struct command verify_command = {
     .summary = "check every shard, hash, checksum, count and index",
     .text = "Reads all of DATASET and checks each shard's size and hash, each record's framing "
             "and checksums, the counts, and the index against the shards. Each problem is a line "
-            "on standard error; the exit status is 1 if there is any.\n\n"
-            "With --part, many machines can share the work: each checks its stretch of the shards, "
-            "with the index of these.",
+            "on standard error; the exit status is 1 if there is any.\n\nWith --part, many "
+            "machines can share the work: each checks its part of the shards and of the index.",
     .run = run,
 };

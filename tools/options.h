@@ -62,17 +62,16 @@ const char *codec_meaning(void);
     { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = (what), .choices = on_error_choices,       \
       .meaning = "at a bad record: fail, or skip it with a line on standard error" },           \
     { "max-corrupt", OPTION_NUMBER, "N", .number = &(reader)->max_corrupt,                      \
-      .standard = "no limit", .meaning = "with skip: fail at the next one after N" }
+      .standard = "no limit", .meaning = "with skip: fail at the first bad record after N" }
 
-/* Where shards from afar are kept; `reader`: a pointer to a struct sheaf_reader_options. */
+/* The local cache of remote shards; `reader`: a pointer to a struct sheaf_reader_options. */
 #define CACHE_ROWS(reader)                                                                      \
     { "cache", OPTION_TEXT, "DIR", .text = &(reader)->cache_directory, .standard = "none",      \
-      .meaning = "keep shards from afar in DIR as they are read, and read them from there "     \
-                 "later" },                                                                     \
+      .meaning = "local cache for remote shards" },                                             \
     { "cache-size", OPTION_SIZE, "SIZE", .number = &(reader)->cache_bytes,                      \
-      .meaning = "what DIR may hold; what was not used for longest goes" }
+      .meaning = "size limit of the cache; the least recently used shards are removed first" }
 
-/* Parses argv[1..].  Returns -1 to go on, with the arguments that are no options moved to
+/* Parses argv[1..].  Returns -1 to continue, with the arguments that are not options moved to
  * argv[0..*count-1]; or the status to exit with: --help was printed, or misuse complained of. */
 int options_parse(const struct command *command, const struct option *options, int argc,
                   char **argv, size_t *count);

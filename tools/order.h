@@ -27,32 +27,32 @@ void order_options_init(struct order_options *order);
  * sheaf_reader_options; to be put into a table. */
 #define ORDER_ROWS(order, reader)                                                               \
     { "seed", OPTION_NUMBER, "S", .number = &(reader)->seed, .given = &(order)->given.seed,     \
-      .meaning = "of the order" },                                                              \
+      .meaning = "seed of the order" },                                                         \
     { "epoch", OPTION_NUMBER, "E", .number = &(reader)->epoch,                                  \
       .given = &(order)->given.epoch,                                                           \
-      .meaning = "which epoch of that seed" },                                                  \
+      .meaning = "epoch number" },                                                              \
     { "shuffle-buffer", OPTION_NUMBER, "N", .number = &(reader)->shuffle_buffer,                \
       .unit = "samples", .given = &(order)->given.buffer,                                       \
-      .meaning = "samples to shuffle among, over all lanes; 0: shuffle the shards only" },      \
+      .meaning = "size of the shuffle buffer, over all lanes; 0: shuffle the shards only" },       \
     { "no-shuffle", OPTION_FLAG, .flag = &(reader)->no_shuffle,                                 \
       .given = &(order)->given.no_shuffle,                                                      \
-      .meaning = "the order of the data set itself" },                                          \
+      .meaning = "read the samples in data set order" },                                        \
     { "rank", OPTION_NUMBER, "R", .number = &(order)->rank, .standard = "the environment's, or 0", \
-      .meaning = "the part of rank R, from 0; goes with --world-size" },                        \
+      .meaning = "rank of this process, from 0; requires --world-size" },                       \
     { "world-size", OPTION_NUMBER, "W", .number = &(order)->world_size, .least = 1,             \
-      .most = 1 << 20, .standard = "the environment's, or 1", .meaning = "of W ranks" },        \
+      .most = 1 << 20, .standard = "the environment's, or 1", .meaning = "world size" },        \
     { "worker", OPTION_NUMBER, "K", .number = &(order)->worker,                                 \
-      .meaning = "and of it the part of worker K, from 0" },                                    \
+      .meaning = "worker in this rank, from 0" },                                               \
     { "workers", OPTION_NUMBER, "N", .number = &(order)->workers, .least = 1, .most = 1 << 20,  \
-      .meaning = "of N workers in a rank" },                                                    \
+      .meaning = "number of workers per rank" },                                                \
     { "lanes", OPTION_NUMBER, "L", .number = &(order)->lanes, .most = 1 << 20,                  \
       .standard = "world size x workers", .given = &(order)->given.lanes,                       \
-      .meaning = "equal parts that the epoch is cut into, a multiple of world size x workers; " \
-                 "the order is the same for all that divide it" },                              \
+      .meaning = "number of equal parts of the epoch, a multiple of world size x workers; "      \
+                 "the order is the same for every product that divides it" },                   \
     { "remainder", OPTION_CHOICE, "HOW", .choice = &(order)->remainder,                         \
       .choices = remainder_choices, .standard = "keep alone, pad in a world",                   \
       .given = &(order)->given.remainder,                                                       \
-      .meaning = "where the lanes do not divide the samples: keep (lanes differ by one), drop, " \
+      .meaning = "if lanes do not divide the samples: keep (lanes differ by one), drop, "        \
                  "or pad (shorter lanes repeat a sample)" }
 
 /* Puts what was given, or else what the environment says (and of a channel that is not NULL, its

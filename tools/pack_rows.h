@@ -32,13 +32,13 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
 #define PACK_ROWS(c, o)                                                                         \
     { "format", OPTION_CHOICE, "NAME", .choice = &(c)->container,                               \
       .choices = container_choices,                                                             \
-      .meaning = "container: tfrecord, recordio or webdataset (must be given)" },               \
+      .meaning = "container: tfrecord, recordio or webdataset (required)" },                    \
     CODEC_ROW(&(c)->codec),                                                                     \
     { "shard-size", OPTION_SIZE, "SIZE", .number = &(o)->shard_bytes, .least = 1,               \
-      .meaning = "content of a shard, about: shards are made equal, near this size" },          \
+      .meaning = "target payload of a shard; shards are evenly sized, close to it" },            \
     { "shard-count", OPTION_NUMBER, "N", .number = &(o)->shard_count, .standard = "",           \
-      .least = 1, .meaning = "make just N shards (of each split), whatever their size, but " \
-                 "none without a sample" },       \
+      .least = 1, .meaning = "make exactly N shards (of each split), or one per sample if " \
+                 "there are fewer samples" },     \
     { "prefix", OPTION_TEXT, "WORD", .text = &(o)->prefix,                                      \
       .meaning = "first word of the shards' names" },                                           \
     { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \
@@ -47,7 +47,7 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
     { "no-shuffle", OPTION_FLAG, .flag = &(o)->no_shuffle,                                      \
       .meaning = "keep the samples in byte order of their keys" },                              \
     { "seed", OPTION_NUMBER, "S", .number = &(o)->seed,                                         \
-      .meaning = "of the shuffle and of the splits" },                                          \
+      .meaning = "seed of the shuffle and of the splits" },                                     \
     { "label-base", OPTION_CHOICE, "0|1", .choice = &(o)->label_base,                           \
       .choices = label_base_choices, .meaning = "number of the first class" },                  \
     { "split", OPTION_TEXT, "SPEC", .text = &(o)->split,                                        \
@@ -57,11 +57,11 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
       .choices = on_error_choices,                                                              \
       .meaning = "at a bad file: fail, or skip it and list it in DEST/skipped.tsv" },           \
     { "resume", OPTION_FLAG, .flag = &(o)->resume,                                              \
-      .meaning = "go on with a run that was interrupted" },                                     \
+      .meaning = "resume an interrupted run" },                                                 \
     { "overwrite", OPTION_FLAG, .flag = &(o)->overwrite,                                        \
-      .meaning = "replace the data set in DEST" },                                              \
+      .meaning = "delete the existing data set in DEST and its splits, then pack" },            \
     { "index", OPTION_TEXT, "LIST", .text = &(o)->index,                                        \
       .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },          \
     { "memory", OPTION_SIZE, "SIZE", .number = &(o)->memory_bytes,                              \
-      .meaning = "ceiling of the memory for buffers" }
+      .meaning = "memory limit for buffers" }
 #endif

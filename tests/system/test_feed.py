@@ -359,7 +359,7 @@ class Remote(servers.S3Case, FeedCase):
         [data] = self.fed(self.path("a.manifest"), "--attributes", "name,image-ref")
         self.assertEqual(data, b"TomJPEG1JPEG22")
         done = self.sheaf("pipe", self.path("a.manifest"), self.pipes, status=2)
-        self.assertIn(b"which attributes", done.stderr)
+        self.assertIn(b"requires a list of attributes", done.stderr)
         done = self.sheaf("pipe", self.path("a.manifest"), self.pipes, "--attributes", "cat",
                           status=1)
         self.assertIn(b'line 1: the attribute "cat" is missing', done.stderr)
