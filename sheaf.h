@@ -613,7 +613,10 @@ struct sheaf_pack_options {
     int dry_run;                    /* 0; 1: make the plan, write nothing */
     const char *index;              /* NULL; of "dali,mxnet,wids,energon": peers' index files */
     unsigned jobs;                  /* threads; 0: the processors, 8 at most */
-    uint64_t memory_bytes;          /* hard ceiling for buffers (the plan is apart); 512 MiB */
+    uint64_t memory_bytes;          /* hard ceiling for buffers, and for what is sent to S3 and not
+                                       yet acknowledged: a quarter of it, but one part (8 MiB; of
+                                       shards beyond 40 GB 1/5000 of the largest) at least.  The
+                                       plan is apart.  512 MiB */
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
     sheaf_plan_fn *plan;            /* NULL; with dry_run, called for each shard of the plan */
@@ -641,7 +644,7 @@ struct sheaf_pack_result {
     uint64_t skipped;           /* files left out, each in the report file; made by a program,
                                    samples */
     uint64_t multipart_records; /* RecordIO: records that hold the magic, so are in parts */
-    uint64_t memory_peak_bytes; /* buffers; <= memory_bytes */
+    uint64_t memory_peak_bytes; /* buffers, and parts on their way; <= memory_bytes */
     uint64_t plan_bytes;        /* memory of the plan */
 };
 

@@ -16,11 +16,48 @@
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
+/* What is sent gets such a part of the memory; up to half of it if that is too little. */
+#define SENT_PART 4
+
 /* ---- Life ------------------------------------------------------------------------------------ */
+
+int engine_share(const char *dest, const struct block_setup *setup, uint64_t shard_bytes,
+                 uint64_t memory_bytes, uint64_t *sent_bytes, struct sheaf_error *err)
+{
+    const uint64_t part = store_part_bytes(dest, shard_bytes);
+    const uint64_t least = part * shard_writer_objects(setup);  /* one is sent, or filled */
+    const uint64_t good = MAX(memory_bytes / SENT_PART, least + part);
+
+    *sent_bytes = part == 0 ? 0 : MAX(MIN(good, memory_bytes / 2), least) / part * part;
+    if (part == 0 || *sent_bytes < memory_bytes)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_LIMIT, "%s: a shard of about %llu bytes is sent in parts of %llu "
+                   "bytes, and there need to be %llu bytes of memory for them and as much for the "
+                   "samples, the limit is %llu", dest, (unsigned long long)shard_bytes,
+                   (unsigned long long)part, (unsigned long long)*sent_bytes,
+                   (unsigned long long)memory_bytes);
+}
+
+static int open_parts(struct engine *e, uint64_t shard_bytes, uint64_t memory_bytes,
+                      struct sheaf_error *err)
+{
+    uint64_t sent;
+    int code = engine_share(e->target->dest, e->setup, shard_bytes, memory_bytes, &sent, err);
+
+    if (code == SHEAF_OK && sent != 0)
+        code = part_memory_open(&e->parts, sent, err);
+    e->budget.limit = memory_bytes - (code == SHEAF_OK ? sent : 0);
+    return code;
+}
+
+uint64_t engine_peak(const struct engine *e)
+{
+    return e->budget.peak + part_memory_peak(e->parts);
+}
 
 int engine_open(struct engine *e, const struct block_setup *setup, const struct target *target,
                 struct problems *problems, struct watch *watch, unsigned jobs,
-                uint64_t memory_bytes, struct sheaf_error *err)
+                uint64_t shard_bytes, uint64_t memory_bytes, struct sheaf_error *err)
 {
     int code;
 
@@ -28,7 +65,6 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
         jobs = MIN(workers_processors(), 8u);
     *e = (struct engine){
         .setup = setup, .target = target, .problems = problems, .watch = watch,
-        .budget.limit = memory_bytes,
         .progress.stage = "pack",
     };
     e->slot_count = (size_t)jobs * SLOTS_PER_JOB + SLOTS_MORE;
@@ -37,7 +73,9 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
         e->slot_count = 0;
         return err_memory(err, jobs * SLOTS_PER_JOB * sizeof(e->slots[0]));
     }
-    code = workers_open(&e->workers, jobs, err);
+    code = open_parts(e, shard_bytes, memory_bytes, err);
+    if (code == SHEAF_OK)
+        code = workers_open(&e->workers, jobs, err);
     if (code == SHEAF_OK)
         code = workers_open(&e->committer, 1, err);
     for (size_t i = 0; i < e->slot_count && code == SHEAF_OK; i++)
@@ -57,6 +95,8 @@ void engine_close(struct engine *e)
     for (size_t i = 0; i < e->slot_count; i++)
         block_close(&e->slots[i].block);
     free(e->slots);
+    part_memory_close(e->parts);
+    e->parts = NULL;
     e->workers = e->committer = NULL;
     e->writer = NULL;
     e->slots = NULL;
@@ -290,7 +330,7 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
 
     if (slot->begins_shard) {
         e->first_problem = e->problems->count;
-        code = target_open_shard(e->target, shard, &e->writer, err);
+        code = target_open_shard(e->target, shard, e->parts, &e->writer, err);
     }
     if (code == SHEAF_OK)
         code = take_problems(e, &slot->block, err);

@@ -11,7 +11,7 @@
  * Writing is a copy only: a thread of the store takes the bytes to the disk (store/local_write.h),
  * or several of them to S3.
  * Memory is charged to the budget before a block is submitted, and stays charged as long as the
- * block keeps its buffers. */
+ * block keeps its buffers.  What is sent to S3 has a share of its own (store/part_memory.h). */
 #ifndef PACKER_ENGINE_H
 #define PACKER_ENGINE_H
 
@@ -53,7 +53,8 @@ struct engine {
     struct problems *problems;
     struct watch *watch;
     struct workers *workers, *committer;
-    struct budget budget;
+    struct budget budget;               /* of blocks */
+    struct part_memory *parts;          /* of what is sent; NULL: nothing waits there */
     struct slot *slots;
     size_t slot_count, head, in_flight;
     uint64_t consumed;                  /* blocks */
@@ -65,9 +66,16 @@ struct engine {
     struct sheaf_pack_result result;    /* shards, samples, bytes, multipart_records */
 };
 
+/* How much of the memory what is sent to `dest` gets, where the largest shard has about
+ * `shard_bytes` (0: not known).  SHEAF_ERR_LIMIT: it cannot be sent with so little. */
+int engine_share(const char *dest, const struct block_setup *setup, uint64_t shard_bytes,
+                 uint64_t memory_bytes, uint64_t *sent_bytes, struct sheaf_error *err);
 int engine_open(struct engine *engine, const struct block_setup *setup,
                 const struct target *target, struct problems *problems, struct watch *watch,
-                unsigned jobs, uint64_t memory_bytes, struct sheaf_error *err);
+                unsigned jobs, uint64_t shard_bytes, uint64_t memory_bytes,
+                struct sheaf_error *err);
+/* The most that blocks and what was sent took of the memory. */
+uint64_t engine_peak(const struct engine *engine);
 /* Stops what is under way.  Shards that were finished stay. */
 void engine_close(struct engine *engine);
 

@@ -69,14 +69,24 @@ int target_shard_name(const struct target *o, const struct plan_shard *shard,
                       err);
 }
 
+/* Of most samples: a header or two, padding, and names. */
+#define SAMPLE_MORE_BYTES 4096u
+
+uint64_t target_shard_bytes(const struct plan_shard *shard)
+{
+    return shard->payload_bytes + SAMPLE_MORE_BYTES * shard->sample_count;
+}
+
 int target_open_shard(const struct target *o, const struct plan_shard *shard,
-                      struct shard_writer **writer, struct sheaf_error *err)
+                      struct part_memory *memory, struct shard_writer **writer,
+                      struct sheaf_error *err)
 {
     char name[SHARD_NAME_BYTES];
     int code = target_shard_name(o, shard, name, err);
 
     if (code == SHEAF_OK)
-        code = shard_writer_open(writer, o->setup, o->directories[shard->split], name, err);
+        code = shard_writer_open(writer, o->setup, o->directories[shard->split], name, memory,
+                                 target_shard_bytes(shard), err);
     return code;
 }
 

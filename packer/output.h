@@ -79,9 +79,12 @@ bool target_is_intact(const struct target *target, uint32_t split,
 
 /* What tells the entries of one shard apart. */
 uint64_t target_entry_sum(const struct journal_entry *entry);
-/* Begins a shard. */
+/* How large a shard may become, about, without a codec. */
+uint64_t target_shard_bytes(const struct plan_shard *shard);
+/* Begins a shard, with memory for what waits for the store. */
 int target_open_shard(const struct target *target, const struct plan_shard *shard,
-                      struct shard_writer **writer, struct sheaf_error *err);
+                      struct part_memory *memory, struct shard_writer **writer,
+                      struct sheaf_error *err);
 /* Publishes it, as `entry` says, which lacks section, sides and stamp; or, if somebody else has
  * finished it before, makes the entry that one's.  (target_shard.c)  SHEAF_ERR_CHANGED: the place
  * is another run's. */

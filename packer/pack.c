@@ -184,7 +184,7 @@ static void take_result(struct pack *p, const struct engine *e)
     p->result = e->result;
     p->result.files = before.files;
     p->result.plan_bytes = before.plan_bytes;
-    p->result.memory_peak_bytes = e->budget.peak;
+    p->result.memory_peak_bytes = engine_peak(e);
 }
 
 static int load(void *context, size_t shard, struct plan_batch *batch, struct sheaf_error *err)
@@ -206,6 +206,7 @@ static int run_engine(struct pack *p, struct sheaf_error *err)
         return err_memory(err, p->plan.shard_count);
     code = engine_open(&e, &p->setup, &p->target, &p->problems, &p->watch,
                        run_jobs(p->options.jobs, p->setup.root_url != NULL),
+                       run_largest_shard(&p->plan, 0, p->plan.shard_count),
                        p->options.memory_bytes, err);
     e.progress.total_bytes = p->plan.payload_bytes;
     e.progress.total_count = p->plan.sample_count;
@@ -215,8 +216,8 @@ static int run_engine(struct pack *p, struct sheaf_error *err)
         code = check_space(p, err);
     if (code == SHEAF_OK)
         code = run_shards(&e, p->plan.shard_count, p->kept, load, p, err);
-    engine_close(&e);
     take_result(p, &e);
+    engine_close(&e);
     return code;
 }
 
@@ -310,7 +311,7 @@ static int run(struct pack *p, const char *source, struct sheaf_error *err)
     p->result.skipped = p->problems.count;
     if (code != SHEAF_OK)
         return code;
-    code = run_check_memory(&p->plan, &p->setup, p->options.memory_bytes, err);
+    code = run_check_memory(&p->plan, &p->setup, p->dest, p->options.memory_bytes, err);
     if (code != SHEAF_OK)
         return code;
     if (!p->options.dry_run)

@@ -18,6 +18,7 @@
 #include "packer/plan/keyset.h"
 #include "packer/plan/plan_file.h"
 #include "packer/resumed.h"
+#include "packer/run.h"
 
 /* Buffers of the open block grow in such steps. */
 #define RAW_STEP  ((uint64_t)4 << 20)
@@ -90,7 +91,7 @@ static int begin(struct sheaf_packer *p, struct sheaf_error *err)
         return code;
     p->engine_open = true;
     code = engine_open(&p->engine, &p->setup, &p->target, &p->problems, &p->watch,
-                       p->options.jobs, p->options.memory_bytes, err);
+                       p->options.jobs, 0, p->options.memory_bytes, err);
     if (code == SHEAF_OK && resume)
         code = resumed_find(&p->resumed, &p->target, &p->engine, err);
     p->has_cls = p->resumed.has_cls;
@@ -488,7 +489,8 @@ static int join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
         return code;
     p->engine_open = true;
     return engine_open(&p->engine, &p->setup, &p->target, &p->problems, &p->watch,
-                       p->options.jobs, p->options.memory_bytes, err);
+                       p->options.jobs, run_largest_shard(&f->plan, 0, f->plan.shard_count),
+                       p->options.memory_bytes, err);
 }
 
 int sheaf_packer_open_part(const char *plan, uint32_t parts,
@@ -587,7 +589,7 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
         *result = p->engine.result;
         result->files = p->files;
         result->skipped = p->problems.count;
-        result->memory_peak_bytes = p->engine.budget.peak;
+        result->memory_peak_bytes = engine_peak(&p->engine);
     }
     stop(p);
     p->state = PACKER_FINISHED;

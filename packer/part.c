@@ -87,6 +87,7 @@ static int run_engine(struct part_run *p, struct sheaf_error *err)
     int code = engine_open(&p->engine, &planned->setup, &planned->target, &p->problems,
                            &p->watch,
                            run_jobs(p->options.jobs, planned->setup.root_url != NULL),
+                           run_largest_shard(&planned->file.facts.plan, p->first, p->end),
                            p->options.memory_bytes, err);
 
     count_planned(p);
@@ -94,12 +95,12 @@ static int run_engine(struct part_run *p, struct sheaf_error *err)
         code = find_kept(p, err);
     if (code == SHEAF_OK)
         code = run_shards(&p->engine, p->end - p->first, p->kept, load, p, err);
+    p->engine.result.memory_peak_bytes = engine_peak(&p->engine);
     engine_close(&p->engine);
     p->engine.result.plan_bytes = p->result.plan_bytes;
     p->engine.result.files = p->result.files;
     p->result = p->engine.result;
     p->result.skipped = p->problems.count;
-    p->result.memory_peak_bytes = p->engine.budget.peak;
     return code == SHEAF_OK ? problems_conserve(&p->problems, p->result.files,
                                                 p->result.files_packed, err) : code;
 }

@@ -47,13 +47,25 @@ static int charge(struct engine *e, struct slot *slot, struct sheaf_error *err)
     return refuse_sample(b, block_need_total(&need, e->setup), e->budget.limit, err);
 }
 
-int run_check_memory(const struct plan *plan, const struct block_setup *setup, uint64_t limit,
-                     struct sheaf_error *err)
+uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end)
+{
+    uint64_t most = 0;
+
+    for (size_t i = first; i < end; i++)
+        most = MAX(most, target_shard_bytes(&plan->shards[i]));
+    return most;
+}
+
+int run_check_memory(const struct plan *plan, const struct block_setup *setup, const char *dest,
+                     uint64_t memory_bytes, struct sheaf_error *err)
 {
     struct block b = { .plan = plan, .setup = setup };
-    int code = SHEAF_OK;
+    uint64_t sent, limit;
+    int code = engine_share(dest, setup, run_largest_shard(plan, 0, plan->shard_count),
+                            memory_bytes, &sent, err);
 
-    for (size_t i = 0; i < plan->shard_count; i++) {
+    limit = memory_bytes - sent;
+    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
         const struct plan_shard *shard = &plan->shards[i];
         const uint64_t end = shard->sample + shard->sample_count;
 

@@ -23,9 +23,12 @@ int run_shards(struct engine *e, size_t shard_count, const bool *kept, run_load_
  * way. */
 unsigned run_jobs(unsigned jobs, bool is_remote);
 
-/* SHEAF_ERR_LIMIT: a sample of the plan, which has its samples, takes more memory than that.  To be
- * known before anything is read. */
-int run_check_memory(const struct plan *plan, const struct block_setup *setup, uint64_t limit,
-                     struct sheaf_error *err);
+/* As large as the largest of these shards becomes, about. */
+uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end);
+
+/* SHEAF_ERR_LIMIT: a sample of the plan, which has its samples, takes more memory than that, or a
+ * shard that is sent to `dest`.  To be known before anything is read. */
+int run_check_memory(const struct plan *plan, const struct block_setup *setup, const char *dest,
+                     uint64_t memory_bytes, struct sheaf_error *err);
 
 #endif

@@ -29,11 +29,12 @@ int shard_name(char name[SHARD_NAME_BYTES], const struct block_setup *setup, con
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-static int create(struct shard_writer *w, const char *name, struct store_writer **writer,
-                  struct sheaf_error *err)
+static int create(struct shard_writer *w, const char *name, uint64_t expected_bytes,
+                  struct store_writer **writer, struct sheaf_error *err)
 {
     char *url = store_join(w->directory, name);
-    int code = url == NULL ? err_memory(err, strlen(name)) : store_create(url, writer, err);
+    int code = url == NULL ? err_memory(err, strlen(name))
+                           : store_create_within(url, w->memory, expected_bytes, writer, err);
 
     free(url);
     return code;
@@ -66,7 +67,7 @@ static int create_names(struct shard_writer *w, struct sheaf_error *err)
     char name[SHARD_NAME_BYTES];
 
     names_name(w, name);
-    return create(w, name, &w->names, err);
+    return create(w, name, 0, &w->names, err);
 }
 
 /* What a member or frame has before the first block. */
@@ -84,8 +85,14 @@ static int put_lead(struct shard_writer *w, struct sheaf_error *err)
     return code;
 }
 
+unsigned shard_writer_objects(const struct block_setup *setup)
+{
+    return setup->format->has_names ? 2 : 1;
+}
+
 int shard_writer_open(struct shard_writer **writer, const struct block_setup *setup,
-                      const char *directory, const char *name, struct sheaf_error *err)
+                      const char *directory, const char *name, struct part_memory *memory,
+                      uint64_t expected_bytes, struct sheaf_error *err)
 {
     struct shard_writer *w = calloc(1, sizeof(*w));
     int code;
@@ -93,6 +100,7 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     if (w == NULL)
         return err_memory(err, sizeof(*w));
     w->setup = setup;
+    w->memory = memory;
     w->directory = strdup(directory);
     w->text.limit = w->section.limit = w->notes.limit = SIZE_MAX / 4;
     w->hash = XXH3_createState();
@@ -104,7 +112,7 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     }
     XXH3_128bits_reset(w->hash);
     XXH3_128bits_reset(w->names_hash);
-    code = create(w, name, &w->shard, err);
+    code = create(w, name, expected_bytes, &w->shard, err);
     if (code == SHEAF_OK && setup->format->has_names)
         code = create_names(w, err);
     if (code == SHEAF_OK)

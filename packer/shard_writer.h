@@ -14,6 +14,7 @@
 #include "formats/manifest.h"
 #include "base/hash_text.h"
 #include "packer/block.h"
+#include "store/part_memory.h"
 #include "store/store.h"
 
 /* Bytes of a shard's name, with its NUL. */
@@ -39,6 +40,7 @@ struct shard_side {
 struct shard_writer {
     const struct block_setup *setup;
     char *directory;
+    struct part_memory *memory;         /* for what waits for the store; NULL: as it likes */
     struct store_writer *shard, *names;     /* the .lst: with has_names only */
     XXH3_state_t *hash, *names_hash;
     struct index_writer index;
@@ -58,8 +60,12 @@ struct shard_writer {
 /* "PREFIX-000000.tar.gz"; wide enough for `shard_count` shards to sort by name. */
 int shard_name(char name[SHARD_NAME_BYTES], const struct block_setup *setup, const char *prefix,
                uint64_t number, uint64_t shard_count, struct sheaf_error *err);
+/* About `expected_bytes` will be written to it; 0: nobody knows. */
 int shard_writer_open(struct shard_writer **writer, const struct block_setup *setup,
-                      const char *directory, const char *name, struct sheaf_error *err);
+                      const char *directory, const char *name, struct part_memory *memory,
+                      uint64_t expected_bytes, struct sheaf_error *err);
+/* How many objects are written at once for a shard. */
+unsigned shard_writer_objects(const struct block_setup *setup);
 int shard_writer_add(struct shard_writer *writer, const struct block *block,
                      struct sheaf_error *err);
 /* Writes what comes after the last block; facts and section are then complete. */

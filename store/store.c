@@ -158,6 +158,25 @@ int store_create(const char *url, struct store_writer **writer, struct sheaf_err
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->create(url, writer, err);
 }
 
+uint64_t store_part_bytes(const char *url, uint64_t expected_bytes)
+{
+    const struct store_ops *ops = store_of(url, NULL);
+
+    return ops == NULL || ops->part_bytes == NULL ? 0 : ops->part_bytes(expected_bytes);
+}
+
+int store_create_within(const char *url, struct part_memory *memory, uint64_t expected_bytes,
+                        struct store_writer **writer, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    return ops->create_within == NULL
+           ? ops->create(url, writer, err)
+           : ops->create_within(url, memory, expected_bytes, writer, err);
+}
+
 int store_write(struct store_writer *writer, const void *data, size_t size,
                 struct sheaf_error *err)
 {

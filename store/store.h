@@ -18,6 +18,7 @@
 #define STORE_PARTIAL ".sheaf-partial"
 
 struct store_ops;
+struct part_memory;
 
 /* An open object, to be read.  A store embeds it in a struct of its own. */
 struct store_object {
@@ -131,6 +132,10 @@ struct store_ops {
     int (*etag_is_md5)(const char *url, bool *is, struct sheaf_error *err);
 
     int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);
+    /* store_part_bytes, store_create_within; NULL: nothing waits to be acknowledged. */
+    uint64_t (*part_bytes)(uint64_t expected_bytes);
+    int (*create_within)(const char *url, struct part_memory *memory, uint64_t expected_bytes,
+                         struct store_writer **writer, struct sheaf_error *err);
     int (*write)(struct store_writer *writer, const void *data, size_t size,
                  struct sheaf_error *err);
     /* Makes it durable and visible under its name, replacing what was there.  Frees the writer,
@@ -208,6 +213,13 @@ int store_list_directories(const char *url, store_entry_fn *each, void *context,
                            struct sheaf_error *err);
 int store_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
+/* What is sent to the store of `url` at once, of an object about as large as expected (0: not
+ * known): a writer needs memory for one such part at least, and keeps several until they are
+ * acknowledged.  0: it keeps nothing to speak of. */
+uint64_t store_part_bytes(const char *url, uint64_t expected_bytes);
+/* The same as store_create, with memory for parts that several writers share; it outlives them. */
+int store_create_within(const char *url, struct part_memory *memory, uint64_t expected_bytes,
+                        struct store_writer **writer, struct sheaf_error *err);
 int store_write(struct store_writer *writer, const void *data, size_t size,
                 struct sheaf_error *err);
 int store_commit(struct store_writer *writer, struct sheaf_error *err);

@@ -23,6 +23,9 @@ int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_e
 void s3_stat_start(struct store_stat *stat);
 
 /* s3_writer.c */
+uint64_t s3_part_bytes(uint64_t expected_bytes);
+int s3_create_within(const char *url, struct part_memory *memory, uint64_t expected_bytes,
+                     struct store_writer **writer, struct sheaf_error *err);
 int s3_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
 int s3_write(struct store_writer *writer, const void *data, size_t size, struct sheaf_error *err);
 int s3_commit(struct store_writer *writer, struct sheaf_error *err);

@@ -3,8 +3,9 @@
  * Writing an object: parts are sent as they fill, several at a time, and what fits into one part
  * is one PUT.  Nothing is visible before commit.
  *
- * The slots are all the memory there is.  A slot's bytes stay until the store has acknowledged
- * them, since an attempt may have to be repeated; the writer waits when all are under way.
+ * The slots are all the memory there is, and it comes from what the writers of a run share
+ * (part_memory.h).  A slot's bytes stay until the store has acknowledged them, since an attempt may
+ * have to be repeated; the writer waits when all are under way, or when there is no memory.
  *
  *     FREE --filled by write()--> WAITING --hashed, MD5_LANES at once--> SENT --acknowledged--+
  *      ^                                                                   proofs[number - 1] |
@@ -12,25 +13,32 @@
  *
  * Hashing a part (MD5, and SHA-256 without TLS) takes longer than all else that is done with its
  * bytes, so threads of the writer do it while the next parts fill; and since three parts side by
- * side take as long as one, a part waits for two more. */
+ * side take as long as one, a part waits for two more, if there is memory for that. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/huge.h"
 #include "base/md5.h"
 #include "base/workers.h"
+#include "store/part_memory.h"
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
 #define SLOTS 8
 #define HASHERS 2u
 #define BATCHES 4u
-#define PART_BYTES ((size_t)8 << 20)
-/* After this many parts the next are twice as large, so that 10000 reach S3's largest object. */
-#define PARTS_OF_ONE_SIZE 1000
+#define PART_BYTES ((uint64_t)8 << 20)
+#define PART_STEP  ((uint64_t)1 << 20)
+#define PART_MOST  ((uint64_t)4 << 30)
+/* So many parts are enough for an object of the size that was expected.  If it becomes larger, the
+ * parts after them are twice as large, and so on, so that 10000 reach S3's largest object. */
+#define PARTS_EXPECTED  5000
+#define PARTS_OF_A_SIZE 500
+/* Parts wait to be hashed together if the memory has room for so many: those that wait and are
+ * filled of two writers, and one more. */
+#define PARTS_TO_WAIT   8
 
 struct slot {
     struct s3_put put;
@@ -55,7 +63,10 @@ struct s3_writer {
     char *upload_id;                /* NULL: nothing was sent yet */
     char mark[S3_MARK_SIZE];
     uint64_t bytes;
+    uint64_t first_part_bytes;      /* of the first PARTS_EXPECTED */
     unsigned part_count;            /* parts sent */
+    unsigned waiting_count;         /* of those, not yet handed to the hashers */
+    struct part_memory *memory, *own_memory;    /* own: NULL if it was given one */
     struct s3_proof *proofs;        /* of each, once it is acknowledged */
     struct workers *hashers;        /* NULL: nothing was sent yet */
     struct slot slots[SLOTS];
@@ -68,16 +79,34 @@ struct s3_writer {
     struct {
         enum slot_state state[SLOTS];
         unsigned under_way;         /* slots that wait or were sent */
-        bool is_ending;             /* no more parts come */
         struct sheaf_error error;   /* the first that a part had; code 0: none */
     } locked;
 };
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-static size_t part_bytes(unsigned number)
+/* It does not depend on the memory that there is: the ETag is that of the parts. */
+uint64_t s3_part_bytes(uint64_t expected_bytes)
 {
-    return PART_BYTES << ((number - 1) / PARTS_OF_ONE_SIZE);
+    const uint64_t needed = expected_bytes / PARTS_EXPECTED;
+
+    return needed <= PART_BYTES ? PART_BYTES : MIN(needed / PART_STEP * PART_STEP + PART_STEP,
+                                                   PART_MOST);
+}
+
+static size_t part_bytes(const struct s3_writer *w, unsigned number)
+{
+    const unsigned doublings = number <= PARTS_EXPECTED
+                             ? 0 : 1 + (number - PARTS_EXPECTED - 1) / PARTS_OF_A_SIZE;
+
+    return (size_t)MIN(w->first_part_bytes << doublings, PART_MOST);
+}
+
+/* The slot's bytes are not needed any longer. */
+static void give_memory(struct slot *slot)
+{
+    part_memory_give(slot->writer->memory, slot->data, slot->capacity);
+    slot->data = NULL;
 }
 
 /* The slot's part has come to its end, this or that. */
@@ -91,10 +120,7 @@ static void end_part(struct slot *slot, const struct sheaf_error *error)
     else if (w->locked.error.code == SHEAF_OK)
         w->locked.error = *error;
     request_free(&slot->put.request);
-    if (w->locked.is_ending) {      /* the next object needs the memory */
-        free(slot->data);
-        slot->data = NULL;
-    }
+    give_memory(slot);
     w->locked.state[slot - w->slots] = FREE;
     w->locked.under_way--;
     pthread_cond_signal(&w->acknowledged);
@@ -171,6 +197,7 @@ static void hash_waiting(struct s3_writer *w)
 
     if (w->batch_count++ >= BATCHES)
         workers_wait(w->hashers, &batch->job);
+    w->waiting_count = 0;
     batch->writer = w;
     batch->job.run = hash_and_send;
     workers_submit(w->hashers, &batch->job);
@@ -190,12 +217,14 @@ static int send_part(struct s3_writer *w, struct sheaf_error *err)
     if (code != SHEAF_OK)
         return code;
     slot->number = ++w->part_count;
+    w->waiting_count++;
     w->filling = NULL;
     pthread_mutex_lock(&w->lock);
     w->locked.state[slot - w->slots] = WAITING;
     w->locked.under_way++;
     pthread_mutex_unlock(&w->lock);
-    if (w->part_count % MD5_LANES == 0)
+    if (w->waiting_count == MD5_LANES ||
+        part_memory_limit(w->memory) / PARTS_TO_WAIT < part_bytes(w, w->part_count + 1))
         hash_waiting(w);
     return SHEAF_OK;
 }
@@ -206,10 +235,25 @@ static int failed_locked(const struct s3_writer *w, struct sheaf_error *err)
            ? SHEAF_OK : err_set(err, w->locked.error.code, "%s", w->locked.error.message);
 }
 
+/* Memory for the slot.  What is waited for is on its way: parts of this thread's writers do not
+ * wait for others if the memory is so small, and those of other threads are the last ones. */
+static int take_memory(struct s3_writer *w, struct slot *slot, struct sheaf_error *err)
+{
+    int code;
+
+    for (;;) {
+        const uint64_t given = part_memory_given(w->memory);
+
+        code = part_memory_take(w->memory, slot->capacity, &slot->data, err);
+        if (code != SHEAF_END)
+            return code == SHEAF_ERR_LIMIT ? err_prefix(err, "%s: ", w->base.url) : code;
+        part_memory_wait(w->memory, given);
+    }
+}
+
 /* A slot that is free, with room for the next part; waits for one. */
 static int take_slot(struct s3_writer *w, struct sheaf_error *err)
 {
-    const size_t capacity = part_bytes(w->part_count + 1);
     struct slot *slot = w->slots;
     int code;
 
@@ -221,14 +265,10 @@ static int take_slot(struct s3_writer *w, struct sheaf_error *err)
     pthread_mutex_unlock(&w->lock);
     if (code != SHEAF_OK)
         return code;
-    if (slot->capacity < capacity) {
-        free(slot->data);
-        slot->data = malloc(capacity);
-        slot->capacity = slot->data != NULL ? capacity : 0;
-        if (slot->data == NULL)
-            return err_memory(err, capacity);
-        huge_advise(slot->data, capacity);
-    }
+    slot->capacity = part_bytes(w, w->part_count + 1);
+    code = take_memory(w, slot, err);
+    if (code != SHEAF_OK)
+        return code;
     slot->size = 0;
     w->filling = slot;              /* FREE for all others: only this thread takes slots */
     return SHEAF_OK;
@@ -240,7 +280,6 @@ static int drain(struct s3_writer *w, struct sheaf_error *err)
     int code;
 
     pthread_mutex_lock(&w->lock);
-    w->locked.is_ending = true;
     while (w->locked.under_way != 0)
         pthread_cond_wait(&w->acknowledged, &w->lock);
     code = failed_locked(w, err);
@@ -254,7 +293,8 @@ static void writer_free(struct s3_writer *w)
 {
     workers_close(w->hashers);
     for (size_t i = 0; i < SLOTS; i++)
-        free(w->slots[i].data);
+        give_memory(&w->slots[i]);
+    part_memory_close(w->own_memory);
     free(w->proofs);
     free(w->upload_id);
     free(w->key);
@@ -264,13 +304,16 @@ static void writer_free(struct s3_writer *w)
     free(w);
 }
 
-int s3_create(const char *url, struct store_writer **writer, struct sheaf_error *err)
+int s3_create_within(const char *url, struct part_memory *memory, uint64_t expected_bytes,
+                     struct store_writer **writer, struct sheaf_error *err)
 {
     struct s3_writer *w = calloc(1, sizeof(*w));
     int code;
 
     if (w == NULL)
         return err_memory(err, sizeof(*w));
+    w->memory = memory;
+    w->first_part_bytes = s3_part_bytes(expected_bytes);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->acknowledged, NULL);
     w->base.ops = &store_s3_ops;
@@ -283,11 +326,20 @@ int s3_create(const char *url, struct store_writer **writer, struct sheaf_error 
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a bucket, not an object", url);
     if (code == SHEAF_OK && (w->base.url == NULL || w->proofs == NULL))
         code = err_memory(err, S3_PARTS_MOST * sizeof(w->proofs[0]));
+    if (code == SHEAF_OK && memory == NULL) {
+        code = part_memory_open(&w->own_memory, UINT64_MAX, err);
+        w->memory = w->own_memory;
+    }
     if (code == SHEAF_OK)
         *writer = &w->base;
     else
         writer_free(w);
     return code;
+}
+
+int s3_create(const char *url, struct store_writer **writer, struct sheaf_error *err)
+{
+    return s3_create_within(url, NULL, 0, writer, err);
 }
 
 int s3_write(struct store_writer *writer, const void *data, size_t size, struct sheaf_error *err)
@@ -297,7 +349,7 @@ int s3_write(struct store_writer *writer, const void *data, size_t size, struct 
     int code = SHEAF_OK;
 
     while (size != 0 && code == SHEAF_OK) {
-        const size_t full = part_bytes(w->part_count + 1);
+        const size_t full = part_bytes(w, w->part_count + 1);
         size_t piece;
 
         /* A full part is sent only when more comes: what ends here may be the whole object. */
@@ -307,7 +359,7 @@ int s3_write(struct store_writer *writer, const void *data, size_t size, struct 
             code = take_slot(w, err);
         if (code != SHEAF_OK)
             break;
-        piece = MIN(size, part_bytes(w->part_count + 1) - w->filling->size);
+        piece = MIN(size, part_bytes(w, w->part_count + 1) - w->filling->size);
         memcpy(w->filling->data + w->filling->size, from, piece);
         w->filling->size += piece;
         w->bytes += piece;
@@ -424,7 +476,7 @@ int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
     }
     if (w->filling != NULL && w->filling->size != 0)
         code = send_part(w, err);
-    if (code == SHEAF_OK && w->part_count % MD5_LANES != 0)
+    if (code == SHEAF_OK && w->waiting_count != 0)
         hash_waiting(w);
     if (code == SHEAF_OK)
         code = drain(w, err);
@@ -454,6 +506,7 @@ static void cancel_parts(struct s3_writer *w)
         if (w->locked.state[i] == SENT) {
             request_cancel(&w->slots[i].put.request);
         } else if (w->locked.state[i] == WAITING) {
+            give_memory(&w->slots[i]);
             w->locked.state[i] = FREE;
             w->locked.under_way--;
         }

@@ -377,6 +377,10 @@ class Memory(servers.S3Case):
         for words, memory in (
                 (("pack", tree, self.url("set"), "--format", "webdataset", "--shard-size",
                   "20MB"), 128),
+                (("pack", tree, self.url("less"), "--format", "webdataset", "--shard-size",
+                  "60MB"), 64),
+                (("pack", tree, self.url("lists"), "--format", "recordio", "--shard-size",
+                  "60MB"), 64),
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "500"), 64),
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "300"), 128),
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "500"), 320),

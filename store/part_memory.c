@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The memory of parts; see part_memory.h. */
+#include "store/part_memory.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/huge.h"
+
+/* An idle buffer begins with where the next one is. */
+struct idle {
+    struct idle *next;
+};
+
+struct part_memory {
+    uint64_t limit;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct {
+        uint64_t used, peak, given;
+        struct idle *idle;
+        size_t idle_size;           /* of each idle buffer */
+    } locked;
+};
+
+int part_memory_open(struct part_memory **memory, uint64_t limit_bytes, struct sheaf_error *err)
+{
+    struct part_memory *m = calloc(1, sizeof(*m));
+
+    if (m == NULL)
+        return err_memory(err, sizeof(*m));
+    m->limit = limit_bytes;
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->changed, NULL);
+    *memory = m;
+    return SHEAF_OK;
+}
+
+static uint8_t *take_idle_locked(struct part_memory *m)
+{
+    struct idle *first = m->locked.idle;
+
+    m->locked.idle = first->next;
+    return (uint8_t *)first;
+}
+
+static void free_idle_locked(struct part_memory *m)
+{
+    while (m->locked.idle != NULL) {
+        free(take_idle_locked(m));
+        m->locked.used -= m->locked.idle_size;
+    }
+}
+
+void part_memory_close(struct part_memory *m)
+{
+    if (m == NULL)
+        return;
+    free_idle_locked(m);
+    pthread_cond_destroy(&m->changed);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+/* NULL: there is no room, or no memory for it. */
+static uint8_t *take_new_locked(struct part_memory *m, size_t size, bool *has_room)
+{
+    uint8_t *data;
+
+    *has_room = size <= m->limit - m->locked.used;
+    data = *has_room ? malloc(size) : NULL;
+    if (data == NULL)
+        return NULL;
+    huge_advise(data, size);
+    m->locked.used += size;
+    if (m->locked.used > m->locked.peak)
+        m->locked.peak = m->locked.used;
+    return data;
+}
+
+int part_memory_take(struct part_memory *m, size_t size, uint8_t **data, struct sheaf_error *err)
+{
+    bool has_room = true;
+
+    if (size > m->limit)
+        return err_set(err, SHEAF_ERR_LIMIT, "a part of %zu bytes, but the memory for parts is "
+                       "%llu bytes", size, (unsigned long long)m->limit);
+    pthread_mutex_lock(&m->lock);
+    if (m->locked.idle_size != size)
+        free_idle_locked(m);
+    *data = m->locked.idle != NULL ? take_idle_locked(m) : take_new_locked(m, size, &has_room);
+    pthread_mutex_unlock(&m->lock);
+    if (*data != NULL)
+        return SHEAF_OK;
+    return has_room ? err_memory(err, size) : SHEAF_END;
+}
+
+void part_memory_wait(struct part_memory *m, uint64_t seen)
+{
+    pthread_mutex_lock(&m->lock);
+    while (m->locked.given == seen)
+        pthread_cond_wait(&m->changed, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+}
+
+uint64_t part_memory_given(struct part_memory *m)
+{
+    uint64_t given;
+
+    pthread_mutex_lock(&m->lock);
+    given = m->locked.given;
+    pthread_mutex_unlock(&m->lock);
+    return given;
+}
+
+void part_memory_give(struct part_memory *m, uint8_t *data, size_t size)
+{
+    struct idle *idle = (struct idle *)(void *)data;
+
+    if (data == NULL)
+        return;
+    pthread_mutex_lock(&m->lock);
+    if (m->locked.idle_size != size)
+        free_idle_locked(m);
+    m->locked.idle_size = size;
+    idle->next = m->locked.idle;
+    m->locked.idle = idle;
+    m->locked.given++;
+    pthread_cond_broadcast(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+}
+
+uint64_t part_memory_limit(const struct part_memory *m)
+{
+    return m->limit;
+}
+
+uint64_t part_memory_peak(struct part_memory *m)
+{
+    uint64_t peak;
+
+    if (m == NULL)
+        return 0;
+    pthread_mutex_lock(&m->lock);
+    peak = m->locked.peak;
+    pthread_mutex_unlock(&m->lock);
+    return peak;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Packing to S3 with little memory: what is on its way there is within it, too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "packer/engine.h"
+#include "store/part_memory.h"
+#include "tests/common_fake_s3.h"
+#include "tests/common_must.h"
+#include "tests/common_random.h"
+#include "tests/common_tree.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+#define STALL_MS 30000
+#define SIZE (18 * MIB + 4321)      /* three parts */
+
+static struct fake_s3 s3;
+static struct tree tree;
+static struct sheaf_error error;
+static uint8_t data[SIZE];
+
+/* 40 MiB of files. */
+static int start(void **state)
+{
+    (void)state;
+    random_fill(data, sizeof(data));
+    tree_make(&tree);
+    for (int i = 0; i < 40; i++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "src/c%d/%02d.bin", i % 2, i);
+        tree_write(&tree, path, data, MIB);
+    }
+    fake_s3_start(&s3);
+    fake_s3_use(&s3, STALL_MS);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_s3_stop(&s3);
+    tree_remove(&tree);
+    return 0;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static void check_stored(const char *path)
+{
+    const struct fake_object *o = fake_s3_object(&s3, path);
+
+    assert_non_null(o);
+    assert_int_equal(o->size, SIZE);
+    assert_memory_equal(o->data, data, SIZE);
+}
+
+/* Two objects are written at once, by turns, with memory for only so many parts. */
+static void write_two_within(uint64_t parts)
+{
+    struct part_memory *memory;
+    struct store_writer *writers[2];
+
+    must(part_memory_open(&memory, parts * 8 * MIB + 5, &error));
+    for (size_t i = 0; i < 2; i++)
+        must(store_create_within(i == 0 ? "s3://bucket/one" : "s3://bucket/two", memory, 0,
+                                 &writers[i], &error));
+    for (size_t at = 0; at < SIZE; at += 1000003)
+        for (size_t i = 0; i < 2; i++)
+            must(store_write(writers[i], data + at, MIN(SIZE - at, 1000003), &error));
+    for (size_t i = 0; i < 2; i++)
+        must(store_commit(writers[i], &error));
+    assert_true(part_memory_peak(memory) <= parts * 8 * MIB);
+    assert_true(part_memory_peak(memory) >= 2 * 8 * MIB);
+    part_memory_close(memory);
+    check_stored("/bucket/one");
+    check_stored("/bucket/two");
+}
+
+static void test_memory_is_shared(void **state)
+{
+    (void)state;
+    for (uint64_t parts = 2; parts <= 9; parts++)
+        write_two_within(parts);
+}
+
+/* An aborted object gives back what it has, so that the next one can be written. */
+static void test_memory_of_an_aborted_object(void **state)
+{
+    struct part_memory *memory;
+    struct store_writer *writer;
+
+    (void)state;
+    must(part_memory_open(&memory, 8 * MIB, &error));
+    for (int i = 0; i < 3; i++) {
+        must(store_create_within("s3://bucket/aborted", memory, 0, &writer, &error));
+        must(store_write(writer, data, SIZE, &error));
+        store_abort(writer);
+    }
+    part_memory_close(memory);
+    assert_int_equal(fake_s3_uploads(&s3), 0);
+}
+
+/* A part is no larger than it must be for an object of the expected size to have 5000, and what is
+ * too large for the memory is an error. */
+static void test_parts_of_large_objects(void **state)
+{
+    struct part_memory *memory;
+    struct store_writer *writer;
+
+    (void)state;
+    assert_int_equal(store_part_bytes("s3://bucket/x", 0), 8 * MIB);
+    assert_int_equal(store_part_bytes("s3://bucket/x", 39 * GIB), 8 * MIB);
+    assert_int_equal(store_part_bytes("s3://bucket/x", 126 * GIB), 26 * MIB);
+    assert_in_range(store_part_bytes("s3://bucket/x", 5120 * GIB), GIB, GIB + GIB / 10);
+    assert_int_equal(store_part_bytes("/tmp/x", 126 * GIB), 0);
+    must(part_memory_open(&memory, 25 * MIB, &error));
+    must(store_create_within("s3://bucket/large", memory, 126 * GIB, &writer, &error));
+    assert_int_equal(store_write(writer, data, SIZE, &error), SHEAF_ERR_LIMIT);
+    assert_non_null(strstr(error.message, "s3://bucket/large: a part of 27262976 bytes"));
+    store_abort(writer);
+    part_memory_close(memory);
+}
+
+/* ---- Packing --------------------------------------------------------------------------------- */
+
+static void pack_within(enum sheaf_container container, uint64_t memory_bytes)
+{
+    struct sheaf_pack_options options;
+    struct sheaf_pack_result result;
+
+    sheaf_pack_options_init(&options, sizeof(options));
+    options.container = container;
+    options.shard_count = 2;
+    options.overwrite = 1;
+    options.memory_bytes = memory_bytes;
+    must(sheaf_pack(tree_path(&tree, "src"), "s3://bucket/set", &options, &result, &error));
+    assert_int_equal(result.samples, 40);
+    assert_true(result.memory_peak_bytes <= memory_bytes);
+    assert_true(result.memory_peak_bytes >= 8 * MIB + 4 * MIB);     /* a part and a block */
+    assert_int_equal(fake_s3_uploads(&s3), 0);
+}
+
+static void test_memory_is_bounded(void **state)
+{
+    static const uint64_t memory[] = { 20 * MIB, 32 * MIB, 64 * MIB, 512 * MIB };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(memory); i++)
+        pack_within(SHEAF_WEBDATASET, memory[i]);
+    pack_within(SHEAF_RECORDIO, 32 * MIB);      /* with a .lst beside each shard */
+    pack_within(SHEAF_RECORDIO, 96 * MIB);
+}
+
+/* What is known when the plan is made: a part of the largest shard must fit. */
+static void test_shard_too_large_for_the_memory(void **state)
+{
+    const struct block_setup tar = { .format = format_of(SHEAF_WEBDATASET) };
+    const struct block_setup recordio = { .format = format_of(SHEAF_RECORDIO) };
+    uint64_t sent;
+
+    (void)state;
+    must(engine_share("/tmp/x", &tar, 5000 * GIB, 1, &sent, &error));
+    assert_int_equal(sent, 0);
+    must(engine_share("s3://bucket/x", &tar, 0, 64 * MIB, &sent, &error));
+    assert_int_equal(sent, 16 * MIB);
+    must(engine_share("s3://bucket/x", &recordio, 0, 64 * MIB, &sent, &error));
+    assert_int_equal(sent, 24 * MIB);
+    must(engine_share("s3://bucket/x", &tar, 126 * GIB, 64 * MIB, &sent, &error));
+    assert_int_equal(sent, 26 * MIB);
+    assert_int_equal(engine_share("s3://bucket/x", &tar, 126 * GIB, 26 * MIB, &sent, &error),
+                     SHEAF_ERR_LIMIT);
+    assert_non_null(strstr(error.message, "parts of 27262976 bytes"));
+    assert_non_null(strstr(error.message, "the limit is 27262976"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory_is_shared),
+        cmocka_unit_test(test_memory_of_an_aborted_object),
+        cmocka_unit_test(test_parts_of_large_objects),
+        cmocka_unit_test(test_memory_is_bounded),
+        cmocka_unit_test(test_shard_too_large_for_the_memory),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
