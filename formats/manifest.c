@@ -472,7 +472,7 @@ bool manifest_is_unfinished(const char *text, size_t size, char run[33])
            sscanf(text, "{\"unfinished\": \"%32[0-9a-f]\"}", run) == 1;
 }
 
-int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
+static int parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
 {
     json_error_t error;
     json_t *document;
@@ -500,6 +500,14 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
     if (code != SHEAF_OK)
         manifest_clear(m);
     return code;
+}
+
+/* As memory that is short for a moment looks like damage, what is damaged is parsed twice. */
+int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
+{
+    const int code = parse(text, size, m, err);
+
+    return code == SHEAF_ERR_CORRUPT ? parse(text, size, m, err) : code;
 }
 
 void manifest_clear(struct manifest *m)

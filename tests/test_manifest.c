@@ -504,6 +504,33 @@ static void want_of_memory_changes_nothing_that_is_written(void **state)
     buf_free(&whole);
 }
 
+static void want_of_memory_is_not_damage(void **state)
+{
+    struct sheaf_error err = { 0 };
+    struct example e;
+    struct buf text;
+    int code = SHEAF_ERR_MEMORY;
+
+    (void)state;
+    example_fill(&e);
+    text = written(&e.m);
+    for (malloc_fails_at = 1; code != SHEAF_OK || malloc_calls >= malloc_fails_at;
+         malloc_fails_at++) {
+        struct manifest m;
+
+        malloc_calls = 0;
+        json_set_alloc_funcs(failing_malloc, free);
+        code = manifest_parse((const char *)text.data, text.size, &m, &err);
+        json_set_alloc_funcs(malloc, free);
+        if (code != SHEAF_OK)
+            assert_int_equal(code, SHEAF_ERR_MEMORY);
+        else
+            assert_string_equal(m.fingerprint, e.m.fingerprint);
+        manifest_clear(&m);
+    }
+    buf_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -523,6 +550,7 @@ int main(void)
         cmocka_unit_test(what_would_not_be_read_is_not_written),
         cmocka_unit_test(a_full_buffer_is_left_as_it_was),
         cmocka_unit_test(want_of_memory_changes_nothing_that_is_written),
+        cmocka_unit_test(want_of_memory_is_not_damage),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
