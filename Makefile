@@ -141,15 +141,19 @@ tsan: ##: unit tests under ThreadSanitizer
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread \
 	    CFLAGS="-O1 -g" QUICK=1 unit
 
-# tests/campaign/run.py has its settings, and how a chain is repeated.
+# tests/campaign/run.py has its settings, and how a chain is repeated.  CAMPAIGN_FENCE: how many
+# random interleavings of one or two runs the model checker of publication tries, 500 a second.
+CAMPAIGN_FENCE ?= 300000
 .PHONY: campaign
-campaign: all $(BUILD)/campaign/faults.so ##: CAMPAIGN_CHAINS (5000) random chains beside a model
+campaign: all $(BUILD)/campaign/faults.so $(BUILD)/tests/test_fence ##: CAMPAIGN_CHAINS (5000) random chains beside a model
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/run.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/faults.py
+	$(Q)$(BUILD)/tests/test_fence $(CAMPAIGN_FENCE)
 
 .PHONY: campaign-short
 campaign-short: ##: the same for a minute
-	$(Q)$(MAKE) --no-print-directory CAMPAIGN_CHAINS=100 CAMPAIGN_FAULTS=2 campaign
+	$(Q)$(MAKE) --no-print-directory CAMPAIGN_CHAINS=100 CAMPAIGN_S3=0 CAMPAIGN_FAULTS=2 \
+	    CAMPAIGN_FENCE=3000 campaign
 
 $(BUILD)/campaign/faults.so: tests/campaign/faults.c
 	$(SAY) LINK $@
