@@ -646,6 +646,9 @@ struct sheaf_pack_result {
     uint64_t multipart_records; /* RecordIO: records that hold the magic, so are in parts */
     uint64_t memory_peak_bytes; /* buffers, and parts on their way; <= memory_bytes */
     uint64_t plan_bytes;        /* memory of the plan */
+    uint64_t passed_over;       /* what a source lists that is no file, and is in no other count:
+                                   empty objects that mark directories; of an S3 Inventory also
+                                   what is not current, or not below the root */
 };
 
 /* Writes to the directory `dest`, which is made if need be: shards, dataset.index and, last,

@@ -169,7 +169,8 @@ static int take_entry(void *context, const struct store_entry *entry)
                                   .stamp = entry->stamp, .modified_s = entry->modified_s };
     int code = check(w->watch, w->objects, w->err);
 
-    if (code != SHEAF_OK || strncmp(entry->name, w->beginning, strlen(w->beginning)) != 0)
+    if (code != SHEAF_OK || strncmp(entry->name, w->beginning, strlen(w->beginning)) != 0 ||
+        store_is_mark(entry))
         return code;
     if (is_partial(entry->name)) {
         w->objects->unfinished++;

@@ -76,6 +76,7 @@ static int scan(struct making *m, const char *const *urls, size_t count, struct 
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
         code = source_scan(&m->sources[i], &scan, err);
     m->result.files = scan.found;
+    m->result.passed_over = scan.passed_over;
     return code;
 }
 

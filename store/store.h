@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "sheaf.h"
 
@@ -64,6 +65,14 @@ struct store_entry {
     const char *etag;           /* as the store gives it, quotes and all; NULL: not known */
     int64_t modified_s;         /* when it was written, in seconds of 1970; 0: not known */
 };
+/* Whether an entry of a walk is the mark of a directory, which tools make where there are none. */
+static inline bool store_is_mark(const struct store_entry *entry)
+{
+    const size_t size = strlen(entry->name);
+
+    return entry->bytes == 0 && (size == 0 || entry->name[size - 1] == '/');
+}
+
 /* Called for each entry.  A nonzero return ends the listing or walk and is its result. */
 typedef int store_entry_fn(void *context, const struct store_entry *entry);
 
@@ -119,8 +128,8 @@ struct store_ops {
     int (*list_directories)(const char *url, store_entry_fn *each, void *context,
                             struct sheaf_error *err);
 
-    /* Every object below `url`, at any depth, in no particular order; NULL where directories are
-     * to be walked one by one. */
+    /* Every object below `url`, at any depth, in no particular order, marks of directories too;
+     * NULL where directories are to be walked one by one. */
     int (*walk)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
     /* store_stat_start; NULL: `size` is not worth starting early. */
     void (*stat_start)(struct store_stat *stat);

@@ -61,6 +61,8 @@ static int collect(void *context, const struct store_entry *entry)
 {
     struct found *f = context;
 
+    if (store_is_mark(entry))
+        return SHEAF_OK;
     assert_true(f->count < COUNT_OF(f->names));
     f->names[f->count++] = strdup(entry->name);
     f->bytes += entry->bytes;

@@ -33,6 +33,9 @@ void print_files(const struct sheaf_pack_result *r)
 {
     printf("; %" PRIu64 " of %" PRIu64 " file%s packed, %" PRIu64 " file%s skipped",
            r->files_packed, r->files, plural(r->files), r->skipped, plural(r->skipped));
+    if (r->passed_over != 0)
+        printf(", %" PRIu64 " that %s no file passed over", r->passed_over,
+               r->passed_over == 1 ? "is" : "are");
 }
 
 void complain_of_few_shards(const struct sheaf_pack_options *options,

@@ -38,6 +38,8 @@ struct scan {
     struct watch *watch;
     uint64_t found;             /* files, good or bad */
     uint64_t found_bytes;
+    uint64_t passed_over;       /* marks of directories; rows of an inventory that are not current
+                                   or not below the root */
     uint64_t numbers_line, class_line;  /* of a list: where the first label of each kind was met;
                                            0: not yet */
 };

@@ -5,8 +5,8 @@
  * any size is listed as fast as its names can be read.
  *
  * What is no current object (delete markers, older versions, markers of directories) is passed
- * over, and so is what does not lie below the source's root, which --root may say.  The class of
- * an object is the directory in its path, as for a prefix. */
+ * over and counted, and so is what does not lie below the source's root, which --root may say.  The
+ * class of an object is the directory in its path, as for a prefix. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +97,12 @@ static bool says(const struct inventory *x, const struct list_cell *cells, enum 
            strcasecmp(cells[x->columns[column]].text, word) == 0;
 }
 
+static int pass_over(struct inventory *x)
+{
+    x->scan->passed_over++;
+    return SHEAF_OK;
+}
+
 /* An object whose key has been decoded. */
 static int take_object(struct inventory *x, const char *key, const struct list_cell *etag,
                        uint64_t bytes, struct sheaf_error *err)
@@ -104,12 +110,13 @@ static int take_object(struct inventory *x, const char *key, const struct list_c
     const struct catalog_stat stat = { .bytes = bytes,
                                        .stamp = etag == NULL ? 0 : s3_stamp(etag->text) };
     const char *path = key + x->below_size;
-    const size_t size = strlen(path);
     uint32_t label;
     int code;
 
-    if (strncmp(key, x->below, x->below_size) != 0 || size == 0 || path[size - 1] == '/')
-        return SHEAF_OK;
+    if (strncmp(key, x->below, x->below_size) != 0)
+        return pass_over(x);
+    if (bytes == 0 && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
+        return pass_over(x);
     code = scan_class_of(x->scan, path, &label, err);
     return code == SHEAF_OK ? scan_add_object(x->scan, path, &stat, label, err) : code;
 }
@@ -138,7 +145,7 @@ static int take_line(struct inventory *x, const char *url, const char *line, siz
                              "manifest says", err);
     cells = (struct list_cell *)(void *)x->parser.cells.data;
     if (says(x, cells, IS_LATEST, "false") || says(x, cells, IS_DELETE_MARKER, "true"))
-        return SHEAF_OK;
+        return pass_over(x);
     if (!decode(cells[x->columns[KEY]].text, &cells[x->columns[KEY]].size))
         return scan_bad_line(x->scan, url, number, "the key is not URL-encoded", err);
     if (!read_size(&cells[x->columns[SIZE]], &bytes))

@@ -32,6 +32,10 @@ static int take(void *context, const struct store_entry *entry)
     char *path;
     int code;
 
+    if (store_is_mark(entry)) {
+        w->scan->passed_over++;
+        return SHEAF_OK;
+    }
     if (w->below == NULL)
         return take_object(w, entry->name, entry);
     path = store_join(w->below, entry->name);

@@ -126,6 +126,7 @@ class PackResult(NamedTuple):
     multipart_records: int
     memory_peak_bytes: int
     plan_bytes: int
+    passed_over: int
 
 
 class FetchResult(NamedTuple):

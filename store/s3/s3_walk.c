@@ -175,8 +175,6 @@ static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
         prefix = strdup(entry->key);
         return push(w, prefix, err);
     }
-    if (size == w->root_size || entry->key[size - 1] == '/')
-        return SHEAF_OK;        /* the marker of a directory */
     return w->each(w->context, &found);
 }
 

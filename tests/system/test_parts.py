@@ -552,6 +552,8 @@ class Remote(Parts, servers.S3Case):
         rows.append('"%s","in/old.txt","false","false","3","0"\n' % self.bucket)
         rows.append('"%s","in/gone.txt","true","true","",""\n' % self.bucket)
         rows.append('"%s","elsewhere/x.txt","true","false","3","0"\n' % self.bucket)
+        rows.append('"%s","in/","true","false","0","0"\n' % self.bucket)
+        rows.append('"%s","in/dir/","true","false","0","0"\n' % self.bucket)
         manifest = {"sourceBucket": self.bucket, "destinationBucket": "arn:aws:s3:::" + self.bucket,
                     "version": "2016-11-30", "fileFormat": "CSV",
                     "fileSchema": "Bucket, Key, IsLatest, IsDeleteMarker, Size, ETag",
@@ -566,8 +568,10 @@ class Remote(Parts, servers.S3Case):
                             ("local", self.path("report/manifest.json"))):
             if name == "local":
                 self.local_report(manifest)
-            self.sheaf("plan", where, self.path(name), "-o", self.path("plan-" + name), "--root",
-                       self.url("in"), "--format", "webdataset", "--shard-count", "4")
+            done = self.sheaf("plan", where, self.path(name), "-o", self.path("plan-" + name),
+                              "--root", self.url("in"), "--format", "webdataset", "--shard-count",
+                              "4")
+            self.assertIn(b"0 files skipped, 5 that are no file passed over", done.stdout)
             self.sheaf("pack", "--plan", self.path("plan-" + name))
             self.sheaf("commit", self.path("plan-" + name))
             left, right = tree_of(self.path("one")), tree_of(self.path(name))

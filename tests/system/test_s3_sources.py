@@ -72,8 +72,14 @@ class Prefix(servers.S3Case):
     def test_markers_of_directories_are_no_files(self):
         self.client.put(self.bucket, "in/cat/", b"")
         self.client.put(self.bucket, "in/cat/1.txt", b"1")
-        self.sheaf("pack", self.url("in"), self.path("out"), "--format", "webdataset")
+        done = self.sheaf("pack", self.url("in"), self.path("out"), "--format", "webdataset")
         self.assertEqual(len(support.listing(self.path("out"))), 1)
+        self.assertIn(b"1 of 1 file packed, 0 files skipped, 1 that is no file passed over",
+                      done.stdout)
+        self.client.put(self.bucket, "in/dog/", b"content")
+        done = self.sheaf("pack", self.url("in"), self.path("no"), "--format", "webdataset",
+                          status=1)
+        self.assertIn(b"dog/", done.stderr)
 
     def test_bad_objects(self):
         self.client.put_tree(self.bucket, "in/", {
