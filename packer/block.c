@@ -77,9 +77,20 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
     need->samples += sizeof(struct block_sample);
 }
 
+/* Of a class whose number a file `cls` may say. */
+static size_t longest_class(const struct encode_context *context)
+{
+    size_t longest = 0;
+
+    for (size_t i = 0; i < context->class_count; i++)
+        longest = MAX(longest, strlen(context->classes[i]));
+    return longest;
+}
+
 struct block_need block_need_planned(const struct block *b, enum block_guess guess)
 {
     const struct plan *plan = b->plan;
+    const size_t class_most = longest_class(&b->setup->context);
     struct block_need need = { 0 };
     uint64_t bytes = 0;
 
@@ -90,6 +101,8 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
 
         if (label->class_name != NULL)
             text += strlen(label->class_name);
+        else if (s->has_cls)
+            text += class_most;
         for (uint32_t k = 0; k < s->file_count; k++) {
             const uint64_t size = strlen(plan->files[s->file + k].path);
 

@@ -206,6 +206,8 @@ static int run_engine(struct pack *p, struct sheaf_error *err)
     p->kept = calloc(p->plan.shard_count, sizeof(p->kept[0]));
     if (p->kept == NULL)
         return err_memory(err, p->plan.shard_count);
+    p->setup.context.classes = p->plan.classes;
+    p->setup.context.class_count = p->plan.class_count;
     code = engine_open(&e, &p->setup, &p->target, &p->problems, &p->watch,
                        run_jobs(p->options.jobs, p->setup.root_url != NULL),
                        run_largest_shard(&p->plan, 0, p->plan.shard_count),

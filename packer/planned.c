@@ -21,7 +21,7 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
         .format = format_of(facts->container),
         .codec = codec_of(facts->codec),
         .peers = facts->index,
-        .context.label_base = facts->label_base,
+        .context = { facts->plan.classes, facts->plan.class_count, facts->label_base },
         .root_fd = -1,
         .root_url = facts->is_remote ? facts->root : NULL,
     };

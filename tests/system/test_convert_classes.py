@@ -5,7 +5,7 @@ import json
 
 import libsheaf
 import writers
-from support import CONTAINERS, Case, read, sheaf, write
+from support import CONTAINERS, Case, make_tree, pack, read, sheaf, shards_of, write
 
 
 class ClassNames(Case):
@@ -57,6 +57,23 @@ class ClassNames(Case):
                     self.assertNotEqual(done.returncode, 0)
             self.converted(source, "tfrecord")
             self.assertEqual(self.names(self.path("tfrecord")), self.names(source))
+
+    def test_a_label_that_is_a_field_has_the_class_s_name_too(self):
+        tree = make_tree(self.path("tree"), {"cat/1.txt": b"x", "dog/1.txt": b"y", "cat/2.txt": b"z",
+                                             "cat/2.cls": b"1\n", "dog/2.txt": b"", "dog/2.cls": b"7"})
+        pack(tree, self.path("tar"), "webdataset")
+        pack(tree, self.path("packed"), "tfrecord")
+        self.converted(self.path("tar"), "tfrecord")
+        sheaf("plan", tree, self.path("parts"), "--format", "tfrecord", "-o", self.path("plan"))
+        sheaf("pack", "--plan", self.path("plan"))
+        sheaf("commit", self.path("plan"))
+        for name in ("packed", "parts"):
+            shards = shards_of(self.path(name))
+            self.assertEqual(shards, shards_of(self.path("tfrecord")))
+            for shard in shards:
+                self.assertEqual(read(self.path(name, shard)), read(self.path("tfrecord", shard)))
+        self.assertEqual(sorted(self.names(self.path("packed")))[1:3],
+                         [([1.0], "dog")] * 2)
 
     def test_parts_of_a_plan(self):
         self.source((0, "cat"), (1, "dog"), name="set/x.tfrecord")
