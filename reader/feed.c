@@ -462,6 +462,8 @@ int feed_take(struct feed *feed, struct lane *lane, struct item *item,
         if (chunk->taken < chunk->count)
             break;
         if (chunk->is_last) {
+            feed->read_bytes += chunk->read_bytes;      /* it is not retired, but asked again */
+            chunk->read_bytes = 0;
             *err = chunk->error;
             return chunk->tail_code == SHEAF_OK ? SHEAF_END : chunk->tail_code;
         }
