@@ -167,6 +167,7 @@ static int resync(struct scan *s, struct sheaf_error *err)
 static int begin_sample(struct scan *s, struct sheaf_error *err)
 {
     const struct extent extent = { .begin = s->offset, .end = s->offset };
+    int code;
 
     s->open = !s->suspect;
     if (s->suspect) {
@@ -177,7 +178,9 @@ static int begin_sample(struct scan *s, struct sheaf_error *err)
         return err->code;
     }
     s->records++;
-    return buf_append(&s->extents, &extent, sizeof(extent), err);
+    code = buf_append(&s->extents, &extent, sizeof(extent), err);
+    s->open &= code == SHEAF_OK;
+    return code;
 }
 
 /* One part.  SHEAF_OK; an error that concerns the part has s->offset at its start still, but for
