@@ -228,18 +228,11 @@ static int run_engine(struct pack *p, struct sheaf_error *err)
 /* ---- Publish --------------------------------------------------------------------------------- */
 
 /* Nothing is published that is not all there was, or not anything. */
-static int check_sum(struct pack *p, struct sheaf_error *err)
+static int check_sum(const struct pack *p, struct sheaf_error *err)
 {
-    const struct problem *first;
-    int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
+    const int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
 
-    problems_sort(&p->problems);
-    first = p->problems.items;
-    if (code == SHEAF_OK && p->result.samples == 0)
-        code = err_set(err, first->code, "%s: no sample could be packed: all %llu files were "
-                       "skipped, the first for this: %s: %s", p->source.url,
-                       (unsigned long long)p->result.files, first->path, first->reason);
-    return code;
+    return code == SHEAF_OK ? problems_check_packed(&p->problems, p->result.samples, err) : code;
 }
 
 static int publish(struct pack *p, struct sheaf_error *err)
@@ -294,8 +287,6 @@ static int pack_to_dest(struct pack *p, struct sheaf_error *err)
         code = watch_check(&p->watch, err);
     if (code == SHEAF_OK)
         code = check_sum(p, err);
-    if (code == SHEAF_OK)
-        code = problems_check_packed(&p->problems, p->result.samples, err);
     if (code == SHEAF_OK)
         code = publish(p, err);
     if (code != SHEAF_OK)

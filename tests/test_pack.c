@@ -323,7 +323,7 @@ static void test_nothing_packed_is_an_error(void **state)
     tree_text(&tree, "src/b.jpg", "none either");
     options.on_error = SHEAF_SKIP;
     assert_int_equal(pack("out"), SHEAF_ERR_CORRUPT);
-    assert_non_null(strstr(err.message, "all 2 files were skipped, the first for this: a.jpg: "));
+    assert_non_null(strstr(err.message, "no sample could be packed: 2 bad files, the first a.jpg"));
     assert_false(tree_has(&tree, "out/dataset.json"));
 }
 

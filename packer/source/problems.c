@@ -113,7 +113,7 @@ int problems_check_packed(const struct problems *p, uint64_t samples, struct she
         return SHEAF_OK;
     if (first == NULL)
         return err_set(err, SHEAF_ERR_NOT_FOUND, "no sample could be packed");
-    return err_set(err, SHEAF_ERR_NOT_FOUND, "no sample could be packed: %zu bad file%s, the first "
+    return err_set(err, first->code, "no sample could be packed: %zu bad file%s, the first "
                    "%s: %s", p->count, p->count == 1 ? "" : "s", first->path, first->reason);
 }
 
