@@ -197,8 +197,9 @@ static int make_directories(const struct target *o, struct sheaf_error *err)
     return code;
 }
 
-/* Whoever was here between the look and the claim is seen now, and nobody comes after it. */
-static int look_again(struct target *o, struct sheaf_error *err)
+/* Whoever was here between the look and the claim is seen now, and nobody comes after it.  `clear`:
+ * somebody may have been there whose claim is not known. */
+static int look_again(struct target *o, bool clear, struct sheaf_error *err)
 {
     const char *dataset;
     int code = find_dataset(o, &dataset, err);
@@ -211,25 +212,28 @@ static int look_again(struct target *o, struct sheaf_error *err)
         code = look_for_others(o, err);
     if (code == SHEAF_ERR_EXISTS)
         (void)journal_remove(&o->journal, PLAN_FILE, NULL);
+    if (code == SHEAF_OK && clear)
+        code = target_clear_place(o, true, err);
     if (code == SHEAF_OK)
         code = make_directories(o, err);
     return code == SHEAF_OK ? journal_ready(&o->journal, err) : code;
 }
 
-static int begin(struct target *o, const struct store_seen *seen, struct sheaf_error *err)
+static int begin(struct target *o, const struct store_seen *seen, bool clear,
+                 struct sheaf_error *err)
 {
     int code = look_for_others(o, err);
 
     if (code == SHEAF_OK)
         code = journal_claim(&o->journal, seen, CLAIM_LOOKS, err);
-    return code == SHEAF_OK ? look_again(o, err) : code;
+    return code == SHEAF_OK ? look_again(o, clear, err) : code;
 }
 
 /* What there is to go on with. */
 struct going {
     struct journal_plan plan;
     struct store_seen seen;
-    bool has_claim, finished;
+    bool has_claim, is_damaged, finished;
 };
 
 /* Whether there is anything that cannot be gone on with; changes nothing. */
@@ -240,11 +244,12 @@ static int check_go_on(const struct target *o, struct going *g, struct sheaf_err
 
     g->finished = false;
     g->has_claim = code == SHEAF_OK;
+    g->is_damaged = code == SHEAF_ERR_CORRUPT;      /* it says of nobody that he has the place */
     if (code == SHEAF_OK && strcmp(g->plan.hash, o->journal.plan.hash) != 0)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: the unfinished run had another plan (its "
                        "source or options have changed since, or it was for another "
                        "directory)", o->dest);
-    if (code != SHEAF_END)
+    if (code != SHEAF_END && !g->is_damaged)
         return code;
     code = find_dataset(o, &dataset, err);
     if (code != SHEAF_OK || dataset == NULL)
@@ -274,7 +279,7 @@ static int go_on_with(struct target *o, const struct journal_plan *plan,
         return SHEAF_OK;
     code = journal_claim(&o->journal, seen, plan->state, err);
     if (code == SHEAF_OK && plan->state == CLAIM_LOOKS)
-        return look_again(o, err);
+        return look_again(o, false, err);
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
         code = journal_remove_temporaries(o->directories[i], err);
     if (code == SHEAF_OK)
@@ -292,7 +297,8 @@ static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
     *finished = g.finished;
     if (code != SHEAF_OK || g.finished)
         return code;
-    return g.has_claim ? go_on_with(o, &g.plan, &g.seen, finished, err) : begin(o, &g.seen, err);
+    return g.has_claim ? go_on_with(o, &g.plan, &g.seen, finished, err)
+                       : begin(o, &g.seen, g.is_damaged, err);
 }
 
 /* Whether what is to be replaced can be: a manifest that cannot be read says of nothing that it is
@@ -381,5 +387,5 @@ int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished
         return code;
     if (resume)
         return go_on(o, finished, err);
-    return overwrite ? replace(o, err) : begin(o, &nothing, err);
+    return overwrite ? replace(o, err) : begin(o, &nothing, false, err);
 }

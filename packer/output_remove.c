@@ -295,7 +295,9 @@ static int note_replaced(const struct target *o, const char *directory, struct s
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Whether the data set there is of the run's own plan. */
+/* Whether the data set there is of the run's own plan.  What cannot be parsed is what an earlier
+ * run of this plan has put there, and the store has not kept: others' manifests were read before
+ * they were claimed. */
 static int is_own(const struct target *o, const char *directory, bool *is,
                   struct sheaf_error *err)
 {
@@ -303,9 +305,9 @@ static int is_own(const struct target *o, const char *directory, bool *is,
     char *hash;
     const int code = target_read_manifest(directory, &m, err);
 
-    *is = false;
+    *is = code == SHEAF_ERR_CORRUPT;
     if (code != SHEAF_OK)
-        return code;
+        return code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
     hash = target_option(&m, "plan");
     *is = hash != NULL && strcmp(hash, o->plan_hash) == 0;
     free(hash);

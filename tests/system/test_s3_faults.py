@@ -77,6 +77,14 @@ class Storm(support.Case):
         for name, data in expected.items():
             self.assertTrue(found[name] == data, "%s differs" % name)
 
+    @staticmethod
+    def is_read(manifest, expected):
+        """Whether readers take it: not what stands in for one, nor either of them as a store has
+        it that has changed a byte."""
+        if len(manifest) == len(expected):
+            return sum(a != b for a, b in zip(manifest, expected)) != 1
+        return len(manifest) != len('{"unfinished": ""}\n') + 32
+
     def pack_run(self, bucket, number, source):
         container, codec, size = self.kinds[number]
         words = ["pack", source, "s3://%s/set" % bucket, "--format", container, "--codec", codec,
@@ -90,7 +98,9 @@ class Storm(support.Case):
                 break
             self.results["pack failed"] += 1
             self.check_failed(done)
-            if "set/dataset.json" in objects:       # then it is whole: its last answer was lost
+            manifest = objects.get("set/dataset.json")
+            if manifest and self.is_read(manifest.data, self.sets[number]["dataset.json"]):
+                # It is whole: the last answer was lost.
                 visible = {k: o for k, o in objects.items() if ".sheaf-partial" not in k}
                 for name, data in self.sets[number].items():
                     self.assertTrue(visible["set/" + name].data == data, name)
