@@ -626,6 +626,9 @@ struct sheaf_pack_options {
                                        (directories, files, objects), which DEST must not hold,
                                        since making room there would remove it */
     size_t source_count;
+    const char *origin;             /* NULL: as identity; what the samples are made of, wherever and
+                                       since whenever that lies: a hash of it goes into the
+                                       manifest, and resume knows a finished data set by that */
 };
 
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options,
@@ -791,6 +794,9 @@ SHEAF_API SHEAF_CHECK int sheaf_packer_append(struct sheaf_packer *packer,
 /* The next sample starts a new shard; a second cut in a row makes no empty one.  Without cuts a
  * shard ends when its payload reaches shard_bytes. */
 SHEAF_API SHEAF_CHECK int sheaf_packer_cut(struct sheaf_packer *packer);
+/* 1: the data set was finished before, as a run with resume, or a part, finds it.  Nothing need be
+ * appended then, what is appended is counted only, and finish says what is there. */
+SHEAF_API int sheaf_packer_is_there(const struct sheaf_packer *packer);
 /* Waits for everything, then writes the manifest.  `result` may be NULL. */
 SHEAF_API SHEAF_CHECK int sheaf_packer_finish(struct sheaf_packer *packer,
                                               struct sheaf_pack_result *result);

@@ -133,13 +133,14 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
         set(object, &failed, "shard_bytes", json_integer((json_int_t)o->shard_bytes));
     if (o->index != NULL && o->index[0] != '\0')
         set(object, &failed, "index", json_string(o->index));
-    if (plan_hash != NULL) {
+    if (plan_hash != NULL)
+        set(object, &failed, "plan", json_string(plan_hash));
+    if (split_name != NULL) {
         /* As text: JSON's numbers need not hold 64 bits. */
         snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);
         set(object, &failed, "seed", json_string(seed));
         set(object, &failed, "order", json_string(o->no_shuffle ? "sorted" : "shuffled"));
         set(object, &failed, "label_base", json_integer(o->label_base));
-        set(object, &failed, "plan", json_string(plan_hash));
     }
     if (split_name != NULL && split_name[0] != '\0') {
         set(object, &failed, "split", json_string(o->split));

@@ -19,8 +19,8 @@ void pack_options_watch(const struct sheaf_pack_options *options, struct watch *
                    struct problems *problems);
 
 /* The JSON object that the manifest keeps: all options that determine the bytes, and nothing
- * else.  `source`: its kind; plan_hash, split_name: NULL if there is none.  NULL: out of
- * memory. */
+ * else.  `source`: its kind; plan_hash: NULL if there is none; split_name: "" without splits,
+ * NULL if the samples are a program's, whose order is its own.  NULL: out of memory. */
 char *pack_options_json(const struct sheaf_pack_options *options, const char *source,
                    const char *plan_hash, const char *split_name);
 

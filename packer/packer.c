@@ -11,52 +11,15 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/sample.h"
-#include "packer/class_names.h"
-#include "packer/engine.h"
-#include "packer/output.h"
-#include "packer/pack_options.h"
-#include "packer/plan/keyset.h"
-#include "packer/plan/plan_file.h"
-#include "packer/resumed.h"
-#include "packer/run.h"
+#include "packer/packer.h"
 
 /* Buffers of the open block grow in such steps. */
 #define RAW_STEP  ((uint64_t)4 << 20)
 #define TEXT_STEP ((uint64_t)256 << 10)
 
-struct sheaf_packer {
-    struct sheaf_pack_options options;
-    char *dest, *prefix, *index;
-    struct problems problems;
-    struct watch watch;
-    struct block_setup setup;
-    struct target target;
-    struct engine engine;
-    struct keyset keys;
-    struct resumed resumed;     /* none but with an identity and resume */
-    enum { PACKER_OPEN, PACKER_FINISHED, PACKER_FAILED } state;
-    bool engine_open;
-    char **classes;
-    size_t class_count, longest_class;
-    struct class_names class_names;     /* where nobody named them: the samples' own */
-    bool has_cls;               /* some sample has a field `cls` of its own */
-    uint64_t samples, files;    /* that came in; of a part, those before its shard, too */
-    uint64_t appended;          /* samples that came in, in any case */
-    struct plan_file file;      /* of a part: its plan */
-    bool is_part;
-    bool can_resume;            /* what is finished stays after a failure */
-
-    struct slot *slot;          /* the open block; NULL: none */
-    struct block_need need;     /* of what is in it */
-    uint64_t block_cost;        /* as plan_block_end() counts */
-    struct plan_shard shard;    /* the open one: sample_count and payload so far */
-    bool shard_done;            /* the next sample starts another one */
-    struct sheaf_error error;
-};
-
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-static int copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err)
+int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err)
 {
     p->dest = strdup(dest);
     p->prefix = strdup(p->options.prefix);
@@ -73,7 +36,6 @@ static int copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_err
 static int begin(struct sheaf_packer *p, struct sheaf_error *err)
 {
     const bool resume = p->can_resume && p->options.resume;
-    bool finished;
     int code;
 
     pack_options_setup(&p->options, &p->setup);
@@ -81,10 +43,17 @@ static int begin(struct sheaf_packer *p, struct sheaf_error *err)
     code = target_open(&p->target, p->dest, &p->setup, p->prefix, NULL, err);
     p->target.sources = p->options.sources;
     p->target.source_count = p->options.source_count;
-    if (code == SHEAF_OK && p->can_resume)
-        resumed_identify(&p->options, p->target.journal.plan.hash);
+    if (code == SHEAF_OK && p->can_resume) {
+        const char *origin = p->options.origin;
+
+        resumed_identify(&p->options, p->options.identity, p->target.journal.plan.hash);
+        resumed_identify(&p->options, origin != NULL ? origin : p->options.identity,
+                         p->target.plan_hash);
+    }
     if (code == SHEAF_OK)
-        code = target_prepare(&p->target, resume, p->options.overwrite != 0, &finished, err);
+        code = target_prepare(&p->target, resume, p->options.overwrite != 0, &p->is_there, err);
+    if (code == SHEAF_OK && p->is_there)
+        return SHEAF_OK;
     if (code == SHEAF_OK && (resume || p->options.overwrite))
         code = target_clean(&p->target, err);
     if (code != SHEAF_OK)
@@ -111,7 +80,7 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
         return err_memory(error, sizeof(*p));
     code = pack_options_take(options, &p->options, &found);
     if (code == SHEAF_OK)
-        code = copy_texts(p, dest, &found);
+        code = packer_copy_texts(p, dest, &found);
     if (code == SHEAF_OK)
         code = begin(p, &found);
     if (code != SHEAF_OK) {
@@ -125,7 +94,7 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
     return SHEAF_OK;
 }
 
-static void stop(struct sheaf_packer *p)
+void packer_stop(struct sheaf_packer *p)
 {
     if (p->engine_open)
         engine_close(&p->engine);
@@ -137,12 +106,17 @@ void sheaf_packer_abort(struct sheaf_packer *p)
 {
     if (p->state != PACKER_OPEN && !p->engine_open)
         return;
-    stop(p);
-    if (!p->is_part)
+    packer_stop(p);
+    if (!p->is_part && !p->is_there)
         target_abandon(&p->target, p->can_resume && p->engine.result.shards != 0);
     p->state = PACKER_FAILED;
     if (p->error.code == SHEAF_OK)
         err_set(&p->error, SHEAF_ERR_STATE, "the packer was aborted");
+}
+
+int sheaf_packer_is_there(const struct sheaf_packer *p)
+{
+    return p->is_there;
 }
 
 const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *p)
@@ -171,7 +145,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
 }
 
 /* Whether calls are allowed; the first error is kept. */
-static int check_open(struct sheaf_packer *p)
+int packer_check_open(struct sheaf_packer *p)
 {
     if (p->state == PACKER_OPEN)
         return SHEAF_OK;
@@ -191,7 +165,7 @@ static int fail(struct sheaf_packer *p, int code)
 
 int sheaf_packer_set_classes(struct sheaf_packer *p, const char *const *names, size_t count)
 {
-    int code = check_open(p);
+    int code = packer_check_open(p);
 
     if (code != SHEAF_OK)
         return code;
@@ -225,7 +199,7 @@ static void run_finish(struct job *job)
     b->code = block_finish(b, &b->error);
 }
 
-static void submit(struct sheaf_packer *p, bool ends_shard)
+void packer_submit(struct sheaf_packer *p, bool ends_shard)
 {
     struct slot *slot = p->slot;
 
@@ -247,9 +221,9 @@ static int open_block(struct sheaf_packer *p)
     int code;
 
     if (p->slot != NULL && p->shard_done)
-        submit(p, true);
+        packer_submit(p, true);
     else if (p->slot != NULL && p->block_cost >= BLOCK_BYTES)
-        submit(p, false);
+        packer_submit(p, false);
     if (p->slot != NULL)
         return SHEAF_OK;
     if (p->shard.number >= SHARD_LIMIT)
@@ -379,10 +353,12 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
 {
     struct sheaf_sample s = *sample;
     uint64_t payload;
-    int code = check_open(p);
+    int code = packer_check_open(p);
 
-    if (code == SHEAF_OK)
-        code = check_sample(p, &s, &payload);
+    p->appended += code == SHEAF_OK && p->is_there;
+    if (code != SHEAF_OK || p->is_there)
+        return code;
+    code = check_sample(p, &s, &payload);
     if (code == SHEAF_OK)
         code = class_names_check(&p->class_names, &p->setup.context,
                                  p->setup.format->id == SHEAF_TFRECORD, !p->is_part, &s,
@@ -408,13 +384,13 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
     /* A sample that is refused leaves the packer as it was. */
     if (code != SHEAF_OK && code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_LIMIT &&
         code != SHEAF_ERR_CORRUPT)
-        fail(p, code);
+        code = packer_unless_finished(p, fail(p, code));
     return code;
 }
 
 int sheaf_packer_cut(struct sheaf_packer *p)
 {
-    int code = check_open(p);
+    int code = packer_check_open(p);
 
     if (code == SHEAF_OK && resumed_has_next(&p->resumed) && p->shard.sample_count != 0)
         return fail(p, err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u, which is kept, has more "
@@ -422,109 +398,6 @@ int sheaf_packer_cut(struct sheaf_packer *p)
                                (unsigned long long)p->shard.sample_count));
     if (code == SHEAF_OK)
         p->shard_done = p->shard.sample_count != 0;
-    return code;
-}
-
-/* ---- Parts of a conversion ------------------------------------------------------------------- */
-
-/* That the shard under way has what the plan says. */
-static int check_shard(struct sheaf_packer *p)
-{
-    const struct plan *plan = &p->file.facts.plan;
-    const struct plan_shard *planned = &plan->shards[MIN(p->shard.number, plan->shard_count - 1)];
-
-    if (p->shard.sample_count == 0 || p->shard.sample_count == planned->sample_count)
-        return SHEAF_OK;
-    return err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u has %llu samples, but the plan says "
-                   "%llu", p->shard.number, (unsigned long long)p->shard.sample_count,
-                   (unsigned long long)planned->sample_count);
-}
-
-int sheaf_packer_begin_shard(struct sheaf_packer *p, uint64_t shard)
-{
-    int code = check_open(p);
-
-    if (code == SHEAF_OK && (!p->is_part || shard >= p->file.facts.plan.shard_count))
-        code = err_set(&p->error, SHEAF_ERR_ARGUMENT, "shard %llu is not in the plan",
-                       (unsigned long long)shard);
-    if (code == SHEAF_OK)
-        code = check_shard(p);
-    if (code != SHEAF_OK)
-        return code;
-    if (p->slot != NULL)
-        submit(p, true);
-    p->samples = p->file.facts.plan.shards[shard].first;
-    p->shard = (struct plan_shard){ .number = (uint32_t)shard, .first = p->samples };
-    p->shard_done = false;
-    return SHEAF_OK;
-}
-
-static void take_facts(struct sheaf_packer *p)
-{
-    const struct plan_facts *f = &p->file.facts;
-
-    p->options.container = f->container;
-    p->options.codec = f->codec;
-    p->options.label_base = f->label_base;
-    p->options.prefix = f->prefix;
-    p->options.index = f->index;
-    p->options.on_error = f->on_error;
-    p->options.shard_bytes = INT64_MAX;     /* the plan says where a shard ends */
-}
-
-static int join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
-{
-    const struct plan_facts *f = &p->file.facts;
-    bool finished;
-    int code;
-
-    pack_options_setup(&p->options, &p->setup);
-    pack_options_watch(&p->options, &p->watch, &p->problems);
-    p->setup.context.classes = f->plan.classes;
-    p->setup.context.class_count = f->plan.class_count;
-    code = target_open(&p->target, p->dest, &p->setup, p->prefix, &f->plan, err);
-    if (code == SHEAF_OK)
-        code = target_join(&p->target, parts, &finished, err);
-    if (code != SHEAF_OK)
-        return code;
-    p->engine_open = true;
-    return engine_open(&p->engine, &p->setup, &p->target, &p->problems, &p->watch,
-                       p->options.jobs, run_largest_shard(&f->plan, 0, f->plan.shard_count),
-                       p->options.memory_bytes, err);
-}
-
-int sheaf_packer_open_part(const char *plan, uint32_t parts,
-                           const struct sheaf_pack_options *options,
-                           struct sheaf_packer **packer, struct sheaf_error *error)
-{
-    struct sheaf_packer *p = calloc(1, sizeof(*p));
-    struct sheaf_error found;
-    int code;
-
-    if (p == NULL)
-        return err_memory(error, sizeof(*p));
-    p->is_part = true;
-    p->target.lock = -1;
-    code = pack_options_take(options, &p->options, &found);
-    if (code == SHEAF_OK)
-        code = plan_file_open(plan, &p->file, &found);
-    if (code == SHEAF_OK && p->file.facts.fingerprint[0] == '\0')
-        code = err_set(&found, SHEAF_ERR_ARGUMENT, "%s: is a plan of files, and not of a "
-                       "conversion", plan);
-    if (code == SHEAF_OK) {
-        take_facts(p);
-        code = copy_texts(p, p->file.facts.dest, &found);
-    }
-    if (code == SHEAF_OK)
-        code = join(p, parts, &found);
-    if (code == SHEAF_OK) {
-        *packer = p;
-        return SHEAF_OK;
-    }
-    p->state = PACKER_FAILED;
-    sheaf_packer_free(p);
-    if (error != NULL)
-        *error = found;
     return code;
 }
 
@@ -547,7 +420,8 @@ static int list_classes(struct sheaf_packer *p)
 
 static int publish(struct sheaf_packer *p, uint64_t shard_count)
 {
-    char *json = pack_options_json(&p->options, "program", NULL, NULL);
+    char *json = pack_options_json(&p->options, "program",
+                                   p->can_resume ? p->target.plan_hash : NULL, NULL);
     const struct target_facts facts = {
         .classes = (const char *const *)p->classes, .class_count = p->class_count,
         .label_base = p->options.label_base, .cls_is_label = !p->has_cls,
@@ -562,18 +436,32 @@ static int publish(struct sheaf_packer *p, uint64_t shard_count)
     return code == SHEAF_OK ? target_end(&p->target, &p->error) : code;
 }
 
-int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result)
+/* Of a data set that was finished before. */
+static int finish_there(struct sheaf_packer *p, struct sheaf_pack_result *result)
 {
-    int code = check_open(p);
+    struct sheaf_pack_result there = { .files = p->files };
+    int code = target_result(&p->target, &there, &p->error);
 
-    if (code == SHEAF_OK && p->is_part)
-        code = check_shard(p);
-    if (code == SHEAF_OK)
-        code = resumed_check_end(&p->resumed, &p->error);
+    if (code == SHEAF_OK && !p->is_part && p->appended != 0 &&
+        p->appended != there.samples + there.skipped)
+        code = err_set(&p->error, SHEAF_ERR_CHANGED, "%s: the data set there was made of %llu "
+                       "samples, but now they are %llu", p->dest,
+                       (unsigned long long)(there.samples + there.skipped),
+                       (unsigned long long)p->appended);
     if (code != SHEAF_OK)
-        return code;
+        return fail(p, code);
+    if (result != NULL)
+        *result = there;
+    p->state = PACKER_FINISHED;
+    return SHEAF_OK;
+}
+
+static int finish(struct sheaf_packer *p)
+{
+    int code;
+
     if (p->slot != NULL)
-        submit(p, true);
+        packer_submit(p, true);
     code = engine_drain(&p->engine, &p->error);
     if (code == SHEAF_OK)
         code = problems_conserve(&p->problems, p->appended, p->engine.result.samples, &p->error);
@@ -581,17 +469,35 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
         code = list_classes(p);
     if (code == SHEAF_OK && !p->is_part)
         code = publish(p, p->shard.number);
+    return packer_unless_finished(p, code);
+}
+
+int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result)
+{
+    int code = packer_check_open(p);
+
+    if (code == SHEAF_OK && p->is_there)
+        return finish_there(p, result);
+    if (code == SHEAF_OK && p->is_part)
+        code = packer_check_shard(p);
+    if (code == SHEAF_OK)
+        code = resumed_check_end(&p->resumed, &p->error);
+    if (code != SHEAF_OK)
+        return code;
+    code = finish(p);
     if (code != SHEAF_OK) {
         sheaf_packer_abort(p);
         return fail(p, code);
     }
+    if (p->is_there)
+        return finish_there(p, result);
     if (result != NULL) {
         *result = p->engine.result;
         result->files = p->files;
         result->skipped = p->problems.count;
         result->memory_peak_bytes = engine_peak(&p->engine);
     }
-    stop(p);
+    packer_stop(p);
     p->state = PACKER_FINISHED;
     return SHEAF_OK;
 }

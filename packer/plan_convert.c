@@ -7,13 +7,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/output.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_file.h"
+#include "packer/resumed.h"
 
 struct conversion {
     struct sheaf_pack_options options;  /* as `sheaf convert` has them */
@@ -76,25 +76,15 @@ static int make_labels(struct conversion *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int make_hash(struct conversion *c, struct sheaf_error *err)
-{
-    struct plan *plan = &c->facts.plan;
-    XXH3_state_t *state = plan_hash_begin(plan, &c->options, plan->shard_count);
-
-    if (state == NULL)
-        return err_memory(err, 1024);
-    plan_hash_file(state, c->manifest.fingerprint, plan->sample_count, NULL);
-    plan_hash_end(state, plan->hash);
-    return SHEAF_OK;
-}
-
 static int set_facts(struct conversion *c, const char *source, const char *dest,
                      struct sheaf_error *err)
 {
     struct plan_facts *f = &c->facts;
 
+    /* As where it is converted at once. */
+    resumed_identify(&c->options, c->manifest.fingerprint, f->plan.hash);
     c->root = plan_absolute(source);
-    c->json = pack_options_json(&c->options, "program", NULL, NULL);
+    c->json = pack_options_json(&c->options, "program", f->plan.hash, NULL);
     if (c->root == NULL || c->json == NULL)
         return err_memory(err, strlen(source));
     plan_identify(&f->plan, c->root, false);
@@ -157,8 +147,6 @@ static int make(struct conversion *c, const char *source, const char *dest, cons
         code = make_shards(c, err);
     if (code == SHEAF_OK)
         code = make_labels(c, err);
-    if (code == SHEAF_OK)
-        code = make_hash(c, err);
     if (code == SHEAF_OK)
         code = set_facts(c, source, dest, err);
     return code == SHEAF_OK ? store_plan(c, plan, err) : code;

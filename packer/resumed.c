@@ -23,7 +23,8 @@ static void add_text(XXH128_hash_t *sum, const char *text)
     add(sum, text == NULL ? "" : text, text == NULL ? 0 : strlen(text));
 }
 
-void resumed_identify(const struct sheaf_pack_options *o, char hash[PLAN_HASH_SIZE])
+void resumed_identify(const struct sheaf_pack_options *o, const char *samples,
+                      char hash[PLAN_HASH_SIZE])
 {
     const uint64_t numbers[] = { (uint64_t)o->container, (uint64_t)o->codec,
                                  (uint64_t)o->label_base, o->shard_bytes,
@@ -33,7 +34,7 @@ void resumed_identify(const struct sheaf_pack_options *o, char hash[PLAN_HASH_SI
     add(&sum, numbers, sizeof(numbers));
     add_text(&sum, o->prefix);
     add_text(&sum, o->index);
-    add_text(&sum, o->identity);
+    add_text(&sum, samples);
     snprintf(hash, PLAN_HASH_SIZE, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64,
              (uint64_t)sum.low64);
 }

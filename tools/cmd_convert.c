@@ -25,6 +25,7 @@ struct convert {
     struct sheaf_reader *reader;
     struct sheaf_packer *packer;
     char identity[64];                  /* of the data set, and how it is read; "": unknown */
+    char origin[64];                    /* the same, wherever it is */
     bool cut;                           /* where the shards of the source end */
     uint32_t shard;                     /* of the last sample */
     uint64_t at;                        /* of a part: the number of the reader's next sample */
@@ -97,7 +98,7 @@ static int copy_all(struct convert *c, struct sheaf_pack_result *result)
     int code;
 
     c->fault = sheaf_packer_error(c->packer);
-    code = copy_class_names(c);
+    code = sheaf_packer_is_there(c->packer) ? SHEAF_END : copy_class_names(c);
     signals_watch(c->reader);
     while (code == SHEAF_OK)
         code = copy_batch(c);
@@ -145,7 +146,10 @@ static int identify(struct convert *c, struct sheaf_pack_options *options,
     if (code != SHEAF_OK)       /* standard input can be converted, but not again */
         return code == SHEAF_ERR_UNSUPPORTED && !options->resume ? SHEAF_OK : code;
     snprintf(c->identity, sizeof(c->identity), "%s %d", digits, (int)c->options.on_corrupt);
+    snprintf(c->origin, sizeof(c->origin), "%s%s", c->info.fingerprint,
+             c->options.on_corrupt == SHEAF_SKIP ? " skip" : "");
     options->identity = c->identity;
+    options->origin = c->origin;
     return SHEAF_OK;
 }
 
@@ -257,6 +261,8 @@ static int copy_part(struct convert *c, const struct sheaf_plan *plan, uint64_t 
     if (code == SHEAF_OK) {
         c->fault = sheaf_packer_error(c->packer);
         code = sheaf_packer_finish(c->packer, result);
+        if (sheaf_packer_is_there(c->packer))
+            *result = (struct sheaf_pack_result){ .shards = 0 };
     }
     result->shards_kept = kept;
     progress_clear();
@@ -319,7 +325,7 @@ static int check_sum(const struct convert *c, const struct sheaf_pack_result *re
     struct sheaf_reader_stats stats;
 
     sheaf_reader_get_stats(c->reader, &stats, sizeof(stats));
-    if (stats.samples == result->samples + result->skipped)
+    if (stats.samples == result->samples + result->skipped || sheaf_packer_is_there(c->packer))
         return STATUS_OK;
     complain("convert: %" PRIu64 " samples were read, but %" PRIu64 " packed and %" PRIu64
              " skipped", stats.samples, result->samples, result->skipped);

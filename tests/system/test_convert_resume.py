@@ -134,8 +134,45 @@ class ConvertResume(Case):
         whole = self.whole()
         sheaf(*self.words(), "--resume")
         self.assertEqual(tree_of(self.dest), whole)
-        self.assert_error(sheaf(*self.words(), "--resume", status=1), "holds a data set")
         sheaf(*self.words(), "--resume", "--overwrite", status=2)
+
+    def test_a_finished_one_is_known(self):
+        """Also from a copy of the data set, and with what a killed run has left of its traces."""
+        first = sheaf(*self.words()).stdout
+        whole = tree_of(self.dest)
+        done = sheaf(*self.words(), "--resume")
+        self.assertIn(b", %d of them kept" % SHARDS, done.stdout)
+        self.assertEqual(done.stdout.split(b",")[0], first.split(b"\n")[0])
+        other = self.path("other")
+        shutil.copytree(self.source, other)
+        sheaf(*self.words(other), "--resume")
+        self.assertEqual(tree_of(self.dest), whole)
+        for words in (self.words(to="recordio"), self.words(more=("--codec", "lz4")),
+                      self.words(more=("--on-corrupt", "skip")), self.words(self.tree)):
+            self.assertNotEqual(sheaf(*words, "--resume", status=None).returncode, 0)
+        self.assertEqual(tree_of(self.dest), whole)
+        shard = os.path.join(self.dest, "shard-000003.tfrecord")
+        write(shard, read(shard)[:-1])
+        self.assert_error(sheaf(*self.words(), "--resume", status=1), "shard-000003.tfrecord")
+
+    def test_a_finished_foreign_one_is_known(self):
+        self.make_foreign()
+        whole = self.whole()
+        sheaf(*self.words())
+        sheaf(*self.words(), "--resume")
+        self.assertEqual(tree_of(self.dest), whole)
+
+    def test_parts_of_a_finished_one(self):
+        """Commits and late parts find it; its bytes are those of one machine's conversion."""
+        plan, whole = self.path("plan"), self.whole()
+        sheaf("plan", self.source, self.dest, "-o", plan, "--format", "tfrecord")
+        sheaf("convert", "--plan", plan)
+        first = sheaf("commit", plan).stdout
+        self.assertEqual(tree_of(self.dest), whole)
+        self.assertIn(b"kept", sheaf("convert", "--plan", plan, "--part", "1/2").stdout)
+        self.assertEqual(sheaf("commit", plan).stdout, first)
+        sheaf(*self.words(), "--resume")
+        self.assertEqual(tree_of(self.dest), whole)
 
     def test_standard_input(self):
         data = read(self.shard(0))

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inside of sheaf_packer: of a whole data set (packer.c), or of parts of one
+ * (packer_part.c). */
+#ifndef PACKER_PACKER_H
+#define PACKER_PACKER_H
+
+#include "packer/class_names.h"
+#include "packer/engine.h"
+#include "packer/output.h"
+#include "packer/pack_options.h"
+#include "packer/plan/keyset.h"
+#include "packer/plan/plan_file.h"
+#include "packer/resumed.h"
+
+struct sheaf_packer {
+    struct sheaf_pack_options options;
+    char *dest, *prefix, *index;
+    struct problems problems;
+    struct watch watch;
+    struct block_setup setup;
+    struct target target;
+    struct engine engine;
+    struct keyset keys;
+    struct resumed resumed;     /* none but with an identity and resume */
+    enum { PACKER_OPEN, PACKER_FINISHED, PACKER_FAILED } state;
+    bool engine_open;
+    char **classes;
+    size_t class_count, longest_class;
+    struct class_names class_names;     /* where nobody named them: the samples' own */
+    bool has_cls;               /* some sample has a field `cls` of its own */
+    uint64_t samples, files;    /* that came in; of a part, those before its shard, too */
+    uint64_t appended;          /* samples that came in, in any case */
+    struct plan_file file;      /* of a part: its plan */
+    bool is_part;
+    bool can_resume;            /* what is finished stays after a failure */
+    bool is_there;              /* the whole data set was finished before: what is appended is
+                                   passed over */
+
+    struct slot *slot;          /* the open block; NULL: none */
+    struct block_need need;     /* of what is in it */
+    uint64_t block_cost;        /* as plan_block_end() counts */
+    struct plan_shard shard;    /* the open one: sample_count and payload so far */
+    bool shard_done;            /* the next sample starts another one */
+    struct sheaf_error error;
+};
+
+/* Takes copies of what the options and the caller point to. */
+int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err);
+/* Whether calls are allowed; the first error is kept. */
+int packer_check_open(struct sheaf_packer *p);
+/* Gives the open block away. */
+void packer_submit(struct sheaf_packer *p, bool ends_shard);
+/* That the shard of a part that is under way has what the plan says. */
+int packer_check_shard(struct sheaf_packer *p);
+/* Of a part that has failed with `code`: SHEAF_OK if others have finished the whole meanwhile, and
+ * have cleaned up behind it. */
+int packer_unless_finished(struct sheaf_packer *p, int code);
+void packer_stop(struct sheaf_packer *p);
+
+#endif

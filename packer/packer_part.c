@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The packer of a conversion's parts: it fills the shards that a plan says, and others publish. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/packer.h"
+#include "packer/run.h"
+
+int packer_check_shard(struct sheaf_packer *p)
+{
+    const struct plan *plan = &p->file.facts.plan;
+    const struct plan_shard *planned = &plan->shards[MIN(p->shard.number, plan->shard_count - 1)];
+
+    if (p->shard.sample_count == 0 || p->shard.sample_count == planned->sample_count)
+        return SHEAF_OK;
+    return err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u has %llu samples, but the plan says "
+                   "%llu", p->shard.number, (unsigned long long)p->shard.sample_count,
+                   (unsigned long long)planned->sample_count);
+}
+
+int sheaf_packer_begin_shard(struct sheaf_packer *p, uint64_t shard)
+{
+    int code = packer_check_open(p);
+
+    if (code == SHEAF_OK && (!p->is_part || shard >= p->file.facts.plan.shard_count))
+        code = err_set(&p->error, SHEAF_ERR_ARGUMENT, "shard %llu is not in the plan",
+                       (unsigned long long)shard);
+    if (code == SHEAF_OK && !p->is_there)
+        code = packer_check_shard(p);
+    if (code != SHEAF_OK || p->is_there)
+        return code;
+    if (p->slot != NULL)
+        packer_submit(p, true);
+    p->samples = p->file.facts.plan.shards[shard].first;
+    p->shard = (struct plan_shard){ .number = (uint32_t)shard, .first = p->samples };
+    p->shard_done = false;
+    return SHEAF_OK;
+}
+
+static void take_facts(struct sheaf_packer *p)
+{
+    const struct plan_facts *f = &p->file.facts;
+
+    p->options.container = f->container;
+    p->options.codec = f->codec;
+    p->options.label_base = f->label_base;
+    p->options.prefix = f->prefix;
+    p->options.index = f->index;
+    p->options.on_error = f->on_error;
+    p->options.shard_bytes = INT64_MAX;     /* the plan says where a shard ends */
+}
+
+static int join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
+{
+    const struct plan_facts *f = &p->file.facts;
+    int code;
+
+    pack_options_setup(&p->options, &p->setup);
+    pack_options_watch(&p->options, &p->watch, &p->problems);
+    p->setup.context.classes = f->plan.classes;
+    p->setup.context.class_count = f->plan.class_count;
+    code = target_open(&p->target, p->dest, &p->setup, p->prefix, &f->plan, err);
+    if (code == SHEAF_OK)
+        code = target_join(&p->target, parts, &p->is_there, err);
+    if (code != SHEAF_OK || p->is_there)
+        return code;
+    p->engine_open = true;
+    return engine_open(&p->engine, &p->setup, &p->target, &p->problems, &p->watch,
+                       p->options.jobs, run_largest_shard(&f->plan, 0, f->plan.shard_count),
+                       p->options.memory_bytes, err);
+}
+
+int sheaf_packer_open_part(const char *plan, uint32_t parts,
+                           const struct sheaf_pack_options *options,
+                           struct sheaf_packer **packer, struct sheaf_error *error)
+{
+    struct sheaf_packer *p = calloc(1, sizeof(*p));
+    struct sheaf_error found;
+    int code;
+
+    if (p == NULL)
+        return err_memory(error, sizeof(*p));
+    p->is_part = true;
+    p->target.lock = -1;
+    code = pack_options_take(options, &p->options, &found);
+    if (code == SHEAF_OK)
+        code = plan_file_open(plan, &p->file, &found);
+    if (code == SHEAF_OK && p->file.facts.fingerprint[0] == '\0')
+        code = err_set(&found, SHEAF_ERR_ARGUMENT, "%s: is a plan of files, and not of a "
+                       "conversion", plan);
+    if (code == SHEAF_OK) {
+        take_facts(p);
+        code = packer_copy_texts(p, p->file.facts.dest, &found);
+    }
+    if (code == SHEAF_OK)
+        code = join(p, parts, &found);
+    if (code == SHEAF_OK) {
+        *packer = p;
+        return SHEAF_OK;
+    }
+    p->state = PACKER_FAILED;
+    sheaf_packer_free(p);
+    if (error != NULL)
+        *error = found;
+    return code;
+}
+
+int packer_unless_finished(struct sheaf_packer *p, int code)
+{
+    if (code == SHEAF_OK || code == SHEAF_ERR_INTERRUPTED || !p->is_part ||
+        target_is_finished(&p->target, false, &p->is_there, NULL) != SHEAF_OK || !p->is_there) {
+        p->is_there = false;
+        return code;
+    }
+    packer_stop(p);
+    p->state = PACKER_OPEN;
+    p->error = (struct sheaf_error){ 0 };
+    return SHEAF_OK;
+}
