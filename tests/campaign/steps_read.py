@@ -176,8 +176,9 @@ def info(chain, shards):
 
 def pipe(chain, shards):
     """One foreign shard on standard input."""
-    data = readers.read(chain.path(shards.arguments[0]))
-    chain.note("cat", shards.arguments[0], "|")
+    path = os.path.join(shards.folder or "", shards.names[0])
+    data = readers.read(chain.path(path))
+    chain.note("cat", path, "|")
     stem = "stdin"
     if shards.container == "recordio":
         raise Foreseen("keys from a name")
