@@ -282,6 +282,22 @@ static void test_contains(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Neither a file that is lost nor one that is there twice leaves the sum as it was. */
+static void what_is_found_is_packed_or_skipped(void **state)
+{
+    struct problems bad = { .on_error = SHEAF_SKIP };
+    struct sheaf_error err;
+
+    (void)state;
+    assert_int_equal(problems_conserve(&bad, 3, 3, &err), SHEAF_OK);
+    assert_int_equal(problems_add(&bad, &err, "bad", SHEAF_ERR_CORRUPT, "why"), SHEAF_OK);
+    assert_int_equal(problems_conserve(&bad, 3, 2, &err), SHEAF_OK);
+    assert_int_equal(problems_conserve(&bad, 3, 1, &err), SHEAF_ERR_CHANGED);
+    assert_non_null(strstr(err.message, "found 3, but packed 1 and skipped 1"));
+    assert_int_equal(problems_conserve(&bad, 3, 3, &err), SHEAF_ERR_CHANGED);
+    problems_free(&bad);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +314,7 @@ int main(void)
         TEST(test_line_that_is_too_long),
         TEST(test_sources_that_are_none),
         TEST(test_contains),
+        cmocka_unit_test(what_is_found_is_packed_or_skipped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
