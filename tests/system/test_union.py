@@ -185,7 +185,7 @@ class Union(Case):
         pack(tree, odd, "tfrecord")
         self.assertIn([0.5], [f.label for f in self.facts(odd, self.one)])
         refused = sheaf("cat", self.one, odd, "--list", status=1).stderr.decode()
-        self.assertRegex(refused, r"odd/shard-000000.tfrecord: .*record \d+: .*no class")
+        self.assertRegex(refused, r"odd/shard-000000.tfrecord: .*record \d+: .*not a class")
         self.assertEqual(refused, sheaf("cat", self.one, odd, "--list", "--on-corrupt", "skip",
                                         status=1).stderr.decode())
 
