@@ -87,28 +87,29 @@ static bool is_whole(const uint8_t *data, size_t size)
     return XXH64_hashFromCanonical(&sum) == XXH3_64bits(data, size - SUM_BYTES);
 }
 
-static bool take(const uint8_t **at, struct buf *into, uint64_t size)
+static int take(const uint8_t **at, struct buf *into, uint64_t size, struct sheaf_error *err)
 {
-    const int code = buf_append(into, *at, size, NULL);
+    const int code = buf_append(into, *at, size, err);
 
     *at += size;
-    return code == SHEAF_OK;
+    return code;
 }
 
-bool journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
-                         struct journal_entry *entry)
+int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
+                        struct journal_entry *entry, struct sheaf_error *err)
 {
     uint64_t words[WORD_COUNT];
     const uint8_t *at = data + sizeof(magic);
+    int code;
 
     entry->section.size = entry->skipped.size = entry->sides.size = 0;
     entry->section.limit = entry->skipped.limit = entry->sides.limit = ENTRY_BYTES;
     if (!is_whole(data, size))
-        return false;
+        return SHEAF_END;
     memcpy(words, at, sizeof(words));
     at += sizeof(words);
     if (!sizes_fit(words, size) || (hash != NULL && memcmp(at, hash, HEX_BYTES) != 0))
-        return false;
+        return SHEAF_END;
     at += HEX_BYTES;
     entry->facts = (struct shard_facts){
         .bytes = words[WORD_BYTES], .raw_bytes = words[WORD_RAW_BYTES],
@@ -123,9 +124,10 @@ bool journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     at += HEX_BYTES;
     memcpy(entry->facts.name, at, words[WORD_NAME_SIZE]);
     at += words[WORD_NAME_SIZE];
-    return take(&at, &entry->section, words[WORD_SECTION_SIZE]) &&
-           take(&at, &entry->skipped, words[WORD_SKIPPED_SIZE]) &&
-           take(&at, &entry->sides, words[WORD_SIDES_SIZE]);
+    code = take(&at, &entry->section, words[WORD_SECTION_SIZE], err);
+    if (code == SHEAF_OK)
+        code = take(&at, &entry->skipped, words[WORD_SKIPPED_SIZE], err);
+    return code == SHEAF_OK ? take(&at, &entry->sides, words[WORD_SIDES_SIZE], err) : code;
 }
 
 void journal_entry_free(struct journal_entry *entry)
@@ -199,11 +201,12 @@ static int get_entry(const char *url, const char *hash, struct journal_entry *en
     int code = url == NULL ? err_memory(err, SHARD_NAME_BYTES)
                            : store_get(url, ENTRY_BYTES, &data, &size, err);
 
-    if (code == SHEAF_OK &&
-        !journal_entry_parse((const uint8_t *)data, size, hash, entry))
+    if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT)
         code = SHEAF_END;
+    if (code == SHEAF_OK)
+        code = journal_entry_parse((const uint8_t *)data, size, hash, entry, err);
     free(data);
-    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_END : code;
+    return code;
 }
 
 int journal_get(const struct journal *j, const char *split, const char *shard,

@@ -124,8 +124,8 @@ int journal_entry_name(const struct journal *journal, const char *split, const c
 
 int journal_entry_write(const struct journal_entry *entry, const char *hash, struct buf *out,
                         struct sheaf_error *err);
-/* `hash` NULL: of any plan. */
-bool journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
-                         struct journal_entry *entry);
+/* `hash` NULL: of any plan.  SHEAF_END: it is not sound, or of another plan. */
+int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
+                        struct journal_entry *entry, struct sheaf_error *err);
 
 #endif

@@ -22,7 +22,7 @@ static void parse(const uint8_t *data, size_t size)
     struct journal_entry entry = { .facts = { .bytes = 0 } };
     struct buf again = BUF_INIT(SIZE_MAX / 4);
 
-    if (journal_entry_parse(data, size, HASH, &entry)) {
+    if (journal_entry_parse(data, size, HASH, &entry, NULL) == SHEAF_OK) {
         const char *at = (const char *)entry.sides.data, *end = at + entry.sides.size;
         char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
         uint64_t bytes;
