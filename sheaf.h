@@ -118,10 +118,11 @@ struct sheaf_sample {
 };
 
 enum sheaf_container { SHEAF_TFRECORD = 1, SHEAF_RECORDIO = 2, SHEAF_WEBDATASET = 3 };
-enum sheaf_codec { SHEAF_CODEC_NONE = 0, SHEAF_CODEC_GZIP = 1, SHEAF_CODEC_LZ4 = 2 };
+enum sheaf_codec { SHEAF_CODEC_NONE = 0, SHEAF_CODEC_GZIP = 1, SHEAF_CODEC_LZ4 = 2,
+                   SHEAF_CODEC_ZSTD = 3 };
 
-/* The names: "tfrecord", "recordio", "webdataset"; "none", "gzip", "lz4"; NULL for another value.
- * _of: the reverse; -1 for an unknown name. */
+/* The names: "tfrecord", "recordio", "webdataset"; "none", "gzip", "lz4", "zstd"; NULL for another
+ * value.  _of: the reverse; -1 for an unknown name. */
 SHEAF_API const char *sheaf_container_name(enum sheaf_container container);
 SHEAF_API const char *sheaf_codec_name(enum sheaf_codec codec);
 SHEAF_API int sheaf_container_of(const char *name);
@@ -585,7 +586,7 @@ struct sheaf_pack_options {
     size_t sizeof_options;          /* set by _init */
     enum sheaf_container container; /* SHEAF_WEBDATASET */
     enum sheaf_codec codec;         /* NONE; else a shard is one gzip member or LZ4 frame, in
-                                       independent blocks */
+                                       independent blocks, or a zstd frame for each block */
     uint64_t shard_bytes;           /* target payload of a shard; 150000000 */
     uint64_t shard_count;           /* 0: from shard_bytes; else the number of shards (per split),
                                        at most one for each sample */

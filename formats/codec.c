@@ -12,8 +12,8 @@
 
 /* A new codec is a file of its own and its name here.  They are declared here alone, so that
  * nothing else can name one. */
-extern const struct codec_ops gzip_ops, lz4_ops;
-static const struct codec_ops *const codecs[] = { &gzip_ops, &lz4_ops };
+extern const struct codec_ops gzip_ops, lz4_ops, zstd_ops;
+static const struct codec_ops *const codecs[] = { &gzip_ops, &lz4_ops, &zstd_ops };
 
 /* Those that are met, and not read. */
 static const struct magic {
@@ -21,7 +21,6 @@ static const struct magic {
     size_t size;
     uint8_t bytes[9];
 } unread[] = {
-    { "zstd", 4, { 0x28, 0xb5, 0x2f, 0xfd } },
     { "xz", 6, { 0xfd, '7', 'z', 'X', 'Z', 0 } },
     { "bzip2", 3, { 'B', 'Z', 'h' } },
     { "lzop", 9, { 0x89, 'L', 'Z', 'O', 0, 0x0d, 0x0a, 0x1a, 0x0a } },
@@ -37,13 +36,27 @@ const struct codec_ops *codec_of(enum sheaf_codec codec)
     return NULL;
 }
 
-enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
+static enum sheaf_codec detect_at(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < COUNT_OF(codecs); i++) {
         if (codecs[i]->detect(data, size))
             return codecs[i]->id;
     }
     return SHEAF_CODEC_NONE;
+}
+
+/* LZ4 and zstd share their skippable frames: the first other frame says which it is. */
+enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
+{
+    enum sheaf_codec codec = SHEAF_CODEC_NONE;
+    size_t at = 0;
+
+    while (size - at >= 8 && (load32(data + at) & ~15u) == 0x184d2a50u &&
+           load32(data + at + 4) <= size - at - 8)
+        at += 8 + (size_t)load32(data + at + 4);
+    if (at != 0)
+        codec = detect_at(data + at, size - at);
+    return codec != SHEAF_CODEC_NONE ? codec : detect_at(data, size);
 }
 
 /* zlib's magic is two bytes of which little is fixed: what follows must unpack, too. */
@@ -131,7 +144,7 @@ int sheaf_codec_of(const char *name)
 }
 
 /* All formats store what does not shrink: deflate adds 5 bytes to at most 16 KiB, LZ4 adds 8
- * to at most 64 KiB; headers and ends are below 64 bytes. */
+ * to at most 64 KiB, zstd 3 to 128 KiB; headers and ends are below 64 bytes. */
 size_t codec_bound(size_t size)
 {
     size_t bound;

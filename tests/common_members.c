@@ -11,6 +11,7 @@
 
 #include <lz4frame.h>
 #include <zlib.h>
+#include <zstd.h>
 
 static size_t gzip_member(const void *data, size_t size, void *out, size_t room)
 {
@@ -37,11 +38,25 @@ static size_t lz4_frame(const void *data, size_t size, void *out, size_t room)
     return result;
 }
 
+static size_t zstd_frame(const void *data, size_t size, void *out, size_t room)
+{
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    size_t result;
+
+    assert_non_null(context);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+    result = ZSTD_compress2(context, out, room, data, size);
+    assert_false(ZSTD_isError(result));
+    ZSTD_freeCCtx(context);
+    return result;
+}
+
 void member_append(enum sheaf_codec codec, const void *data, size_t size, struct buf *out)
 {
     const size_t room = size + size / 100 + 1000;
 
     assert_int_equal(buf_reserve(out, room, NULL), SHEAF_OK);
-    out->size += codec == SHEAF_CODEC_GZIP ? gzip_member(data, size, out->data + out->size, room)
-                                           : lz4_frame(data, size, out->data + out->size, room);
+    out->size += codec == SHEAF_CODEC_GZIP  ? gzip_member(data, size, out->data + out->size, room)
+                 : codec == SHEAF_CODEC_LZ4 ? lz4_frame(data, size, out->data + out->size, room)
+                                            : zstd_frame(data, size, out->data + out->size, room);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whole gzip members and LZ4 frames, as other programs write them, and as older releases wrote
- * each block. */
+ * Whole gzip members, LZ4 and zstd frames, as other programs write them; and as older releases
+ * wrote each block, of the first two. */
 #ifndef TESTS_COMMON_MEMBERS_H
 #define TESTS_COMMON_MEMBERS_H
 

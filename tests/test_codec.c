@@ -20,7 +20,7 @@
 
 #define BLOCKS 6
 
-static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4 };
+static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4, SHEAF_CODEC_ZSTD };
 
 /* A shard of a few blocks, and where each is; !single: an older release's, of whole members. */
 struct shard {
@@ -305,7 +305,7 @@ static void every_prefix_of_a_block_is_refused(void **state)
 
 /* A damaged block is refused, or the damage was in bytes without a meaning (gzip's time).  Where
  * no checksum is computed it must only do no harm: of LZ4, and of a piece of a gzip member, which
- * has none. */
+ * has none.  zstd's is always computed. */
 static void check_flips_in_blocks(const struct shard *s)
 {
     for (unsigned i = 0; i < BLOCKS; i++) {
@@ -318,7 +318,8 @@ static void check_flips_in_blocks(const struct shard *s)
         for (size_t bit = 0; bit < 8 * size; bit++) {
             stored[bit / 8] ^= (uint8_t)(1 << bit % 8);
             if (unpack(s, stored, size, raw_size, &raw) == SHEAF_OK &&
-                !s->single && s->ops->id == SHEAF_CODEC_GZIP)
+                (s->ops->id == SHEAF_CODEC_ZSTD ||
+                 (!s->single && s->ops->id == SHEAF_CODEC_GZIP)))
                 assert_memory_equal(raw, s->raw.data + s->raw_ends[i], raw_size);
             free(raw);
             stored[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -338,19 +339,25 @@ static void no_flipped_bit_passes_a_checksum(void **state)
 static void codecs_are_known_by_name_and_by_content(void **state)
 {
     static const uint8_t lz4[] = { 0x04, 0x22, 0x4d, 0x18 }, gzip[] = { 0x1f, 0x8b, 8 };
-    static const uint8_t skippable[] = { 0x5f, 0x2a, 0x4d, 0x18 };
+    static const uint8_t skippable[] = { 0x5f, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, 'x', 0x50, 0x2a, 0x4d,
+                                         0x18, 0, 0, 0, 0, 0x28, 0xb5, 0x2f, 0xfd };
 
     (void)state;
-    for (int id = 0; id <= 2; id++)
+    for (int id = 0; id <= 3; id++)
         assert_int_equal(sheaf_codec_of(sheaf_codec_name((enum sheaf_codec)id)), id);
     assert_string_equal(sheaf_codec_name(SHEAF_CODEC_LZ4), "lz4");
-    assert_null(sheaf_codec_name((enum sheaf_codec)3));
+    assert_null(sheaf_codec_name((enum sheaf_codec)4));
     assert_int_equal(sheaf_codec_of("GZIP"), -1);
     assert_int_equal(sheaf_codec_of(""), -1);
     assert_null(codec_of(SHEAF_CODEC_NONE));
     assert_int_equal(codec_detect(lz4, 4), SHEAF_CODEC_LZ4);
     assert_int_equal(codec_detect(skippable, 4), SHEAF_CODEC_LZ4);
     assert_int_equal(codec_detect(gzip, 3), SHEAF_CODEC_GZIP);
+    /* Skippable frames are of both; the first other one says which. */
+    assert_int_equal(codec_detect(skippable, sizeof(skippable)), SHEAF_CODEC_ZSTD);
+    assert_int_equal(codec_detect(skippable, sizeof(skippable) - 1), SHEAF_CODEC_LZ4);
+    assert_int_equal(codec_detect(skippable + 17, 4), SHEAF_CODEC_ZSTD);
+    assert_int_equal(codec_detect(skippable + 17, 3), SHEAF_CODEC_NONE);
     for (size_t size = 0; size < 3; size++)
         assert_int_equal(codec_detect(gzip, size), SHEAF_CODEC_NONE);
     assert_int_equal(codec_detect(lz4, 3), SHEAF_CODEC_NONE);
@@ -389,7 +396,7 @@ static void check_is_one_member(const struct shard *s)
     const bool gzip = s->ops->id == SHEAF_CODEC_GZIP;
     uint8_t *raw;
 
-    if (!s->single)
+    if (!s->single || !s->ops->single_member)
         return;
     raw = malloc(s->raw.size);
     assert_non_null(raw);
@@ -421,12 +428,67 @@ static void a_shard_is_one_member_or_frame(void **state)
     for_each_form(usual_sizes, check_is_one_member);
 }
 
+/* The table of a zstd shard, as the seekable format has it: where each frame is, and its size. */
+static void check_seek_table(const struct shard *s)
+{
+    const uint8_t *end = s->stored.data + s->stored.size, *entry;
+    const size_t table = 8 * BLOCKS + 9;
+
+    if (!s->single || s->ops->id != SHEAF_CODEC_ZSTD)
+        return;
+    entry = end - table;
+    assert_int_equal(s->stored_ends[BLOCKS] + 8 + table, s->stored.size);
+    assert_int_equal(load32(entry - 8), 0x184d2a5e);
+    assert_int_equal(load32(entry - 4), table);
+    for (unsigned i = 0; i < BLOCKS; i++, entry += 8) {
+        assert_int_equal(load32(entry), s->stored_ends[i + 1] - s->stored_ends[i]);
+        assert_int_equal(load32(entry + 4), s->raw_ends[i + 1] - s->raw_ends[i]);
+    }
+    assert_int_equal(load32(end - 9), BLOCKS);
+    assert_int_equal(end[-5], 0);
+    assert_int_equal(load32(end - 4), 0x8f92eab1);
+}
+
+static void a_zstd_shard_ends_with_a_seek_table(void **state)
+{
+    (void)state;
+    for_each_form(usual_sizes, check_seek_table);
+}
+
+/* More than a frame holds: 16 MiB. */
+static void a_very_large_zstd_block_is_several_frames(void **state)
+{
+    const size_t size = ((size_t)33 << 20) + 5;
+    struct shard s = { .ops = codec_of(SHEAF_CODEC_ZSTD), .single = true };
+    uint8_t *raw;
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    s.raw.limit = s.stored.limit = SIZE_MAX;
+    append_raw(&s, &rng, size, 0);
+    shard_begin(&s);
+    shard_add(&s, s.raw.data, size);
+    assert_true(s.stored.size <= codec_bound(size));
+    assert_int_equal(s.total.table.size, 3 * 8);
+    assert_int_equal(load32(s.total.table.data + 4), 16 << 20);
+    assert_int_equal(load32(s.total.table.data + 20), (1 << 20) + 5);
+    assert_int_equal(unpack(&s, s.stored.data, s.stored.size, size, &raw), SHEAF_OK);
+    assert_memory_equal(raw, s.raw.data, size);
+    free(raw);
+    shard_free(&s);
+}
+
 static void check_with_tools(const struct shard *s)
 {
     char python[256];
 
     if (s->ops->id == SHEAF_CODEC_LZ4) {
         feed("lz4 -t -q", &s->stored);
+        return;
+    }
+    if (s->ops->id == SHEAF_CODEC_ZSTD) {
+        feed("zstd -t -q", &s->stored);
         return;
     }
     feed("gzip -t", &s->stored);
@@ -437,7 +499,7 @@ static void check_with_tools(const struct shard *s)
     feed(python, &s->stored);
 }
 
-static void gzip_lz4_and_python_take_it(void **state)
+static void the_codecs_own_tools_and_python_take_it(void **state)
 {
     (void)state;
     for_each_form(usual_sizes, check_with_tools);
@@ -459,7 +521,9 @@ int main(void)
         cmocka_unit_test(codecs_are_known_by_name_and_by_content),
         cmocka_unit_test(a_files_name_says_its_codec),
         cmocka_unit_test(a_shard_is_one_member_or_frame),
-        cmocka_unit_test(gzip_lz4_and_python_take_it),
+        cmocka_unit_test(a_zstd_shard_ends_with_a_seek_table),
+        cmocka_unit_test(a_very_large_zstd_block_is_several_frames),
+        cmocka_unit_test(the_codecs_own_tools_and_python_take_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

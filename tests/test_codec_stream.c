@@ -10,13 +10,14 @@
 
 #include <lz4frame.h>
 #include <stdlib.h>
+#include <zstd.h>
 
 #include "base/bytes.h"
 #include "formats/codec.h"
 #include "tests/common_members.h"
 #include "tests/common_random.h"
 
-static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4 };
+static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4, SHEAF_CODEC_ZSTD };
 
 /* Pushes all of it in pieces of at most `in` bytes, gives at most `room` bytes at a time. */
 static int read_stream(enum sheaf_codec codec, const uint8_t *data, size_t size, size_t in,
@@ -242,34 +243,40 @@ static void zeros_behind_a_gzip_member_are_passed_over(void **state)
 }
 
 /* Before, between and behind frames, and cut in each of their bytes. */
-static void skippable_lz4_frames_are_passed_over(void **state)
+static void check_skippable_frames(enum sheaf_codec codec)
 {
     static const uint8_t skippable[] = { 0x5f, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 'x', 'y', 'z' };
     static const uint8_t empty[] = { 0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0 };
     struct buf raw = make_raw(1000), stored = BUF_INIT(SIZE_MAX);
     size_t last;
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(buf_append(&stored, skippable, sizeof(skippable), NULL), SHEAF_OK);
         assert_int_equal(buf_append(&stored, empty, sizeof(empty), NULL), SHEAF_OK);
-        member_append(SHEAF_CODEC_LZ4, raw.data + 500 * i, 500, &stored);
+        member_append(codec, raw.data + 500 * i, 500, &stored);
     }
     last = stored.size;
     assert_int_equal(buf_append(&stored, skippable, sizeof(skippable), NULL), SHEAF_OK);
     for (size_t piece = 1; piece <= 4096; piece *= 64) {
         struct buf got = BUF_INIT(SIZE_MAX);
 
-        assert_int_equal(read_stream(SHEAF_CODEC_LZ4, stored.data, stored.size, piece, 64, &got,
-                                     NULL), SHEAF_OK);
+        assert_int_equal(read_stream(codec, stored.data, stored.size, piece, 64, &got, NULL),
+                         SHEAF_OK);
         assert_int_equal(got.size, raw.size);
         assert_memory_equal(got.data, raw.data, raw.size);
         buf_free(&got);
     }
     for (size_t cut = last + 1; cut < stored.size; cut++)
-        assert_true(read_quietly(SHEAF_CODEC_LZ4, stored.data, cut) < 0);
+        assert_true(read_quietly(codec, stored.data, cut) < 0);
     buf_free(&stored);
     buf_free(&raw);
+}
+
+static void skippable_frames_are_passed_over(void **state)
+{
+    (void)state;
+    check_skippable_frames(SHEAF_CODEC_LZ4);
+    check_skippable_frames(SHEAF_CODEC_ZSTD);
 }
 
 /* A header with a name, a comment and a checksum of its own (RFC 1952), around "hi". */
@@ -330,6 +337,63 @@ static void foreign_lz4_frames_are_read(void **state)
     buf_free(&raw);
 }
 
+/* Without the size in the header, as of what came through a pipe. */
+static struct buf zstd_foreign(const struct buf *raw, ZSTD_cParameter parameter, int value)
+{
+    struct buf frame = BUF_INIT(SIZE_MAX);
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    ZSTD_inBuffer in = { .src = raw->data, .size = raw->size };
+    ZSTD_outBuffer out;
+
+    assert_non_null(context);
+    assert_int_equal(buf_reserve(&frame, ZSTD_compressBound(raw->size), NULL), SHEAF_OK);
+    out = (ZSTD_outBuffer){ .dst = frame.data, .size = frame.capacity };
+    assert_false(ZSTD_isError(ZSTD_CCtx_setParameter(context, parameter, value)));
+    assert_int_equal(ZSTD_compressStream2(context, &out, &in, ZSTD_e_flush), 0);
+    assert_int_equal(ZSTD_compressStream2(context, &out, &in, ZSTD_e_end), 0);
+    ZSTD_freeCCtx(context);
+    frame.size = out.pos;
+    return frame;
+}
+
+static void foreign_zstd_frames_are_read_up_to_a_window_of_8_MiB(void **state)
+{
+    static const struct { ZSTD_cParameter parameter; int value, code; } ways[] = {
+        { ZSTD_c_compressionLevel, 1, SHEAF_OK }, { ZSTD_c_compressionLevel, 19, SHEAF_OK },
+        { ZSTD_c_windowLog, 23, SHEAF_OK }, { ZSTD_c_windowLog, 24, SHEAF_ERR_UNSUPPORTED },
+    };
+    struct buf raw = make_raw(300000);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        struct buf frame = zstd_foreign(&raw, ways[i].parameter, ways[i].value);
+        struct buf got = BUF_INIT(SIZE_MAX);
+        struct sheaf_error err = { 0 };
+
+        assert_int_equal(read_stream(SHEAF_CODEC_ZSTD, frame.data, frame.size, 1000, 3333, &got,
+                                     &err), ways[i].code);
+        if (ways[i].code == SHEAF_OK) {
+            assert_int_equal(got.size, raw.size);
+            assert_memory_equal(got.data, raw.data, raw.size);
+        } else {
+            assert_non_null(strstr(err.message, "window"));
+        }
+        buf_free(&got);
+        buf_free(&frame);
+    }
+    buf_free(&raw);
+}
+
+/* Dictionary 7, a window of 1 KiB, one empty block. */
+static void a_zstd_frame_that_needs_a_dictionary_is_refused(void **state)
+{
+    static const uint8_t frame[] = { 0x28, 0xb5, 0x2f, 0xfd, 0x01, 0x00, 7, 0x01, 0, 0 };
+
+    (void)state;
+    assert_int_equal(read_quietly(SHEAF_CODEC_ZSTD, frame, sizeof(frame)),
+                     SHEAF_ERR_UNSUPPORTED);
+}
+
 static void there_is_no_stream_without_a_codec(void **state)
 {
     struct codec_stream *stream;
@@ -348,10 +412,12 @@ int main(void)
         cmocka_unit_test(every_flipped_bit_is_found_or_without_meaning),
         cmocka_unit_test(what_follows_the_last_member_is_an_error),
         cmocka_unit_test(zeros_behind_a_gzip_member_are_passed_over),
-        cmocka_unit_test(skippable_lz4_frames_are_passed_over),
+        cmocka_unit_test(skippable_frames_are_passed_over),
         cmocka_unit_test(a_foreign_gzip_header_is_read),
         cmocka_unit_test(frames_that_are_not_read_are_refused),
         cmocka_unit_test(foreign_lz4_frames_are_read),
+        cmocka_unit_test(foreign_zstd_frames_are_read_up_to_a_window_of_8_MiB),
+        cmocka_unit_test(a_zstd_frame_that_needs_a_dictionary_is_refused),
         cmocka_unit_test(there_is_no_stream_without_a_codec),
     };
 

@@ -362,7 +362,7 @@ static void what_does_not_hold_is_refused(void **state)
 {
     static const struct change changes[] = {
         { false, "more", "1" }, { true, "more", "1" },
-        { false, "container", "\"zip\"" }, { false, "codec", "\"zstd\"" },
+        { false, "container", "\"zip\"" }, { false, "codec", "\"xz\"" },
         { false, "codec", "1" }, { false, "codec", "\"none\"" }, { false, "foreign", "0" },
         { false, "samples", "5" }, { false, "samples", "4.0" }, { false, "samples", "-4" },
         { false, "samples", "\"4\"" }, { false, "bytes", "989" }, { false, "raw_bytes", "1" },

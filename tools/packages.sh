@@ -9,7 +9,7 @@ set -eu
 # One list a purpose; a word a package.
 build="
     gcc libc6-dev make pkg-config
-    zlib1g-dev liblz4-dev libxxhash-dev libisal-dev libjansson-dev libjpeg62-turbo-dev
+    zlib1g-dev liblz4-dev libzstd-dev libxxhash-dev libisal-dev libjansson-dev libjpeg62-turbo-dev
     libcurl4-openssl-dev libssl-dev libexpat1-dev
 "
 test="
@@ -17,7 +17,7 @@ test="
     g++ clang libclang-rt-14-dev
     python3 python3-xxhash
     python3-dev python3-setuptools python3-numpy python3-pil python3-torch
-    libarchive-tools lz4 tar gzip diffutils
+    libarchive-tools lz4 zstd tar gzip diffutils
     shellcheck mandoc
     radosgw ceph-mon ceph-osd curl openssl
     fuse s3fs python3-fusepy nginx-light awscli

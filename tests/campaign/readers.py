@@ -13,7 +13,7 @@ import model
 from model import Sample
 
 SUFFIX = {"webdataset": ".tar", "tfrecord": ".tfrecord", "recordio": ".rec",
-          "none": "", "gzip": ".gz", "lz4": ".lz4"}
+          "none": "", "gzip": ".gz", "lz4": ".lz4", "zstd": ".zst"}
 
 # shards: a list of samples for each; names: of the shard files; ids: what RecordIO's records are
 # numbered by (the plan, in which samples that were skipped keep their numbers); texts: the classes

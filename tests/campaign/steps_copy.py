@@ -24,7 +24,7 @@ class Target:
     def __init__(self, chain):
         self.dest = chain.new_dest()
         self.container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
-        self.codec = chain.chance.choice(["none", "none", "gzip", "lz4"])
+        self.codec = chain.chance.choice(["none", "none", "gzip", "lz4", "zstd"])
 
     def options(self):
         return ["--format", self.container, "--codec", self.codec]

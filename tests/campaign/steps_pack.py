@@ -24,7 +24,7 @@ class Settings:
     def __init__(self, chain):
         chance = chain.chance
         self.container = chance.choice(["webdataset", "tfrecord", "recordio"])
-        self.codec = chance.choice(["none", "none", "gzip", "lz4"])
+        self.codec = chance.choice(["none", "none", "gzip", "lz4", "zstd"])
         self.base = chance.choice([0, 0, 1])
         self.seed = chance.choice([0, 1, 7, (1 << 64) - 1])
         self.shuffle = chance.random() < 0.7

@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 2)
         return 0;
-    codec = data[0] & 1 ? SHEAF_CODEC_GZIP : SHEAF_CODEC_LZ4;
+    codec = data[0] & 8 ? SHEAF_CODEC_ZSTD : data[0] & 1 ? SHEAF_CODEC_GZIP : SHEAF_CODEC_LZ4;
     single = (data[0] & 2) != 0;
     room_size = 1 + 4 * (size_t)data[1];
     if (data[0] & 4)

@@ -2,7 +2,7 @@
 """Independent decoders of everything that sheaf writes, from the specifications alone.
 
 They share no code with the library: framing, CRC-32C and protobuf are written out here, tar and
-gzip are Python's own, LZ4 is the lz4 command, XXH3 is python3-xxhash.  They are strict: whatever
+gzip are Python's own, LZ4 and zstd are their commands, XXH3 is python3-xxhash.  They are strict: whatever
 formats/FORMATS.md does not allow is an error."""
 
 import collections
@@ -354,15 +354,31 @@ def decompress(data, codec):
         return raw
     if codec == "lz4":
         need(_lz4_blocks(data, len(LZ4_HEADER)) + 4 == len(data), "not one LZ4 frame")
-        return _lz4(data)
+        return _command("lz4", data)
+    if codec == "zstd":
+        frames = zstd_frames(data)
+        raw = _command("zstd", data)
+        need(len(raw) == sum(size for _, size in frames), "the frames' sizes")
+        return raw
     return data
 
 
-def _lz4(data):
-    done = subprocess.run(["lz4", "-d", "-c", "-q"], input=data, stdout=subprocess.PIPE,
+def _command(name, data):
+    done = subprocess.run([name, "-d", "-c", "-q"], input=data, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE)
-    need(done.returncode == 0, "lz4:", done.stderr)
+    need(done.returncode == 0, name, done.stderr)
     return done.stdout
+
+
+def zstd_frames(data):
+    """(stored, raw) bytes of each frame, by the seek table that the shard must end with."""
+    count, flags, magic = struct.unpack("<IBI", data[-9:])
+    at = len(data) - 8 * count - 17
+    need((flags, magic) == (0, 0x8f92eab1) and at >= 0, "no seek table")
+    need(struct.unpack_from("<II", data, at) == (0x184d2a5e, 8 * count + 9), "its frame")
+    frames = list(struct.iter_unpack("<II", data[at + 8:-9]))
+    need(sum(stored for stored, _ in frames) == at, "frames of other sizes")
+    return frames
 
 
 def _lz4_blocks(data, at):
@@ -377,8 +393,11 @@ def block_alone(piece, codec):
     """A block, without what comes before it in the member or frame."""
     if codec == "gzip":
         return zlib.decompressobj(-15).decompress(piece)
+    if codec == "zstd":
+        need(piece[:4] == bytes.fromhex("28b52ffd"), "no frame")
+        return _command("zstd", piece)
     need(_lz4_blocks(piece, 0) == len(piece), "the end of an LZ4 block")
-    return _lz4(LZ4_HEADER + piece + bytes(4))
+    return _command("lz4", LZ4_HEADER + piece + bytes(4))
 
 
 # ---- Index -----------------------------------------------------------------------------------
@@ -537,7 +556,7 @@ class DataSet:
         if self.codec == "none":
             need(not section.blocks and not section.lead, "blocks without a codec")
             return
-        need(self.manifest["single_member"], "many members")
+        need(self.manifest["single_member"] == (self.codec != "zstd"), "single_member")
         if not section.blocks:
             need(not raw and not section.lead, "no block, but bytes")
             return
@@ -549,7 +568,8 @@ class DataSet:
             need(block == raw[raw_at:raw_at + raw_bytes], "block at", at)
             at, raw_at = end, raw_at + raw_bytes
         need(raw_at == len(raw), "blocks do not hold everything")
-        need(end + (10 if self.codec == "gzip" else 4) == len(stored), "the end of the member")
+        tail = {"gzip": 10, "lz4": 4, "zstd": 17 + 8 * len(section.blocks)}[self.codec]
+        need(end + tail == len(stored), "the end of the member")
 
     def _check_crcs(self, raw, section, bounds, number):
         lines = self._lines(number) if self.container == "recordio" else None

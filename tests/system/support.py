@@ -25,9 +25,9 @@ TIMEOUT = 900       # seconds for a command that hangs: none takes so long on th
 QUICK = bool(os.environ.get("QUICK"))
 
 CONTAINERS = ("webdataset", "tfrecord", "recordio")
-CODECS = ("none", "gzip", "lz4")
+CODECS = ("none", "gzip", "lz4", "zstd")
 SUFFIX = {"webdataset": ".tar", "tfrecord": ".tfrecord", "recordio": ".rec",
-          "none": "", "gzip": ".gz", "lz4": ".lz4"}
+          "none": "", "gzip": ".gz", "lz4": ".lz4", "zstd": ".zst"}
 NOT_SHARDS = (".idx", ".lst", ".json", ".index", ".tsv")
 
 

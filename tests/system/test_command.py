@@ -351,7 +351,8 @@ class Index(Case):
 
     def test_shards_that_others_compressed_are_to_be_converted(self):
         data = writers.tar([("a.txt", b"1")])
-        for suffix, compress in ((".gz", gzip.compress), (".lz4", writers.lz4)):
+        for suffix, compress in ((".gz", gzip.compress), (".lz4", writers.lz4),
+                                 (".zst", writers.zstd)):
             write(self.path(suffix, "x.tar" + suffix), compress(data))
             done = sheaf("index", self.path(suffix), status=1)
             self.assert_error(done, "compressed", "convert")

@@ -12,7 +12,9 @@ import subprocess
 import tarfile
 import zlib
 
-from support import Case, listing, sheaf, write
+import decoders
+from support import Case, listing, make_tree, pack, read, sheaf, shards_of, write
+from writers import lz4, zstd
 
 SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\0\0\0hello"
 
@@ -29,21 +31,17 @@ def tar_of(count=5, size=3000):
     return made.getvalue()
 
 
-def lz4(data, *options):
-    return subprocess.run(["lz4", "-q", "-c", *options], input=data, check=True,
-                          stdout=subprocess.PIPE).stdout
-
-
 class Compressions(Case):
     def test_others_are_named_by_their_magic(self):
         tar = tar_of()
         kinds = {
-            "zstd": b"\x28\xb5\x2f\xfd" + bytes(range(200)), "xz": lzma.compress(tar),
+            "xz": lzma.compress(tar),
             "bzip2": bz2.compress(tar), "zlib": zlib.compress(tar),
             "lzop": b"\x89LZO\x00\r\n\x1a\n" + bytes(range(200)),
             "compress": b"\x1f\x9d\x90" + bytes(range(200)),
             "twice: gzip": gzip.compress(gzip.compress(tar)),
             "twice: lz4": gzip.compress(lz4(tar)), "twice: zlib": lz4(zlib.compress(tar)),
+            "twice: zstd": gzip.compress(zstd(tar)), "twice: xz": zstd(lzma.compress(tar)),
         }
         for kind, data in kinds.items():
             for name in ("x.tar", "x.tar.gz", "x.tfrecord", "x.bin"):
@@ -73,8 +71,66 @@ class Compressions(Case):
     def test_padding_and_skippable_frames(self):
         tar = tar_of()
         for data in (gzip.compress(tar) + bytes(10000), lz4(tar) + SKIPPABLE,
-                     SKIPPABLE + lz4(tar[:1024]) + SKIPPABLE + lz4(tar[1024:])):
+                     SKIPPABLE + lz4(tar[:1024]) + SKIPPABLE + lz4(tar[1024:]),
+                     zstd(tar) + SKIPPABLE,
+                     SKIPPABLE + zstd(tar[:1024]) + SKIPPABLE + zstd(tar[1024:])):
             write(self.path("x.tar.x"), data)
             self.assertEqual(len(listing(self.path("x.tar.x"))), 5)
             self.assertEqual(len(listing("-", data=data)), 5)
         sheaf("cat", "-", "--list", data=gzip.compress(tar) + bytes(100) + b"x", status=1)
+
+    def test_zstd_of_every_level_and_mode(self):
+        tar = tar_of(3, 1 << 20)
+        for options in (("-1",), ("-19",), ("--fast=5",), ("-T2", "-B300K"), ("--no-check",),
+                        ("--no-content-size",), ("--single-thread", "-9")):
+            with self.subTest(options=options):
+                data = zstd(tar, *options)
+                write(self.path("noname"), data)
+                self.assertEqual(len(listing("-", data=data)), 3)
+                self.assertEqual(len(listing(self.path("noname"))), 3)
+
+    def test_windows_of_more_than_8_MiB_are_refused(self):
+        data = zstd(tar_of(), "--long=27")
+        write(self.path("x.tar.zst"), data)
+        for words in ((self.path("x.tar.zst"),), ("-",)):
+            done = sheaf("cat", *words, "--list", "--on-corrupt", "skip", data=data, status=1)
+            self.assertIn(b"window", done.stderr)
+
+    def test_zstd_shards_are_zstds_own(self):
+        """The command and tar take all of a shard; so do readers of its seek table."""
+        files = {"%d.bin" % i: random.Random(i).randbytes(3 << 20) for i in range(5)}
+        source = make_tree(self.path("in"), files)
+        pack(source, self.path("set"), "webdataset", "zstd", "--shard-count", 1)
+        [name] = shards_of(self.path("set"))
+        shard = self.path("set", name)
+        self.assertEqual(name, "shard-000000.tar.zst")
+        self.assertGreater(len(decoders.zstd_frames(read(shard))), 2)
+        subprocess.run(["zstd", "-t", "-q", shard], check=True)
+        whole = subprocess.run(["zstd", "-dc", shard], check=True, stdout=subprocess.PIPE).stdout
+        for program in (["tar", "--zstd"], ["bsdtar"]):
+            names = subprocess.run([*program, "-tf", shard], check=True,
+                                   stdout=subprocess.PIPE).stdout
+            self.assertEqual(sorted(names.decode().split()), sorted(files), program)
+        with tarfile.open(fileobj=io.BytesIO(whole)) as tar:
+            for name, data in files.items():
+                self.assertTrue(tar.extractfile(name).read() == data)
+        listed = listing(shard)
+        self.assertEqual(len(listed), 5)            # as a foreign stream, without the index
+        for jobs in (1, 4):
+            again = self.path("jobs%d" % jobs)
+            pack(source, again, "webdataset", "zstd", "--shard-count", 1, "--jobs", jobs)
+            self.assertTrue(read(os.path.join(again, "shard-000000.tar.zst")) == read(shard))
+        sheaf("unpack", self.path("set"), self.path("out"))
+        for name, data in files.items():
+            self.assertTrue(read(self.path("out", name)) == data)
+
+    def test_lists_may_be_compressed(self):
+        source = make_tree(self.path("in"), {"a.txt": b"a", "b.txt": b"b"})
+        text = b"a.txt,1\nb.txt,0\n"
+        write(self.path("list.csv"), text)
+        for suffix, compress in (("", bytes), (".gz", gzip.compress), (".lz4", lz4),
+                                 (".zst", zstd)):
+            write(self.path("list.csv" + suffix), compress(text))
+            sheaf("pack", self.path("list.csv" + suffix), self.path("set" + suffix), "--root",
+                  source, "--format", "tfrecord")
+            self.assertEqual(listing(self.path("set" + suffix)), listing(self.path("set")))

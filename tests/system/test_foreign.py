@@ -336,6 +336,8 @@ class Codecs(Foreign):
                     (writers.lz4(data[:half], "-BD") + writers.lz4(data[half:]), ".lz4"),
                     (writers.lz4(data, "-B4", "--no-frame-crc"), ".lz4"),
                     (writers.lz4(data, "-9", "-BX", "--content-size"), ".lz4"),
+                    (writers.zstd(data), ".zst"),
+                    (writers.zstd(data[:half]) + writers.zstd(data[half:]), ".zst"),
                     (gzip.compress(data, 0), ".gz"),
                     (gzip.compress(data) + gzip.compress(b""), ".gz")):
                 self.assertEqual(self.lines(packed, name + suffix), plain)
@@ -353,7 +355,8 @@ class Codecs(Foreign):
 
     def test_rubbish_after_the_last_member_is_an_error(self):
         data = self.SHARDS["x.tar"]
-        for packed, suffix in ((gzip.compress(data), ".gz"), (writers.lz4(data), ".lz4")):
+        for packed, suffix in ((gzip.compress(data), ".gz"), (writers.lz4(data), ".lz4"),
+                               (writers.zstd(data), ".zst")):
             self.refused(packed + b"rubbish", "x.tar" + suffix)
 
     def test_what_is_no_shard_at_all(self):

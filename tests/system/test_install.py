@@ -121,6 +121,8 @@ class Install(Case):
         self.assertIn("--shuffle-buffer", self.complete("sheaf", "cat", "--"))
         self.assertEqual(self.complete("sheaf", "pack", "--codec", "g"), ["gzip"])
         self.assertEqual(self.complete("sheaf", "pack", "--codec", "=", "g"), ["gzip"])
+        self.assertEqual(self.complete("sheaf", "pack", "--codec", ""),
+                         ["none", "gzip", "lz4", "zstd"])
 
     def test_uninstall_leaves_nothing(self):
         root, other = self.dest, self.path("root")

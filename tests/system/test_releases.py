@@ -11,7 +11,7 @@ import sys
 import tarfile
 import unittest
 
-from support import CODECS, CONTAINERS, ROOT, Case, listing, read, sheaf
+from support import CONTAINERS, ROOT, Case, listing, read, sheaf
 
 CORPUS = os.path.join(ROOT, "tests", "corpus")
 PLACE = "/tmp/sheaf-release-corpus"     # plans name absolute paths
@@ -47,7 +47,7 @@ class Releases(Case):
             expected = self.samples(os.path.join(PLACE, "tfrecord-none"), "--no-shuffle")
             self.assertEqual(len(expected), 18)
             for container in CONTAINERS:
-                for codec in CODECS:
+                for codec in ("none", "gzip", "lz4"):
                     folder = os.path.join(PLACE, "%s-%s" % (container, codec))
                     sheaf("verify", folder)
                     self.assertEqual(self.samples(folder, "--seed", "1"), expected, folder)

@@ -121,3 +121,8 @@ def tar_member(name, data, **how):
 def lz4(data, *options):
     return subprocess.run(["lz4", "-c", "-q", *options], input=data, stdout=subprocess.PIPE,
                           check=True).stdout
+
+
+def zstd(data, *options):
+    return subprocess.run(["zstd", "-c", "-q", *options], input=data, stdout=subprocess.PIPE,
+                          check=True).stdout
