@@ -183,8 +183,9 @@ struct store_ops {
 
 extern const struct store_ops store_file_ops, store_s3_ops, store_http_ops, store_https_ops;
 
-/* One more store, from the tests; before any other call. */
-void store_register(const struct store_ops *ops);
+/* One more store, which a test program may define. */
+extern const struct store_ops *const store_of_test
+    __attribute__((weak, visibility("hidden")));
 /* The store of a URL; NULL and an error for a scheme that is not known. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err);
 

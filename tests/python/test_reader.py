@@ -139,7 +139,7 @@ class ReaderTest(Case):
         before = reader.position()
         with self.assertRaisesRegex(sheaf.ChangedError, "is of data set"):
             reader.resume(sheaf.Reader(self.set).position())
-        with self.assertRaisesRegex(sheaf.ArgumentError, "no position"):
+        with self.assertRaisesRegex(sheaf.ArgumentError, "position"):
             reader.resume("nonsense")
         self.assertEqual(reader.position(), before)
         self.assertEqual(len(list(reader)), 50)

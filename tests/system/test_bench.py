@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools", "bench"))
 import bench                                            # pylint: disable=wrong-import-position
 import casestudy                                        # pylint: disable=wrong-import-position
 import charts                                           # pylint: disable=wrong-import-position
-import readme                                           # pylint: disable=wrong-import-position
+import results                                          # pylint: disable=wrong-import-position
 from rows import CHECKS, TITLES, Check                  # pylint: disable=wrong-import-position
 from run import Contender, Measure, Results, take_turns  # pylint: disable=wrong-import-position
 
@@ -72,9 +72,9 @@ class Drawing(unittest.TestCase):
 
     def test_only_what_is_between_the_marks_is_replaced(self):
         text = "before\n<!-- m: begin -->\nold\n<!-- m: end -->\nafter\n"
-        new = readme.replace(text, "m", ["a", "b"])
+        new = results.replace(text, "m", ["a", "b"])
         self.assertEqual(new, "before\n<!-- m: begin -->\na\nb\n<!-- m: end -->\nafter\n")
-        self.assertEqual(readme.replace(new, "m", ["a", "b"]), new)
+        self.assertEqual(results.replace(new, "m", ["a", "b"]), new)
 
 
 if __name__ == "__main__":
