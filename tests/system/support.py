@@ -179,13 +179,21 @@ def small_disk(folder, size):
         subprocess.run(["umount", folder], check=True)
 
 
+# A process begins with the peak of the one that it was forked from, so a small one forks it.
+MEASURE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, code, usage = os.wait4(process.pid, 0)
+process.returncode = os.waitstatus_to_exitcode(code)
+print(usage.ru_maxrss * 1024, process.returncode)
+"""
+
+
 def peak_memory(words, status=0):
     """Runs a command; the largest resident set it had, in bytes."""
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    errors = process.stderr.read()
-    _, code, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(code)
-    process.stderr.close()
-    if process.returncode != status:
-        raise AssertionError("%s: status %d\n%s" % (words, process.returncode, errors.decode()))
-    return usage.ru_maxrss * 1024
+    done = subprocess.run([sys.executable, "-S", "-c", MEASURE, *words], check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    peak, code = map(int, done.stdout.split())
+    if code != status:
+        raise AssertionError("%s: status %d\n%s" % (words, code, done.stderr.decode()))
+    return peak

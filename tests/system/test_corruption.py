@@ -253,18 +253,20 @@ class Foreign(Damage):
         write(shard, data)
         return libsheaf.samples(shard, **ONE)
 
-    def boundaries(self, container, codec):
+    def boundaries(self, container, codec, data):
         """Cuts that nothing in these containers can tell from an end."""
+        # All content is there; only the seek table is not, which plain zstd files do not have.
+        whole = {data.rindex(b"\x5e\x2a\x4d\x18")} if codec == "zstd" else set()
         if container == "webdataset":
-            return set()
+            return whole
         if codec == "none":
             return set(decoders.DataSet(self.data_sets[container, "none"]).frame_bounds(0))
-        return {0}      # an empty file; the shard is one member or frame
+        return whole | {0}      # an empty file; the shard is one member or frame
 
     def test_every_prefix(self):
         def check(container, codec):
             shard, data = self.foreign(container, codec)
-            expected, quiet = self.expected(shard, data), self.boundaries(container, codec)
+            expected, quiet = self.expected(shard, data), self.boundaries(container, codec, data)
             for size in range(0, len(data), STEP):
                 if size in quiet:
                     continue
