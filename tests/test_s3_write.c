@@ -405,6 +405,11 @@ static void test_clean(void **state)
     must(clean("s3://bucket/dir/deeper", "", false));
     must(clean("s3://bucket", "", false));
     assert_int_equal(fake_s3_uploads(&s3), 0);
+
+    leave_uploads("s3://bucket/dir/.sheaf-probe");      /* a run was killed while it cleaned */
+    assert_true(fake_s3_uploads(&s3) != 0);
+    must(clean("s3://bucket/dir", "shard", false));
+    assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
 /* A service that lists uploads by their keys alone is told from one that has none. */

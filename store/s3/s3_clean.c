@@ -52,8 +52,10 @@ static bool is_wanted(const struct cleaning *c, const char *key)
 {
     if (strncmp(key, c->prefix, strlen(c->prefix)) != 0)
         return false;
-    return c->is_ours == NULL ? strcmp(key, c->prefix) == 0
-                              : c->is_ours(c->context, key + c->directory_size);
+    if (c->is_ours == NULL)
+        return strcmp(key, c->prefix) == 0;
+    key += c->directory_size;
+    return strcmp(key, PROBE_NAME) == 0 || c->is_ours(c->context, key);     /* a killed run's */
 }
 
 static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
