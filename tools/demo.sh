@@ -50,7 +50,7 @@ for format in tfrecord recordio webdataset; do
     "$sheaf" pack "$demo/tree" "$set" --format "$format" --shard-size "$shard_size" \
         >"$demo/log" || die "pack failed"
     packed=$(rate "$files" "$start" "$(now)")
-    grep -q "; 0 files skipped" "$demo/log" || die "$format: $(cat "$demo/log")"
+    grep -q ", 0 files skipped" "$demo/log" || die "$format: $(cat "$demo/log")"
 
     "$sheaf" verify "$set" >"$demo/log" || die "$format: verify failed"
 
