@@ -66,7 +66,7 @@ struct fake_s3 {
     struct fake_key keys[FAKE_KEYS_MOST];
     unsigned key_count;
 
-    /* How it behaves; a test sets these before its requests. */
+    /* How it behaves; a test sets these by fake_s3_set(). */
     bool anonymous;             /* nobody has to sign */
     bool no_conditional_put;    /* If-None-Match: 501 */
     enum fake_etags etags;
@@ -81,6 +81,14 @@ struct fake_s3 {
     char *form;                 /* what STS was sent last */
     unsigned refused;           /* requests whose signature or credentials were not taken */
 };
+
+/* Evaluates `change` while no request is served: an abandoned request may still be under way. */
+#define fake_s3_set(s3, change)                                                                    \
+    do {                                                                                           \
+        fake_server_lock((s3)->server);                                                            \
+        (void)(change);                                                                            \
+        fake_server_unlock((s3)->server);                                                          \
+    } while (0)
 
 void fake_s3_start(struct fake_s3 *s3);
 void fake_s3_stop(struct fake_s3 *s3);

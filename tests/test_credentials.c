@@ -304,11 +304,11 @@ static void test_nowhere(void **state)
     (void)state;
     without_keys("[default]\nregion = us-east-1\n");
     must_refuse(SHEAF_ERR_ACCESS, "no AWS credentials");
-    s3.anonymous = true;
+    fake_s3_set(&s3, s3.anonymous = true);
     without_keys("");
     setenv("AWS_NO_SIGN_REQUEST", "1", 1);
     must_read();
-    s3.anonymous = false;
+    fake_s3_set(&s3, s3.anonymous = false);
 }
 
 static void test_role(void **state)
@@ -461,13 +461,13 @@ static void test_renewal(void **state)
     without_keys("");
     setenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/container", 1);
     setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "container-token", 1);
-    s3.life_ms = 2000;
-    s3.refused = 0;
+    fake_s3_set(&s3, s3.life_ms = 2000);
+    fake_s3_set(&s3, s3.refused = 0);
     while (credentials_now_ms() < end_ms)
         must_read();
     assert_int_equal(s3.refused, 0);
     assert_in_range(s3.key_count - before, 2, 12);
-    s3.life_ms = 3600000;
+    fake_s3_set(&s3, s3.life_ms = 3600000);
 }
 
 /* A service that ends a token early: the next one is got, and the read succeeds. */
@@ -503,14 +503,14 @@ static void test_sessions(void **state)
 
     (void)state;
     fake_s3_use(&s3, 1000);
-    s3.life_ms = 300000;
+    fake_s3_set(&s3, s3.life_ms = 300000);
     assert_int_equal(store_put(url, "content", 7, &error), SHEAF_OK);
     assert_int_equal(store_get(url, 100, &text, &size, &error), SHEAF_OK);
     assert_string_equal(text, "content");
     free(text);
     assert_int_equal(s3.key_count - before, 1);
     assert_int_equal(fake_server_count(s3.server, "GET", "?session="), 1);
-    s3.life_ms = 3600000;
+    fake_s3_set(&s3, s3.life_ms = 3600000);
 }
 
 static int start(void **state)

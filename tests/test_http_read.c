@@ -29,7 +29,7 @@ static int start(void **state)
     random_fill(data, sizeof(data));
     fake_s3_start(&s3);
     fake_s3_use(&s3, 10000);
-    s3.anonymous = true;
+    fake_s3_set(&s3, s3.anonymous = true);
     return 0;
 }
 
@@ -48,7 +48,7 @@ static int read_replaced(enum fake_etags etags, const char *query, bool known)
     char url[200];
     int code;
 
-    s3.etags = etags;
+    fake_s3_set(&s3, s3.etags = etags);
     fake_s3_put(&s3, "/bucket/replaced", data, SIZE);
     snprintf(url, sizeof(url), "%s/bucket/replaced%s", fake_s3_endpoint(&s3), query);
     must(known ? store_open_known(url, SIZE, 0, &object, &error)
@@ -60,7 +60,7 @@ static int read_replaced(enum fake_etags etags, const char *query, bool known)
     code = store_read(object, 100, copy + 100, SIZE - 100, &error);
     assert_int_equal(object->version != NULL, etags == FAKE_STRONG_ETAGS && !known);
     store_close(object);
-    s3.etags = FAKE_STRONG_ETAGS;
+    fake_s3_set(&s3, s3.etags = FAKE_STRONG_ETAGS);
     free(other);
     free(copy);
     return code;
@@ -88,7 +88,7 @@ static void test_http_whole_object(void **state)
     char url[200];
 
     (void)state;
-    s3.etags = FAKE_NOTHING;
+    fake_s3_set(&s3, s3.etags = FAKE_NOTHING);
     fake_s3_put(&s3, "/bucket/whole", data, SIZE);
     snprintf(url, sizeof(url), "%s/bucket/whole", fake_s3_endpoint(&s3));
     must(store_open(url, &object, &error));
@@ -100,7 +100,7 @@ static void test_http_whole_object(void **state)
     assert_non_null(strstr(error.message, "its size is now 299999 bytes"));
     fake_server_clear_faults(s3.server);
     store_close(object);
-    s3.etags = FAKE_STRONG_ETAGS;
+    fake_s3_set(&s3, s3.etags = FAKE_STRONG_ETAGS);
     free(copy);
 }
 

@@ -261,9 +261,9 @@ static void test_refused(void **state)
     must_not_open("s3://bucket/dir/object", SHEAF_ERR_ACCESS, "check the secret access key");
     assert_null(strstr(error.message, "another-secret"));
     fake_s3_use(&s3, STALL_MS);
-    s3.clock_ms = 3600 * 1000;
+    fake_s3_set(&s3, s3.clock_ms = 3600 * 1000);
     must_not_open("s3://bucket/dir/object", SHEAF_ERR_ACCESS, "this machine's clock is wrong");
-    s3.clock_ms = 0;
+    fake_s3_set(&s3, s3.clock_ms = 0);
     fake_s3_use(&s3, STALL_MS);
 }
 
@@ -468,7 +468,7 @@ static void test_http(void **state)
     uint64_t bytes;
 
     (void)state;
-    s3.anonymous = true;
+    fake_s3_set(&s3, s3.anonymous = true);
     fake_s3_put(&s3, "/bucket/empty", "", 0);
     snprintf(url, sizeof(url), "%s/bucket/dir/object?X-Amz-Signature=secret",
              fake_s3_endpoint(&s3));
@@ -483,15 +483,15 @@ static void test_http(void **state)
     snprintf(url, sizeof(url), "%s/bucket/empty", fake_s3_endpoint(&s3));
     must(store_size(url, &bytes, &error));
     assert_int_equal(bytes, 0);
-    s3.anonymous = false;
+    fake_s3_set(&s3, s3.anonymous = false);
     must_not_open(url, SHEAF_ERR_ACCESS, "refused (HTTP status 403)");
-    s3.anonymous = true;
+    fake_s3_set(&s3, s3.anonymous = true);
     snprintf(url, sizeof(url), "%s/bucket/nothing?secret", fake_s3_endpoint(&s3));
     must_not_open(url, SHEAF_ERR_NOT_FOUND, "status 404");
     assert_null(strstr(error.message, "secret"));
     assert_int_equal(store_put(url, "x", 1, &error), SHEAF_ERR_UNSUPPORTED);
     assert_null(strstr(error.message, "secret"));
-    s3.anonymous = false;
+    fake_s3_set(&s3, s3.anonymous = false);
 }
 
 static void test_http_without_ranges(void **state)
@@ -500,12 +500,12 @@ static void test_http_without_ranges(void **state)
     char url[200];
 
     (void)state;
-    s3.anonymous = true;
+    fake_s3_set(&s3, s3.anonymous = true);
     fake_server_add_fault(s3.server, &whole);
     snprintf(url, sizeof(url), "%s/bucket/dir/object", fake_s3_endpoint(&s3));
     must_not_open(url, SHEAF_ERR_UNSUPPORTED, "does not serve ranges");
     fake_server_clear_faults(s3.server);
-    s3.anonymous = false;
+    fake_s3_set(&s3, s3.anonymous = false);
 }
 
 int main(void)

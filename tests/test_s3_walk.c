@@ -31,7 +31,6 @@ static int begin(void **state)
 {
     (void)state;
     memset(&s3, 0, sizeof(s3));
-    s3.page = 1000;
     fake_s3_start(&s3);
     fake_s3_use(&s3, 300);
     return 0;
@@ -127,12 +126,12 @@ static void test_shapes(void **state)
         const size_t count = plant(shapes[i].root, shapes[i].top, shapes[i].below,
                                    shapes[i].objects);
 
-        s3.page = shapes[i].page;
+        fake_s3_set(&s3, s3.page = shapes[i].page);
         snprintf(url, sizeof(url), "s3://bucket/%s", shapes[i].root);
         check_walk(url, shapes[i].root, count);
         snprintf(url, sizeof(url), "s3://bucket/%s/", shapes[i].root);
         check_walk(url, shapes[i].root, count);
-        s3.page = 1000;
+        fake_s3_set(&s3, s3.page = 1000);
     }
 }
 
@@ -188,21 +187,23 @@ static void test_endless(void **state)
     (void)state;
     for (unsigned i = FAKE_NO_TOKEN; i <= FAKE_EMPTY_PAGES; i++) {
         static struct found found;
+        unsigned pages;
 
         found = (struct found){ .count = 0 };
-        s3.listing = i;
-        s3.pages = 0;
+        fake_s3_set(&s3, s3.listing = i);
+        fake_s3_set(&s3, s3.pages = 0);
         assert_int_equal(store_walk("s3://bucket/endless", collect, &found, &error),
                          SHEAF_ERR_CORRUPT);
         assert_non_null(strstr(error.message, "s3://bucket/endless/: it does not end"));
-        assert_true(s3.pages < 1010);
-        s3.pages = 0;
+        fake_s3_set(&s3, pages = s3.pages);
+        assert_true(pages < 1010);
+        fake_s3_set(&s3, s3.pages = 0);
         assert_int_equal(store_list("s3://bucket/endless", collect, &found, &error),
                          SHEAF_ERR_CORRUPT);
         assert_non_null(strstr(error.message, "it does not end"));
         clear(&found);
     }
-    s3.listing = FAKE_LISTING_ENDS;
+    fake_s3_set(&s3, s3.listing = FAKE_LISTING_ENDS);
 }
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */

@@ -240,13 +240,13 @@ static void test_lost_complete_with_kms(void **state)
                                      .times = 1 };
 
     (void)state;
-    s3.kms = true;
+    fake_s3_set(&s3, s3.kms = true);
     must(write_object("s3://bucket/lost", MIB));
     fake_server_add_fault(s3.server, &lose);
     must(write_object("s3://bucket/lost", SIZE));
     fake_server_clear_faults(s3.server);
     check_stored("/bucket/lost", SIZE);
-    s3.kms = false;
+    fake_s3_set(&s3, s3.kms = false);
 }
 
 /* The upload is gone, and there is an object of the right size; but it is an earlier one's: it is
@@ -257,12 +257,12 @@ static void test_unproven(void **state)
                                      .method = "POST", .match = "uploadId=" };
 
     (void)state;
-    s3.kms = true;
+    fake_s3_set(&s3, s3.kms = true);
     must(write_object("s3://bucket/unproven", SIZE));
     fake_server_add_fault(s3.server, &gone);
     assert_int_equal(write_object("s3://bucket/unproven", SIZE), SHEAF_ERR_NOT_FOUND);
     fake_server_clear_faults(s3.server);
-    s3.kms = false;
+    fake_s3_set(&s3, s3.kms = false);
 }
 
 /* A slow link: long after the last byte was handed to the kernel it is still sending, and that is
@@ -286,21 +286,21 @@ static void test_slow_link(void **state)
 static void test_etag_is_no_md5(void **state)
 {
     (void)state;
-    s3.kms = true;
+    fake_s3_set(&s3, s3.kms = true);
     must(write_object("s3://bucket/kms", SIZE));
     check_stored("/bucket/kms", SIZE);
     must(write_object("s3://bucket/kms", MIB));
     check_stored("/bucket/kms", MIB);
-    s3.kms = false;
+    fake_s3_set(&s3, s3.kms = false);
 }
 
 static void test_silent_complete(void **state)
 {
     (void)state;
-    s3.empty_complete = true;
+    fake_s3_set(&s3, s3.empty_complete = true);
     must(write_object("s3://bucket/silent", SIZE));
     check_stored("/bucket/silent", SIZE);
-    s3.empty_complete = false;
+    fake_s3_set(&s3, s3.empty_complete = false);
 }
 
 static void test_checksums(void **state)
@@ -329,9 +329,9 @@ static void test_put_new(void **state)
 {
     (void)state;
     put_new_cases();
-    s3.no_conditional_put = true;
+    fake_s3_set(&s3, s3.no_conditional_put = true);
     put_new_cases();
-    s3.no_conditional_put = false;
+    fake_s3_set(&s3, s3.no_conditional_put = false);
 }
 
 /* Our own object, whose answer was lost, is not somebody else's. */
@@ -394,11 +394,11 @@ static void test_clean(void **state)
     leave_uploads("s3://bucket/dir/deeper/shard-1");
     leave_uploads("s3://bucket/dirt");
     for (unsigned page = 1; page < 1000; page += 998) {
-        s3.page = page;
+        fake_s3_set(&s3, s3.page = page);
         must(clean("s3://bucket", "shard", false));
         must(clean(page == 1 ? "s3://bucket/dir" : "s3://bucket/dir/", "shard", false));
     }
-    s3.page = 1000;
+    fake_s3_set(&s3, s3.page = 1000);
     assert_true(before >= 2);
     assert_true(fake_s3_uploads(&s3) >= 3);     /* all but ours */
     must(clean("s3://bucket/dir", "backup", false));
@@ -417,14 +417,14 @@ static void test_clean_by_name(void **state)
 {
     (void)state;
     must(clean("s3://bucket/dir", "shard", false));
-    s3.uploads_by_key = true;
+    fake_s3_set(&s3, s3.uploads_by_key = true);
     leave_uploads("s3://bucket/dir/shard-1");
     leave_uploads("s3://bucket/dir/shard-10");
     must(clean("s3://bucket/dir", "shard", true));
     assert_true(fake_s3_uploads(&s3) >= 2);
     must(store_clean_object("s3://bucket/dir/shard-1", &error));
     assert_true(fake_s3_uploads(&s3) >= 1);
-    s3.uploads_by_key = false;
+    fake_s3_set(&s3, s3.uploads_by_key = false);
     must(store_clean_object("s3://bucket/dir/shard-1", &error));
     assert_true(fake_s3_uploads(&s3) >= 1);     /* nor is the other one touched here */
     must(store_clean_object("s3://bucket/dir/shard-10", &error));
@@ -474,7 +474,7 @@ static void test_list_pages(void **state)
         snprintf(path, sizeof(path), "/bucket/list/%s", names[i]);
         fake_s3_put(&s3, path, "12", 2);
     }
-    s3.page = 2;
+    fake_s3_set(&s3, s3.page = 2);
     fake_server_add_fault(s3.server, &busy);
     must(store_list("s3://bucket/list", collect, &found, &error));
     fake_server_clear_faults(s3.server);
@@ -486,7 +486,7 @@ static void test_list_pages(void **state)
     assert_string_equal(found.data, ".hidden:2\na:2\nb c:2\nd+e:2\nf%20:2\nsub/x:2\n\u00fc:2\n");
     assert_int_equal(store_list("s3://bucket/list", stop_at_once, &calls, &error), 7);
     assert_int_equal(calls, 1);
-    s3.page = 1000;
+    fake_s3_set(&s3, s3.page = 1000);
     buf_free(&found);
 }
 

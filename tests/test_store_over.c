@@ -92,7 +92,7 @@ static void one_after_the_other(void **state)
     (void)state;
     act_in_turn(tree_path(&tree, "file"));
     act_in_turn("s3://bucket/object");
-    s3.no_conditional_put = true;
+    fake_s3_set(&s3, s3.no_conditional_put = true);
     act_in_turn("s3://bucket/object");
     assert_int_equal(tree_count(&tree, "."), 0);
 }

@@ -285,7 +285,7 @@ static void remote_start(struct remote *r)
     struct shard_set set;
 
     fake_s3_start(&r->s3);
-    r->s3.anonymous = true;
+    fake_s3_set(&r->s3, r->s3.anonymous = true);
     fake_s3_use(&r->s3, STALL_MS);
     shards_make(&set, &tfrecord_ops, counts);
     for (size_t i = 0; i < set.count; i++) {
