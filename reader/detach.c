@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/reader.h"
+#include "reader/epoch.h"
 
 #define MOVE_LEAST ((size_t)4096)   /* bytes of a frame that it is better not to copy */
 #define ALIGNMENT  ((size_t)16)     /* the most that a field's bytes are given */
@@ -236,7 +236,7 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
     *count = r->out_count;
     copy_samples(&to, r->samples, r->out_count);
     copy_data(r, *samples, (char *)k + text);
-    reader_release(r);
+    epoch_release(r);
     *kept = k;
     return SHEAF_OK;
 }

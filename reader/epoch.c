@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * An epoch: its lanes, and the turn that they take. */
+#include "reader/epoch.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +10,22 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
-#include "reader/alone.h"
-#include "reader/reader.h"
+#include "reader/deferred.h"
+#include "reader/memory.h"
+#include "reader/sum.h"
 
 /* How long the beginning of an epoch waits for shards to be opened. */
 #define BEGIN_WAIT_NS      UINT64_C(200000000)
+
 /* ---- Begin and end -------------------------------------------------------------------------- */
+
+void epoch_release(struct sheaf_reader *r)
+{
+    for (size_t i = 0; i < r->out_count; i++)
+        item_free(&r->out[i], r->feed.frames);
+    r->out_count = 0;
+    feed_release(&r->feed);
+}
 
 void epoch_end(struct sheaf_reader *r)
 {
@@ -25,12 +37,9 @@ void epoch_end(struct sheaf_reader *r)
     workers_cancel(feed->workers);
     for (uint32_t i = 0; i < feed->lane_count; i++)
         lane_wait(&feed->lanes[i]);
-    for (size_t i = 0; i < r->out_count; i++)
-        item_free(&r->out[i], feed->frames);
-    r->out_count = 0;
+    epoch_release(r);
     for (uint32_t i = 0; i < feed->lane_count; i++)
         lane_clear(feed, &feed->lanes[i]);
-    feed_release(feed);
     (void)flag_take(&feed->shards.cancelled);
     budget_give(&feed->budget, r->table_bytes);
     r->table_bytes = feed->budget.reserve = 0;
@@ -277,13 +286,13 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
                                &r->error);
 
     feed->shards.keep_lines = draws_are_possible(d, &feed->order, feed->lane_count);
-    feed->draws = feed->shards.keep_lines && fit_draws(r);
+    feed->draws = feed->shards.keep_lines && memory_has_room_for_draws(r);
     feed->shards.keep_lines = feed->draws;
     feed->own_frames = order_buffer_slots(&feed->order) > 1 && !feed->draws;
     if (code == SHEAF_OK)
         code = begin_lanes(r, rounds, extra);
     if (code == SHEAF_OK)
-        code = fit_memory(r);
+        code = memory_share_out(r);
     if (code != SHEAF_OK)
         return code;
     r->epoch_samples = d->is_stream ? UINT64_MAX

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/alone.h"
+#include "reader/deferred.h"
 #include "reader/stream.h"
 
 /* One slot of so many is worth an early sample. */

@@ -14,9 +14,9 @@
  * number over all lanes first), so whatever the budget holds is always what is needed soonest, and
  * no lane can starve another.
  *
- * Where samples are read as they are drawn (see draw.h), the lane has one slot, and its intakes
- * are its draws.  Where single samples do not fit into the memory, they are deferred, and read when
- * they are drawn, too (see alone.h).
+ * Where samples are read as they are drawn (see lazy_shuffle.h), the lane has one slot, and its
+ * intakes are its draws.  Where single samples do not fit into the memory, they are
+ * deferred, and read when they are drawn, too (see deferred.h).
  *
  * All of this runs on the caller's thread, which only lends a hand with jobs where they are not
  * waited for long; workers run the jobs. */
@@ -24,7 +24,7 @@
 #define READER_LANE_H
 
 #include "reader/lazy_shuffle.h"
-#include "reader/window.h"
+#include "reader/read_window.h"
 
 struct stream;
 struct recall;
@@ -109,7 +109,7 @@ uint64_t lane_intake_place(const struct lane *lane, uint64_t intake);
 /* Whether that is the sample which comes once more, to pad the lane. */
 bool lane_intake_repeats(const struct lane *lane, uint64_t intake);
 
-/* ---- reader/feed.c -------------------------------------------------------------------------- */
+/* ---- reader/prefetch.c ---------------------------------------------------------------------- */
 
 /* Submits as much as window and budget permit.  SHEAF_ERR_INTERRUPTED: a shard was not opened in
  * time, and it may be called again. */
@@ -132,7 +132,7 @@ void feed_retire(struct feed *feed, struct chunk *chunk);
  * SHEAF_ERR_INTERRUPTED. */
 int feed_open_shard(struct feed *feed, struct shard *shard, struct sheaf_error *err);
 
-/* ---- reader/feed_chunk.c --------------------------------------------------------------------- */
+/* ---- reader/chunk_pool.c -------------------------------------------------------------------- */
 
 /* Makes the chunk the lane's last one. */
 void feed_append(struct feed *feed, struct lane *lane, struct chunk *chunk);

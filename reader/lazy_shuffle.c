@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shuffle buffer of numbers; see draw.h. */
+ * The shuffle buffer of numbers; see lazy_shuffle.h. */
 #include "reader/lazy_shuffle.h"
 
 #include <stdlib.h>

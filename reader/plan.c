@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/reader.h"
+#include "reader/reader_options.h"
 
 /* The stretches of one lane: its inputs cut at the ends of shards. */
 static void list_lane(const struct sheaf_dataset *d, const struct order *order,
@@ -35,7 +35,7 @@ int sheaf_dataset_plan(const struct sheaf_dataset *d, const struct sheaf_reader_
     struct order_member m;
     struct order order;
     struct order_line line;
-    int code = order_of_options(d, options, &order, &m, err);
+    int code = reader_options_order(d, options, &order, &m, err);
 
     if (code == SHEAF_OK && d->is_stream)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, and has no plan",

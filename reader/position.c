@@ -2,6 +2,8 @@
  *
  * Positions: a place in an epoch as a line of text, and back.  ORDER.md, section 7, has the
  * form. */
+#include "reader/position.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "reader/reader.h"
+#include "reader/epoch.h"
 
 #define FINGERPRINT_SIZE 32u
 #define CRC_WORD  " crc="

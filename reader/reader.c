@@ -2,44 +2,22 @@
  *
  * The public calls of the reader.  The work is elsewhere: the order in order.c, the lanes and
  * their prefetch in lane.c, reading and checking in chunk.c, the epoch in epoch.c. */
-#include "reader/reader.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
+#include "reader/epoch.h"
+#include "reader/memory.h"
+#include "reader/position.h"
+#include "reader/reader_options.h"
 #include "reader/stream.h"
+#include "reader/sum.h"
 
 #define BATCH_LIMIT ((size_t)1 << 20)       /* samples of one batch */
 #define THREADS_MOST 8u                     /* by default */
-
-void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t sizeof_options)
-{
-    const struct sheaf_reader_options defaults = {
-        .sizeof_options = sizeof_options,
-        .shuffle_buffer = 10000,
-        .world_size = 1,
-        .workers = 1,
-        .memory_bytes = (uint64_t)1 << 30,
-        .max_corrupt = UINT64_MAX,
-        .cache_bytes = 64000000000,
-    };
-
-    memset(options, 0, sizeof_options);
-    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
-}
-
-void reader_options_take(struct sheaf_reader_options *taken,
-                         const struct sheaf_reader_options *given)
-{
-    sheaf_reader_options_init(taken, sizeof(*taken));
-    if (given != NULL)
-        memcpy(taken, given, MIN(given->sizeof_options, sizeof(*taken)));
-}
 
 /* The thread that calls next() lends a hand with local files; those of a network file system wait
  * for the network, not for each other. */
@@ -50,59 +28,6 @@ static unsigned threads_for(const struct sheaf_dataset *d)
     if (d->read_bytes != 0)
         return THREADS_MOST;
     return dataset_is_local(d) ? MAX(processors, 2) - 1 : processors;
-}
-
-/* Streams have no counts: whole shards go to lanes, which end when they end. */
-static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_reader_options *o,
-                           uint32_t lanes, struct order *order, struct sheaf_error *err)
-{
-    if (d->pipes != NULL && o->workers != 1)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe is read by one process of a host: "
-                       "%u workers cannot share it", d->url, o->workers);
-    if (d->pipes != NULL)
-        lanes = o->world_size;      /* the order is the platform's, whatever lanes are asked for */
-    if (d->pipes == NULL && lanes > d->manifest.shard_count)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose counts are not "
-                       "known, so whole shards go to lanes: %zu shards are too few for %u lanes",
-                       d->url, d->manifest.shard_count, lanes);
-    if (o->remainder == SHEAF_DROP || o->remainder == SHEAF_PAD)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose counts are not "
-                       "known, so lanes cannot be made equal: only keep is possible", d->url);
-    *order = (struct order){ .seed = o->seed, .epoch = o->epoch, .shuffle = !o->no_shuffle,
-                             .buffer = o->shuffle_buffer, .lanes = lanes,
-                             .remainder = SHEAF_KEEP };
-    return SHEAF_OK;
-}
-
-int order_of_options(const struct sheaf_dataset *d, const struct sheaf_reader_options *options,
-                     struct order *order, struct order_member *member, struct sheaf_error *err)
-{
-    struct sheaf_reader_options o;
-    uint32_t lanes;
-    int code;
-
-    reader_options_take(&o, options);
-    lanes = o.lanes;
-    *member = (struct order_member){ .rank = o.rank, .world_size = o.world_size,
-                                     .worker = o.worker, .workers = o.workers };
-    code = order_check(member, &lanes, err);
-    if (code != SHEAF_OK)
-        return code;
-    if ((int)o.remainder < SHEAF_REMAINDER_AUTO || o.remainder > SHEAF_PAD)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "remainder %d is not one of keep, drop and pad",
-                       (int)o.remainder);
-    if (d->is_stream)
-        return order_of_stream(d, &o, lanes, order, err);
-    *order = (struct order){
-        .seed = o.seed,
-        .epoch = o.epoch,
-        .shuffle = !o.no_shuffle,
-        .buffer = o.shuffle_buffer,
-        .lanes = lanes,
-        .remainder = o.remainder != SHEAF_REMAINDER_AUTO ? o.remainder
-                   : o.world_size > 1 ? SHEAF_PAD : SHEAF_KEEP,
-    };
-    return SHEAF_OK;
 }
 
 /* A cache's memory is a part of the budget. */
@@ -117,22 +42,6 @@ static int open_cache(struct sheaf_reader *r, struct sheaf_error *err)
                        "budget is %" PRIu64, CACHE_MEMORY, budget->limit);
     budget->limit -= CACHE_MEMORY;
     return cache_open(&r->feed.cache, r->options.cache_directory, r->options.cache_bytes, err);
-}
-
-int reader_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err)
-{
-    const struct heap_memory memory = { r->options.memory, r->options.memory_needed,
-                                        r->options.memory_context };
-    struct feed *feed = &r->feed;
-
-    if (!memory_is_free)
-        r->options.memory = NULL;       /* for good: nobody tells when it is */
-    if (r->options.memory == NULL)
-        return heap_open(&feed->frames, &feed->budget, feed->budget.limit, err);
-    if ((uintptr_t)memory.base % (uintptr_t)sysconf(_SC_PAGESIZE) != 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "memory for samples at %p: expected the start of "
-                       "a page", memory.base);
-    return heap_open_in(&feed->frames, &feed->budget, feed->budget.limit, &memory, err);
 }
 
 int sheaf_reader_open(const struct sheaf_dataset *dataset,
@@ -152,7 +61,7 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
         r->options.threads = threads_for(dataset);
     r->feed.budget.limit = r->options.memory_bytes;
     r->feed.interrupt = &r->interrupt;
-    code = order_of_options(dataset, &r->options, &r->feed.order, &r->member, err);
+    code = reader_options_order(dataset, &r->options, &r->feed.order, &r->member, err);
     if (code == SHEAF_OK) {
         code = epoch_set_lanes(r, r->feed.order.lanes);
         if (code != SHEAF_OK && err != NULL)
@@ -166,7 +75,7 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
         code = shards_init(&r->feed.shards, dataset, r->feed.workers, &r->feed.budget,
                            r->feed.cache, err);
     if (code == SHEAF_OK)
-        code = reader_open_heap(r, true, err);
+        code = memory_open_heap(r, true, err);
     r->feed.shards.keep_short = r->options.on_corrupt == SHEAF_SKIP;
     if (code == SHEAF_OK) {
         code = epoch_begin(r, 0, 0);
@@ -237,14 +146,6 @@ uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *r)
 }
 
 /* ---- next ----------------------------------------------------------------------------------- */
-
-void reader_release(struct sheaf_reader *r)
-{
-    for (size_t i = 0; i < r->out_count; i++)
-        item_free(&r->out[i], r->feed.frames);
-    r->out_count = 0;
-    feed_release(&r->feed);
-}
 
 /* Makes room for a batch of `count`. */
 static int make_room(struct sheaf_reader *r, size_t count)
@@ -368,7 +269,7 @@ static int check_state(struct sheaf_reader *r)
 {
     if (r->dead)
         return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
-    reader_release(r);
+    epoch_release(r);
     if (r->kept_code != SHEAF_OK) {
         r->error = r->kept;
         r->dead = true;

@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
-#include "reader/ahead.h"
+#include "reader/read_ahead.h"
 
 static int read_bytes(void *context, void *data, size_t size, size_t *got,
                       struct sheaf_error *err)

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/reader.h"
+#include "reader/reader_options.h"
 #include "store/store.h"
 
 /* Steps within which two samples that were neighbours still count as such. */
@@ -293,7 +293,7 @@ int sheaf_dataset_mixing(const struct sheaf_dataset *d, const struct sheaf_reade
 
     if (all == NULL)
         return err_memory(err, sizeof(*all));
-    code = order_of_options(d, options, &replay.order, &member, err);
+    code = reader_options_order(d, options, &replay.order, &member, err);
     if (code == SHEAF_OK && (d->is_stream || dataset_samples(d) == 0))
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: has no samples that are known before it "
                        "is read", d->url);

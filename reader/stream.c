@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/flag.h"
 #include "formats/detect.h"
-#include "reader/ahead.h"
+#include "reader/read_ahead.h"
 #include "reader/frames.h"
 #include "store/interrupt.h"
 

@@ -4,11 +4,12 @@
  * is counted, or nothing, since the lane has ended; and at the end they are as many as the plan
  * promised.  A difference means that a sample was lost on the way, or came twice, and is an error
  * whatever its cause: an epoch that is short must not look like one that is whole. */
+#include "reader/sum.h"
+
 #include <inttypes.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/reader.h"
 #include "reader/stream.h"
 
 void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)

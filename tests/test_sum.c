@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
-#include "reader/reader.h"
+#include "reader/reader_state.h"
 #include "tests/common_shards.h"
 #include "tests/common_tar.h"
 

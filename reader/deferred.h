@@ -16,8 +16,8 @@
  * Each recall is a read of its own, and with a codec unpacks the sample's whole block again.
  *
  * Of the planning thread. */
-#ifndef READER_ALONE_H
-#define READER_ALONE_H
+#ifndef READER_DEFERRED_H
+#define READER_DEFERRED_H
 
 #include "reader/lane.h"
 

@@ -7,13 +7,15 @@
  * The tables are there from the start.  The RESERVE is what reading any one record alone takes, its
  * shard's section included: with it the epoch goes on whatever else is in use, so tables and
  * reserve are all that must fit.  The rest is shared between what is read ahead and what waits to
- * be drawn; a sample for which it has no room is deferred (see alone.h). */
+ * be drawn; a sample for which it has no room is deferred (see deferred.h). */
+#include "reader/memory.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/reader.h"
 #include "reader/stream.h"
 
 /* Raw bytes of a chunk.  From a local file, small enough that a chunk is checked while it is in
@@ -168,6 +170,22 @@ static void find_alone(struct sheaf_reader *r, struct needs *n)
 
 /* ---- Sharing it out ------------------------------------------------------------------------- */
 
+int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err)
+{
+    const struct heap_memory memory = { r->options.memory, r->options.memory_needed,
+                                        r->options.memory_context };
+    struct feed *feed = &r->feed;
+
+    if (!memory_is_free)
+        r->options.memory = NULL;       /* for good: nobody tells when it is */
+    if (r->options.memory == NULL)
+        return heap_open(&feed->frames, &feed->budget, feed->budget.limit, err);
+    if ((uintptr_t)memory.base % (uintptr_t)sysconf(_SC_PAGESIZE) != 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "memory for samples at %p: expected the start of "
+                       "a page", memory.base);
+    return heap_open_in(&feed->frames, &feed->budget, feed->budget.limit, &memory, err);
+}
+
 /* The heap may grow to `heap_bytes`, of which the program may be lent `lend_bytes`. */
 struct shares {
     uint64_t heap_bytes, lend_bytes;
@@ -184,7 +202,7 @@ static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
 
         heap_close(feed->frames);
         feed->frames = NULL;
-        code = reader_open_heap(r, memory_is_free, &r->error);
+        code = memory_open_heap(r, memory_is_free, &r->error);
     }
     if (code != SHEAF_OK)
         return code;
@@ -313,7 +331,7 @@ static void fit_streams(struct sheaf_reader *r, struct needs *n, struct shares *
     shares->lend_bytes = shares->heap_bytes - MIN(shares->heap_bytes, n->frames);
 }
 
-int fit_memory(struct sheaf_reader *r)
+int memory_share_out(struct sheaf_reader *r)
 {
     struct feed *feed = &r->feed;
     struct shares shares = { 0 };
@@ -341,7 +359,7 @@ int fit_memory(struct sheaf_reader *r)
     return SHEAF_OK;
 }
 
-bool fit_draws(const struct sheaf_reader *r)
+bool memory_has_room_for_draws(const struct sheaf_reader *r)
 {
     const struct feed *feed = &r->feed;
     const uint64_t shards = r->dataset->manifest.shard_count;

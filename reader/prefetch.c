@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
-#include "reader/alone.h"
+#include "reader/deferred.h"
 #include "reader/stream.h"
 
 #define CHUNK_FIRST_BYTES ((uint64_t)64 << 10)     /* of a lane's first chunk */

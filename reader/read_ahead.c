@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A ring of pieces; the first of them holds the place that is read, or follows it. */
-#include "reader/ahead.h"
+#include "reader/read_ahead.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window of reads; see window.h. */
-#include "reader/window.h"
+ * The window of reads; see read_window.h. */
+#include "reader/read_window.h"
 
 #include "base/bytes.h"
 

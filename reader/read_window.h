@@ -13,8 +13,8 @@
  *                                                --hardly so-->    8, at rest
  *
  * Pure: no clock, no threads. */
-#ifndef READER_WINDOW_H
-#define READER_WINDOW_H
+#ifndef READER_READ_WINDOW_H
+#define READER_READ_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>

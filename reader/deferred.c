@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading records alone; see alone.h. */
-#include "reader/alone.h"
+ * Reading records alone; see deferred.h. */
+#include "reader/deferred.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An epoch under way: it begins, its lanes take turns, it ends. */
+#ifndef READER_EPOCH_H
+#define READER_EPOCH_H
+
+#include "reader/reader_state.h"
+
+/* Makes the table of this member's lanes, of `lanes` in all, which its members divide. */
+int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes);
+
+/* Begins the epoch that r->feed.order says, `rounds` rounds and `extra` lanes into it. */
+int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
+/* Takes back what the caller had of the last call. */
+void epoch_release(struct sheaf_reader *r);
+/* Stops all jobs and drops all that is in flight. */
+void epoch_end(struct sheaf_reader *r);
+
+/* Reads a stream on to where it was resumed. */
+int epoch_read_forward(struct sheaf_reader *r);
+
+/* The next item of the epoch, bad ones passed over or not as the options say. */
+int epoch_next(struct sheaf_reader *r, struct item *item);
+
+/* Notes a bad record: SHEAF_OK if it may be skipped, else its code, with r->error set. */
+int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *bad);
+
+#endif

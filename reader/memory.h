@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The memory of an epoch: what it needs, by the index and the manifest, and who gets how much of
+ * the budget. */
+#ifndef READER_MEMORY_H
+#define READER_MEMORY_H
+
+#include "reader/reader_state.h"
+
+/* Whether samples may be read as they are drawn: that leaves enough of the budget. */
+bool memory_has_room_for_draws(const struct sheaf_reader *r);
+
+/* Opens the heap of samples: in the memory that the options give, unless something that was lent is
+ * in it still. */
+int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err);
+
+/* Shares the budget out for the epoch whose lanes have begun.  SHEAF_ERR_LIMIT, with what would be
+ * enough, if it is too small. */
+int memory_share_out(struct sheaf_reader *r);
+
+#endif

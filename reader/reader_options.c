@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The options of a reader: their defaults, and the order that they ask for.  What is left open is
+ * decided by the data set: streams have no counts, and so no equal lanes. */
+#include "reader/reader_options.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t sizeof_options)
+{
+    const struct sheaf_reader_options defaults = {
+        .sizeof_options = sizeof_options,
+        .shuffle_buffer = 10000,
+        .world_size = 1,
+        .workers = 1,
+        .memory_bytes = (uint64_t)1 << 30,
+        .max_corrupt = UINT64_MAX,
+        .cache_bytes = 64000000000,
+    };
+
+    memset(options, 0, sizeof_options);
+    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+}
+
+void reader_options_take(struct sheaf_reader_options *taken,
+                         const struct sheaf_reader_options *given)
+{
+    sheaf_reader_options_init(taken, sizeof(*taken));
+    if (given != NULL)
+        memcpy(taken, given, MIN(given->sizeof_options, sizeof(*taken)));
+}
+
+/* Streams have no counts: whole shards go to lanes, which end when they end. */
+static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_reader_options *o,
+                           uint32_t lanes, struct order *order, struct sheaf_error *err)
+{
+    if (d->pipes != NULL && o->workers != 1)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe is read by one process of a host: "
+                       "%u workers cannot share it", d->url, o->workers);
+    if (d->pipes != NULL)
+        lanes = o->world_size;      /* the order is the platform's, whatever lanes are asked for */
+    if (d->pipes == NULL && lanes > d->manifest.shard_count)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose counts are not "
+                       "known, so whole shards go to lanes: %zu shards are too few for %u lanes",
+                       d->url, d->manifest.shard_count, lanes);
+    if (o->remainder == SHEAF_DROP || o->remainder == SHEAF_PAD)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose counts are not "
+                       "known, so lanes cannot be made equal: only keep is possible", d->url);
+    *order = (struct order){ .seed = o->seed, .epoch = o->epoch, .shuffle = !o->no_shuffle,
+                             .buffer = o->shuffle_buffer, .lanes = lanes,
+                             .remainder = SHEAF_KEEP };
+    return SHEAF_OK;
+}
+
+int reader_options_order(const struct sheaf_dataset *d,
+                         const struct sheaf_reader_options *options, struct order *order,
+                         struct order_member *member, struct sheaf_error *err)
+{
+    struct sheaf_reader_options o;
+    uint32_t lanes;
+    int code;
+
+    reader_options_take(&o, options);
+    lanes = o.lanes;
+    *member = (struct order_member){ .rank = o.rank, .world_size = o.world_size,
+                                     .worker = o.worker, .workers = o.workers };
+    code = order_check(member, &lanes, err);
+    if (code != SHEAF_OK)
+        return code;
+    if ((int)o.remainder < SHEAF_REMAINDER_AUTO || o.remainder > SHEAF_PAD)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "remainder %d is not one of keep, drop and pad",
+                       (int)o.remainder);
+    if (d->is_stream)
+        return order_of_stream(d, &o, lanes, order, err);
+    *order = (struct order){
+        .seed = o.seed,
+        .epoch = o.epoch,
+        .shuffle = !o.no_shuffle,
+        .buffer = o.shuffle_buffer,
+        .lanes = lanes,
+        .remainder = o.remainder != SHEAF_REMAINDER_AUTO ? o.remainder
+                   : o.world_size > 1 ? SHEAF_PAD : SHEAF_KEEP,
+    };
+    return SHEAF_OK;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a reader holds.  reader.c has the public calls, epoch.c begins epochs and asks the lanes in
+ * turn, memory.c shares the budget out, sum.c and position.c count what was handed out. */
+#ifndef READER_READER_STATE_H
+#define READER_READER_STATE_H
+
+#include "reader/lane.h"
+
+/* From `first` samples on, the turns of the lanes are `turns` more than the samples: lanes that
+ * had ended were passed over, and bad records.  Ascending in both. */
+struct gap {
+    uint64_t first, turns;
+};
+
+/* What became of the turns since the epoch began or was resumed, besides samples handed out:
+ *   turns == start_turns + handed + corrupt + empty, but while one is under way. */
+struct sum {
+    uint64_t promised;              /* samples, bad ones too; of no meaning for a stream */
+    uint64_t corrupt;               /* bad records that were counted */
+    uint64_t empty;                 /* turns of lanes that had ended */
+    uint64_t read_past;             /* of a stream: what was read to get to where it was resumed */
+};
+
+struct sheaf_reader {
+    const struct sheaf_dataset *dataset;
+    struct sheaf_reader_options options;
+    struct order_member member;
+    struct feed feed;
+    uint64_t turns;                 /* lanes asked in turn since the epoch began, ended ones too */
+    uint64_t start_turns;           /* where the epoch was begun or resumed; a stream that is
+                                       not there yet is read forward by next() */
+    uint64_t handed;                /* samples handed out since */
+    struct sum sum;
+    struct gap *gaps;               /* as far back as a position may be asked for */
+    size_t gap_count, gap_capacity;
+    uint64_t epoch_samples;
+    uint64_t table_bytes;           /* taken from the budget for the slots' table */
+    uint64_t alone_bytes;           /* what reading any record alone takes; 0: not known exactly */
+    struct item pending;            /* deferred: it is not read yet, but its turn has come */
+    volatile int interrupt;
+    bool dead;                      /* after a final error */
+    struct sheaf_error error;
+    /* What the caller has: valid until the next call. */
+    struct item *out;
+    struct sheaf_sample *samples;
+    struct decode_scratch *scratch;
+    struct decode_context context;  /* for the shard of the sample that is being decoded */
+    size_t out_count, out_capacity;
+    int kept_code;                  /* an error found behind samples, for the next call */
+    struct sheaf_error kept;
+    uint64_t opened_ns;
+    struct sheaf_reader_stats stats;
+};
+
+#endif
