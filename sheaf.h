@@ -668,7 +668,8 @@ SHEAF_API SHEAF_CHECK int sheaf_pack(const char *source, const char *dest,
  * absolute paths and must mean the same on every machine.  Memory does not grow with the number of
  * files: sorting uses temporary files in the directory TMPDIR, or else in the plan's directory, or,
  * if that is in S3, in /var/tmp.  dry_run is ignored.  The result has the planned samples, bytes
- * and shards. */
+ * and shards.  SHEAF_ERR_LIMIT: packing a sample needs more than memory_bytes, or a shard of this
+ * size cannot be sent with it. */
 SHEAF_API SHEAF_CHECK int sheaf_plan_make(const char *const *sources, size_t count,
                                           const char *dest, const char *plan,
                                           const struct sheaf_pack_options *options,
@@ -678,7 +679,8 @@ SHEAF_API SHEAF_CHECK int sheaf_plan_make(const char *const *sources, size_t cou
 /* Packs part `part` of `parts`: a range of the plan's shards with about its share of the bytes;
  * none if there are more parts than shards.  Only jobs, memory_bytes, progress, report and
  * interrupt of the options are used.  SHEAF_ERR_CHANGED: a file has changed since the plan was made
- * (with on_error FAIL; its shard is not published), or `dest` is for another plan. */
+ * (with on_error FAIL; its shard is not published), or `dest` is for another plan.
+ * SHEAF_ERR_LIMIT: a sample of the part needs more than memory_bytes; nothing was written. */
 SHEAF_API SHEAF_CHECK int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
                                           const struct sheaf_pack_options *options,
                                           struct sheaf_pack_result *result,

@@ -17,6 +17,41 @@
 #define RAW_STEP  ((uint64_t)4 << 20)
 #define TEXT_STEP ((uint64_t)256 << 10)
 
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static uint64_t round_up(uint64_t value, uint64_t step)
+{
+    return (value + step - 1) / step * step;
+}
+
+static struct block_need round_need(const struct block_need *need)
+{
+    struct block_need rounded = *need;
+
+    rounded.raw = round_up(need->raw + 4096, RAW_STEP) - 4096;
+    rounded.names = round_up(need->names, TEXT_STEP);
+    rounded.samples = round_up(need->samples, TEXT_STEP);
+    return rounded;
+}
+
+int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
+                        struct sheaf_error *err)
+{
+    struct block_need need = { .raw = 1, .names = 1, .samples = 1 };
+    const struct block_need rounded = round_need(&need);
+    const uint64_t memory = p->options.memory_bytes;
+    uint64_t sent, least;
+    int code = engine_share(p->dest, &p->setup, shard_bytes, memory, &sent, err);
+
+    need = rounded;
+    least = block_need_total(&need, &p->setup);
+    if (code != SHEAF_OK || least <= memory - sent)
+        return code;
+    return err_set(err, SHEAF_ERR_LIMIT, "the memory limit is %llu bytes, but at least %llu are "
+                   "needed, even for small samples", (unsigned long long)memory,
+                   (unsigned long long)(least + sent));
+}
+
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err)
@@ -40,7 +75,9 @@ static int begin(struct sheaf_packer *p, struct sheaf_error *err)
 
     pack_options_setup(&p->options, &p->setup);
     pack_options_watch(&p->options, &p->watch, &p->problems);
-    code = target_open(&p->target, p->dest, &p->setup, p->prefix, NULL, err);
+    code = packer_check_memory(p, 0, err);      /* before anything there is touched */
+    if (code == SHEAF_OK)
+        code = target_open(&p->target, p->dest, &p->setup, p->prefix, NULL, err);
     p->target.sources = p->options.sources;
     p->target.source_count = p->options.source_count;
     if (code == SHEAF_OK && p->can_resume) {
@@ -78,6 +115,7 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
 
     if (p == NULL)
         return err_memory(error, sizeof(*p));
+    p->target.lock = -1;
     code = pack_options_take(options, &p->options, &found);
     if (code == SHEAF_OK)
         code = packer_copy_texts(p, dest, &found);
@@ -238,11 +276,6 @@ static int open_block(struct sheaf_packer *p)
     return SHEAF_OK;
 }
 
-static uint64_t round_up(uint64_t value, uint64_t step)
-{
-    return (value + step - 1) / step * step;
-}
-
 static struct block_need need_with(const struct sheaf_packer *p,
                                    const struct sheaf_sample *sample, uint64_t payload,
                                    enum block_guess guess)
@@ -267,11 +300,8 @@ static struct block_need need_with(const struct sheaf_packer *p,
 /* Gets memory for one more sample. */
 static int make_room(struct sheaf_packer *p, const struct block_need *need)
 {
-    struct block_need rounded = *need;
+    struct block_need rounded = round_need(need);
 
-    rounded.raw = round_up(need->raw + 4096, RAW_STEP) - 4096;
-    rounded.names = round_up(need->names, TEXT_STEP);
-    rounded.samples = round_up(need->samples, TEXT_STEP);
     return engine_charge(&p->engine, p->slot, &rounded, &p->error);
 }
 

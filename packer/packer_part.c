@@ -56,21 +56,23 @@ static void take_facts(struct sheaf_packer *p)
 static int join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
 {
     const struct plan_facts *f = &p->file.facts;
+    const uint64_t largest = run_largest_shard(&f->plan, 0, f->plan.shard_count);
     int code;
 
     pack_options_setup(&p->options, &p->setup);
     pack_options_watch(&p->options, &p->watch, &p->problems);
     p->setup.context.classes = f->plan.classes;
     p->setup.context.class_count = f->plan.class_count;
-    code = target_open(&p->target, p->dest, &p->setup, p->prefix, &f->plan, err);
+    code = packer_check_memory(p, largest, err);
+    if (code == SHEAF_OK)
+        code = target_open(&p->target, p->dest, &p->setup, p->prefix, &f->plan, err);
     if (code == SHEAF_OK)
         code = target_join(&p->target, parts, &p->is_there, err);
     if (code != SHEAF_OK || p->is_there)
         return code;
     p->engine_open = true;
     return engine_open(&p->engine, &p->setup, &p->target, &p->problems, &p->watch,
-                       p->options.jobs, run_largest_shard(&f->plan, 0, f->plan.shard_count),
-                       p->options.memory_bytes, err);
+                       p->options.jobs, largest, p->options.memory_bytes, err);
 }
 
 int sheaf_packer_open_part(const char *plan, uint32_t parts,

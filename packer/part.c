@@ -118,6 +118,35 @@ static int open_root(struct part_run *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* What a shard takes beside its files' bytes is less than that, unless their names are long. */
+#define OVERHEAD_BYTES ((uint64_t)16 << 20)
+
+/* Before anything is written: that each of the part's samples fits into the memory.  Only those
+ * shards are looked at that could hold one that does not. */
+static int check_memory(struct part_run *p, struct sheaf_error *err)
+{
+    const struct planned *planned = &p->planned;
+    const struct plan *plan = &planned->file.facts.plan;
+    const char *dest = planned->target.dest;
+    struct plan_batch batch = { 0 };
+    uint64_t left;
+    int code = run_memory_left(&planned->setup, dest, run_largest_shard(plan, p->first, p->end),
+                               p->options.memory_bytes, &left, err);
+
+    for (size_t i = p->first; i < p->end && code == SHEAF_OK; i++) {
+        const uint64_t payload = plan->shards[i].payload_bytes;
+
+        if (payload < BLOCK_BYTES || 3 * payload + payload / 256 + OVERHEAD_BYTES <= left)
+            continue;
+        code = plan_file_load(&planned->file, i, i + 1, &batch, err);
+        if (code == SHEAF_OK)
+            code = run_check_memory(&batch.plan, &planned->setup, dest, p->options.memory_bytes,
+                                    err);
+        plan_batch_free(&batch);
+    }
+    return code;
+}
+
 static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_error *err)
 {
     const struct plan *plan = &p->planned.file.facts.plan;
@@ -127,6 +156,8 @@ static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_e
     if (code == SHEAF_OK && p->planned.file.facts.fingerprint[0] != '\0')
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is the plan of a conversion, and not of "
                        "files", p->planned.file.object->url);
+    if (code == SHEAF_OK)
+        code = check_memory(p, err);
     if (code == SHEAF_OK)
         code = target_join(&p->planned.target, parts, &finished, err);
     if (code != SHEAF_OK || finished)

@@ -17,6 +17,7 @@
 #include "packer/plan/plan_file.h"
 #include "packer/plan/plan_sort.h"
 #include "packer/plan_convert.h"
+#include "packer/run.h"
 #include "packer/source/source.h"
 
 struct making {
@@ -195,6 +196,7 @@ struct writing {
     struct plan_writer *out;
     XXH3_state_t *hash;
     struct buf found, record;
+    uint64_t memory;            /* that a sample may take when it is packed */
     struct sheaf_progress progress;
 };
 
@@ -208,6 +210,9 @@ static int write_sample(struct making *m, struct writing *w, struct plan_shard *
 
     if (code == SHEAF_OK)
         code = plan_record_head(w->found.data, w->found.size, &head, err);
+    if (code == SHEAF_OK)
+        code = run_check_sample(&m->setup, (const char *)head.key, head.key_size, payload,
+                                head.file_count, w->memory, err);
     if (code != SHEAF_OK)
         return code;
     w->record.size = 0;
@@ -239,7 +244,7 @@ static int write_shard(struct making *m, struct writing *w, struct plan_shard *s
 static int write_sections(struct making *m, struct writing *w, struct sheaf_error *err)
 {
     struct plan *plan = &m->facts.plan;
-    int code = SHEAF_OK;
+    int code = run_memory_left(&m->setup, m->dest, 0, m->options.memory_bytes, &w->memory, err);
 
     w->hash = plan_hash_begin(plan, &m->options, plan->shard_count);
     if (w->hash == NULL)
@@ -255,9 +260,13 @@ static int write_sections(struct making *m, struct writing *w, struct sheaf_erro
 
 static int check(struct making *m, struct sheaf_error *err)
 {
-    int code = target_open(&m->target, m->dest, &m->setup, m->options.prefix, &m->facts.plan,
-                           err);
+    const struct plan *plan = &m->facts.plan;
+    uint64_t left;
+    int code = target_open(&m->target, m->dest, &m->setup, m->options.prefix, plan, err);
 
+    if (code == SHEAF_OK)
+        code = run_memory_left(&m->setup, m->dest, run_largest_shard(plan, 0, plan->shard_count),
+                               m->options.memory_bytes, &left, err);
     if (code == SHEAF_OK)
         code = store_make_directory(m->dest, err);
     for (size_t i = 0; i < m->source_count && code == SHEAF_OK; i++)

@@ -56,15 +56,40 @@ uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end)
     return most;
 }
 
+int run_memory_left(const struct block_setup *setup, const char *dest, uint64_t largest_shard,
+                    uint64_t memory_bytes, uint64_t *left, struct sheaf_error *err)
+{
+    uint64_t sent;
+    const int code = engine_share(dest, setup, largest_shard, memory_bytes, &sent, err);
+
+    *left = code == SHEAF_OK ? memory_bytes - sent : 0;
+    return code;
+}
+
+int run_check_sample(const struct block_setup *setup, const char *key, size_t key_size,
+                     uint64_t bytes, uint64_t files, uint64_t left, struct sheaf_error *err)
+{
+    struct block_need need = { 0 };
+    uint64_t total;
+
+    block_need_sample(&need, BLOCK_USUAL, bytes, files, 0, 0);
+    total = block_need_total(&need, setup);
+    if (total <= left)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_LIMIT, "%.*s: a sample of %llu bytes needs %llu bytes of "
+                   "memory, the limit is %llu", (int)MIN(key_size, 4096u), key,
+                   (unsigned long long)bytes, (unsigned long long)total,
+                   (unsigned long long)left);
+}
+
 int run_check_memory(const struct plan *plan, const struct block_setup *setup, const char *dest,
                      uint64_t memory_bytes, struct sheaf_error *err)
 {
     struct block b = { .plan = plan, .setup = setup };
-    uint64_t sent, limit;
-    int code = engine_share(dest, setup, run_largest_shard(plan, 0, plan->shard_count),
-                            memory_bytes, &sent, err);
+    uint64_t limit;
+    int code = run_memory_left(setup, dest, run_largest_shard(plan, 0, plan->shard_count),
+                               memory_bytes, &limit, err);
 
-    limit = memory_bytes - sent;
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
         const struct plan_shard *shard = &plan->shards[i];
         const uint64_t end = shard->sample + shard->sample_count;

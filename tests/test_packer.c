@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_packer: the same shards as sheaf_pack makes of the same samples, and clear refusals. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -230,6 +232,30 @@ static void test_memory_is_bounded(void **state)
     free(large);
 }
 
+/* What cannot succeed removes nothing. */
+static void test_too_little_memory_is_refused_first(void **state)
+{
+    (void)state;
+    open_packer("out");
+    assert_int_equal(append("k", "bin", data, 10), SHEAF_OK);
+    assert_int_equal(sheaf_packer_finish(packer, &result), SHEAF_OK);
+    sheaf_packer_free(packer);
+    packer = NULL;
+    options.overwrite = 1;
+    for (options.memory_bytes = 1; options.memory_bytes < 4 << 20; options.memory_bytes *= 2) {
+        assert_int_equal(sheaf_packer_open(tree_path(&tree, "out"), &options, &packer, &err),
+                         SHEAF_ERR_LIMIT);
+        assert_true(tree_has(&tree, "out/dataset.json"));
+        assert_false(tree_has(&tree, "out/.sheaf-partial"));
+        assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);     /* a lock that was never taken */
+    }
+    options.memory_bytes = strtoull(strstr(err.message, "at least ") + 9, NULL, 10);
+    open_packer("out");
+    assert_int_equal(append("k", "bin", data, 10), SHEAF_OK);
+    assert_int_equal(sheaf_packer_finish(packer, &result), SHEAF_OK);
+    assert_true(result.memory_peak_bytes <= options.memory_bytes);
+}
+
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
 static void test_samples_that_are_refused(void **state)
@@ -342,6 +368,7 @@ int main(void)
         TEST(test_shards_end_at_their_size),
         TEST(test_no_samples),
         TEST(test_memory_is_bounded),
+        TEST(test_too_little_memory_is_refused_first),
         TEST(test_samples_that_are_refused),
         TEST(test_bad_samples_are_skipped),
         TEST(test_classes_come_first),

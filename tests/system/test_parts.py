@@ -374,6 +374,22 @@ class Local(Parts, Case):
         self.check(folder, "webdataset", "none", "--split", "a=0.6,b=0.3,c=0.1", "--shard-size",
                    "5kB", "--memory", "16MiB")
 
+    def test_a_sample_too_large_for_the_memory_is_refused_before_anything_is_written(self):
+        source = make_tree(self.path("source"), {"a/1.bin": b"1", "a/2.bin": bytes(20000000),
+                                                 "b/3.bin": b"3"})
+        many, plan = self.path("many"), self.path("plan")
+        words = ("plan", source, many, "-o", plan, "--format", "webdataset")
+        self.assert_error(sheaf(*words, "--memory", "24MiB", status=None), "a/2",
+                          "20000000", str(24 << 20))
+        self.assertFalse(os.path.exists(plan))
+        sheaf(*words, "--memory", "64MiB")
+        before = tree_of(many)
+        self.assert_error(sheaf("pack", "--plan", plan, "--memory", "24MiB", status=None),
+                          "a/2.bin", "20000000", str(24 << 20))
+        self.assertEqual(tree_of(many), before)
+        sheaf("pack", "--plan", plan, "--memory", "64MiB")
+        sheaf("commit", plan)
+
     def test_bad_plans(self):
         source = make_tree(self.path("source"), image_tree(2, 10))
         plan = self.path("plan")
