@@ -112,17 +112,25 @@ packages-interop:
 	$(Q)tools/packages.sh build interop || echo "comparing with what is here" >&2
 
 demo: packages ##: install what is missing, build, and show all of it on real JPEG files
-	$(Q)$(MAKE) --no-print-directory all
+	+$(Q)$(COMPILE) all
 	$(Q)BUILD=$(BUILD) tools/demo.sh
 
 # ---- Tests -----------------------------------------------------------------------------------
 
+# What is compiled uses every core, unless make was told how many; what is run, as many as it says.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+COMPILE  = $(MAKE) --no-print-directory $(PARALLEL)
+
 test: packages-test ##: install what is missing, build, and run every test
 	$(Q)$(MAKE) --no-print-directory lint
+	+$(Q)$(COMPILE) compiled
 	$(Q)$(MAKE) --no-print-directory check
 	$(Q)$(MAKE) --no-print-directory asan tsan fuzz
 
 check: unit system python-test ##: unit, system and Python tests, with what is installed
+
+.PHONY: compiled
+compiled: all $(TESTS)
 
 unit: all $(TESTS) ##: unit tests alone
 	$(Q)BUILD=$(BUILD) tests/run_unit.sh $(TESTS)
@@ -130,16 +138,16 @@ unit: all $(TESTS) ##: unit tests alone
 system: all ##: system tests alone; tests/run_system.sh MODULE runs one
 	$(Q)BUILD=$(BUILD) tests/run_system.sh
 
-# The unit tests, and the system tests that do not depend on volume, under each sanitizer.
+# The unit tests under each sanitizer, in a build of its own.
+SANITIZED = $(COMPILE) BUILD=$(BUILD)/$(1) SANITIZE=$(2) CFLAGS="-O1 -g" compiled && \
+    $(MAKE) --no-print-directory BUILD=$(BUILD)/$(1) SANITIZE=$(2) CFLAGS="-O1 -g" QUICK=1 unit
+comma = ,
 asan: ##: unit tests under AddressSanitizer and UBSan
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined \
-	    CFLAGS="-O1 -g" QUICK=1 unit
+	+$(Q)$(call SANITIZED,asan,address$(comma)undefined)
 ubsan: ##: unit tests under UBSan alone
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/ubsan SANITIZE=undefined \
-	    CFLAGS="-O1 -g" QUICK=1 unit
+	+$(Q)$(call SANITIZED,ubsan,undefined)
 tsan: ##: unit tests under ThreadSanitizer
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread \
-	    CFLAGS="-O1 -g" QUICK=1 unit
+	+$(Q)$(call SANITIZED,tsan,thread)
 
 # tests/campaign/run.py has its settings, and how a chain is repeated.  CAMPAIGN_FENCE: how many
 # random interleavings of one or two runs the model checker of publication tries, 500 a second.
@@ -163,7 +171,7 @@ $(BUILD)/campaign/faults.so: tests/campaign/faults.c
 # Each target for FUZZ_SECONDS (default 5), under ASan and UBSan; needs clang.
 FUZZ_SECONDS ?= 5
 fuzz: ##: every fuzz target for FUZZ_SECONDS (5)
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzzing CC=clang SANITIZE=address,undefined \
+	+$(Q)$(COMPILE) BUILD=$(BUILD)/fuzzing CC=clang SANITIZE=address,undefined \
 	    CFLAGS="-O1 -g -fsanitize=fuzzer-no-link" fuzzers
 	$(Q)BUILD=$(BUILD)/fuzzing FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh
 .PHONY: fuzzers
