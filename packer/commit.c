@@ -15,6 +15,7 @@
 #include "packer/entries.h"
 #include "packer/pack_options.h"
 #include "packer/planned.h"
+#include "packer/publish.h"
 
 /* The error names so many of the shards that are missing. */
 #define NAMED_MOST 5
@@ -220,25 +221,16 @@ static int check_sum(const struct commit_run *c, struct sheaf_error *err)
 
 static int publish(struct commit_run *c, struct sheaf_error *err)
 {
-    const struct plan_facts *facts = &c->planned.file.facts;
-    struct target *target = &c->planned.target;
+    struct plan_facts *facts = &c->planned.file.facts;
     int code = problems_read(&c->problems, facts->skipped, facts->skipped_bytes, err);
 
     if (code == SHEAF_OK)
         code = check_sum(c, err);
+    if (facts->fingerprint[0] != '\0')      /* a conversion's samples bring their labels */
+        facts->plan.splits[0].cls_is_label = !c->has_cls;
     if (code == SHEAF_OK)
-        code = target_report(target, &c->problems, err);
-    for (uint32_t s = 0; s < facts->plan.split_count && code == SHEAF_OK; s++) {
-        const struct plan_split *split = &facts->plan.splits[s];
-        const struct target_facts said = {
-            .classes = facts->plan.classes, .class_count = facts->plan.class_count,
-            .label_base = facts->label_base,
-            .cls_is_label = facts->fingerprint[0] != '\0' ? !c->has_cls : split->cls_is_label,
-            .options_json = facts->options_json[s],
-        };
-
-        code = target_publish(target, s, split->shard_count, &said, err);
-    }
+        code = publish_plan(&c->planned.target, &c->problems, &facts->plan, facts->label_base,
+                            facts->options_json, err);
     return code;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Naming shards, finding finished ones, and publishing: index, peers' files, report, and last of
- * all the manifest. */
+ * Naming shards, finding finished ones, and what a finished data set says of itself. */
 #include "packer/output.h"
 
 #include <stdio.h>
@@ -10,10 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/interop_index.h"
 #include "formats/manifest.h"
-#include "packer/entries.h"
-#include "packer/output_remove.h"
 #include "store/store.h"
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -175,6 +171,12 @@ bool target_is_intact(const struct target *o, uint32_t split, const struct journ
     return target_check_shard(o, split, entry, &intact, NULL) == SHEAF_OK && intact;
 }
 
+uint64_t target_entry_sum(const struct journal_entry *entry)
+{
+    return XXH3_64bits_withSeed(entry->section.data, entry->section.size,
+                                XXH3_64bits(entry->facts.xxh3, sizeof(entry->facts.xxh3)));
+}
+
 int target_find_shard(const struct target *o, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, struct sheaf_error *err)
 {
@@ -184,243 +186,10 @@ int target_find_shard(const struct target *o, uint32_t split, const char *name,
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* ---- Publishing ------------------------------------------------------------------------------ */
+/* ---- A finished data set --------------------------------------------------------------------- */
 
-/* Where files of a data set go. */
-struct place {
-    const struct target *target;
-    const char *directory;
-};
-
-static int put_file(void *context, const char *name, const void *data, size_t size,
-                    struct sheaf_error *err)
-{
-    const struct place *p = context;
-    const char *slash = strrchr(name, '/');
-    char *url = store_join(p->directory, name), *above = NULL;
-    int code = url == NULL ? err_memory(err, strlen(name)) : SHEAF_OK;
-
-    if (code == SHEAF_OK && slash != NULL) {
-        above = strndup(url, strlen(url) - strlen(slash));
-        code = above == NULL ? err_memory(err, strlen(url)) : store_make_directory(above, err);
-    }
-    if (code == SHEAF_OK)
-        code = target_put_over(p->target, p->directory, name, data, size, err);
-    free(above);
-    free(url);
-    return code;
-}
-
-static int describe_shard(struct manifest *m, const struct journal_entry *entry,
-                          struct sheaf_error *err)
-{
-    const struct shard_facts *f = &entry->facts;
-    struct manifest_shard *s = &m->shards[m->shard_count];
-
-    *s = (struct manifest_shard){
-        .name = strdup(f->name), .bytes = f->bytes, .raw_bytes = f->raw_bytes,
-        .payload_bytes = f->payload_bytes, .samples = f->samples, .largest = f->largest,
-        .index_offset = m->index_bytes, .index_bytes = entry->section.size,
-        .names_bytes = f->names_bytes,
-    };
-    memcpy(s->xxh3, f->xxh3, sizeof(s->xxh3));
-    if (s->name == NULL)
-        return err_memory(err, strlen(f->name));
-    m->shard_count++;
-    m->index_bytes += entry->section.size;
-    return SHEAF_OK;
-}
-
-static bool shard_of_split(const void *context, uint64_t number, struct plan_shard *shard)
-{
-    *shard = (struct plan_shard){ .split = *(const uint32_t *)context,
-                                  .number = (uint32_t)number };
-    return true;
-}
-
-uint64_t target_entry_sum(const struct journal_entry *entry)
-{
-    return XXH3_64bits_withSeed(entry->section.data, entry->section.size,
-                                XXH3_64bits(entry->facts.xxh3, sizeof(entry->facts.xxh3)));
-}
-
-/* The shards of a plan are those of its first split, then those of the next. */
-static uint64_t first_of(const struct target *o, uint32_t split)
-{
-    uint64_t first = 0;
-
-    for (uint32_t s = 0; s < split; s++)
-        first += o->shard_counts[s];
-    return first;
-}
-
-/* Joins the sections, as the journal has them, and gathers the manifest on the way. */
-static int write_index(const struct target *o, uint32_t split, uint64_t shard_count,
-                       struct manifest *m, struct store_writer *writer, struct sheaf_error *err)
-{
-    const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, split);
-    struct entries *entries = NULL;
-    int code = entries_open(o, shard_count, shard_of_split, &split, &entries, err);
-
-    for (uint64_t k = 0; k < shard_count && code == SHEAF_OK; k++) {
-        const struct journal_entry *entry;
-
-        code = entries_next(entries, &entry, err);
-        if (code == SHEAF_END ||
-            (code == SHEAF_OK && checked != NULL && target_entry_sum(entry) != checked[k]))
-            code = err_set(err, SHEAF_ERR_CHANGED, "%s: the entry of shard %llu vanished or was "
-                           "changed", o->journal.directory, (unsigned long long)k);
-        if (code == SHEAF_OK)
-            code = describe_shard(m, entry, err);
-        if (code == SHEAF_OK)
-            code = store_write(writer, entry->section.data, entry->section.size, err);
-    }
-    entries_close(entries);
-    return code;
-}
-
-static int put_index(const struct target *o, uint32_t split, uint64_t shard_count,
-                     struct manifest *m, struct sheaf_error *err)
-{
-    char *url = store_join(o->directories[split], INDEX_NAME);
-    struct store_writer *writer = NULL;
-    struct store_seen seen, now;
-    int code = url == NULL ? err_memory(err, strlen(o->dest)) : store_see(url, &seen, err);
-
-    if (code == SHEAF_OK)
-        code = store_create(url, &writer, err);
-    if (code == SHEAF_OK)
-        code = write_index(o, split, shard_count, m, writer, err);
-    if (code == SHEAF_OK)
-        code = journal_check(&o->journal, err);
-    if (code == SHEAF_OK)
-        code = store_commit_over(writer, &seen, &now, err);
-    else
-        store_abort(writer);
-    free(url);
-    return code;
-}
-
-static int put_peers(const struct target *o, uint32_t split, const struct manifest *m,
-                     struct sheaf_error *err)
-{
-    const char *name = o->journal.plan.splits[split];
-    struct place place = { o, o->directories[split] };
-    struct peers_writer peers;
-    int code = peers_open(&peers, o->setup->peers, m->container, m->codec, err);
-
-    if (code == SHEAF_OK)
-        code = peers_finish_dataset(&peers, m, name[0] == '\0' ? NULL : name, put_file, &place,
-                                    err);
-    peers_free(&peers);
-    return code;
-}
-
-/* Only where nothing is, or what the run itself has put there, or a data set of its plan. */
-static int check_free(const struct target *o, const char *directory,
-                      const struct manifest_look *look, struct sheaf_error *err)
-{
-    struct manifest m;
-    char *hash = NULL;
-    bool is_own = look->is_dataset ? false : strcmp(look->run, o->journal.plan.run) == 0;
-
-    if (!look->seen.is_there || is_own)
-        return SHEAF_OK;
-    if (look->is_dataset && target_read_manifest(directory, &m, NULL) == SHEAF_OK) {
-        hash = target_option(&m, "plan");
-        is_own = hash != NULL && strcmp(hash, o->plan_hash) == 0;
-        manifest_clear(&m);
-        free(hash);
-    }
-    return is_own ? SHEAF_OK : err_set(err, SHEAF_ERR_CHANGED, "%s: another data set was put "
-                                       "there meanwhile", directory);
-}
-
-static int put_manifest(struct target *o, uint32_t split, struct manifest *m,
-                        struct sheaf_error *err)
-{
-    char *url = store_join(o->directories[split], MANIFEST_NAME);
-    struct buf text = BUF_INIT(MANIFEST_LIMIT);
-    struct manifest_look look;
-    struct store_seen now;
-    int code = url == NULL ? err_memory(err, strlen(o->dest)) : manifest_write(m, &text, err);
-
-    if (code == SHEAF_OK)
-        code = target_look_manifest(o->directories[split], &look, err);
-    if (code == SHEAF_OK)
-        code = check_free(o, o->directories[split], &look, err);
-    if (code == SHEAF_OK)
-        code = journal_check(&o->journal, err);
-    if (code == SHEAF_OK) {
-        o->is_visible = true;
-        code = store_put_over(url, text.data, text.size, &look.seen, &now, err);
-    }
-    buf_free(&text);
-    free(url);
-    return code;
-}
-
-static int start_manifest(const struct target *o, const struct target_facts *facts,
-                          uint64_t shard_count, struct manifest *m, struct sheaf_error *err)
-{
-    const struct codec_ops *codec = o->setup->codec;
-
-    *m = (struct manifest){
-        .container = o->setup->format->id,
-        .codec = codec == NULL ? SHEAF_CODEC_NONE : codec->id,
-        .single_member = codec != NULL && codec->single_member,
-        .ours = true,
-        .cls_is_label = facts->cls_is_label,
-        .label_base = facts->label_base,
-        .options_json = strdup(facts->options_json),
-        .shards = calloc(MAX(shard_count, 1), sizeof(m->shards[0])),
-        .classes = facts->class_count == 0 ? NULL
-                                           : calloc(facts->class_count, sizeof(m->classes[0])),
-    };
-    if (m->options_json == NULL || m->shards == NULL ||
-        (facts->class_count != 0 && m->classes == NULL))
-        return err_memory(err, shard_count * sizeof(m->shards[0]));
-    for (size_t i = 0; i < facts->class_count; i++) {
-        m->classes[i] = strdup(facts->classes[i]);
-        if (m->classes[i] == NULL)
-            return err_memory(err, strlen(facts->classes[i]));
-        m->class_count++;
-    }
-    return SHEAF_OK;
-}
-
-int target_publish(struct target *o, uint32_t split, uint64_t shard_count,
-                   const struct target_facts *facts, struct sheaf_error *err)
-{
-    struct manifest m;
-    int code = start_manifest(o, facts, shard_count, &m, err);
-
-    if (code == SHEAF_OK)
-        code = put_index(o, split, shard_count, &m, err);
-    if (code == SHEAF_OK)
-        code = put_peers(o, split, &m, err);
-    if (code == SHEAF_OK)
-        code = put_manifest(o, split, &m, err);
-    manifest_clear(&m);
-    return code;
-}
-
-int target_report(const struct target *o, struct problems *problems, struct sheaf_error *err)
-{
-    struct buf text = BUF_INIT(SIZE_MAX / 4);
-    int code;
-
-    problems_sort(problems);
-    code = problems_write(problems, 0, &text, err);
-    if (code == SHEAF_OK)
-        code = text.size == 0 ? target_remove(o, o->dest, SKIPPED_NAME, err)
-                              : target_put_over(o, o->dest, SKIPPED_NAME, text.data, text.size,
-                                                err);
-    buf_free(&text);
-    return code;
-}
-
-int target_count_skipped(const struct target *o, uint64_t *count, struct sheaf_error *err)
+/* The lines of the skipped.tsv that is there; 0 without one. */
+static int count_skipped(const struct target *o, uint64_t *count, struct sheaf_error *err)
 {
     char *url = store_join(o->dest, SKIPPED_NAME), *text = NULL;
     size_t size = 0;
@@ -453,7 +222,7 @@ int target_result(const struct target *o, struct sheaf_pack_result *result,
         manifest_clear(&m);
     }
     result->shards_kept = result->shards;
-    return target_count_skipped(o, &result->skipped, err);
+    return count_skipped(o, &result->skipped, err);
 }
 
 int target_end(const struct target *o, struct sheaf_error *err)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a data set goes: what may be in DEST already, what is there of an earlier run, and the
- * files that make finished shards a data set. */
+ * Where a data set goes: what may be in DEST already, and what is there of an earlier run. */
 #ifndef PACKER_OUTPUT_H
 #define PACKER_OUTPUT_H
 
@@ -30,15 +29,6 @@ struct target {
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
     uint64_t shard_counts[SPLIT_LIMIT]; /* of each; 0: not known yet */
     char plan_hash[PLAN_HASH_SIZE];     /* that a manifest has; the journal has the identity */
-};
-
-/* What a data set's manifest says of it as a whole. */
-struct target_facts {
-    const char *const *classes;
-    size_t class_count;
-    int label_base;
-    bool cls_is_label;
-    const char *options_json;
 };
 
 /* `plan`: NULL for samples that a program makes. */
@@ -96,15 +86,6 @@ int target_lock(const struct target *target, bool shared, int *lock, struct shea
 int target_shard_name(const struct target *target, const struct plan_shard *shard,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err);
 
-/* Writes index, peers' files and manifest of one split, from the journal's entries of its
- * shards. */
-int target_publish(struct target *target, uint32_t split, uint64_t shard_count,
-                   const struct target_facts *facts, struct sheaf_error *err);
-/* Writes skipped.tsv, or removes it if there are none. */
-int target_report(const struct target *target, struct problems *problems,
-                  struct sheaf_error *err);
-/* The lines of the skipped.tsv that is there; 0 without one. */
-int target_count_skipped(const struct target *target, uint64_t *count, struct sheaf_error *err);
 /* ---- Many at work on one plan (target_join.c) ------------------------------------------------ */
 
 /* Makes sure that DEST is there for this plan, and notes that it is packed in so many parts.

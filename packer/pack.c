@@ -11,6 +11,7 @@
 #include "packer/pack_options.h"
 #include "packer/plan/plan.h"
 #include "packer/plan/plan_stash.h"
+#include "packer/publish.h"
 #include "packer/run.h"
 #include "packer/source/source.h"
 #include "store/store.h"
@@ -237,22 +238,19 @@ static int check_sum(const struct pack *p, struct sheaf_error *err)
 
 static int publish(struct pack *p, struct sheaf_error *err)
 {
-    int code = target_report(&p->target, &p->problems, err);
+    char *json[SPLIT_LIMIT] = { NULL };
+    int code = SHEAF_OK;
 
     for (uint32_t s = 0; s < p->plan.split_count && code == SHEAF_OK; s++) {
-        const struct plan_split *split = &p->plan.splits[s];
-        char *json = pack_options_json(&p->options, source_kind_name(&p->source), p->plan.hash,
-                                  split->name);
-        const struct target_facts facts = {
-            .classes = p->plan.classes, .class_count = p->plan.class_count,
-            .label_base = p->options.label_base, .cls_is_label = split->cls_is_label,
-            .options_json = json,
-        };
-
-        code = json == NULL ? err_memory(err, 1024)
-                            : target_publish(&p->target, s, split->shard_count, &facts, err);
-        free(json);
+        json[s] = pack_options_json(&p->options, source_kind_name(&p->source), p->plan.hash,
+                                    p->plan.splits[s].name);
+        code = json[s] == NULL ? err_memory(err, 1024) : SHEAF_OK;
     }
+    if (code == SHEAF_OK)
+        code = publish_plan(&p->target, &p->problems, &p->plan, p->options.label_base,
+                            (const char *const *)json, err);
+    for (uint32_t s = 0; s < p->plan.split_count; s++)
+        free(json[s]);
     return code == SHEAF_OK ? target_end(&p->target, err) : code;
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "formats/sample.h"
 #include "packer/packer.h"
+#include "packer/publish.h"
 
 /* Buffers of the open block grow in such steps. */
 #define RAW_STEP  ((uint64_t)4 << 20)
@@ -448,20 +449,19 @@ static int list_classes(struct sheaf_packer *p)
     return code;
 }
 
-static int publish(struct sheaf_packer *p, uint64_t shard_count)
+static int publish(struct sheaf_packer *p, uint32_t shard_count)
 {
     char *json = pack_options_json(&p->options, "program",
                                    p->can_resume ? p->target.plan_hash : NULL, NULL);
-    const struct target_facts facts = {
+    const struct plan_split split = { .shard_count = shard_count, .cls_is_label = !p->has_cls };
+    const struct publish_facts facts = {
         .classes = (const char *const *)p->classes, .class_count = p->class_count,
-        .label_base = p->options.label_base, .cls_is_label = !p->has_cls,
-        .options_json = json,
+        .label_base = p->options.label_base, .splits = &split, .split_count = 1,
+        .options_json = (const char *const *)&json,
     };
     int code = json == NULL ? err_memory(&p->error, 1024)
-                            : target_report(&p->target, &p->problems, &p->error);
+                            : publish_dataset(&p->target, &p->problems, &facts, &p->error);
 
-    if (code == SHEAF_OK)
-        code = target_publish(&p->target, 0, shard_count, &facts, &p->error);
     free(json);
     return code == SHEAF_OK ? target_end(&p->target, &p->error) : code;
 }
