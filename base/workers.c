@@ -59,15 +59,17 @@ static struct job *pop_locked(struct workers *w)
 static void run_first_locked(struct workers *w)
 {
     struct job *job = pop_locked(w);
+    const bool detached = job->detached;
 
     job->state = JOB_RUNNING;
     w->locked.running++;
     pthread_mutex_unlock(&w->lock);
     job->run(job);
     pthread_mutex_lock(&w->lock);
-    job->state = JOB_DONE;
     w->locked.running--;
-    if (job->awaited || w->locked.cancelling)
+    if (!detached)
+        job->state = JOB_DONE;
+    if ((!detached && job->awaited) || w->locked.cancelling)
         pthread_cond_broadcast(&w->done);
 }
 

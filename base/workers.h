@@ -18,6 +18,8 @@ struct workers;
 /* Embedded in the caller's own struct.  The caller keeps it alive until it is done. */
 struct job {
     void (*run)(struct job *job);       /* called once, on a worker thread, unless cancelled */
+    bool detached;                      /* `run` tells its end itself, and the job may be gone by
+                                           then: it is not asked of the pool, nor cancelled */
     struct job *next;                   /* the pool's */
     enum { JOB_IDLE, JOB_QUEUED, JOB_RUNNING, JOB_DONE } state;     /* the pool's */
     bool cancelled;                     /* done without having run */

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The window: a list that belongs to the thread that plans, and a lock for what the others tell
+ * it.  Who waits for one item is not woken for the others. */
+#include "base/inflight.h"
+
+#include <stddef.h>
+
+#include "base/flag.h"
+#include "base/timed_wait.h"
+
+#define LOOK_NS 50000000        /* how often an interruption is looked for */
+
+void inflight_open(struct inflight *w, enum inflight_order order, inflight_fn *cancel,
+                   const volatile int *interrupt)
+{
+    *w = (struct inflight){ .order = order, .cancel = cancel, .interrupt = interrupt };
+    w->last = &w->first;
+    pthread_mutex_init(&w->lock, NULL);
+    timed_cond_init(&w->landed);
+}
+
+void inflight_close(struct inflight *w)
+{
+    inflight_cancel(w);
+    while (inflight_next(w) != NULL)
+        ;
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->landed);
+}
+
+void inflight_add(struct inflight *w, struct inflight_item *item)
+{
+    item->next = w->idle;
+    w->idle = item;
+}
+
+struct inflight_item *inflight_idle(struct inflight *w)
+{
+    struct inflight_item *item = w->idle;
+
+    if (item != NULL)
+        w->idle = item->next;
+    return item;
+}
+
+/* ---- Work ------------------------------------------------------------------------------------ */
+
+void inflight_begin(struct inflight *w, struct inflight_item *item)
+{
+    item->window = w;
+    item->next = NULL;
+    *w->last = item;
+    w->last = &item->next;
+    w->count++;
+    pthread_mutex_lock(&w->lock);
+    item->is_done = false;
+    w->locked.busy++;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void inflight_done(struct inflight_item *item)
+{
+    struct inflight *w = item->window;
+
+    pthread_mutex_lock(&w->lock);
+    item->is_done = true;
+    w->locked.busy--;
+    w->locked.any_landed = true;
+    if (w->locked.awaited == NULL || w->locked.awaited == item)
+        pthread_cond_signal(&w->landed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void run(struct job *job)
+{
+    struct inflight_item *item = (struct inflight_item *)(void *)((char *)job -
+                                     offsetof(struct inflight_item, job));
+
+    if (!flag_is_raised(&item->window->is_cancelled))
+        item->run(item);
+    inflight_done(item);
+}
+
+void inflight_run(struct inflight *w, struct workers *workers, struct inflight_item *item)
+{
+    inflight_begin(w, item);
+    item->job = (struct job){ .run = run, .detached = true };
+    if (workers != NULL)
+        workers_submit(workers, &item->job);
+    else
+        run(&item->job);
+}
+
+size_t inflight_busy(struct inflight *w)
+{
+    size_t busy;
+
+    pthread_mutex_lock(&w->lock);
+    busy = w->locked.busy;
+    pthread_mutex_unlock(&w->lock);
+    return busy;
+}
+
+/* ---- Taking back ----------------------------------------------------------------------------- */
+
+struct inflight_item *inflight_take(struct inflight *w)
+{
+    struct inflight_item **link = &w->first, *item;
+
+    pthread_mutex_lock(&w->lock);
+    while (w->order == INFLIGHT_ANY && *link != NULL && !(*link)->is_done)
+        link = &(*link)->next;
+    item = *link != NULL && (*link)->is_done ? *link : NULL;
+    pthread_mutex_unlock(&w->lock);
+    if (item == NULL)
+        return NULL;
+    *link = item->next;
+    if (w->last == &item->next)
+        w->last = link;
+    if (--w->count == 0)
+        (void)flag_take(&w->is_cancelled);
+    return item;
+}
+
+/* Waits a little for the item, or for any. */
+static void wait_a_little(struct inflight *w, const struct inflight_item *item)
+{
+    pthread_mutex_lock(&w->lock);
+    w->locked.awaited = item;
+    if (item == NULL ? !w->locked.any_landed : !item->is_done)
+        (void)wait_for(&w->landed, &w->lock, LOOK_NS);
+    w->locked.any_landed = false;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void inflight_wait(struct inflight *w)
+{
+    wait_a_little(w, NULL);
+}
+
+struct inflight_item *inflight_next(struct inflight *w)
+{
+    struct inflight_item *item;
+
+    while ((item = inflight_take(w)) == NULL && w->count != 0) {
+        wait_a_little(w, w->order == INFLIGHT_OLDEST ? w->first : NULL);
+        if (flag_is_raised(w->interrupt))
+            inflight_cancel(w);
+    }
+    return item;
+}
+
+void inflight_cancel(struct inflight *w)
+{
+    struct inflight_item *item = w->count != 0 ? w->first : NULL;
+
+    if (item != NULL)
+        flag_raise(&w->is_cancelled);
+    for (; item != NULL && w->cancel != NULL; item = item->next)
+        w->cancel(item);
+}
