@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A ring of chunks of paths: the newest is being filled, those before it are asked for or answered,
- * and the oldest is taken first.
- *
- *     taken | answered | asked for | asked for | being filled | ...
- *             ^ head                             ^ head + asked */
+ * Chunks of paths in a window of outstanding work: one is being filled, those before it are asked
+ * for or answered, and the oldest is taken first. */
 #include "packer/source/stat_queue.h"
 
 #include <errno.h>
@@ -14,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/workers.h"
+#include "base/inflight.h"
 
 #define CHUNK_PATHS 128u        /* some 100 us of work if it is all in memory */
 #define CHUNKS      32u
@@ -28,7 +25,7 @@ struct question {
 };
 
 struct chunk {
-    struct job job;
+    struct inflight_item item;  /* the first member */
     int root_fd;
     struct buf text;
     size_t count;
@@ -36,43 +33,17 @@ struct chunk {
 };
 
 struct stats {
-    int root_fd;
     stats_fn *take;
     void *context;
     struct workers *workers;    /* NULL: no chunk was full yet */
-    size_t head, asked;
-    struct chunk ring[CHUNKS];
+    struct inflight window;
+    struct chunk *filling;
+    struct chunk chunks[CHUNKS];
 };
 
-int stats_open(struct stats **out, int root_fd, stats_fn *take, void *context,
-               struct sheaf_error *err)
+static void answer(struct inflight_item *item)
 {
-    struct stats *s = calloc(1, sizeof(*s));
-
-    if (s == NULL)
-        return err_memory(err, sizeof(*s));
-    s->root_fd = root_fd;
-    s->take = take;
-    s->context = context;
-    for (size_t i = 0; i < CHUNKS; i++)
-        s->ring[i].text.limit = SIZE_MAX / 2;
-    *out = s;
-    return SHEAF_OK;
-}
-
-void stats_close(struct stats *s)
-{
-    if (s == NULL)
-        return;
-    workers_close(s->workers);
-    for (size_t i = 0; i < CHUNKS; i++)
-        buf_free(&s->ring[i].text);
-    free(s);
-}
-
-static void answer(struct job *job)
-{
-    struct chunk *c = (struct chunk *)job;
+    struct chunk *c = (struct chunk *)item;
 
     for (size_t i = 0; i < c->count; i++) {
         struct question *q = &c->questions[i];
@@ -82,53 +53,75 @@ static void answer(struct job *job)
     }
 }
 
-static struct chunk *filling(struct stats *s)
+int stats_open(struct stats **out, int root_fd, stats_fn *take, void *context,
+               struct sheaf_error *err)
 {
-    return &s->ring[(s->head + s->asked) % CHUNKS];
+    struct stats *s = calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        return err_memory(err, sizeof(*s));
+    s->take = take;
+    s->context = context;
+    inflight_open(&s->window, INFLIGHT_OLDEST, NULL, NULL);
+    for (size_t i = 0; i < CHUNKS; i++) {
+        s->chunks[i] = (struct chunk){ .item.run = answer, .root_fd = root_fd,
+                                       .text.limit = SIZE_MAX / 2 };
+        inflight_add(&s->window, &s->chunks[i].item);
+    }
+    s->filling = (struct chunk *)inflight_idle(&s->window);
+    *out = s;
+    return SHEAF_OK;
 }
 
+void stats_close(struct stats *s)
+{
+    if (s == NULL)
+        return;
+    inflight_close(&s->window);
+    workers_close(s->workers);
+    for (size_t i = 0; i < CHUNKS; i++)
+        buf_free(&s->chunks[i].text);
+    free(s);
+}
+
+/* SHEAF_END: none was asked for. */
 static int take_oldest(struct stats *s, struct sheaf_error *err)
 {
-    struct chunk *c = &s->ring[s->head];
-    int code = SHEAF_OK;
+    struct chunk *c = (struct chunk *)inflight_next(&s->window);
+    int code = c == NULL ? SHEAF_END : SHEAF_OK;
 
-    if (s->workers != NULL)
-        workers_wait(s->workers, &c->job);
-    for (size_t i = 0; i < c->count && code == SHEAF_OK; i++) {
+    for (size_t i = 0; code == SHEAF_OK && i < c->count; i++) {
         const struct question *q = &c->questions[i];
 
         code = s->take(s->context, (const char *)c->text.data + q->path, q->label, q->errnum,
                        &q->st, err);
     }
+    if (c == NULL)
+        return code;
     c->count = c->text.size = 0;
-    s->head = (s->head + 1) % CHUNKS;
-    s->asked--;
+    inflight_add(&s->window, &c->item);
     return code;
 }
 
 /* Asks for the chunk that is being filled.  A few paths, and no more, are asked for here. */
 static int ask(struct stats *s, struct sheaf_error *err)
 {
-    struct chunk *c = filling(s);
     int code = SHEAF_OK;
 
-    c->job = (struct job){ .run = answer };
-    c->root_fd = s->root_fd;
-    if (s->workers == NULL && c->count == CHUNK_PATHS)
+    if (s->workers == NULL && s->filling->count == CHUNK_PATHS)
         code = workers_open(&s->workers, THREADS, err);
     if (code != SHEAF_OK)
         return code;
-    s->asked++;
-    if (s->workers != NULL)
-        workers_submit(s->workers, &c->job);
-    else
-        answer(&c->job);
-    return SHEAF_OK;
+    inflight_run(&s->window, s->workers, &s->filling->item);
+    if (s->window.count == CHUNKS)
+        code = take_oldest(s, err);
+    s->filling = (struct chunk *)inflight_idle(&s->window);
+    return code;
 }
 
 int stats_add(struct stats *s, const char *path, uint32_t label, struct sheaf_error *err)
 {
-    struct chunk *c = filling(s);
+    struct chunk *c = s->filling;
     struct question *q = &c->questions[c->count];
     int code;
 
@@ -137,19 +130,14 @@ int stats_add(struct stats *s, const char *path, uint32_t label, struct sheaf_er
     code = buf_append(&c->text, path, strlen(path) + 1, err);
     if (code != SHEAF_OK)
         return code;
-    if (++c->count < CHUNK_PATHS)
-        return SHEAF_OK;
-    code = ask(s, err);
-    if (code == SHEAF_OK && s->asked == CHUNKS - 1)
-        code = take_oldest(s, err);
-    return code;
+    return ++c->count < CHUNK_PATHS ? SHEAF_OK : ask(s, err);
 }
 
 int stats_drain(struct stats *s, struct sheaf_error *err)
 {
-    int code = filling(s)->count == 0 ? SHEAF_OK : ask(s, err);
+    int code = s->filling->count == 0 ? SHEAF_OK : ask(s, err);
 
-    while (code == SHEAF_OK && s->asked != 0)
+    while (code == SHEAF_OK)
         code = take_oldest(s, err);
-    return code;
+    return code == SHEAF_END ? SHEAF_OK : code;
 }
