@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A ring of entries that threads read; the oldest is handed out first. */
+ * A window of entries that threads read; the oldest is handed out first. */
 #include "packer/entries.h"
 
 #include <stdlib.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/workers.h"
+#include "base/inflight.h"
 
 /* An entry takes some 20 ms from afar: this makes 1,600 a second. */
 #define AT_ONCE 32u
@@ -16,7 +16,7 @@
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct slot {
-    struct job job;
+    struct inflight_item item;  /* the first member */
     const struct target *target;
     struct plan_shard shard;
     bool is_there;              /* there is an entry to be read */
@@ -26,22 +26,23 @@ struct slot {
 };
 
 struct entries {
-    const struct target *target;
     entries_shard_fn *shard;
     const void *context;
-    uint64_t count, begun, taken;
+    uint64_t count, begun;
     size_t largest;             /* bytes of an entry so far; 0: none was read yet */
     struct workers *workers;
-    struct slot ring[AT_ONCE];
+    struct inflight window;
+    struct slot *given;         /* what entries_next handed out last */
+    struct slot slots[AT_ONCE];
 };
 
-static void read_entry(struct job *job)
+static void read_entry(struct inflight_item *item)
 {
-    struct slot *s = (struct slot *)((char *)job - offsetof(struct slot, job));
+    struct slot *s = (struct slot *)item;
     const struct journal *journal = &s->target->journal;
     char name[SHARD_NAME_BYTES];
 
-    s->code = target_shard_name(s->target, &s->shard, name, &s->error);
+    s->code = s->is_there ? target_shard_name(s->target, &s->shard, name, &s->error) : SHEAF_END;
     if (s->code == SHEAF_OK)
         s->code = journal_get(journal, journal->plan.splits[s->shard.split], name, &s->entry,
                               &s->error);
@@ -49,13 +50,10 @@ static void read_entry(struct job *job)
 
 static void begin(struct entries *e)
 {
-    struct slot *s = &e->ring[e->begun % AT_ONCE];
+    struct slot *s = (struct slot *)inflight_idle(&e->window);
 
-    s->target = e->target;
-    s->job = (struct job){ .run = read_entry };
     s->is_there = e->shard(e->context, e->begun++, &s->shard);
-    if (s->is_there)
-        workers_submit(e->workers, &s->job);
+    inflight_run(&e->window, s->is_there ? e->workers : NULL, &s->item);
 }
 
 int entries_open(const struct target *target, uint64_t count, entries_shard_fn *shard,
@@ -66,11 +64,16 @@ int entries_open(const struct target *target, uint64_t count, entries_shard_fn *
 
     if (e == NULL)
         return err_memory(err, sizeof(*e));
-    *e = (struct entries){ .target = target, .shard = shard, .context = context, .count = count };
+    *e = (struct entries){ .shard = shard, .context = context, .count = count };
     code = workers_open(&e->workers, (unsigned)MAX(MIN(count, AT_ONCE), 1), err);
     if (code != SHEAF_OK) {
         free(e);
         return code;
+    }
+    inflight_open(&e->window, INFLIGHT_OLDEST, NULL, NULL);
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        e->slots[i] = (struct slot){ .item.run = read_entry, .target = target };
+        inflight_add(&e->window, &e->slots[i].item);
     }
     *entries = e;
     return SHEAF_OK;
@@ -83,14 +86,13 @@ static uint64_t at_once(const struct entries *e)
 
 int entries_next(struct entries *e, const struct journal_entry **entry, struct sheaf_error *err)
 {
-    struct slot *s = &e->ring[e->taken % AT_ONCE];
+    struct slot *s;
 
-    while (e->begun < e->count && e->begun - e->taken < at_once(e))
-        begin(e);               /* also in place of the one that was handed out last */
-    e->taken++;
-    if (!s->is_there)
-        return SHEAF_END;
-    workers_wait(e->workers, &s->job);
+    if (e->given != NULL)
+        inflight_add(&e->window, &e->given->item);
+    while (e->begun < e->count && e->window.count < at_once(e))
+        begin(e);
+    s = e->given = (struct slot *)inflight_next(&e->window);
     if (s->code != SHEAF_OK && s->code != SHEAF_END)
         *err = s->error;
     e->largest = MAX(e->largest, sizeof(*s) + s->entry.section.size + s->entry.skipped.size +
@@ -103,8 +105,9 @@ void entries_close(struct entries *e)
 {
     if (e == NULL)
         return;
+    inflight_close(&e->window);
     workers_close(e->workers);
     for (size_t i = 0; i < AT_ONCE; i++)
-        journal_entry_free(&e->ring[i].entry);
+        journal_entry_free(&e->slots[i].entry);
     free(e);
 }
