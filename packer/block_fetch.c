@@ -5,7 +5,6 @@
  *
  *     scratch   | file 0 | file 1 | ...           each in its place, as large as was planned
  *     fetched     code     code     ... */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,41 +12,21 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
-#include "base/timed_wait.h"
 #include "packer/block.h"
-#include "store/store.h"
+#include "store/read_item.h"
 
 #define WINDOW 64
-#define LOOK_NS 50000000        /* how often an interruption is looked for */
-
-struct fetching;
 
 struct fetch {
-    struct store_read read;
-    struct fetching *owner;
+    struct read_item base;      /* the first member */
     size_t number;              /* of the file, among the block's */
-    bool busy;                  /* from its start until finish(); the caller's */
-    bool done;                  /* guarded by the owner's lock */
 };
 
 struct fetching {
     struct block *block;
-    struct fetch window[WINDOW];
-    size_t busy;                /* so many are */
-    pthread_mutex_t lock;
-    pthread_cond_t done;
+    struct inflight window;
+    struct fetch fetches[WINDOW];
 };
-
-/* On a thread of the store. */
-static void fetch_done(struct store_read *read)
-{
-    struct fetch *f = (struct fetch *)read;
-
-    pthread_mutex_lock(&f->owner->lock);
-    f->done = true;
-    pthread_cond_signal(&f->owner->done);
-    pthread_mutex_unlock(&f->owner->lock);
-}
 
 /* What has happened to the object, and not to the machine or the network. */
 static bool is_of_object(int code)
@@ -66,54 +45,21 @@ static int note(struct block *b, size_t number, const struct sheaf_error *found,
     return buf_append(&b->texts, found->message, strlen(found->message) + 1, err);
 }
 
-/* Takes what has come; an object's own error is noted. */
-static int finish(struct fetching *x, struct fetch *f, struct sheaf_error *err)
+/* Takes back what has come; an object's own error is noted.  SHEAF_END: nothing is under way. */
+static int finish_one(struct fetching *x, struct sheaf_error *err)
 {
-    int code = f->read.code;
+    struct fetch *f = (struct fetch *)inflight_next(&x->window);
+    const struct store_read *read = &f->base.read;
 
-    store_close(f->read.object);
-    f->busy = false;
-    x->busy--;
-    if (code != SHEAF_OK && is_of_object(code))
-        return note(x->block, f->number, &f->read.error, err);
-    if (code != SHEAF_OK)
-        *err = f->read.error;
-    return code;
-}
-
-static bool is_interrupted(const struct fetching *x)
-{
-    return flag_is_raised(x->block->setup->interrupt);
-}
-
-/* Makes what is under way end soon. */
-static void cancel(struct fetching *x)
-{
-    for (size_t i = 0; i < WINDOW; i++)
-        if (x->window[i].busy)
-            store_read_cancel(&x->window[i].read);
-}
-
-/* Waits until one is done; NULL if none is busy. */
-static struct fetch *wait_for_one(struct fetching *x)
-{
-    struct fetch *found = NULL;
-
-    if (x->busy == 0)
-        return NULL;
-    pthread_mutex_lock(&x->lock);
-    while (found == NULL) {
-        for (size_t i = 0; i < WINDOW && found == NULL; i++)
-            if (x->window[i].busy && x->window[i].done)
-                found = &x->window[i];
-        if (found != NULL)
-            break;
-        (void)wait_for(&x->done, &x->lock, LOOK_NS);
-        if (is_interrupted(x))
-            cancel(x);
-    }
-    pthread_mutex_unlock(&x->lock);
-    return found;
+    if (f == NULL)
+        return SHEAF_END;
+    store_close(read->object);
+    inflight_add(&x->window, &f->base.item);
+    if (read->code != SHEAF_OK && is_of_object(read->code))
+        return note(x->block, f->number, &read->error, err);
+    if (read->code != SHEAF_OK)
+        *err = read->error;
+    return read->code;
 }
 
 static int open_object(const struct block *b, const struct catalog_file *f,
@@ -135,9 +81,9 @@ static int open_object(const struct block *b, const struct catalog_file *f,
 static int start(struct fetching *x, const struct catalog_file *file, size_t number, uint64_t at,
                  struct sheaf_error *err)
 {
-    struct fetch *f = x->window;
     struct store_object *object;
     struct sheaf_error found;
+    struct fetch *f;
     int code;
 
     if (file->place == CATALOG_TEXT) {
@@ -151,16 +97,11 @@ static int start(struct fetching *x, const struct catalog_file *file, size_t num
         *err = found;
         return code;
     }
-    while (f->busy)
-        f++;
-    f->owner = x;
+    f = (struct fetch *)inflight_idle(&x->window);
     f->number = number;
-    f->busy = true;
-    f->done = false;
-    f->read = (struct store_read){ .object = object, .data = x->block->scratch.data + at,
-                                   .size = file->bytes, .done = fetch_done };
-    x->busy++;
-    store_read_start(&f->read);
+    f->base.read = (struct store_read){ .object = object, .data = x->block->scratch.data + at,
+                                        .size = file->bytes };
+    read_item_start(&x->window, &f->base);
     return SHEAF_OK;
 }
 
@@ -168,11 +109,9 @@ static int start(struct fetching *x, const struct catalog_file *file, size_t num
 static int add(struct fetching *x, const struct catalog_file *file, size_t number, uint64_t at,
                struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
+    int code = x->window.count == WINDOW ? finish_one(x, err) : SHEAF_OK;
 
-    if (x->busy == WINDOW)
-        code = finish(x, wait_for_one(x), err);
-    if (code == SHEAF_OK && is_interrupted(x))
+    if (code == SHEAF_OK && flag_is_raised(x->window.interrupt))
         code = err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     return code == SHEAF_OK ? start(x, file, number, at, err) : code;
 }
@@ -228,30 +167,26 @@ static int reserve(struct block *b, struct sheaf_error *err)
 int block_fetch(struct block *b, struct sheaf_error *err)
 {
     struct fetching *x = calloc(1, sizeof(*x));
-    struct fetch *f;
-    int code;
+    struct sheaf_error later;
+    int code, ended;
 
     if (x == NULL)
         return err_memory(err, sizeof(*x));
     x->block = b;
-    pthread_mutex_init(&x->lock, NULL);
-    timed_cond_init(&x->done);
+    inflight_open(&x->window, INFLIGHT_ANY, read_item_cancel, b->setup->interrupt);
+    for (size_t i = 0; i < WINDOW; i++)
+        inflight_add(&x->window, &x->fetches[i].base.item);
     code = reserve(b, err);
     if (code == SHEAF_OK)
         code = fetch_all(x, err);
     if (code != SHEAF_OK)
-        cancel(x);
-    while ((f = wait_for_one(x)) != NULL) {
-        struct sheaf_error later;
-        const int ended = finish(x, f, &later);
-
+        inflight_cancel(&x->window);
+    while ((ended = finish_one(x, &later)) != SHEAF_END)
         if (code == SHEAF_OK && ended != SHEAF_OK) {
             code = ended;
             *err = later;
         }
-    }
-    pthread_mutex_destroy(&x->lock);
-    pthread_cond_destroy(&x->done);
+    inflight_close(&x->window);
     free(x);
     return code;
 }

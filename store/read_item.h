@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A read that is under way in a window of outstanding work (base/inflight.h). */
+#ifndef STORE_READ_ITEM_H
+#define STORE_READ_ITEM_H
+
+#include <stddef.h>
+
+#include "base/inflight.h"
+#include "store/store.h"
+
+struct read_item {
+    struct inflight_item item;  /* the first member */
+    struct store_read read;     /* object, offset, data and size are the caller's */
+};
+
+/* On a thread of the store. */
+static inline void read_item_done(struct store_read *read)
+{
+    inflight_done((struct inflight_item *)(void *)((char *)read -
+                                                   offsetof(struct read_item, read)));
+}
+
+static inline void read_item_start(struct inflight *window, struct read_item *item)
+{
+    item->read.done = read_item_done;
+    inflight_begin(window, &item->item);
+    store_read_start(&item->read);
+}
+
+/* For inflight_open. */
+static inline void read_item_cancel(struct inflight_item *item)
+{
+    store_read_cancel(&((struct read_item *)item)->read);
+}
+
+#endif
