@@ -104,17 +104,32 @@ size_t inflight_busy(struct inflight *w)
 
 /* ---- Taking back ----------------------------------------------------------------------------- */
 
-struct inflight_item *inflight_take(struct inflight *w)
+/* Where the list has the one whose turn it is; NULL: it is not done. */
+static struct inflight_item **find(struct inflight *w)
 {
-    struct inflight_item **link = &w->first, *item;
+    struct inflight_item **link = &w->first;
 
     pthread_mutex_lock(&w->lock);
     while (w->order == INFLIGHT_ANY && *link != NULL && !(*link)->is_done)
         link = &(*link)->next;
-    item = *link != NULL && (*link)->is_done ? *link : NULL;
+    if (*link == NULL || !(*link)->is_done)
+        link = NULL;
     pthread_mutex_unlock(&w->lock);
-    if (item == NULL)
+    return link;
+}
+
+bool inflight_is_ready(struct inflight *w)
+{
+    return find(w) != NULL;
+}
+
+struct inflight_item *inflight_take(struct inflight *w)
+{
+    struct inflight_item **link = find(w), *item;
+
+    if (link == NULL)
         return NULL;
+    item = *link;
     *link = item->next;
     if (w->last == &item->next)
         w->last = link;
@@ -153,10 +168,8 @@ struct inflight_item *inflight_next(struct inflight *w)
 
 void inflight_cancel(struct inflight *w)
 {
-    struct inflight_item *item = w->count != 0 ? w->first : NULL;
-
-    if (item != NULL)
+    if (w->count != 0)
         flag_raise(&w->is_cancelled);
-    for (; item != NULL && w->cancel != NULL; item = item->next)
-        w->cancel(item);
+    for (struct inflight_item *i = w->first; i != NULL && w->cancel != NULL; i = i->next)
+        w->cancel(i);
 }

@@ -79,6 +79,7 @@ size_t inflight_busy(struct inflight *window);
 struct inflight_item *inflight_next(struct inflight *window);
 /* The same, without waiting: NULL also if it is not done. */
 struct inflight_item *inflight_take(struct inflight *window);
+bool inflight_is_ready(struct inflight *window);    /* whether there would be one */
 /* Waits until any has landed since the last such wait, for 50 ms at most. */
 void inflight_wait(struct inflight *window);
 /* Makes all that was begun end soon. */

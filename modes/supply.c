@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A queue of pieces in the order of the stream.  The planning thread appends to it as long as the
- * budget and the number of requests allow, and takes from its head. */
+ * A window of pieces in the order of the stream.  The planning thread begins them as long as the
+ * budget and the number of requests allow, and takes the oldest. */
 #include "modes/supply.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +11,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
-#include "base/timed_wait.h"
-#include "store/store.h"
+#include "store/read_item.h"
 
 /* 128 requests of some 20 ms fetch 6000 small objects a second; large ones need fewer. */
 #define REQUESTS   128
 #define PIECE_BYTES ((size_t)8 << 20)
-#define LOOK_NS    50000000     /* how often an interruption is looked for */
 
 /* An object that is open, for as many pieces as use it. */
 struct opened {
@@ -27,12 +24,9 @@ struct opened {
 };
 
 struct entry {
-    struct store_read read;     /* the first member */
-    struct supply *supply;
+    struct read_item base;      /* the first member */
     struct opened *opened;      /* NULL: nothing was to be read */
     struct piece piece;
-    bool done;                  /* guarded by the supply's lock */
-    struct entry *next;
     uint8_t data[];
 };
 
@@ -53,11 +47,9 @@ struct supply {
     uint32_t *order;
     size_t order_count;
     struct budget budget;
-    struct entry *head, *tail;
+    struct inflight window;
+    const struct entry *newest; /* in the window, if anything is */
     struct entry *given;        /* what supply_next handed out last */
-    size_t under_way;           /* guarded by the lock */
-    pthread_mutex_t lock;
-    pthread_cond_t done;
 };
 
 /* ---- Objects --------------------------------------------------------------------------------- */
@@ -90,49 +82,35 @@ static int open_object(struct supply *s, const struct object *object, struct she
 
 /* ---- The queue ------------------------------------------------------------------------------- */
 
-/* Perhaps on a thread of the store. */
-static void read_done(struct store_read *read)
+static void cancel(struct inflight_item *item)
 {
-    struct entry *e = (struct entry *)read;
-    struct supply *s = e->supply;
-
-    pthread_mutex_lock(&s->lock);
-    e->done = true;
-    s->under_way--;
-    pthread_cond_signal(&s->done);
-    pthread_mutex_unlock(&s->lock);
+    if (((struct entry *)item)->opened != NULL)
+        read_item_cancel(item);
 }
 
-static struct entry *append(struct supply *s, size_t size)
+/* Appends what is a read of the open object, if there is one, or is done. */
+static struct entry *append(struct supply *s, size_t size, struct opened *opened)
 {
     struct entry *e = malloc(sizeof(*e) + size);
 
     if (e == NULL)
         return NULL;
     *e = (struct entry){
-        .supply = s, .done = true,
+        .opened = opened,
         .piece = { .epoch = s->at.epoch, .epoch_objects = s->at.epoch_objects,
                    .epoch_bytes = s->at.epoch_bytes, .data = e->data, .size = size },
     };
-    if (s->tail != NULL)
-        s->tail->next = e;
-    else
-        s->head = e;
-    s->tail = e;
+    s->newest = e;
+    if (opened == NULL) {
+        inflight_begin(&s->window, &e->base.item);
+        inflight_done(&e->base.item);
+        return e;
+    }
+    opened->users++;
+    e->base.read = (struct store_read){ .object = opened->object, .offset = s->at.offset,
+                                        .data = e->data, .size = size };
+    read_item_start(&s->window, &e->base);
     return e;
-}
-
-static void start(struct supply *s, struct entry *e, uint64_t offset)
-{
-    e->opened = s->at.opened;
-    e->opened->users++;
-    e->read = (struct store_read){ .object = e->opened->object, .offset = offset,
-                                   .data = e->data, .size = e->piece.size, .done = read_done };
-    pthread_mutex_lock(&s->lock);
-    e->done = false;
-    s->under_way++;
-    pthread_mutex_unlock(&s->lock);
-    store_read_start(&e->read);
 }
 
 static void drop(struct supply *s, struct entry *e)
@@ -203,14 +181,15 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
                        struct sheaf_error *err)
 {
     const uint64_t offset = s->at.offset;
+    const bool is_read = size != 0 && object->text == NULL;
     struct entry *e;
     int code = SHEAF_OK;
 
-    if (size != 0 && object->text == NULL && s->at.opened == NULL)
+    if (is_read && s->at.opened == NULL)
         code = open_object(s, object, err);
     if (code != SHEAF_OK)
         return code;
-    e = append(s, size);
+    e = append(s, size, is_read ? s->at.opened : NULL);
     if (e == NULL)
         return err_memory(err, size);
     e->piece.object = object;
@@ -218,8 +197,6 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
     e->piece.ends = offset + size == object->bytes;
     if (object->text != NULL)
         memcpy(e->data, object->text + offset, size);
-    else if (size != 0)
-        start(s, e, offset);
     s->at.offset += size;
     if (e->piece.ends)
         end_object(s);
@@ -229,16 +206,14 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
 /* Reads of a local file come back done, so there is nothing to be gained by more than one. */
 static bool may_begin(struct supply *s)
 {
-    bool may;
+    const struct entry *oldest = (struct entry *)s->window.first;
 
     if (s->at.epoch == s->setup.end_epoch)
         return false;
-    if (s->head == NULL)
+    if (oldest == NULL)
         return true;
-    pthread_mutex_lock(&s->lock);
-    may = s->under_way < REQUESTS && s->at.epoch <= s->head->piece.epoch + 1;
-    pthread_mutex_unlock(&s->lock);
-    return may && (s->tail->opened == NULL || s->tail->opened->object->is_remote);
+    return inflight_busy(&s->window) < REQUESTS && s->at.epoch <= oldest->piece.epoch + 1 &&
+           (s->newest->opened == NULL || s->newest->opened->object->is_remote);
 }
 
 int supply_fill(struct supply *s, struct sheaf_error *err)
@@ -256,7 +231,7 @@ int supply_fill(struct supply *s, struct sheaf_error *err)
             code = begin_piece(s, object, size, err);
             continue;
         }
-        if (append(s, 0) == NULL)
+        if (append(s, 0, NULL) == NULL)
             return err_memory(err, sizeof(struct entry));
         end_epoch(s);
     }
@@ -265,81 +240,47 @@ int supply_fill(struct supply *s, struct sheaf_error *err)
 
 /* ---- Handing out ----------------------------------------------------------------------------- */
 
-static bool is_interrupted(const struct supply *s)
-{
-    return flag_is_raised(s->setup.interrupt);
-}
-
 bool supply_is_ready(struct supply *s)
 {
-    bool ready;
-
-    pthread_mutex_lock(&s->lock);
-    ready = s->head != NULL && s->head->done;
-    pthread_mutex_unlock(&s->lock);
-    return ready;
-}
-
-/* Waits a little for the head, or for anything that makes room; true if the head is done. */
-static bool wait_a_little(struct supply *s)
-{
-    bool done;
-
-    pthread_mutex_lock(&s->lock);
-    if (!s->head->done)
-        (void)wait_for(&s->done, &s->lock, LOOK_NS);
-    done = s->head->done;
-    pthread_mutex_unlock(&s->lock);
-    return done;
-}
-
-static struct entry *take_head(struct supply *s)
-{
-    struct entry *e = s->head;
-
-    s->head = e->next;
-    if (s->head == NULL)
-        s->tail = NULL;
-    return e;
+    return inflight_is_ready(&s->window);
 }
 
 int supply_next(struct supply *s, const struct piece **piece, struct sheaf_error *err)
 {
-    bool done;
+    const struct store_read *read;
     int code;
 
     drop(s, s->given);
     s->given = NULL;
-    do {
-        if (is_interrupted(s))
+    while (s->given == NULL) {
+        if (flag_is_raised(s->setup.interrupt))
             return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
         code = supply_fill(s, err);
         if (code != SHEAF_OK)
             return code;
-        if (s->head == NULL)
+        if (s->window.count == 0)
             return SHEAF_END;
-        done = wait_a_little(s);
-    } while (!done);
-    s->given = take_head(s);
+        s->given = (struct entry *)inflight_take(&s->window);
+        if (s->given == NULL)
+            inflight_wait(&s->window);  /* for it, or for what makes room */
+    }
     *piece = &s->given->piece;
-    if (s->given->read.code == SHEAF_OK)
-        return SHEAF_OK;
-    if (err != NULL)
-        *err = s->given->read.error;
-    return s->given->read.code;
+    read = &s->given->base.read;
+    if (read->code != SHEAF_OK && err != NULL)
+        *err = read->error;
+    return read->code;
 }
 
 /* Drops the pieces of an epoch, or all. */
 static void drop_pieces(struct supply *s, bool all, uint64_t epoch)
 {
-    for (struct entry *e = s->head; e != NULL; e = e->next)
-        if ((all || e->piece.epoch == epoch) && e->opened != NULL)
-            store_read_cancel(&e->read);
-    while (s->head != NULL && (all || s->head->piece.epoch == epoch)) {
-        while (!wait_a_little(s))
-            ;
-        drop(s, take_head(s));
-    }
+    const struct entry *e;
+
+    for (struct inflight_item *i = s->window.first; i != NULL; i = i->next)
+        if (all || ((struct entry *)i)->piece.epoch == epoch)
+            cancel(i);
+    while ((e = (struct entry *)s->window.first) != NULL && (all || e->piece.epoch == epoch))
+        drop(s, (struct entry *)inflight_next(&s->window));
 }
 
 int supply_pass(struct supply *s, uint64_t epoch, struct sheaf_error *err)
@@ -364,8 +305,7 @@ int supply_open(struct supply **out, const struct supply_setup *setup, struct sh
     s->at.epoch = setup->first_epoch;
     s->order_count = share_size(&setup->share, units);
     s->order = calloc(MAX(units, 1), sizeof(s->order[0]));
-    pthread_mutex_init(&s->lock, NULL);
-    timed_cond_init(&s->done);
+    inflight_open(&s->window, INFLIGHT_OLDEST, cancel, NULL);
     if (s->order == NULL) {
         supply_close(s);
         return err_memory(err, units * sizeof(s->order[0]));
@@ -381,8 +321,7 @@ void supply_close(struct supply *s)
     drop(s, s->given);
     drop_pieces(s, true, 0);
     close_object(s->at.opened);
-    pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->done);
+    inflight_close(&s->window);
     free(s->order);
     free(s);
 }

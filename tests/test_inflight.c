@@ -126,6 +126,7 @@ static void test_order(void **state)
         assert_null(inflight_take(&window));
         inflight_done(&items[2]);
         assert_int_equal(inflight_busy(&window), 2);
+        assert_int_equal(inflight_is_ready(&window), order == INFLIGHT_ANY);
         got = inflight_take(&window);
         assert_ptr_equal(got, order == INFLIGHT_ANY ? &items[2] : NULL);
         inflight_done(&items[0]);
