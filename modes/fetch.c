@@ -20,14 +20,12 @@
 #include "base/budget.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/timed_wait.h"
 #include "formats/manifest.h"
 #include "modes/safe_path.h"
 #include "modes/share.h"
 
 #define PARTS_MOST  192         /* requests, and what waits for a disk */
 #define LEAST_BYTES ((uint64_t)16 << 20)
-#define LOOK_NS     50000000    /* how often an interruption is looked for */
 
 struct fetch {
     const struct sheaf_fetch_options *options;
@@ -271,8 +269,7 @@ static void close_directory(struct fetch *f)
 
 struct flight {
     struct fetch *fetch;
-    struct fetch_part *slots[PARTS_MOST];
-    size_t busy;                /* of them */
+    struct inflight window;     /* of parts */
     struct budget budget;
     struct fetch_file *file;    /* whose parts are not all asked for */
     size_t next;                /* of the fetch's items */
@@ -289,7 +286,7 @@ static bool may_begin(struct flight *x)
 {
     const enum phase phase = phase_of(x->fetch, x->fetch->items[x->next]);
 
-    if (phase != x->phase && x->busy != 0)
+    if (phase != x->phase && x->window.count != 0)
         return false;
     x->phase = phase;
     return true;
@@ -321,16 +318,11 @@ static int ask(struct flight *x, struct sheaf_error *err)
 {
     int code = next_file(x, err);
 
-    while (code == SHEAF_OK && x->file != NULL && x->busy < PARTS_MOST &&
+    while (code == SHEAF_OK && x->file != NULL && x->window.count < PARTS_MOST &&
            budget_take(&x->budget, memory_of(fetch_file_next_bytes(x->file)))) {
-        size_t slot = 0;
-
-        while (x->slots[slot] != NULL)
-            slot++;
-        code = fetch_file_ask(x->file, &x->slots[slot], err);
+        code = fetch_file_ask(x->file, &x->window, err);
         if (code != SHEAF_OK)
             break;
-        x->busy++;
         if (x->file->asked_bytes == x->file->object->bytes)
             x->file = NULL;
         code = next_file(x, err);
@@ -338,49 +330,19 @@ static int ask(struct flight *x, struct sheaf_error *err)
     return code;
 }
 
-static bool is_done(struct fetch_place *p, const struct fetch_part *part)
+/* Takes back what is done. */
+static void reap(struct flight *x)
 {
-    bool done;
+    struct fetch_part *part;
 
-    pthread_mutex_lock(&p->lock);
-    done = part->is_done;
-    pthread_mutex_unlock(&p->lock);
-    return done;
-}
+    while ((part = (struct fetch_part *)inflight_take(&x->window)) != NULL) {
+        struct fetch_file *file = part->file;
 
-/* Takes back what is done; false if nothing is. */
-static bool reap(struct flight *x)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < PARTS_MOST; i++) {
-        struct fetch_part *part = x->slots[i];
-        struct fetch_file *file;
-
-        if (part == NULL || !is_done(&x->fetch->place, part))
-            continue;
-        any = true;
-        if (!workers_is_done(x->fetch->place.workers, &part->job))
-            continue;           /* it is about to be */
-        file = part->file;
-        budget_give(&x->budget, memory_of(part->read.size));
+        budget_give(&x->budget, memory_of(part->base.read.size));
         free(part);
-        x->slots[i] = NULL;
-        x->busy--;
         if (--file->parts == 0 && file != x->file)
             fetch_file_close(file);
     }
-    return any;
-}
-
-/* Waits a little for something to be done. */
-static void wait_a_little(struct flight *x)
-{
-    struct fetch_place *p = &x->fetch->place;
-
-    pthread_mutex_lock(&p->lock);
-    (void)wait_for(&p->done, &p->lock, LOOK_NS);
-    pthread_mutex_unlock(&p->lock);
 }
 
 /* Shows how far it is, and finds out whether it may go on. */
@@ -413,13 +375,12 @@ static int fetch_items(struct flight *x, struct sheaf_error *err)
             code = look(x, err);
         if (code == SHEAF_OK)
             code = ask(x, err);
-        if (x->busy == 0)
+        if (x->window.count == 0)
             break;
-        for (size_t i = 0; code != SHEAF_OK && i < PARTS_MOST; i++)
-            if (x->slots[i] != NULL)
-                store_read_cancel(&x->slots[i]->read);
-        if (!reap(x))
-            wait_a_little(x);
+        if (code != SHEAF_OK)
+            inflight_cancel(&x->window);
+        inflight_wait(&x->window);
+        reap(x);
     }
     return code == SHEAF_OK ? look(x, err) : code;
 }
@@ -444,9 +405,11 @@ static int fetch_missing(struct fetch *f, struct sheaf_error *err)
 
     if (threads == 0)
         threads = MIN(workers_processors(), 8u);
+    inflight_open(&x.window, INFLIGHT_ANY, read_item_cancel, NULL);
     code = workers_open(&f->place.workers, threads, err);
     if (code == SHEAF_OK)
         code = fetch_items(&x, err);
+    inflight_close(&x.window);
     workers_close(f->place.workers);
     fetch_file_close(x.file);
     f->result->fetched = f->place.locked.files;
@@ -547,7 +510,6 @@ int sheaf_fetch(const char *source, const char *directory,
     };
     int code;
 
-    timed_cond_init(&f.place.done);
     sheaf_fetch_options_init(&o, sizeof(o));
     memcpy(&o, options, MIN(options->sizeof_options, sizeof(o)));
     f.place.objects = &f.objects;
@@ -561,6 +523,5 @@ int sheaf_fetch(const char *source, const char *directory,
     free(f.units);
     free(f.items);
     pthread_mutex_destroy(&f.place.lock);
-    pthread_cond_destroy(&f.place.done);
     return code;
 }

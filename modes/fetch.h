@@ -17,9 +17,8 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "base/workers.h"
 #include "modes/objects.h"
-#include "store/store.h"
+#include "store/read_item.h"
 
 #define FETCH_PART_BYTES ((size_t)8 << 20)
 
@@ -29,7 +28,6 @@ struct fetch_place {
     int root_fd, partial_fd;
     struct workers *workers;
     pthread_mutex_t lock;
-    pthread_cond_t done;        /* a part is */
     struct {                    /* guarded by the lock */
         int code;               /* the first failure */
         struct sheaf_error error;
@@ -58,13 +56,12 @@ struct fetch_file {
 };
 
 struct fetch_part {
-    struct store_read read;     /* the first member */
+    struct read_item base;      /* the first member; of the planning thread's window */
     struct job job;
     struct fetch_file *file;
     struct fetch_part *next;    /* of the file */
     bool is_last;
     bool is_written;            /* guarded by the file's lock */
-    bool is_done;               /* guarded by the place's */
     uint8_t data[];
 };
 
@@ -75,8 +72,8 @@ struct fetch_part {
 int fetch_file_open(struct fetch_file **file, struct fetch_place *place,
                     const struct object *object, const char *xxh3, unsigned number,
                     struct sheaf_error *err);
-/* Asks for the next part; the caller waits until it is done, and frees it. */
-int fetch_file_ask(struct fetch_file *file, struct fetch_part **part, struct sheaf_error *err);
+/* Asks for the next part; the caller takes it back when it is done, and frees it. */
+int fetch_file_ask(struct fetch_file *file, struct inflight *window, struct sheaf_error *err);
 size_t fetch_file_next_bytes(const struct fetch_file *file);
 /* When no part of it is under way: removes the temporary file, unless it was finished or is kept
  * for another run. */

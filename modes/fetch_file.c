@@ -154,15 +154,14 @@ static void fail(struct fetch_file *f, const struct sheaf_error *found)
 static void done(struct fetch_place *p, struct fetch_part *part, size_t bytes)
 {
     pthread_mutex_lock(&p->lock);
-    part->is_done = true;
     p->locked.bytes += bytes;
-    pthread_cond_signal(&p->done);
     pthread_mutex_unlock(&p->lock);
+    inflight_done(&part->base.item);
 }
 
 static int write_part(const struct fetch_part *part, struct sheaf_error *err)
 {
-    const struct store_read *r = &part->read;
+    const struct store_read *r = &part->base.read;
 
     for (size_t at = 0; at < r->size;) {
         const ssize_t n = pwrite(part->file->fd, part->data + at, r->size - at,
@@ -203,12 +202,12 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
         is_last = part->is_last;
         f->is_useless |= is_last && !failed;    /* it will be finished; or is whole, and wrong */
         pthread_mutex_unlock(&f->lock);
-        size = part->read.size;
+        size = part->base.read.size;
         if (!failed)
-            fetch_file_hash(f, part->data, part->read.size);
+            fetch_file_hash(f, part->data, part->base.read.size);
         if (!failed && is_last && finish(f, &err) != SHEAF_OK)
             fail(f, &err);
-        done(place, part, failed ? 0 : part->read.size);
+        done(place, part, failed ? 0 : part->base.read.size);
         if (is_last)
             return;             /* the file may be gone */
         pthread_mutex_lock(&f->lock);
@@ -224,8 +223,8 @@ static void run(struct job *job)
                                                            offsetof(struct fetch_part, job));
     struct sheaf_error err;
 
-    if (part->read.code != SHEAF_OK)
-        fail(part->file, &part->read.error);
+    if (part->base.read.code != SHEAF_OK)
+        fail(part->file, &part->base.read.error);
     else if (write_part(part, &err) != SHEAF_OK)
         fail(part->file, &err);
     drain(part->file, part);
@@ -233,7 +232,8 @@ static void run(struct job *job)
 
 static void come(struct store_read *read)
 {
-    struct fetch_part *part = (struct fetch_part *)read;
+    struct fetch_part *part = (struct fetch_part *)(void *)((char *)read -
+                                                       offsetof(struct fetch_part, base.read));
 
     workers_submit(part->file->place->workers, &part->job);
 }
@@ -245,7 +245,7 @@ size_t fetch_file_next_bytes(const struct fetch_file *f)
     return (size_t)MIN(f->object->bytes - f->asked_bytes, FETCH_PART_BYTES);
 }
 
-int fetch_file_ask(struct fetch_file *f, struct fetch_part **out, struct sheaf_error *err)
+int fetch_file_ask(struct fetch_file *f, struct inflight *window, struct sheaf_error *err)
 {
     const size_t size = fetch_file_next_bytes(f);
     struct fetch_part *part = malloc(sizeof(*part) + size);
@@ -253,9 +253,9 @@ int fetch_file_ask(struct fetch_file *f, struct fetch_part **out, struct sheaf_e
     if (part == NULL)
         return err_memory(err, sizeof(*part) + size);
     *part = (struct fetch_part){
-        .read = { .object = f->source, .offset = f->asked_bytes, .data = part->data,
-                  .size = size, .done = come },
-        .job = { .run = run }, .file = f,
+        .base.read = { .object = f->source, .offset = f->asked_bytes, .data = part->data,
+                       .size = size, .done = come },
+        .job = { .run = run, .detached = true }, .file = f,
     };
     f->asked_bytes += size;
     f->parts++;
@@ -267,8 +267,8 @@ int fetch_file_ask(struct fetch_file *f, struct fetch_part **out, struct sheaf_e
         f->head = part;
     f->tail = part;
     pthread_mutex_unlock(&f->lock);
-    *out = part;
-    store_read_start(&part->read);
+    inflight_begin(window, &part->base.item);
+    store_read_start(&part->base.read);
     return SHEAF_OK;
 }
 
