@@ -882,7 +882,7 @@ struct sheaf_fetch_result {
     uint64_t fetched, fetched_bytes;
     uint64_t verified;                  /* of those fetched: by hash or MD5 */
     uint64_t repeated;                  /* objects that a manifest names again */
-    uint64_t unfinished;                /* skipped: files of an unfinished packing run */
+    uint64_t unfinished;                /* files of an unfinished run: the source is refused */
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
 

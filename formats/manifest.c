@@ -468,8 +468,19 @@ static int load_error(const json_error_t *error, struct sheaf_error *err)
 
 bool manifest_is_unfinished(const char *text, size_t size, char run[33])
 {
-    return text != NULL && size < 100 &&
+    return text != NULL && size < MANIFEST_UNFINISHED_LIMIT &&
            sscanf(text, "{\"unfinished\": \"%32[0-9a-f]\"}", run) == 1;
+}
+
+#define HOLDS_UNFINISHED "holds an unfinished run: packing is in progress, or was interrupted"
+
+int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err)
+{
+    size_t size = strlen(directory);
+
+    while (size > 1 && directory[size - 1] == '/')
+        size--;
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "%.*s: " HOLDS_UNFINISHED, (int)size, directory);
 }
 
 static int parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
@@ -488,8 +499,7 @@ static int parse(const char *text, size_t size, struct manifest *m, struct sheaf
         return load_error(&error, err);
     if (json_is_string(json_object_get(document, "unfinished"))) {
         json_decref(document);
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "there is no data set yet: packing is in "
-                       "progress, or was interrupted and can be resumed");
+        return err_set(err, SHEAF_ERR_NOT_FOUND, HOLDS_UNFINISHED);
     }
     code = check_version(document, err);
     if (code == SHEAF_OK)

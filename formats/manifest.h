@@ -56,9 +56,13 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
 
 /* What a run that packs can leave under a manifest's name, with its number: it makes readers, also
  * of release 0.1, refuse the place, and manifest_parse say SHEAF_ERR_NOT_FOUND. */
+#define MANIFEST_UNFINISHED_LIMIT ((size_t)100)    /* its bytes */
 #define MANIFEST_UNFINISHED "{\"unfinished\": \"%s\"}\n"
 /* Whether a text is that, and the number. */
 bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
+/* SHEAF_ERR_NOT_FOUND, in the same words whatever trace of a run a place has, and whoever finds
+ * it. */
+int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err);
 
 /* Frees what m points to, and zeroes it. */
 void manifest_clear(struct manifest *m);

@@ -338,8 +338,11 @@ int sheaf_channel_dataset(const struct sheaf_channel *c, struct sheaf_dataset **
     if (c->kind == SHEAF_CHANNEL_DIRECT)
         return open_direct(c, dataset, err);
     /* A manifest names shards that other hosts have. */
-    if (is_sharded(c))
-        return dataset_open_foreign(sources, 1, dataset, err);
+    if (is_sharded(c)) {
+        const int code = dataset_refuse_unfinished(c->location, err);
+
+        return code == SHEAF_OK ? dataset_open_foreign(sources, 1, dataset, err) : code;
+    }
     return sheaf_dataset_open(sources, 1, dataset, err);
 }
 

@@ -352,9 +352,8 @@ static int prepare(struct feed *f, const char *source, struct sheaf_error *err)
     uint32_t *order;
     int code = objects_list(source, o->attributes, &f->watch, &f->objects, err);
 
-    if (code == SHEAF_OK && f->objects.unfinished != 0)
-        code = err_set(err, SHEAF_ERR_STATE, "%s: holds the remains of an unfinished run: "
-                       "packing is in progress there, or was interrupted", source);
+    if (code == SHEAF_OK)
+        code = objects_refuse_unfinished(&f->objects, source, err);
     if (code == SHEAF_OK)
         code = objects_keep_shards(&f->objects, &f->result->left_out, err);
     if (code == SHEAF_OK && f->objects.is_augmented && o->attributes == NULL)

@@ -55,13 +55,15 @@ static int list_share(struct fetch *f, const char *source, struct sheaf_error *e
     const struct share share = { .host = o->host, .hosts = o->hosts };
     int code = objects_list(source, NULL, &f->watch, &f->objects, err);
 
+    f->result->unfinished = f->objects.unfinished;
+    if (code == SHEAF_OK)
+        code = objects_refuse_unfinished(&f->objects, source, err);
     if (code != SHEAF_OK)
         return code;
     f->units = calloc(MAX(f->objects.unit_count, 1), sizeof(f->units[0]));
     f->items = calloc(MAX(f->objects.count, 1), sizeof(f->items[0]));
     if (f->units == NULL || f->items == NULL)
         return err_memory(err, f->objects.count * sizeof(f->items[0]));
-    f->result->unfinished = f->objects.unfinished;
     share_order(&share, 0, f->units, f->objects.unit_count);
     f->unit_count = share_size(&share, f->objects.unit_count);
     for (size_t i = 0; i < f->unit_count; i++) {

@@ -202,6 +202,7 @@ static int list_prefix(const struct source *s, struct objects *o, struct watch *
     if (code != SHEAF_OK || o->count != 0 || host == NULL || slash < host + 3 || slash[1] == '\0')
         return code;
     above = strndup(s->url, (size_t)(slash - s->url) + 1);
+    o->is_part = true;
     code = above == NULL ? err_memory(err, strlen(s->url)) : walk(above, slash + 1, o, watch, err);
     free(above);
     return code;
@@ -314,7 +315,9 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
     else
         code = list_one(s.url, o, err);
     if (code == SHEAF_OK && o->count == 0)
-        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no objects", url);
+        code = o->unfinished != 0 ? manifest_refuse_unfinished(url, err)
+                                  : err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no objects",
+                                            url);
     o->is_listing = s.kind == SOURCE_TREE || s.kind == SOURCE_PREFIX;
     if (code == SHEAF_OK && o->is_listing)
         qsort(o->items, o->count, sizeof(o->items[0]), by_name);

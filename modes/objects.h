@@ -36,6 +36,7 @@ struct objects {
     char *root;
     bool is_augmented;
     bool is_listing;            /* of a prefix or tree: sorted */
+    bool is_part;               /* a listing of names that begin alike, and of no others */
     size_t unfinished;          /* objects of a run that packs, or was killed; they are not here */
     struct arena arena;
 };
@@ -52,6 +53,10 @@ int objects_list_files(const char *path, struct watch *watch, struct objects *ob
 /* Of a listing that is a data set's directory, keeps the shards, in their own order; counts the
  * others.  Every shard must be there.  (objects_dataset.c) */
 int objects_keep_shards(struct objects *objects, uint64_t *left_out, struct sheaf_error *err);
+/* Refuses a source with a trace of a run that packs, or was killed: it would be copied for a whole
+ * one. */
+int objects_refuse_unfinished(const struct objects *objects, const char *source,
+                              struct sheaf_error *err);
 void objects_free(struct objects *objects);
 
 static inline size_t objects_unit(const struct objects *o, size_t unit)

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "formats/manifest.h"
 #include "modes/objects.h"
+#include "modes/safe_path.h"
+#include "reader/dataset.h"
 #include "store/store.h"
 
 static int by_name(const void *name, const void *object)
@@ -52,11 +54,54 @@ static int read_manifest(const char *directory, struct manifest *m, struct sheaf
     int code = url == NULL ? err_memory(err, strlen(directory))
                            : store_get(url, MANIFEST_LIMIT, &text, &size, err);
 
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK) {
         code = manifest_parse(text, size, m, err);
+        if (code == SHEAF_ERR_NOT_FOUND)
+            code = manifest_refuse_unfinished(directory, err);
+    }
     free(url);
     free(text);
     return code;
+}
+
+/* Whether an object is what stands in a manifest's place; only what is as short is read. */
+static int refuse_stand_in(const struct objects *o, const struct object *object,
+                           struct sheaf_error *err)
+{
+    char *url, *text = NULL, run[33];
+    size_t size = 0;
+    int code;
+
+    if (strcmp(place_base(object->name), MANIFEST_NAME) != 0 ||
+        (object->bytes >= MANIFEST_UNFINISHED_LIMIT && object->bytes != OBJECT_UNKNOWN))
+        return SHEAF_OK;
+    url = object_url(o, object);
+    code = url == NULL ? err_memory(err, strlen(object->name))
+                       : store_get(url, MANIFEST_UNFINISHED_LIMIT, &text, &size, err);
+    if (code == SHEAF_ERR_LIMIT)
+        code = SHEAF_OK;
+    else if (code == SHEAF_OK && manifest_is_unfinished(text, size, run)) {
+        url[strlen(url) - strlen(MANIFEST_NAME)] = '\0';
+        code = manifest_refuse_unfinished(url, err);
+    }
+    free(text);
+    free(url);
+    return code;
+}
+
+int objects_refuse_unfinished(const struct objects *o, const char *source,
+                              struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (o->unfinished != 0)
+        return manifest_refuse_unfinished(source, err);
+    for (size_t i = 0; i < o->count && code == SHEAF_OK; i++)
+        code = refuse_stand_in(o, &o->items[i], err);
+    if (code != SHEAF_OK || !o->is_listing || find(o, MANIFEST_NAME) != NULL)
+        return code;
+    return o->is_part ? dataset_refuse_unfinished(o->root, err)
+                      : dataset_refuse_unfinished_split(o->root, err);
 }
 
 int objects_keep_shards(struct objects *o, uint64_t *left_out, struct sheaf_error *err)

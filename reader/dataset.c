@@ -15,7 +15,6 @@
 #include "store/store.h"
 
 #define PIPE_SEED 0x70697065u   /* of a channel's fingerprint */
-
 static bool is_manifest_path(const char *source)
 {
     const char *slash = strrchr(source, '/');
@@ -86,10 +85,10 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
 
     d->manifest_json = file->text;
     file->text = NULL;
-    if (code != SHEAF_OK) {
-        err_prefix(err, "%s: ", file->url);
-        return code;
-    }
+    if (code == SHEAF_ERR_NOT_FOUND)
+        return manifest_refuse_unfinished(directory, err);
+    if (code != SHEAF_OK)
+        return err_prefix(err, "%s: ", file->url);
     d->has_manifest = true;
     d->format = format_of(d->manifest.container);
     d->codec = codec_of(d->manifest.codec);
@@ -171,8 +170,8 @@ static int look_again(const char *directory, const char *name, struct sheaf_erro
     return code;
 }
 
-/* SHEAF_OK: it is there; _NOT_FOUND; any other error leaves it open. */
-static int find_journal(const char *directory, struct sheaf_error *err)
+/* SHEAF_OK: a claim is there; _NOT_FOUND; any other error leaves it open. */
+static int find_claim(const char *directory, struct sheaf_error *err)
 {
     const bool is_remote = strstr(directory, "://") != NULL;
     char *folder = store_join(directory, STORE_PARTIAL);
@@ -187,22 +186,61 @@ static int find_journal(const char *directory, struct sheaf_error *err)
     return code == SHEAF_ERR_ARGUMENT ? SHEAF_ERR_NOT_FOUND : code;     /* no such place */
 }
 
-int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
+/* The same of what stands in a manifest's place, which is shorter than any manifest. */
+static int find_stand_in(const char *directory, struct sheaf_error *err)
+{
+    const bool is_remote = strstr(directory, "://") != NULL;
+    char *url = store_join(directory, MANIFEST_NAME), *text = NULL, run[33];
+    size_t size = 0;
+    int code = url == NULL ? err_memory(err, strlen(directory))
+                           : store_get(url, MANIFEST_UNFINISHED_LIMIT, &text, &size, err);
+
+    if (code == SHEAF_ERR_ACCESS && is_remote)
+        code = look_again(directory, MANIFEST_NAME, err);
+    if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_ARGUMENT ||
+        (code == SHEAF_OK && !manifest_is_unfinished(text, size, run)))
+        code = SHEAF_ERR_NOT_FOUND;
+    free(text);
+    free(url);
+    return code;
+}
+
+/* What one of the searches has found, as an answer. */
+static int refuse_found(const char *directory, int code, const struct sheaf_error *error,
+                        struct sheaf_error *err)
+{
+    if (code == SHEAF_ERR_NOT_FOUND)
+        return SHEAF_OK;
+    if (code == SHEAF_OK)
+        return manifest_refuse_unfinished(directory, err);
+    return err_set(err, code, "%s: cannot tell whether a data set is being packed there: %s",
+                   directory, error->message);
+}
+
+int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err)
 {
     char *parent = above(directory);
     struct sheaf_error error;
-    int code = find_journal(directory, &error);
+    const int code = parent == NULL ? SHEAF_ERR_NOT_FOUND : find_claim(parent, &error);
 
-    if (code == SHEAF_ERR_NOT_FOUND && parent != NULL)
-        code = find_journal(parent, &error);
     free(parent);
-    if (code == SHEAF_ERR_NOT_FOUND)
-        return SHEAF_OK;
-    if (code != SHEAF_OK)
-        return err_set(err, code, "%s: cannot tell whether a data set is being packed there: %s",
-                       directory, error.message);
-    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: holds no data set yet: packing is in progress, "
-                   "or was interrupted", directory);
+    return refuse_found(directory, code, &error, err);
+}
+
+static int refuse_claim(const char *directory, struct sheaf_error *err)
+{
+    struct sheaf_error error;
+    const int code = refuse_found(directory, find_claim(directory, &error), &error, err);
+
+    return code == SHEAF_OK ? dataset_refuse_unfinished_split(directory, err) : code;
+}
+
+int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
+{
+    struct sheaf_error error;
+    const int code = refuse_found(directory, find_stand_in(directory, &error), &error, err);
+
+    return code == SHEAF_OK ? refuse_claim(directory, err) : code;
 }
 
 /* Gets the manifest, if the source is a directory or path with one; else file->text is NULL. */
@@ -220,7 +258,7 @@ static int find_manifest(const char *source, struct manifest_file *file, struct 
         code = look_again(file->directory, MANIFEST_NAME, err);
     if (code != SHEAF_ERR_NOT_FOUND)
         return code;
-    if (dataset_refuse_unfinished(file->directory, &unfinished) != SHEAF_OK) {
+    if (refuse_claim(file->directory, &unfinished) != SHEAF_OK) {
         *err = unfinished;
         return unfinished.code;
     }

@@ -96,8 +96,10 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
                        struct sheaf_error *err);
 
 /* SHEAF_ERR_NOT_FOUND for a directory in which the packer is at work, or was killed: it is no data
- * set yet, and its shards are not foreign ones.  The journal of a split lies one above it. */
+ * set yet, and its shards are not foreign ones.  The claim of a split lies one above it. */
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
+/* The same of the claim above alone. */
+int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
 
 /* Fills in what is summed up from the manifest's shards: numbers, stems, totals. */
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);

@@ -24,9 +24,6 @@ static int fetch(const char *source, const char *directory,
     if (result.repeated > 0)
         complain("%" PRIu64 " object%s named more than once", result.repeated,
                  plural(result.repeated));
-    if (result.unfinished > 0)
-        complain("%" PRIu64 " object%s of an unfinished data set left out", result.unfinished,
-                 plural(result.unfinished));
     printf("fetched %" PRIu64 " file%s (%" PRIu64 " bytes), %" PRIu64 " of them verified by hash; %"
            PRIu64 " (%" PRIu64 " bytes) were there; %" PRIu64 " listed\n", result.fetched,
            plural(result.fetched), result.fetched_bytes, result.verified, result.kept,

@@ -4,6 +4,7 @@
 import io
 import os
 import random
+import shutil
 import subprocess
 import tarfile
 import unittest
@@ -143,6 +144,18 @@ class ReaderTest(Case):
             reader.resume("nonsense")
         self.assertEqual(reader.position(), before)
         self.assertEqual(len(list(reader)), 50)
+
+    def test_a_trace_of_an_unfinished_run_is_refused(self):
+        for name, text in ((".sheaf-partial/plan", "x"),
+                           ("dataset.json", '{"unfinished": "%032x"}\n' % 7)):
+            place = shutil.copytree(self.set, self.path("of-" + os.path.basename(name)))
+            os.unlink(os.path.join(place, "dataset.json"))
+            os.makedirs(os.path.dirname(os.path.join(place, name)), exist_ok=True)
+            with open(os.path.join(place, name), "w", encoding="ascii") as file:
+                file.write(text)
+            for call in (sheaf.Reader, sheaf.Dataset, sheaf.verify):
+                with self.assertRaisesRegex(sheaf.Error, "%s: holds an unfinished run" % place):
+                    call(place)
 
     def test_several_data_sets_are_one_of_several_sources(self):
         other = pack(os.path.join(self.folder, "other"), [("x/1", {"txt": b"x"}, 1)])

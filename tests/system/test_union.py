@@ -220,7 +220,7 @@ class Union(Case):
         os.remove(os.path.join(folder, "dataset.json"))
         write(os.path.join(folder, ".sheaf-partial", "plan"), b"")
         for sources in ((folder,), (self.one, folder), (folder, self.one)):
-            self.assertIn("%s: holds no data set yet" % folder, self.refused(*sources))
+            self.assertIn("%s: holds an unfinished run" % folder, self.refused(*sources))
 
     def test_what_is_said_of_them(self):
         info = self.info(self.one, self.two)
@@ -273,7 +273,7 @@ class Refusals(Case):
 
     def test_a_journal_that_may_not_be_read(self):
         self.objects["p/.sheaf-partial/plan"] = Object(b"{}")
-        self.assertIn("holds no data set yet", self.cat())
+        self.assertIn("holds an unfinished run", self.cat())
         self.deny("p/.sheaf-partial/plan")
         self.assertIn("s3://bucket/p: cannot tell whether a data set is being packed there: ",
                       self.cat())

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""A place with a trace of an unfinished run is refused by everything that reads, in the same
+words: what would be copied or read of it looks like a whole data set of foreign shards."""
+
+import json
+import os
+import tempfile
+import unittest
+
+import servers
+from support import Case, make_tree, pack, sheaf, tree_of, write
+
+STAND_IN = b'{"unfinished": "0123456789abcdef0123456789abcdef"}\n'
+WORDS = "holds an unfinished run: packing is in progress, or was interrupted"
+CLAIM = ".sheaf-partial/plan"
+
+
+class Places:
+    """What is the same for local directories and for S3: self.put, self.run_sheaf, self.where."""
+
+    def files(self):
+        """A whole data set, and what a run that packs has."""
+        source = make_tree(self.path("source"), {"%02d.txt" % i: b"%d" % i * 99
+                                                 for i in range(20)})
+        pack(source, self.path("whole"), "webdataset", "none", "--shard-count", "4")
+        return tree_of(self.path("whole"))
+
+    def traces(self):
+        """{name: (files, the source)}"""
+        whole = self.files()
+        shards = {n: d for n, d in whole.items() if n != "dataset.json"}
+        split = {"a/" + n: d for n, d in whole.items()}
+        return {
+            "killed": ({CLAIM: b"x", **shards}, ""),
+            "just-begun": ({CLAIM: b"x"}, ""),
+            "replaced": ({CLAIM: b"x", "dataset.json": STAND_IN, **shards}, ""),
+            "stand-in": ({"dataset.json": STAND_IN, **shards}, ""),
+            "splits": ({CLAIM: b"x", **split, **{"b/" + n: d for n, d in shards.items()}}, "b"),
+            "manifest": ({"dataset.json": STAND_IN, **shards}, "dataset.json"),
+        }
+
+    def commands(self, name, source):
+        out = self.path("out-" + name)
+        rest = [] if source.endswith(".json") else [
+            ("pipe", source, out), ("index", source), ("index", source, "--overwrite")]
+        if source.startswith("s3:"):
+            rest.append(("fetch", source, out))
+        return [("cat", source, "--list"), ("info", source), ("verify", source),
+                ("convert", source, out, "--format", "tfrecord"), ("unpack", source, out),
+                *rest]
+
+    def root(self, data, **entry):
+        """A platform's directory with one channel."""
+        root = tempfile.mkdtemp(dir=self.folder)
+        write(os.path.join(root, "input", "config", "inputdataconfig.json"),
+              json.dumps({"train": entry}).encode())
+        write(os.path.join(root, "input", "config", "resourceconfig.json"),
+              json.dumps({"current_host": "a", "hosts": ["a", "b"]}).encode())
+        os.makedirs(os.path.join(root, "input", "data"))
+        if data is not None:
+            os.symlink(data, os.path.join(root, "input", "data", "train"))
+        return root
+
+    def test_every_command(self):
+        for name, (files, below) in self.traces().items():
+            self.put(name, files)
+            source = self.where(name, below)
+            for words in self.commands(name, source):
+                with self.subTest(place=name, command=words[0]):
+                    done = self.run_sheaf(*words, status=1)
+                    self.assertIn(WORDS, done.stderr.decode())
+                    self.assertEqual(done.stdout, b"")
+                    self.assertEqual(tree_of(self.path("out-" + name)), {})
+
+    def test_channels(self):
+        for name, (files, below) in self.traces().items():
+            if name == "manifest":
+                continue
+            for sharded in (False, True):
+                with self.subTest(place=name, sharded=sharded):
+                    self.put(name, files)
+                    done = self.run_sheaf("cat", "--channel", "train", "--list",
+                                          "--channel-root", self.channel(name, below, sharded),
+                                          status=1)
+                    self.assertIn(WORDS, done.stderr.decode())
+
+
+class Local(Places, Case):
+    def put(self, name, files):
+        make_tree(self.path(name), files)
+
+    def where(self, name, below):
+        return os.path.join(self.path(name), below) if below else self.path(name)
+
+    def run_sheaf(self, *words, **how):
+        return sheaf(*words, **how)
+
+    def channel(self, name, below, sharded):
+        return self.root(os.path.join(self.path(name), below), TrainingInputMode="File",
+                         S3DistributionType="ShardedByS3Key" if sharded else "FullyReplicated")
+
+
+class Remote(Places, servers.S3Case):
+    def put(self, name, files):
+        self.client.put_tree(self.bucket, name + "/", files)
+
+    def where(self, name, below):
+        return self.url(name + "/" + below)
+
+    def run_sheaf(self, *words, **how):
+        return self.sheaf(*words, **how)
+
+    def channel(self, name, below, sharded):
+        return self.root(None, TrainingInputMode="File", DataSource={"S3DataSource": {
+            "S3DataType": "S3Prefix", "S3Uri": self.where(name, below),
+            "S3DataDistributionType": "ShardedByS3Key" if sharded else "FullyReplicated"}})
+
+    def test_what_is_beside(self):
+        """Of a set whose splits are not all there, by the beginning of names, and in a list."""
+        traces = self.traces()
+        for name in ("splits", "killed", "stand-in"):
+            self.put(name, traces[name][0])
+        write(self.path("list.manifest"), json.dumps(
+            [{"prefix": self.url("stand-in/")}, "dataset.json", "shard-000000.tar"]).encode())
+        for source in (self.url("splits"), self.url("killed/shard-"), self.url("stand-in/shard-"),
+                       self.path("list.manifest")):
+            for command in ("fetch", "pipe"):
+                with self.subTest(source=source, command=command):
+                    done = self.sheaf(command, source, self.path("out"), status=1)
+                    self.assertIn(WORDS, done.stderr.decode())
+        self.sheaf("fetch", self.url("splits/a"), self.path("a"))
+        self.sheaf("verify", self.path("a"))
+
+
+del Places      # its tests run in the classes that say where
+
+
+if __name__ == "__main__":
+    unittest.main()
