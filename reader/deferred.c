@@ -105,7 +105,7 @@ static void advance(struct feed *feed, struct recall *r)
 void recalls_ahead(struct feed *feed, struct lane *lane)
 {
     const unsigned window = MAX(RECALLS / feed->lane_count, 2);
-    uint64_t slots[ORDER_FORESEE_MOST];
+    uint64_t slots[SHUFFLE_FORESEE_MOST];
     unsigned count;
 
     if (lane->deferred == 0)
@@ -115,7 +115,7 @@ void recalls_ahead(struct feed *feed, struct lane *lane)
         return;
     }
     lane->foreseen = window / 4;
-    count = order_shuffle_foresee(&lane->shuffle, window, slots);
+    count = shuffle_foresee(&lane->shuffle, window, slots);
     for (unsigned i = 0; i < count; i++) {
         const struct item *item = slots[i] == UINT64_MAX ? NULL : &lane->slots[slots[i]];
         struct recall *r;

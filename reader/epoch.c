@@ -161,12 +161,12 @@ static int settle(struct sheaf_reader *r, struct lane *lane)
  * caller is busy with this one. */
 static void fetch_next(const struct lane *lane)
 {
-    struct order_shuffle ahead = lane->shuffle;
+    struct shuffle ahead = lane->shuffle;
     const uint8_t *data;
 
     if (ahead.filled < 2)
         return;
-    data = lane->slots[order_shuffle_next(&ahead).slot].data;
+    data = lane->slots[shuffle_next(&ahead).slot].data;
     __builtin_prefetch(data);
     __builtin_prefetch(data + 64);
 }
@@ -174,7 +174,7 @@ static void fetch_next(const struct lane *lane)
 /* One step of the lane's shuffle buffer. */
 static void emit(struct lane *lane, struct item *item)
 {
-    const struct order_step step = order_shuffle_next(&lane->shuffle);
+    const struct shuffle_step step = shuffle_next(&lane->shuffle);
 
     *item = lane->slots[step.slot];
     lane->deferred -= item->deferred;

@@ -57,12 +57,8 @@ static int compare_fill(const void *a, const void *b)
 /* Takes the early steps on numbers: `held` has what the slots hold. */
 static void step_early(struct lane *lane, uint64_t *held)
 {
-    for (uint64_t i = 0; i < lane->early; i++) {
-        const struct order_step step = order_shuffle_next(&lane->shuffle);
-
-        lane->early_inputs[i] = held[step.slot];
-        held[step.slot] = step.refill ? step.input : held[step.last];
-    }
+    for (uint64_t i = 0; i < lane->early; i++)
+        lane->early_inputs[i] = shuffle_draw(&lane->shuffle, held);
 }
 
 /* Replays the steps on numbers, and the early ones that follow them, and notes what the slots then
@@ -80,7 +76,7 @@ static int replay(struct lane *lane, uint64_t steps, struct sheaf_error *err)
         code = err_memory(err, slots * 40);
         goto out;
     }
-    order_shuffle_replay(&lane->shuffle, steps, held);
+    shuffle_replay(&lane->shuffle, steps, held);
     lane->early = MIN(lane->early, lane->shuffle.filled);
     step_early(lane, held);
     lane->fill = lane->shuffle.filled;
@@ -102,7 +98,7 @@ out:
 static int begin_draws(struct feed *feed, struct lane *lane, uint64_t steps,
                        struct sheaf_error *err)
 {
-    struct order_shuffle *s = &lane->shuffle;
+    struct shuffle *s = &lane->shuffle;
     const int code = draws_open(&lane->draws, &feed->shards, &feed->line, &lane->range, s, steps,
                                 err);
 
@@ -127,7 +123,7 @@ int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct shea
     if (code != SHEAF_OK)
         return code;
     lane->range = order_lane_of(&feed->order, samples, number);
-    order_shuffle_begin(&lane->shuffle, &feed->order, number,
+    shuffle_begin(&lane->shuffle, &feed->order, number,
                         is_stream ? UINT64_MAX : order_lane_inputs(&lane->range));
     if (feed->draws)
         code = begin_draws(feed, lane, steps, err);

@@ -34,7 +34,7 @@ struct recall;
 struct lane {
     uint32_t number;
     struct order_lane range;
-    struct order_shuffle shuffle;
+    struct shuffle shuffle;
     uint64_t planned;           /* intakes that are in chunks, or were; >= taken */
     uint64_t taken;             /* intakes that were taken */
     uint64_t early;             /* the first intakes: they are emitted without a slot; */

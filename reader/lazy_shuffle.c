@@ -41,7 +41,7 @@ bool draws_are_possible(const struct sheaf_dataset *d, const struct order *order
 }
 
 int draws_open(struct draws **draws, struct shards *shards, const struct order_line *line,
-               const struct order_lane *range, const struct order_shuffle *shuffle,
+               const struct order_lane *range, const struct shuffle *shuffle,
                uint64_t steps, struct sheaf_error *err)
 {
     struct draws *d = calloc(1, sizeof(*d));
@@ -57,7 +57,7 @@ int draws_open(struct draws **draws, struct shards *shards, const struct order_l
     d->held = calloc(shuffle->filled + 1, sizeof(d->held[0]));
     if (d->held == NULL)
         return err_memory(err, shuffle->filled * sizeof(d->held[0]));
-    order_shuffle_replay(&d->shuffle, steps, d->held);
+    shuffle_replay(&d->shuffle, steps, d->held);
     d->ahead = 1 + WARM_AHEAD_BYTES / mean_bytes(shards->dataset);
     d->warmed = d->shuffle.next - MIN(d->shuffle.next, d->shuffle.filled);
     return SHEAF_OK;
@@ -79,8 +79,8 @@ static int enter(struct draws *d, uint64_t input, struct sheaf_error *err)
 /* One step of the shuffle.  What may fail comes first, so that it may be tried again. */
 static int draw(struct draws *d, struct sheaf_error *err)
 {
-    struct order_step step;
     struct order_run run;
+    uint64_t input;
 
     if (d->shuffle.next < d->shuffle.inputs) {
         const int code = enter(d, d->shuffle.next, err);
@@ -88,13 +88,12 @@ static int draw(struct draws *d, struct sheaf_error *err)
         if (code != SHEAF_OK)
             return code;
     }
-    step = order_shuffle_next(&d->shuffle);
-    if (d->range->padded && d->held[step.slot] == d->range->count)
+    input = shuffle_draw(&d->shuffle, d->held);
+    if (d->range->padded && input == d->range->count)
         d->repeat = d->drawn;
     d->drawn++;
-    run = locate(d, d->held[step.slot]);
+    run = locate(d, input);
     d->due[d->due_count++] = (struct run){ d->shards->open[run.shard], run.record, 1 };
-    d->held[step.slot] = step.refill ? step.input : d->held[step.last];
     return SHEAF_OK;
 }
 

@@ -20,7 +20,7 @@
 #define READER_LAZY_SHUFFLE_H
 
 #include "reader/chunk.h"
-#include "reader/order.h"
+#include "reader/shuffle.h"
 
 #define DRAWS_DUE  64u      /* that are drawn at once, at most */
 #define DRAWS_WARM 4u       /* warming jobs of a lane */
@@ -36,7 +36,7 @@ struct draws {
     struct shards *shards;
     const struct order_line *line;
     const struct order_lane *range;
-    struct order_shuffle shuffle;
+    struct shuffle shuffle;
     uint64_t *held;                 /* the input in each slot */
     uint64_t entered;               /* slots whose shard is in use for them */
     struct run due[DRAWS_DUE];      /* drawn, of one record each, their shards in use */
@@ -61,7 +61,7 @@ uint64_t draws_shards(const struct sheaf_dataset *dataset, const struct order *o
 /* `shuffle` is at the epoch's start, and is replayed `steps` steps.  `shards`, `line` and `range`
  * are borrowed. */
 int draws_open(struct draws **draws, struct shards *shards, const struct order_line *line,
-               const struct order_lane *range, const struct order_shuffle *shuffle,
+               const struct order_lane *range, const struct shuffle *shuffle,
                uint64_t steps, struct sheaf_error *err);
 
 /* Sees to it that a record is due, unless all have been.  It fails where a shard's index does not

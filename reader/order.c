@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/rng.h"
 
 static void permute(const struct order *order, uint32_t *shards, size_t count)
 {
@@ -100,63 +101,6 @@ uint64_t order_buffer_slots(const struct order *order)
     const uint64_t slots = order->buffer / order->lanes + (order->buffer % order->lanes != 0);
 
     return order->shuffle && slots > 1 ? slots : 1;
-}
-
-void order_shuffle_begin(struct order_shuffle *s, const struct order *order, uint32_t lane,
-                         uint64_t inputs)
-{
-    rng_seed(&s->rng, RNG_LANE, order->seed, order->epoch, lane);
-    s->inputs = inputs;
-    s->filled = MIN(order_buffer_slots(order), inputs);
-    s->next = s->filled;
-}
-
-void order_shuffle_replay(struct order_shuffle *s, uint64_t steps, uint64_t *slots)
-{
-    for (uint64_t i = 0; i < s->filled; i++)
-        slots[i] = i;
-    if (s->filled == 1 && steps <= s->inputs - s->next) {
-        /* Without a buffer the steps only count: no draw changes anything that follows, for one
-         * slot has one outcome. */
-        s->next += steps;
-        slots[0] = s->next - 1;
-        return;
-    }
-    while (steps-- > 0 && s->filled != 0) {
-        const struct order_step step = order_shuffle_next(s);
-
-        slots[step.slot] = step.refill ? step.input : slots[step.last];
-    }
-}
-
-/* What is in a slot after some steps: what is in `origin` now. */
-struct moved {
-    uint64_t slot, origin;
-};
-
-static uint64_t origin_of(const struct moved *moved, unsigned count, uint64_t slot)
-{
-    while (count-- > 0)
-        if (moved[count].slot == slot)
-            return moved[count].origin;
-    return slot;
-}
-
-unsigned order_shuffle_foresee(const struct order_shuffle *shuffle, unsigned steps,
-                               uint64_t *slots)
-{
-    struct order_shuffle s = *shuffle;
-    struct moved moved[ORDER_FORESEE_MOST];
-    unsigned i;
-
-    for (i = 0; i < MIN(steps, ORDER_FORESEE_MOST) && s.filled != 0; i++) {
-        const struct order_step step = order_shuffle_next(&s);
-
-        slots[i] = origin_of(moved, i, step.slot);
-        moved[i].origin = step.refill ? UINT64_MAX : origin_of(moved, i, step.last);
-        moved[i].slot = step.slot;
-    }
-    return i;
 }
 
 int order_check(const struct order_member *m, uint32_t *lanes, struct sheaf_error *err)

@@ -14,7 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rng.h"
 #include "sheaf.h"
 
 /* All that the order depends on besides the data set. */
@@ -73,56 +72,8 @@ static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t 
     return input < lane->count ? lane->start + input : lane->pad;
 }
 
-/* ---- The shuffle buffer of one lane --------------------------------------------------------- */
-
-/* The buffer's slots are the caller's: an array of `filled` things, input i in slot i, at the
- * start.  Each step says which slot is emitted and what takes its place.
- *   filled <= capacity;  inputs < next are in slots or were emitted. */
-struct order_shuffle {
-    struct rng rng;
-    uint64_t filled;
-    uint64_t next;                  /* the next input to come in */
-    uint64_t inputs;
-};
-
-struct order_step {
-    uint64_t slot;                  /* emit what is in this slot */
-    bool refill;                    /* then input `input` goes into it */
-    uint64_t input;
-    uint64_t last;                  /* else what is in slot `last` moves into it, and `last` is
-                                       gone (it may be the slot itself) */
-};
-
-/* The slots of a lane's buffer; 1 without shuffling. */
+/* The slots of a lane's shuffle buffer (shuffle.h); 1 without shuffling. */
 uint64_t order_buffer_slots(const struct order *order);
-
-void order_shuffle_begin(struct order_shuffle *shuffle, const struct order *order, uint32_t lane,
-                         uint64_t inputs);
-
-/* Must not be called when filled == 0: the lane is then at its end. */
-static inline struct order_step order_shuffle_next(struct order_shuffle *s)
-{
-    struct order_step step = { .slot = rng_below(&s->rng, s->filled) };
-
-    if (s->next < s->inputs) {
-        step.refill = true;
-        step.input = s->next++;
-    } else {
-        step.last = --s->filled;
-    }
-    return step;
-}
-
-/* Replays `steps` steps on numbers: slots[i] is afterwards the input in slot i.  `slots` has room
- * for order_buffer_slots() numbers. */
-void order_shuffle_replay(struct order_shuffle *shuffle, uint64_t steps, uint64_t *slots);
-
-#define ORDER_FORESEE_MOST 32u
-
-/* Which slots the next `steps` steps emit, ORDER_FORESEE_MOST at most, each slot by what is in it
- * now; UINT64_MAX stands for an input that is in none yet.  Returns how many steps there are. */
-unsigned order_shuffle_foresee(const struct order_shuffle *shuffle, unsigned steps,
-                               uint64_t *slots);
 
 /* ---- Who has which lane --------------------------------------------------------------------- */
 

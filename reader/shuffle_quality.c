@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/reader_options.h"
+#include "reader/shuffle.h"
 #include "store/store.h"
 
 /* Steps within which two samples that were neighbours still count as such. */
@@ -19,7 +20,7 @@ struct replay {
     struct order order;
     struct order_line line;
     struct order_lane *lanes;
-    struct order_shuffle *shuffles;
+    struct shuffle *shuffles;
     uint64_t **slots;               /* of each lane: inputs */
 };
 
@@ -64,11 +65,11 @@ static int replay_begin(struct replay *r, struct sheaf_error *err)
         return err_memory(err, lanes * sizeof(r->lanes[0]));
     for (uint32_t i = 0; i < lanes; i++) {
         r->lanes[i] = order_lane_of(&r->order, dataset_samples(d), i);
-        order_shuffle_begin(&r->shuffles[i], &r->order, i, order_lane_inputs(&r->lanes[i]));
+        shuffle_begin(&r->shuffles[i], &r->order, i, order_lane_inputs(&r->lanes[i]));
         r->slots[i] = calloc(r->shuffles[i].filled + 1, sizeof(r->slots[i][0]));
         if (r->slots[i] == NULL)
             return err_memory(err, r->shuffles[i].filled * sizeof(r->slots[i][0]));
-        order_shuffle_replay(&r->shuffles[i], 0, r->slots[i]);
+        shuffle_replay(&r->shuffles[i], 0, r->slots[i]);
     }
     return SHEAF_OK;
 }
@@ -76,12 +77,10 @@ static int replay_begin(struct replay *r, struct sheaf_error *err)
 /* The number of the sample that lane i emits next. */
 static uint64_t replay_next(struct replay *r, uint32_t i)
 {
-    const struct order_step step = order_shuffle_next(&r->shuffles[i]);
-    const uint64_t input = r->slots[i][step.slot];
+    const uint64_t input = shuffle_draw(&r->shuffles[i], r->slots[i]);
     const struct order_run run = order_line_locate(&r->line,
                                                    order_lane_place(&r->lanes[i], input));
 
-    r->slots[i][step.slot] = step.refill ? step.input : r->slots[i][step.last];
     return r->dataset->first_numbers[run.shard] + run.record;
 }
 

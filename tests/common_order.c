@@ -9,11 +9,13 @@
 
 #include <cmocka.h>
 
+#include "reader/shuffle.h"
+
 #define LANES_MOST 64
 
 struct lane {
     struct order_lane lane;
-    struct order_shuffle shuffle;
+    struct shuffle shuffle;
     uint64_t *slots;
 };
 
@@ -32,18 +34,16 @@ static void begin_lane(struct lane *l, const struct order *order, const struct o
     l->lane = order_lane_of(order, set->samples, lane);
     l->slots = malloc((order_buffer_slots(order) + 1) * sizeof(l->slots[0]));
     assert_non_null(l->slots);
-    order_shuffle_begin(&l->shuffle, order, lane, order_lane_inputs(&l->lane));
-    order_shuffle_replay(&l->shuffle, rounds, l->slots);
+    shuffle_begin(&l->shuffle, order, lane, order_lane_inputs(&l->lane));
+    shuffle_replay(&l->shuffle, rounds, l->slots);
 }
 
 static uint64_t next_number(struct lane *l, const struct order_line *line,
                             const struct order_set *set)
 {
-    const struct order_step step = order_shuffle_next(&l->shuffle);
-    const struct order_run run =
-        order_line_locate(line, order_lane_place(&l->lane, l->slots[step.slot]));
+    const uint64_t input = shuffle_draw(&l->shuffle, l->slots);
+    const struct order_run run = order_line_locate(line, order_lane_place(&l->lane, input));
 
-    l->slots[step.slot] = step.refill ? step.input : l->slots[step.last];
     return number_of(set, &run);
 }
 

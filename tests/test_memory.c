@@ -14,7 +14,7 @@
 #include "base/budget.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "reader/order.h"
+#include "reader/shuffle.h"
 #include "tests/common_must.h"
 #include "tests/common_random.h"
 #include "tests/common_tree.h"
@@ -32,18 +32,18 @@ static void foreseen_is_what_comes(void **state)
         const struct order order = { .seed = rng_next(&rng), .shuffle = true, .lanes = 1,
                                      .buffer = 1 + rng_below(&rng, 40) };
         const uint64_t inputs = 1 + rng_below(&rng, 100);
-        uint64_t slots[64], foreseen[ORDER_FORESEE_MOST];
-        const unsigned ask = (unsigned)rng_below(&rng, ORDER_FORESEE_MOST + 1);
-        struct order_shuffle shuffle;
+        uint64_t slots[64], foreseen[SHUFFLE_FORESEE_MOST];
+        const unsigned ask = (unsigned)rng_below(&rng, SHUFFLE_FORESEE_MOST + 1);
+        struct shuffle shuffle;
         unsigned count;
 
-        order_shuffle_begin(&shuffle, &order, 0, inputs);
-        order_shuffle_replay(&shuffle, rng_below(&rng, inputs), slots);
+        shuffle_begin(&shuffle, &order, 0, inputs);
+        shuffle_replay(&shuffle, rng_below(&rng, inputs), slots);
         for (uint64_t i = 0; i < shuffle.filled; i++)
             slots[i] = i;
-        count = order_shuffle_foresee(&shuffle, ask, foreseen);
+        count = shuffle_foresee(&shuffle, ask, foreseen);
         for (unsigned i = 0; i < count; i++) {
-            const struct order_step step = order_shuffle_next(&shuffle);
+            const struct shuffle_step step = shuffle_next(&shuffle);
 
             assert_int_equal(foreseen[i], slots[step.slot]);
             slots[step.slot] = step.refill ? UINT64_MAX : slots[step.last];

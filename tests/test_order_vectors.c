@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "reader/order.h"
+#include "reader/shuffle.h"
 
 #define VECTORS "tests/corpus/order_vectors.txt"
 #define SHARDS_MOST 64
@@ -72,7 +72,7 @@ static void vector_parse(char *text, struct vector *v)
 /* One lane on its way: what its slots hold are inputs. */
 struct walk {
     struct order_lane lane;
-    struct order_shuffle shuffle;
+    struct shuffle shuffle;
     uint64_t slots[256];
 };
 
@@ -81,19 +81,17 @@ static void walk_begin(struct walk *w, const struct vector *v, uint32_t i, uint6
     const uint32_t lane = order_member_lane(&v->member, i);
 
     w->lane = order_lane_of(&v->order, v->samples, lane);
-    order_shuffle_begin(&w->shuffle, &v->order, lane, order_lane_inputs(&w->lane));
+    shuffle_begin(&w->shuffle, &v->order, lane, order_lane_inputs(&w->lane));
     assert_true(w->shuffle.filled <= COUNT_OF(w->slots));
-    order_shuffle_replay(&w->shuffle, steps, w->slots);
+    shuffle_replay(&w->shuffle, steps, w->slots);
 }
 
 /* The manifest number of the next sample of a lane. */
 static uint64_t walk_next(struct walk *w, const struct vector *v, const struct order_line *line)
 {
-    const struct order_step step = order_shuffle_next(&w->shuffle);
-    const uint64_t input = w->slots[step.slot];
+    const uint64_t input = shuffle_draw(&w->shuffle, w->slots);
     const struct order_run run = order_line_locate(line, order_lane_place(&w->lane, input));
 
-    w->slots[step.slot] = step.refill ? step.input : w->slots[step.last];
     assert_true(run.record < v->counts[run.shard]);
     assert_int_equal(run.count, v->counts[run.shard] - run.record);
     return v->firsts[run.shard] + run.record;
