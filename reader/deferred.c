@@ -42,26 +42,23 @@ int alone_begin(struct feed *feed, struct shard *shard, uint64_t record, bool re
         feed_recycle(feed, chunk);
         return code;
     }
-    if (shard->object->is_remote)
-        chunk_fetch(chunk);
-    else
-        workers_submit(feed->workers, &chunk->job);
+    feed_submit(feed, chunk);
     *result = chunk;
     return SHEAF_OK;
 }
 
 /* ---- Recalls -------------------------------------------------------------------------------- */
 
-static struct recall *find(const struct lane *lane, const struct item *item)
+static struct recall *find(const struct recalls *recalls, const struct item *item)
 {
-    struct recall *r = lane->recalls;
+    struct recall *r = recalls->first;
 
     while (r != NULL && (r->shard_number != item->shard || r->record != item->record))
         r = r->next;
     return r;
 }
 
-static struct recall *add(struct lane *lane, const struct item *item)
+static struct recall *add(struct recalls *recalls, const struct item *item)
 {
     struct recall *r = calloc(1, sizeof(*r));
 
@@ -69,14 +66,14 @@ static struct recall *add(struct lane *lane, const struct item *item)
         return NULL;
     r->shard_number = item->shard;
     r->record = item->record;
-    r->next = lane->recalls;
-    lane->recalls = r;
+    r->next = recalls->first;
+    recalls->first = r;
     return r;
 }
 
-static void take_away(struct lane *lane, struct recall *recall)
+static void take_away(struct recalls *recalls, struct recall *recall)
 {
-    struct recall **at = &lane->recalls;
+    struct recall **at = &recalls->first;
 
     while (*at != recall)
         at = &(*at)->next;
@@ -102,32 +99,14 @@ static void advance(struct feed *feed, struct recall *r)
         r->shard = NULL;
 }
 
-void recalls_ahead(struct feed *feed, struct lane *lane)
+void recalls_ahead(struct feed *feed, struct recalls *recalls, const struct item *item)
 {
-    const unsigned window = MAX(RECALLS / feed->lane_count, 2);
-    uint64_t slots[SHUFFLE_FORESEE_MOST];
-    unsigned count;
+    struct recall *r = find(recalls, item);
 
-    if (lane->deferred == 0)
-        return;
-    if (lane->foreseen != 0) {
-        lane->foreseen--;
-        return;
-    }
-    lane->foreseen = window / 4;
-    count = shuffle_foresee(&lane->shuffle, window, slots);
-    for (unsigned i = 0; i < count; i++) {
-        const struct item *item = slots[i] == UINT64_MAX ? NULL : &lane->slots[slots[i]];
-        struct recall *r;
-
-        if (item == NULL || !item->deferred)
-            continue;
-        r = find(lane, item);
-        if (r == NULL)
-            r = add(lane, item);
-        if (r != NULL)
-            advance(feed, r);
-    }
+    if (r == NULL)
+        r = add(recalls, item);
+    if (r != NULL)
+        advance(feed, r);
 }
 
 /* Begins the read with what is reserved, unless it was begun. */
@@ -151,25 +130,25 @@ static int begin_reserved(struct feed *feed, struct recall *r, struct sheaf_erro
     return code == SHEAF_END ? feed_is_full(feed, r->shard, r->record, err) : code;
 }
 
-int recalls_take(struct feed *feed, struct lane *lane, struct item *item,
-                 const volatile int *interrupt, struct sheaf_error *err)
+int recalls_take(struct feed *feed, struct recalls *recalls, struct item *item,
+                 struct sheaf_error *err)
 {
-    struct recall *r = find(lane, item);
+    struct recall *r = find(recalls, item);
     struct chunk *chunk;
     int code;
 
     if (r == NULL)
-        r = add(lane, item);
+        r = add(recalls, item);
     if (r == NULL)
         return err_memory(err, sizeof(*r));
     code = begin_reserved(feed, r, err);
     if (code != SHEAF_OK)
         return code;
     chunk = r->chunk;
-    if (!workers_wait_or(feed->workers, &chunk->job, dataset_is_local(feed->dataset), interrupt,
-                         &feed->stall_ns))
+    if (!workers_wait_or(feed->workers, &chunk->job, dataset_is_local(feed->dataset),
+                         feed->interrupt, &feed->stall_ns))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
-    take_away(lane, r);
+    take_away(recalls, r);
     code = chunk->code;
     if (code != SHEAF_OK)
         *err = chunk->error;
@@ -180,16 +159,16 @@ int recalls_take(struct feed *feed, struct lane *lane, struct item *item,
     return code;
 }
 
-void recalls_cancel(struct lane *lane)
+void recalls_cancel(struct recalls *recalls)
 {
-    for (struct recall *r = lane->recalls; r != NULL; r = r->next)
+    for (struct recall *r = recalls->first; r != NULL; r = r->next)
         if (r->chunk != NULL)
             chunk_cancel(r->chunk);
 }
 
-void recalls_clear(struct feed *feed, struct lane *lane)
+void recalls_clear(struct feed *feed, struct recalls *recalls)
 {
-    for (struct recall *r = lane->recalls, *next; r != NULL; r = next) {
+    for (struct recall *r = recalls->first, *next; r != NULL; r = next) {
         next = r->next;
         shards_drop(&feed->shards, r->shard);
         if (r->chunk != NULL) {
@@ -200,5 +179,5 @@ void recalls_clear(struct feed *feed, struct lane *lane)
         }
         free(r);
     }
-    lane->recalls = NULL;
+    recalls->first = NULL;
 }

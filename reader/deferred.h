@@ -19,25 +19,32 @@
 #ifndef READER_DEFERRED_H
 #define READER_DEFERRED_H
 
-#include "reader/lane.h"
+#include "reader/feed.h"
 
 #define RECALLS 32u             /* under way at once, for all lanes of a reader */
+
+struct recall;
+
+/* A lane's deferred samples that are drawn soon. */
+struct recalls {
+    struct recall *first;
+};
 
 /* A chunk of one record, whose read is begun; the use of the shard, which is open, goes to it.
  * `reserved`: with memory that is reserved.  SHEAF_END: the budget has no room for it. */
 int alone_begin(struct feed *feed, struct shard *shard, uint64_t record, bool reserved,
                 struct chunk **chunk, struct sheaf_error *err);
 
-/* Begins to read what the lane draws soon. */
-void recalls_ahead(struct feed *feed, struct lane *lane);
+/* One step further with reading a deferred item that is drawn soon. */
+void recalls_ahead(struct feed *feed, struct recalls *recalls, const struct item *item);
 
 /* Replaces a deferred item by what it stands for.  It may be called again after
  * SHEAF_ERR_INTERRUPTED, and after SHEAF_ERR_LIMIT once the caller has given up what it had. */
-int recalls_take(struct feed *feed, struct lane *lane, struct item *item,
-                 const volatile int *interrupt, struct sheaf_error *err);
+int recalls_take(struct feed *feed, struct recalls *recalls, struct item *item,
+                 struct sheaf_error *err);
 
-void recalls_cancel(struct lane *lane);
+void recalls_cancel(struct recalls *recalls);
 /* Waits for all reads, and frees all. */
-void recalls_clear(struct feed *feed, struct lane *lane);
+void recalls_clear(struct feed *feed, struct recalls *recalls);
 
 #endif

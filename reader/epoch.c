@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
-#include "reader/deferred.h"
+#include "reader/lazy_shuffle.h"
 #include "reader/memory.h"
 #include "reader/sum.h"
 
@@ -32,18 +32,21 @@ void epoch_end(struct sheaf_reader *r)
     struct feed *feed = &r->feed;
 
     flag_raise(&feed->shards.cancelled);
-    for (uint32_t i = 0; i < feed->lane_count; i++)
-        lane_cancel(&feed->lanes[i]);
+    for (uint32_t i = 0; i < feed->lane_count; i++) {
+        prefetch_cancel(&feed->prefetches[i]);
+        lane_cancel(&r->lanes[i]);
+    }
     workers_cancel(feed->workers);
     for (uint32_t i = 0; i < feed->lane_count; i++)
-        lane_wait(&feed->lanes[i]);
+        prefetch_wait(&feed->prefetches[i]);
     epoch_release(r);
-    for (uint32_t i = 0; i < feed->lane_count; i++)
-        lane_clear(feed, &feed->lanes[i]);
+    for (uint32_t i = 0; i < feed->lane_count; i++) {
+        prefetch_clear(feed, &feed->prefetches[i]);
+        lane_clear(feed, &r->lanes[i]);
+    }
     (void)flag_take(&feed->shards.cancelled);
     budget_give(&feed->budget, r->table_bytes);
     r->table_bytes = feed->budget.reserve = 0;
-    memset(&r->pending, 0, sizeof(r->pending));
     order_line_free(&feed->line);
     r->kept_code = SHEAF_OK;
 }
@@ -68,12 +71,17 @@ static int report_damages(struct sheaf_reader *r)
 int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes)
 {
     const uint32_t own = lanes / (r->member.world_size * r->member.workers);
+    struct feed *feed = &r->feed;
 
-    free(r->feed.lanes);
-    r->feed.lanes = calloc(own, sizeof(r->feed.lanes[0]));
-    r->feed.lane_count = r->feed.lanes == NULL ? 0 : own;
-    return r->feed.lanes != NULL ? SHEAF_OK
-         : err_memory(&r->error, own * sizeof(r->feed.lanes[0]));
+    free(r->lanes);
+    free(feed->prefetches);
+    feed->lane_count = 0;
+    r->lanes = calloc(own, sizeof(r->lanes[0]));
+    feed->prefetches = calloc(own, sizeof(feed->prefetches[0]));
+    if (r->lanes == NULL || feed->prefetches == NULL)
+        return err_memory(&r->error, own * (sizeof(r->lanes[0]) + sizeof(feed->prefetches[0])));
+    feed->lane_count = own;
+    return SHEAF_OK;
 }
 
 static int begin_lanes(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
@@ -81,10 +89,10 @@ static int begin_lanes(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     struct feed *feed = &r->feed;
 
     for (uint32_t i = 0; i < feed->lane_count; i++) {
-        int code;
+        const int code = lane_begin(feed, &r->lanes[i], &feed->prefetches[i],
+                                    order_member_lane(&r->member, i), rounds + (i < extra ? 1 : 0),
+                                    &r->error);
 
-        feed->lanes[i].number = order_member_lane(&r->member, i);
-        code = lane_begin(feed, &feed->lanes[i], rounds + (i < extra ? 1 : 0), &r->error);
         if (code != SHEAF_OK)
             return code;
     }
@@ -109,133 +117,26 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
     return SHEAF_OK;
 }
 
-/* The stream ended before this intake: the lane has that many inputs. */
-static void end_inputs(struct lane *lane)
+static bool all_have_ended(const struct sheaf_reader *r)
 {
-    lane->shuffle.inputs = lane->taken;
-    lane->shuffle.next = lane->taken;
-}
-
-/* Takes the lane's next intake into a slot. */
-static int take_in(struct sheaf_reader *r, struct lane *lane, uint64_t slot)
-{
-    const int code = feed_take(&r->feed, lane, &lane->slots[slot], &r->interrupt, &r->error);
-
-    lane->deferred += code == SHEAF_OK && lane->slots[slot].deferred;
-    return code;
-}
-
-/* Fills the slots at the lane's start, or the one that was emptied last. */
-static int settle(struct sheaf_reader *r, struct lane *lane)
-{
-    int code;
-
-    while (lane->taken < lane->early + lane->fill) {
-        const uint64_t k = lane->taken - lane->early;
-
-        code = take_in(r, lane, lane->fill_slots != NULL ? lane->fill_slots[k] : k);
-        if (code == SHEAF_END) {
-            lane->fill = lane->shuffle.filled = lane->taken;
-            end_inputs(lane);
-            break;
-        }
-        if (code != SHEAF_OK)
-            return code;
-    }
-    if (!lane->refill_due)
-        return SHEAF_OK;
-    code = take_in(r, lane, lane->refill_slot);
-    if (code == SHEAF_END) {
-        end_inputs(lane);
-        lane->shuffle.filled--;
-        lane->slots[lane->refill_slot] = lane->slots[lane->shuffle.filled];
-        memset(&lane->slots[lane->shuffle.filled], 0, sizeof(lane->slots[0]));
-    } else if (code != SHEAF_OK) {
-        return code;
-    }
-    lane->refill_due = false;
-    return SHEAF_OK;
-}
-
-/* The sample that the lane gives next is known already: its bytes come into the cache while the
- * caller is busy with this one. */
-static void fetch_next(const struct lane *lane)
-{
-    struct shuffle ahead = lane->shuffle;
-    const uint8_t *data;
-
-    if (ahead.filled < 2)
-        return;
-    data = lane->slots[shuffle_next(&ahead).slot].data;
-    __builtin_prefetch(data);
-    __builtin_prefetch(data + 64);
-}
-
-/* One step of the lane's shuffle buffer. */
-static void emit(struct lane *lane, struct item *item)
-{
-    const struct shuffle_step step = shuffle_next(&lane->shuffle);
-
-    *item = lane->slots[step.slot];
-    lane->deferred -= item->deferred;
-    memset(&lane->slots[step.slot], 0, sizeof(*item));
-    if (step.refill) {
-        lane->refill_due = true;
-        lane->refill_slot = step.slot;
-    } else if (step.slot != step.last) {
-        lane->slots[step.slot] = lane->slots[step.last];
-        memset(&lane->slots[step.last], 0, sizeof(*item));
-    }
-    fetch_next(lane);
-}
-
-static bool is_over(const struct feed *feed)
-{
-    for (uint32_t i = 0; i < feed->lane_count; i++)
-        if (feed->lanes[i].shuffle.filled != 0)
+    for (uint32_t i = 0; i < r->feed.lane_count; i++)
+        if (!lane_has_ended(&r->lanes[i]))
             return false;
     return true;
-}
-
-/* What the lane's turn gives, deferred or not. */
-static int next_of_lane(struct sheaf_reader *r, struct lane *lane, struct item *item)
-{
-    int code;
-
-    if (lane->taken < lane->early) {    /* it is emitted as it comes */
-        code = feed_take(&r->feed, lane, item, &r->interrupt, &r->error);
-    } else {
-        code = settle(r, lane);
-        if (code == SHEAF_OK && lane->shuffle.filled != 0)
-            emit(lane, item);
-        else if (code == SHEAF_OK && is_over(&r->feed))
-            return SHEAF_END;
-    }
-    return code;
 }
 
 /* One turn of one lane.  SHEAF_OK with an item that has data or is bad, or with an empty one: the
  * lane has ended; SHEAF_END: all have. */
 static int take_turn(struct sheaf_reader *r, struct item *item)
 {
-    struct lane *lane = &r->feed.lanes[r->turns % r->feed.lane_count];
-    int code = SHEAF_OK;
+    int code;
 
-    *item = r->pending;
-    if (!item->deferred)
-        code = next_of_lane(r, lane, item);
-    if (code == SHEAF_OK && item->deferred) {
-        r->pending = *item;
-        code = recalls_take(&r->feed, lane, item, &r->interrupt, &r->error);
-        item->repeats = r->pending.repeats;
-        if (code == SHEAF_OK)
-            memset(&r->pending, 0, sizeof(r->pending));
-    }
-    if (code != SHEAF_OK)
-        return code;
-    recalls_ahead(&r->feed, lane);
-    r->turns++;
-    return SHEAF_OK;
+    memset(item, 0, sizeof(*item));
+    code = lane_next(&r->feed, &r->lanes[r->turns % r->feed.lane_count], item, &r->error);
+    if (code == SHEAF_END && !all_have_ended(r))
+        code = SHEAF_OK;
+    r->turns += code == SHEAF_OK;
+    return code;
 }
 
 int epoch_next(struct sheaf_reader *r, struct item *item)
@@ -307,7 +208,7 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
      * taken elsewhere first. */
     feed->wait_until_ns = clock_ns() + BEGIN_WAIT_NS;
     if (code == SHEAF_OK && d->pipes == NULL)
-        (void)feed_pump(feed, &ahead);
+        (void)prefetch_pump(feed, &ahead);
     feed->wait_until_ns = 0;
     return code;
 }

@@ -8,179 +8,238 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/deferred.h"
-#include "reader/stream.h"
 
 /* One slot of so many is worth an early sample. */
 #define EARLY_OF_SLOTS 16u
 
-/* ---- A lane's intakes ----------------------------------------------------------------------- */
+/* ---- Begin and end -------------------------------------------------------------------------- */
 
-uint64_t lane_intakes(const struct lane *lane)
+/* The order of the intakes, `steps` steps into the epoch. */
+static int begin_intakes(const struct feed *feed, struct lane *lane, uint64_t steps,
+                         struct sheaf_error *err)
 {
-    return lane->early + lane->fill + (lane->shuffle.inputs - lane->after);
-}
+    uint64_t early = 0;
 
-static uint64_t input_of(const struct lane *lane, uint64_t intake)
-{
-    if (intake < lane->early)
-        return lane->early_inputs[intake];
-    if (intake - lane->early >= lane->fill)
-        return lane->after + (intake - lane->early - lane->fill);
-    return lane->fill_inputs == NULL ? intake : lane->fill_inputs[intake - lane->early];
-}
+    if (feed->draws) {      /* the draws pass through one slot from here on */
+        struct shuffle *s = &lane->shuffle;
 
-uint64_t lane_intake_place(const struct lane *lane, uint64_t intake)
-{
-    return order_lane_place(&lane->range, input_of(lane, intake));
-}
-
-bool lane_intake_repeats(const struct lane *lane, uint64_t intake)
-{
-    if (!lane->range.padded)
-        return false;
-    return lane->draws != NULL ? draws_repeats(lane->draws, intake)
-                               : input_of(lane, intake) == lane->range.count;
-}
-
-struct fill {
-    uint64_t input, slot;
-};
-
-static int compare_fill(const void *a, const void *b)
-{
-    const uint64_t x = ((const struct fill *)a)->input, y = ((const struct fill *)b)->input;
-
-    return x < y ? -1 : x > y;
-}
-
-/* Takes the early steps on numbers: `held` has what the slots hold. */
-static void step_early(struct lane *lane, uint64_t *held)
-{
-    for (uint64_t i = 0; i < lane->early; i++)
-        lane->early_inputs[i] = shuffle_draw(&lane->shuffle, held);
-}
-
-/* Replays the steps on numbers, and the early ones that follow them, and notes what the slots then
- * hold in the order of the line, so that it is fetched in one pass. */
-static int replay(struct lane *lane, uint64_t steps, struct sheaf_error *err)
-{
-    const uint64_t slots = lane->shuffle.filled;
-    uint64_t *held = calloc(slots + 1, sizeof(held[0]));
-    struct fill *fills = calloc(slots + 1, sizeof(fills[0]));
-    int code = SHEAF_OK;
-
-    lane->fill_inputs = calloc(slots + 1, sizeof(lane->fill_inputs[0]));
-    lane->fill_slots = calloc(slots + 1, sizeof(lane->fill_slots[0]));
-    if (held == NULL || fills == NULL || lane->fill_inputs == NULL || lane->fill_slots == NULL) {
-        code = err_memory(err, slots * 40);
-        goto out;
+        s->inputs -= MIN(steps, s->inputs);
+        s->filled = s->next = MIN(s->inputs, 1);
+    } else if (!feed->dataset->is_stream && feed->dataset->codec == NULL) {
+        /* With a codec they would bring whole blocks along. */
+        early = MIN(INTAKES_EARLY / feed->lane_count, lane->shuffle.filled / EARLY_OF_SLOTS);
     }
-    shuffle_replay(&lane->shuffle, steps, held);
-    lane->early = MIN(lane->early, lane->shuffle.filled);
-    step_early(lane, held);
-    lane->fill = lane->shuffle.filled;
-    lane->after = lane->shuffle.next;
-    for (uint64_t i = 0; i < lane->fill; i++)
-        fills[i] = (struct fill){ .input = held[i], .slot = i };
-    qsort(fills, lane->fill, sizeof(fills[0]), compare_fill);
-    for (uint64_t i = 0; i < lane->fill; i++) {
-        lane->fill_inputs[i] = fills[i].input;
-        lane->fill_slots[i] = fills[i].slot;
+    lane->slot_count = lane->shuffle.filled;
+    if (feed->draws || feed->dataset->is_stream || (steps == 0 && early == 0)) {
+        intakes_begin(&lane->intakes, &lane->shuffle);
+        return SHEAF_OK;
     }
-out:
-    free(held);
-    free(fills);
-    return code;
+    return intakes_replay(&lane->intakes, &lane->shuffle, steps, early, err);
 }
 
-/* The shuffle has one slot from here on, which the draws pass through. */
-static int begin_draws(struct feed *feed, struct lane *lane, uint64_t steps,
-                       struct sheaf_error *err)
+int lane_begin(struct feed *feed, struct lane *lane, struct prefetch *prefetch, uint32_t number,
+               uint64_t steps, struct sheaf_error *err)
 {
-    struct shuffle *s = &lane->shuffle;
-    const int code = draws_open(&lane->draws, &feed->shards, &feed->line, &lane->range, s, steps,
-                                err);
-
-    s->inputs -= MIN(steps, s->inputs);
-    s->filled = s->next = MIN(s->inputs, 1);
-    return code;
-}
-
-int lane_begin(struct feed *feed, struct lane *lane, uint64_t steps, struct sheaf_error *err)
-{
-    const uint32_t number = lane->number;
     const bool is_stream = feed->dataset->is_stream;
     const uint64_t samples = is_stream ? 0 : dataset_samples(feed->dataset);
-    int code = SHEAF_OK;
+    int code;
 
     memset(lane, 0, sizeof(*lane));
-    lane->number = number;
-    if (is_stream)
-        code = stream_open(&(struct stream_context){ feed->dataset, &feed->order, &feed->line,
-                                                     feed->cache, &feed->pipe_shift },
-                           number, feed->budget.limit / feed->lane_count, &lane->stream, err);
-    if (code != SHEAF_OK)
-        return code;
-    lane->range = order_lane_of(&feed->order, samples, number);
+    lane->prefetch = prefetch;
+    lane->intakes.range = order_lane_of(&feed->order, samples, number);
     shuffle_begin(&lane->shuffle, &feed->order, number,
-                        is_stream ? UINT64_MAX : order_lane_inputs(&lane->range));
-    if (feed->draws)
-        code = begin_draws(feed, lane, steps, err);
+                  is_stream ? UINT64_MAX : order_lane_inputs(&lane->intakes.range));
+    code = prefetch_begin(feed, prefetch, number, &lane->intakes, &lane->shuffle, steps, err);
+    if (code == SHEAF_OK)
+        code = begin_intakes(feed, lane, steps, err);
     if (code != SHEAF_OK)
         return code;
-    lane->slots = calloc(lane->shuffle.filled + 1, sizeof(lane->slots[0]));
-    if (lane->slots == NULL)
-        return err_memory(err, lane->shuffle.filled * sizeof(lane->slots[0]));
-    lane->slot_count = lane->shuffle.filled;
-    lane->fill = lane->shuffle.filled;
-    lane->after = lane->shuffle.next;
-    if (is_stream || feed->draws)
-        return SHEAF_OK;
-    if (feed->dataset->codec == NULL)   /* else they would bring whole blocks along */
-        lane->early = MIN(LANE_EARLY / feed->lane_count, lane->fill / EARLY_OF_SLOTS);
-    return steps == 0 && lane->early == 0 ? SHEAF_OK : replay(lane, steps, err);
+    lane->early_left = lane->intakes.early;
+    lane->fill_left = lane->intakes.fill;
+    lane->slots = calloc(lane->slot_count + 1, sizeof(lane->slots[0]));
+    return lane->slots != NULL ? SHEAF_OK
+                               : err_memory(err, lane->slot_count * sizeof(lane->slots[0]));
 }
 
 void lane_cancel(struct lane *lane)
 {
-    for (struct chunk *chunk = lane->first; chunk != NULL; chunk = chunk->next)
-        chunk_cancel(chunk);
-    recalls_cancel(lane);
-    stream_cancel(lane->stream);
-}
-
-void lane_wait(struct lane *lane)
-{
-    for (struct chunk *chunk = lane->first; chunk != NULL; chunk = chunk->next)
-        if (!chunk->is_done)
-            workers_wait(chunk->workers, &chunk->job);
+    recalls_cancel(&lane->recalls);
 }
 
 void lane_clear(struct feed *feed, struct lane *lane)
 {
-    for (struct chunk *c = lane->first, *next; c != NULL; c = next) {
-        next = c->next;
-        chunk_give_memory(c, &feed->budget);
-        chunk_drop_shards(c, &feed->shards);
-        feed->outstanding--;
-        chunk_free(c, feed->frames);
-    }
     for (uint64_t i = 0; lane->slots != NULL && i < lane->slot_count; i++)
         item_free(&lane->slots[i], feed->frames);
-    recalls_clear(feed, lane);
-    stream_close(lane->stream);
-    lane->stream = NULL;
-    draws_close(lane->draws);
-    lane->draws = NULL;
-    shards_drop(&feed->shards, lane->shard);
-    shards_drop(&feed->shards, lane->ahead);
-    shards_drop(&feed->shards, lane->alone);
+    recalls_clear(feed, &lane->recalls);
+    intakes_free(&lane->intakes);
     free(lane->slots);
-    free(lane->fill_inputs);
-    free(lane->fill_slots);
-    lane->first = lane->last = NULL;
-    lane->shard = lane->ahead = lane->alone = NULL;
-    lane->slots = NULL;
-    lane->fill_inputs = lane->fill_slots = NULL;
+    memset(lane, 0, sizeof(*lane));
+}
+
+uint64_t lane_table_bytes(const struct lane *lane)
+{
+    const uint64_t numbers = lane->intakes.fill_slots == NULL ? 0 : 2 * lane->slot_count;
+
+    return lane->slot_count * sizeof(lane->slots[0]) + numbers * sizeof(uint64_t);
+}
+
+/* ---- Taking in ------------------------------------------------------------------------------ */
+
+/* Takes the next intake into a slot. */
+static int take_in(struct feed *feed, struct lane *lane, uint64_t slot, struct sheaf_error *err)
+{
+    const int code = prefetch_take(feed, lane->prefetch, &lane->slots[slot], err);
+
+    lane->deferred += code == SHEAF_OK && lane->slots[slot].deferred;
+    return code;
+}
+
+/* Fills the slots at the lane's start.  A stream may end before they are full. */
+static int fill_slots(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+{
+    for (; lane->fill_left != 0; lane->fill_left--) {
+        const uint64_t k = lane->intakes.fill - lane->fill_left;
+        const uint64_t slot = lane->intakes.fill_slots != NULL ? lane->intakes.fill_slots[k] : k;
+        const int code = take_in(feed, lane, slot, err);
+
+        if (code == SHEAF_END) {
+            lane->shuffle.filled = lane->shuffle.inputs = lane->shuffle.next = k;
+            lane->fill_left = 0;
+            return SHEAF_OK;
+        }
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return SHEAF_OK;
+}
+
+/* Fills the slot that was emptied last.  If the stream has ended, the last slot moves into it. */
+static int refill_slot(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+{
+    struct shuffle *s = &lane->shuffle;
+    const int code = lane->refill_due ? take_in(feed, lane, lane->refill_slot, err) : SHEAF_OK;
+
+    if (code == SHEAF_END) {
+        s->inputs = --s->next;
+        s->filled--;
+        lane->slots[lane->refill_slot] = lane->slots[s->filled];
+        memset(&lane->slots[s->filled], 0, sizeof(lane->slots[0]));
+    } else if (code != SHEAF_OK) {
+        return code;
+    }
+    lane->refill_due = false;
+    return SHEAF_OK;
+}
+
+/* ---- Emitting ------------------------------------------------------------------------------- */
+
+/* The sample that the lane gives next is known already: its bytes come into the cache while the
+ * caller is busy with this one. */
+static void fetch_next(const struct lane *lane)
+{
+    struct shuffle ahead = lane->shuffle;
+    const uint8_t *data;
+
+    if (ahead.filled < 2)
+        return;
+    data = lane->slots[shuffle_next(&ahead).slot].data;
+    __builtin_prefetch(data);
+    __builtin_prefetch(data + 64);
+}
+
+/* One step of the shuffle buffer. */
+static void emit(struct lane *lane, struct item *item)
+{
+    const struct shuffle_step step = shuffle_next(&lane->shuffle);
+
+    *item = lane->slots[step.slot];
+    lane->deferred -= item->deferred;
+    memset(&lane->slots[step.slot], 0, sizeof(*item));
+    if (step.refill) {
+        lane->refill_due = true;
+        lane->refill_slot = step.slot;
+    } else if (step.slot != step.last) {
+        lane->slots[step.slot] = lane->slots[step.last];
+        memset(&lane->slots[step.last], 0, sizeof(*item));
+    }
+    fetch_next(lane);
+}
+
+/* The next item, deferred or not. */
+static int next_item(struct feed *feed, struct lane *lane, struct item *item,
+                     struct sheaf_error *err)
+{
+    int code;
+
+    if (lane->early_left != 0) {        /* it is emitted as it comes */
+        code = prefetch_take(feed, lane->prefetch, item, err);
+        lane->early_left -= code == SHEAF_OK;
+        return code;
+    }
+    code = fill_slots(feed, lane, err);
+    if (code == SHEAF_OK)
+        code = refill_slot(feed, lane, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (lane->shuffle.filled == 0)
+        return SHEAF_END;
+    emit(lane, item);
+    return SHEAF_OK;
+}
+
+/* Begins to read the deferred samples that are drawn soon. */
+static void look_ahead(struct feed *feed, struct lane *lane)
+{
+    const unsigned window = MAX(RECALLS / feed->lane_count, 2);
+    uint64_t slots[SHUFFLE_FORESEE_MOST];
+    unsigned count;
+
+    if (lane->deferred == 0)
+        return;
+    if (lane->foreseen != 0) {
+        lane->foreseen--;
+        return;
+    }
+    lane->foreseen = window / 4;
+    count = shuffle_foresee(&lane->shuffle, window, slots);
+    for (unsigned i = 0; i < count; i++)
+        if (slots[i] != UINT64_MAX && lane->slots[slots[i]].deferred)
+            recalls_ahead(feed, &lane->recalls, &lane->slots[slots[i]]);
+}
+
+/* Reads what is pending. */
+static int recall(struct feed *feed, struct lane *lane, struct item *item,
+                  struct sheaf_error *err)
+{
+    const bool repeats = lane->pending.repeats;
+    int code;
+
+    *item = lane->pending;
+    code = recalls_take(feed, &lane->recalls, item, err);
+    if (code != SHEAF_OK)
+        return code;
+    item->repeats = repeats;
+    memset(&lane->pending, 0, sizeof(lane->pending));
+    return SHEAF_OK;
+}
+
+int lane_next(struct feed *feed, struct lane *lane, struct item *item, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (!lane->pending.deferred) {
+        code = next_item(feed, lane, item, err);
+        if (code == SHEAF_OK && item->deferred)
+            lane->pending = *item;
+    }
+    if (code == SHEAF_OK && lane->pending.deferred)
+        code = recall(feed, lane, item, err);
+    if (code == SHEAF_OK)
+        look_ahead(feed, lane);
+    return code;
+}
+
+bool lane_has_ended(const struct lane *lane)
+{
+    return lane->early_left == 0 && lane->shuffle.filled == 0;
 }

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/lazy_shuffle.h"
 #include "reader/stream.h"
 
 /* Raw bytes of a chunk.  From a local file, small enough that a chunk is checked while it is in
@@ -113,11 +114,9 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
 
     *n = (struct needs){ 0 };
     for (uint32_t i = 0; i < feed->lane_count; i++) {
-        n->slots += feed->lanes[i].slot_count;
-        if (feed->lanes[i].fill_slots != NULL)
-            n->tables += 2 * feed->lanes[i].slot_count * sizeof(uint64_t);
+        n->slots += r->lanes[i].slot_count;
+        n->tables += lane_table_bytes(&r->lanes[i]);
     }
-    n->tables += n->slots * sizeof(struct item);
     if (feed->draws)
         n->tables += feed->lane_count * order_buffer_slots(&feed->order) * sizeof(uint64_t);
     for (uint32_t i = 0; !d->is_stream && i < shards; i++)
@@ -326,7 +325,7 @@ static void fit_streams(struct sheaf_reader *r, struct needs *n, struct shares *
 
     feed->chunk_bytes = STREAM_CHUNK_BYTES;
     for (uint32_t i = 0; i < feed->lane_count; i++)
-        n->tables += stream_memory(feed->lanes[i].stream);
+        n->tables += stream_memory(feed->prefetches[i].stream);
     shares->heap_bytes = limit - MIN(n->tables, limit);
     shares->lend_bytes = shares->heap_bytes - MIN(shares->heap_bytes, n->frames);
 }

@@ -1,18 +1,133 @@
 /* SPDX-License-Identifier: MIT
  *
- * The prefetch: planning chunks for the lanes, and taking items from them; see lane.h. */
+ * Planning chunks for the lanes, and taking items from them; see prefetch.h. */
+#include "reader/prefetch.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/flag.h"
 #include "reader/deferred.h"
+#include "reader/lazy_shuffle.h"
 #include "reader/stream.h"
 
 #define CHUNK_FIRST_BYTES ((uint64_t)64 << 10)     /* of a lane's first chunk */
 #define DRAWS_COLD        32u   /* the first samples of a lane, which wait for no others */
+
+/* ---- Begin and end -------------------------------------------------------------------------- */
+
+int prefetch_begin(struct feed *feed, struct prefetch *p, uint32_t lane,
+                   const struct intakes *intakes, const struct shuffle *shuffle, uint64_t steps,
+                   struct sheaf_error *err)
+{
+    memset(p, 0, sizeof(*p));
+    p->intakes = intakes;
+    if (feed->dataset->is_stream)
+        return stream_open(&(struct stream_context){ feed->dataset, &feed->order, &feed->line,
+                                                      feed->cache, &feed->pipe_shift },
+                           lane, feed->budget.limit / feed->lane_count, &p->stream, err);
+    if (feed->draws)
+        return draws_open(&p->draws, &feed->shards, &feed->line, &intakes->range, shuffle, steps,
+                          err);
+    return SHEAF_OK;
+}
+
+void prefetch_cancel(struct prefetch *p)
+{
+    for (struct chunk *chunk = p->first; chunk != NULL; chunk = chunk->next)
+        chunk_cancel(chunk);
+    stream_cancel(p->stream);
+}
+
+void prefetch_wait(struct prefetch *p)
+{
+    for (struct chunk *chunk = p->first; chunk != NULL; chunk = chunk->next)
+        if (!chunk->is_done)
+            workers_wait(chunk->workers, &chunk->job);
+}
+
+void prefetch_clear(struct feed *feed, struct prefetch *p)
+{
+    for (struct chunk *c = p->first, *next; c != NULL; c = next) {
+        next = c->next;
+        chunk_give_memory(c, &feed->budget);
+        chunk_drop_shards(c, &feed->shards);
+        feed->outstanding--;
+        chunk_free(c, feed->frames);
+    }
+    stream_close(p->stream);
+    draws_close(p->draws);
+    shards_drop(&feed->shards, p->shard);
+    shards_drop(&feed->shards, p->next);
+    shards_drop(&feed->shards, p->alone);
+    memset(p, 0, sizeof(*p));
+}
+
+/* ---- Chunks --------------------------------------------------------------------------------- */
+
+/* Makes the chunk the lane's last one. */
+static void append(struct feed *feed, struct prefetch *p, struct chunk *chunk)
+{
+    if (p->first == NULL)
+        p->first = chunk;
+    else
+        p->last->next = chunk;
+    p->last = chunk;
+    feed->outstanding++;
+}
+
+/* What the chunks that are done keep of their reads goes to others, which need it now. */
+static void shrink_chunks(struct feed *feed)
+{
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        for (struct chunk *c = feed->prefetches[i].first; c != NULL; c = c->next)
+            if (!c->is_shrunk && (c->is_done || workers_is_done(feed->workers, &c->job)))
+                chunk_shrink(c, &feed->budget);
+}
+
+/* Makes these runs the lane's next chunk, and begins to read it.  `reserved`: what it needs until
+ * it is done is of what is reserved.  SHEAF_END: the budget has no room for it now. */
+static int begin_chunk(struct feed *feed, struct prefetch *p, const struct run *runs,
+                       size_t run_count, bool reserved, struct sheaf_error *err)
+{
+    const struct feed_memory memory = {
+        chunk_memory(runs, run_count, feed->own_frames),
+        reserved ? chunk_passing_bytes(runs, run_count) : 0,
+    };
+    struct chunk *chunk = NULL;
+    int code;
+
+    if (feed->own_frames && heap_room(feed->frames) < chunk_frames_bytes(runs, run_count))
+        return SHEAF_END;
+    if (!feed_take_memory(feed, &memory)) {
+        shrink_chunks(feed);
+        if (!feed_take_memory(feed, &memory))
+            return SHEAF_END;
+    }
+    code = feed_make_chunk(feed, runs, run_count, &memory, &chunk, err);
+    if (code != SHEAF_OK)
+        return code;
+    append(feed, p, chunk);
+    p->planned += chunk->count;
+    feed_submit(feed, chunk);
+    return SHEAF_OK;
+}
+
+/* Makes the lane's next chunk one deferred record.  SHEAF_END: the budget has no room for it. */
+static int defer(struct feed *feed, struct prefetch *p, const struct order_run *run,
+                 bool reserved, struct sheaf_error *err)
+{
+    struct chunk *chunk = NULL;
+    const int code = feed_make_deferred(feed, run, reserved, &chunk, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    append(feed, p, chunk);
+    p->planned++;
+    return SHEAF_OK;
+}
 
 /* ---- Planning ------------------------------------------------------------------------------- */
 
@@ -27,40 +142,40 @@ static int use_shard(struct feed *feed, uint32_t number, struct shard **shard,
     return code == SHEAF_ERR_LIMIT ? SHEAF_END : code;
 }
 
-/* Makes lane->shard the shard of the run, and begins to open the one that follows it.  SHEAF_END:
+/* Makes p->shard the shard of the run, and begins to open the one that follows it.  SHEAF_END:
  * the budget has no room for its section now. */
-static int enter_shard(struct feed *feed, struct lane *lane, const struct order_run *run,
+static int enter_shard(struct feed *feed, struct prefetch *p, const struct order_run *run,
                        uint64_t intake, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    if (lane->shard == NULL || lane->shard->number != run->shard) {
-        shards_drop(&feed->shards, lane->shard);
-        lane->shard = NULL;
-        if (lane->ahead != NULL && lane->ahead->number == run->shard) {
-            lane->shard = lane->ahead;
-            lane->ahead = NULL;
+    if (p->shard == NULL || p->shard->number != run->shard) {
+        shards_drop(&feed->shards, p->shard);
+        p->shard = NULL;
+        if (p->next != NULL && p->next->number == run->shard) {
+            p->shard = p->next;
+            p->next = NULL;
         } else {
-            code = use_shard(feed, run->shard, &lane->shard, err);
+            code = use_shard(feed, run->shard, &p->shard, err);
         }
     }
-    if (code == SHEAF_OK && lane->ahead == NULL && intake >= lane->early + lane->fill
-        && run->count < lane_intakes(lane) - intake) {
-        const struct order_run next = order_line_locate(&feed->line, lane_intake_place(lane, intake)
-                                                                     + run->count);
+    if (code == SHEAF_OK && p->next == NULL && intake >= p->intakes->early + p->intakes->fill
+        && run->count < intakes_count(p->intakes) - intake) {
+        const uint64_t after = intakes_place(p->intakes, intake) + run->count;
+        const struct order_run next = order_line_locate(&feed->line, after);
         struct sheaf_error ignored;
 
         /* Only an advance: if the budget has no room now, it is opened when its turn comes. */
-        (void)use_shard(feed, next.shard, &lane->ahead, &ignored);
+        (void)use_shard(feed, next.shard, &p->next, &ignored);
     }
     return code;
 }
 
 /* Raw bytes of the lane's next chunk.  The first ones are small: the first sample should not wait
  * for many. */
-static uint64_t chunk_bytes(const struct feed *feed, const struct lane *lane)
+static uint64_t chunk_bytes(const struct feed *feed, const struct prefetch *p)
 {
-    return MIN(feed->chunk_bytes, CHUNK_FIRST_BYTES * (1 + lane->planned));
+    return MIN(feed->chunk_bytes, CHUNK_FIRST_BYTES * (1 + p->planned));
 }
 
 /* Frames so large are deferred: in the shuffle buffer they would take the place of many. */
@@ -72,12 +187,12 @@ static bool is_outsize(const struct feed *feed, const struct index_section *s, u
 /* How many records from the lane's next intake on make the next chunk: consecutive places in one
  * shard, of chunk_bytes together or, as long as there is memory, to the end of the codec block that
  * passes them. */
-static size_t chunk_count(const struct feed *feed, const struct lane *lane,
+static size_t chunk_count(const struct feed *feed, const struct prefetch *p,
                           const struct order_run *run, uint64_t place)
 {
-    const struct index_section *s = lane->shard->section;
-    const uint64_t left = MIN(lane_intakes(lane) - lane->planned, run->count);
-    uint64_t stop = s->offsets[run->record] + chunk_bytes(feed, lane);
+    const struct index_section *s = p->shard->section;
+    const uint64_t left = MIN(intakes_count(p->intakes) - p->planned, run->count);
+    uint64_t stop = s->offsets[run->record] + chunk_bytes(feed, p);
     size_t count = 1;
 
     if (s->blocks != NULL && feed->cuts_blocks) {
@@ -91,42 +206,16 @@ static size_t chunk_count(const struct feed *feed, const struct lane *lane,
     }
     while (count < left && s->offsets[run->record + count + 1] <= stop
            && !is_outsize(feed, s, run->record + count)
-           && lane_intake_place(lane, lane->planned + count) == place + count)
+           && intakes_place(p->intakes, p->planned + count) == place + count)
         count++;
     return count;
 }
 
-/* False: it gave up. */
-static bool wait_for_shard(struct feed *feed, struct shard *shard)
-{
-    const uint64_t poll_ns = 20000000;
-    uint64_t start;
-    bool done = workers_is_done(feed->workers, &shard->job);
-
-    if (done)
-        return true;
-    start = clock_ns();
-    while (!done && !flag_is_raised(feed->interrupt)
-           && (feed->wait_until_ns == 0 || clock_ns() < feed->wait_until_ns))
-        done = workers_wait_for(feed->workers, &shard->job, poll_ns);
-    feed->stall_ns += clock_ns() - start;
-    return done;
-}
-
-int feed_open_shard(struct feed *feed, struct shard *shard, struct sheaf_error *err)
-{
-    if (!wait_for_shard(feed, shard))
-        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
-    if (shard->code != SHEAF_OK)
-        *err = shard->error;
-    return shard->code;
-}
-
 /* How many of the records that are due make the next chunk. */
-static size_t draw_count(const struct feed *feed, const struct lane *lane)
+static size_t draw_count(const struct feed *feed, const struct prefetch *p)
 {
-    const struct draws *d = lane->draws;
-    const uint64_t most = chunk_bytes(feed, lane);
+    const struct draws *d = p->draws;
+    const uint64_t most = chunk_bytes(feed, p);
     uint64_t bytes = 0;
     size_t count = 0;
 
@@ -146,24 +235,24 @@ static size_t draw_count(const struct feed *feed, const struct lane *lane)
 
 /* Until what the lane draws from is warm.  SHEAF_END: it is not, and there are chunks enough not
  * to wait for it now. */
-static int wait_for_warmth(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+static int wait_for_warmth(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
 {
-    struct job *job = draws_warm(lane->draws, feed->workers);
+    struct job *job = draws_warm(p->draws, feed->workers);
 
-    while (job != NULL && lane->planned >= DRAWS_COLD) {
-        if (lane->first != NULL)
+    while (job != NULL && p->planned >= DRAWS_COLD) {
+        if (p->first != NULL)
             return SHEAF_END;
         if (!workers_wait_or(feed->workers, job, true, feed->interrupt, &feed->stall_ns))
             return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
-        job = draws_warm(lane->draws, feed->workers);
+        job = draws_warm(p->draws, feed->workers);
     }
     return SHEAF_OK;
 }
 
-static int plan_draws(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+static int plan_draws(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
 {
-    struct draws *d = lane->draws;
-    int code = wait_for_warmth(feed, lane, err);
+    struct draws *d = p->draws;
+    int code = wait_for_warmth(feed, p, err);
     size_t count;
 
     if (code == SHEAF_OK)
@@ -174,130 +263,130 @@ static int plan_draws(struct feed *feed, struct lane *lane, struct sheaf_error *
         code = feed_open_shard(feed, d->due[d->due_first].shard, err);
     if (code != SHEAF_OK)
         return code;
-    count = draw_count(feed, lane);
-    code = feed_begin_chunk(feed, lane, d->due + d->due_first, count, false, err);
+    count = draw_count(feed, p);
+    code = begin_chunk(feed, p, d->due + d->due_first, count, false, err);
     if (code == SHEAF_OK)
         draws_took(d, count);
     return code;
 }
 
 /* Where the lane's next intake is. */
-static struct order_run next_run(const struct feed *feed, const struct lane *lane)
+static struct order_run next_run(const struct feed *feed, const struct prefetch *p)
 {
-    return order_line_locate(&feed->line, lane_intake_place(lane, lane->planned));
+    return order_line_locate(&feed->line, intakes_place(p->intakes, p->planned));
 }
 
 /* Plans the next chunk in the order of the line. */
-static int plan_stretch(struct feed *feed, struct lane *lane, bool reserved,
+static int plan_stretch(struct feed *feed, struct prefetch *p, bool reserved,
                         struct sheaf_error *err)
 {
-    const uint64_t place = lane_intake_place(lane, lane->planned);
-    const struct order_run found = next_run(feed, lane);
+    const uint64_t place = intakes_place(p->intakes, p->planned);
+    const struct order_run found = next_run(feed, p);
     struct run run;
-    int code = enter_shard(feed, lane, &found, lane->planned, err);
+    int code = enter_shard(feed, p, &found, p->planned, err);
 
     if (code == SHEAF_OK)
-        code = feed_open_shard(feed, lane->shard, err);
+        code = feed_open_shard(feed, p->shard, err);
     if (code != SHEAF_OK)
         return code;
-    if (is_outsize(feed, lane->shard->section, found.record))
-        return feed_defer_chunk(feed, lane, &found, false, err);
-    run = (struct run){ lane->shard, found.record, chunk_count(feed, lane, &found, place) };
-    code = feed_begin_chunk(feed, lane, &run, 1, reserved, err);
+    if (is_outsize(feed, p->shard->section, found.record))
+        return defer(feed, p, &found, false, err);
+    run = (struct run){ p->shard, found.record, chunk_count(feed, p, &found, place) };
+    code = begin_chunk(feed, p, &run, 1, reserved, err);
     if (code == SHEAF_OK)
         run.shard->users++;
     return code;
 }
 
 /* Plans the next chunk of an indexed lane.  SHEAF_END: the budget has no room for it now. */
-static int plan_chunk(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+static int plan_chunk(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
 {
-    return lane->draws != NULL ? plan_draws(feed, lane, err)
-                               : plan_stretch(feed, lane, false, err);
+    return p->draws != NULL ? plan_draws(feed, p, err)
+                            : plan_stretch(feed, p, false, err);
 }
 
-/* The lane's next record; its shard becomes lane->alone. */
-static int find_alone(struct feed *feed, struct lane *lane, uint64_t *record,
+/* The lane's next record; its shard becomes p->alone. */
+static int find_alone(struct feed *feed, struct prefetch *p, uint64_t *record,
                       struct sheaf_error *err)
 {
-    const struct draws *d = lane->draws;
+    const struct draws *d = p->draws;
     uint32_t number;
 
     if (d != NULL) {
         number = d->due[d->due_first].shard->number;
         *record = d->due[d->due_first].first;
     } else {
-        const struct order_run run = next_run(feed, lane);
+        const struct order_run run = next_run(feed, p);
 
         number = run.shard;
         *record = run.record;
     }
-    if (lane->alone != NULL && lane->alone->number == number)
+    if (p->alone != NULL && p->alone->number == number)
         return SHEAF_OK;
-    shards_drop(&feed->shards, lane->alone);
-    lane->alone = NULL;
-    return shards_use_reserved(&feed->shards, number, &lane->alone, err);
+    shards_drop(&feed->shards, p->alone);
+    p->alone = NULL;
+    return shards_use_reserved(&feed->shards, number, &p->alone, err);
 }
 
 /* Makes the lane's next chunk one record, read with what is reserved. */
-static int plan_alone(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+static int plan_alone(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
 {
     struct chunk *chunk;
     uint64_t record = 0;
-    int code = lane->draws != NULL ? draws_fill(lane->draws, err) : SHEAF_OK;
+    int code = p->draws != NULL ? draws_fill(p->draws, err) : SHEAF_OK;
 
     if (code == SHEAF_OK)
-        code = find_alone(feed, lane, &record, err);
+        code = find_alone(feed, p, &record, err);
     if (code == SHEAF_OK)
-        code = feed_open_shard(feed, lane->alone, err);
+        code = feed_open_shard(feed, p->alone, err);
     if (code == SHEAF_OK)
-        code = alone_begin(feed, lane->alone, record, true, &chunk, err);
+        code = alone_begin(feed, p->alone, record, true, &chunk, err);
     if (code == SHEAF_END)
-        code = feed_is_full(feed, lane->alone, record, err);
+        code = feed_is_full(feed, p->alone, record, err);
     if (code != SHEAF_OK)
         return code;
-    lane->alone = NULL;
-    feed_append(feed, lane, chunk);
-    lane->planned++;
-    if (lane->draws != NULL) {
-        shards_drop(&feed->shards, lane->draws->due[lane->draws->due_first].shard);
-        draws_took(lane->draws, 1);
+    p->alone = NULL;
+    append(feed, p, chunk);
+    p->planned++;
+    if (p->draws != NULL) {
+        shards_drop(&feed->shards, p->draws->due[p->draws->due_first].shard);
+        draws_took(p->draws, 1);
     }
     return SHEAF_OK;
 }
 
 /* Plans a chunk for a lane whose turn it is: if there is no room, with what is reserved for it, of
  * one record if need be. */
-static int plan_needed(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+static int plan_needed(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
 {
-    int code = plan_chunk(feed, lane, err);
+    int code = plan_chunk(feed, p, err);
     struct order_run run;
 
     if (code != SHEAF_END)
         return code;
     if (!feed->own_frames)
-        return plan_alone(feed, lane, err);
-    code = plan_stretch(feed, lane, true, err);
+        return plan_alone(feed, p, err);
+    code = plan_stretch(feed, p, true, err);
     if (code != SHEAF_END)
         return code;
-    run = next_run(feed, lane);
-    code = feed_defer_chunk(feed, lane, &run, true, err);
+    run = next_run(feed, p);
+    code = defer(feed, p, &run, true, err);
     return code != SHEAF_END ? code
          : err_set(err, SHEAF_ERR_LIMIT, "the memory budget of %" PRIu64 " bytes is used up",
                    feed->budget.limit);
 }
 
 /* The lane whose next chunk is needed first; NULL if all is planned. */
-static struct lane *neediest(struct feed *feed)
+static struct prefetch *neediest(struct feed *feed)
 {
-    struct lane *found = NULL;
+    struct prefetch *found = NULL;
 
     for (uint32_t i = 0; i < feed->lane_count; i++) {
-        struct lane *lane = &feed->lanes[i];
+        struct prefetch *p = &feed->prefetches[i];
 
-        if (lane->planned < lane_intakes(lane)
-            && (found == NULL || lane->planned < found->planned))
-            found = lane;
+        if (p->planned < intakes_count(p->intakes)
+            && (found == NULL || p->planned < found->planned))
+            found = p;
     }
     return found;
 }
@@ -306,33 +395,32 @@ static struct lane *neediest(struct feed *feed)
 static int pump_streams(struct feed *feed, struct sheaf_error *err)
 {
     for (uint32_t i = 0; i < feed->lane_count; i++) {
-        struct lane *lane = &feed->lanes[i];
+        struct prefetch *p = &feed->prefetches[i];
 
-        while (lane->waiting < STREAM_CHUNKS) {
+        while (p->waiting < STREAM_CHUNKS) {
             struct chunk *chunk = feed_new_chunk(feed, STREAM_CHUNK_BYTES);
 
             if (chunk == NULL)
                 return err_memory(err, sizeof(*chunk));
-            stream_plan(lane->stream, chunk);
-            feed_append(feed, lane, chunk);
-            lane->waiting++;
+            stream_plan(p->stream, chunk);
+            append(feed, p, chunk);
+            p->waiting++;
         }
     }
     return SHEAF_OK;
 }
 
-int feed_pump(struct feed *feed, struct sheaf_error *err)
+int prefetch_pump(struct feed *feed, struct sheaf_error *err)
 {
     if (feed->dataset->is_stream)
         return pump_streams(feed, err);
     while (feed->outstanding < feed->outstanding_limit) {
-        struct lane *lane;
+        struct prefetch *p = neediest(feed);
         int code;
 
-        lane = neediest(feed);
-        if (lane == NULL)
+        if (p == NULL)
             return SHEAF_OK;
-        code = plan_chunk(feed, lane, err);
+        code = plan_chunk(feed, p, err);
         if (code == SHEAF_END)
             return SHEAF_OK;
         if (code != SHEAF_OK)
@@ -344,80 +432,46 @@ int feed_pump(struct feed *feed, struct sheaf_error *err)
 /* ---- Taking --------------------------------------------------------------------------------- */
 
 /* Takes the lane's first chunk away: all its items are taken. */
-static void retire(struct feed *feed, struct lane *lane)
+static void retire(struct feed *feed, struct prefetch *p)
 {
-    struct chunk *chunk = lane->first;
+    struct chunk *chunk = p->first;
 
-    lane->first = chunk->next;
-    if (lane->first == NULL)
-        lane->last = NULL;
+    p->first = chunk->next;
+    if (p->first == NULL)
+        p->last = NULL;
     feed->outstanding--;
-    lane->waiting -= lane->stream != NULL;
+    p->waiting -= p->stream != NULL;
     if (feed->window.most != 0
         && window_took(&feed->window, chunk->read_bytes, feed->stall_ns, clock_ns()))
         feed->outstanding_limit = feed->lane_count + feed->window.now;
     feed_retire(feed, chunk);
 }
 
-void feed_retire(struct feed *feed, struct chunk *chunk)
-{
-    feed->read_bytes += chunk->read_bytes;
-    chunk_drop_shards(chunk, &feed->shards);
-    if (chunk->own_frames) {
-        feed_recycle(feed, chunk);
-        return;
-    }
-    chunk->next = feed->retired;
-    feed->retired = chunk;
-}
-
-void feed_release(struct feed *feed)
-{
-    while (feed->retired != NULL) {
-        struct chunk *chunk = feed->retired;
-
-        feed->retired = chunk->next;
-        feed_recycle(feed, chunk);
-    }
-}
-
-void feed_free(struct feed *feed)
-{
-    while (feed->spare != NULL) {
-        struct chunk *chunk = feed->spare;
-
-        feed->spare = chunk->next;
-        chunk_free(chunk, feed->frames);
-    }
-    heap_close(feed->frames);
-}
-
 /* Waits for the lane's first chunk.  There is one unless the budget had no room. */
-static int first_chunk(struct feed *feed, struct lane *lane, const volatile int *interrupt,
-                       struct sheaf_error *err)
+static int first_chunk(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    if (lane->first == NULL)
-        code = feed_pump(feed, err);
+    if (p->first == NULL)
+        code = prefetch_pump(feed, err);
     if (code != SHEAF_OK)
         return code;
-    if (lane->first == NULL)        /* others filled the window */
-        code = plan_needed(feed, lane, err);
+    if (p->first == NULL)           /* others filled the window */
+        code = plan_needed(feed, p, err);
     if (code != SHEAF_OK)
         return code;
-    if (lane->first->is_done)
-        return lane->first->code;
-    if (!workers_wait_or(lane->first->workers, &lane->first->job,
-                         dataset_is_local(feed->dataset), interrupt, &feed->stall_ns))
+    if (p->first->is_done)
+        return p->first->code;
+    if (!workers_wait_or(p->first->workers, &p->first->job,
+                         dataset_is_local(feed->dataset), feed->interrupt, &feed->stall_ns))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
-    lane->first->is_done = true;
-    feed->passed_over += lane->first->passed_over;
-    if (lane->first->reserved_bytes != 0 || feed->cuts_blocks)
-        chunk_shrink(lane->first, &feed->budget);
-    if (lane->first->code != SHEAF_OK)
-        *err = lane->first->error;
-    return lane->first->code;
+    p->first->is_done = true;
+    feed->passed_over += p->first->passed_over;
+    if (p->first->reserved_bytes != 0 || feed->cuts_blocks)
+        chunk_shrink(p->first, &feed->budget);
+    if (p->first->code != SHEAF_OK)
+        *err = p->first->error;
+    return p->first->code;
 }
 
 /* A stream's items are only now known to need memory: the one that is to be taken gets a piece of
@@ -446,19 +500,26 @@ static int account_stream(struct feed *feed, struct chunk *chunk, struct sheaf_e
                    feed->budget.used);
 }
 
-int feed_take(struct feed *feed, struct lane *lane, struct item *item,
-              const volatile int *interrupt, struct sheaf_error *err)
+/* Whether the intake is the sample that comes once more, to pad the lane. */
+static bool repeats(const struct prefetch *p, uint64_t intake)
+{
+    return p->draws != NULL ? draws_repeats(p->draws, intake)
+                            : intakes_repeat(p->intakes, intake);
+}
+
+int prefetch_take(struct feed *feed, struct prefetch *p, struct item *item,
+                  struct sheaf_error *err)
 {
     struct chunk *chunk;
     int code = SHEAF_OK;
 
     for (;;) {
-        if (lane->stream == NULL && lane->taken == lane_intakes(lane))
+        if (p->stream == NULL && p->taken == intakes_count(p->intakes))
             return SHEAF_END;
-        code = first_chunk(feed, lane, interrupt, err);
+        code = first_chunk(feed, p, err);
         if (code != SHEAF_OK)
             return code;
-        chunk = lane->first;
+        chunk = p->first;
         if (chunk->taken < chunk->count)
             break;
         if (chunk->is_last) {
@@ -467,22 +528,22 @@ int feed_take(struct feed *feed, struct lane *lane, struct item *item,
             *err = chunk->error;
             return chunk->tail_code == SHEAF_OK ? SHEAF_END : chunk->tail_code;
         }
-        retire(feed, lane);
+        retire(feed, p);
     }
     if (chunk->stream != NULL)
         code = account_stream(feed, chunk, err);
     if (code != SHEAF_OK)
         return code;
     *item = chunk->items[chunk->taken];
-    item->repeats = lane_intake_repeats(lane, lane->taken);
+    item->repeats = repeats(p, p->taken);
     chunk->taken++;
-    lane->taken++;
+    p->taken++;
     if (chunk->taken == chunk->count && !chunk->is_last) {
         struct sheaf_error later;
 
         /* What fails here fails again when it is needed, and is an error then. */
-        retire(feed, lane);
-        (void)feed_pump(feed, &later);
+        retire(feed, p);
+        (void)prefetch_pump(feed, &later);
     }
     return SHEAF_OK;
 }

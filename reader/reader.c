@@ -106,7 +106,8 @@ void sheaf_reader_free(struct sheaf_reader *r)
     free(r->scratch);
     free(r->samples);
     free(r->out);
-    free(r->feed.lanes);
+    free(r->feed.prefetches);
+    free(r->lanes);
     free(r->gaps);
     free(r);
 }
@@ -179,7 +180,7 @@ static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint
 {
     const struct format_ops *format = dataset_source(r->dataset, shard)->format;
 
-    return format != NULL ? format : stream_format(r->feed.lanes[0].stream);
+    return format != NULL ? format : stream_format(r->feed.prefetches[0].stream);
 }
 
 /* Decodes item i of the batch into sample i. */

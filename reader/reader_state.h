@@ -27,6 +27,7 @@ struct sheaf_reader {
     struct sheaf_reader_options options;
     struct order_member member;
     struct feed feed;
+    struct lane *lanes;             /* feed.lane_count, in their turn */
     uint64_t turns;                 /* lanes asked in turn since the epoch began, ended ones too */
     uint64_t start_turns;           /* where the epoch was begun or resumed; a stream that is
                                        not there yet is read forward by next() */
@@ -37,7 +38,6 @@ struct sheaf_reader {
     uint64_t epoch_samples;
     uint64_t table_bytes;           /* taken from the budget for the slots' table */
     uint64_t alone_bytes;           /* what reading any record alone takes; 0: not known exactly */
-    struct item pending;            /* deferred: it is not read yet, but its turn has come */
     volatile int interrupt;
     bool dead;                      /* after a final error */
     struct sheaf_error error;

@@ -19,7 +19,7 @@ void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     r->sum = (struct sum){ .promised = r->epoch_samples };
     for (uint32_t i = 0; !r->dataset->is_stream && i < feed->lane_count; i++)
         r->sum.promised -= MIN(rounds + (i < extra ? 1 : 0),
-                               order_lane_inputs(&feed->lanes[i].range));
+                               order_lane_inputs(&r->lanes[i].intakes.range));
 }
 
 bool sum_is_open(const struct sheaf_reader *r)
@@ -33,7 +33,7 @@ static uint64_t framed(const struct sheaf_reader *r)
     uint64_t count = 0;
 
     for (uint32_t i = 0; i < r->feed.lane_count; i++)
-        count += stream_framed(r->feed.lanes[i].stream);
+        count += stream_framed(r->feed.prefetches[i].stream);
     return count;
 }
 

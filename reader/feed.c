@@ -2,25 +2,45 @@
  *
  * The chunks of a feed and their memory: taken from the budget before a chunk is read, and kept for
  * the next one where there is room. */
+#include "reader/feed.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/lane.h"
+#include "base/flag.h"
 
 /* What a chunk is given may be twice what it needs, and so much more. */
 #define KEPT_MORE_BYTES   ((uint64_t)1 << 20)
 
-void feed_append(struct feed *feed, struct lane *lane, struct chunk *chunk)
+/* False: it gave up. */
+static bool wait_for_shard(struct feed *feed, struct shard *shard)
 {
-    if (lane->first == NULL)
-        lane->first = chunk;
-    else
-        lane->last->next = chunk;
-    lane->last = chunk;
-    feed->outstanding++;
+    const uint64_t poll_ns = 20000000;
+    uint64_t start;
+    bool done = workers_is_done(feed->workers, &shard->job);
+
+    if (done)
+        return true;
+    start = clock_ns();
+    while (!done && !flag_is_raised(feed->interrupt)
+           && (feed->wait_until_ns == 0 || clock_ns() < feed->wait_until_ns))
+        done = workers_wait_for(feed->workers, &shard->job, poll_ns);
+    feed->stall_ns += clock_ns() - start;
+    return done;
 }
+
+int feed_open_shard(struct feed *feed, struct shard *shard, struct sheaf_error *err)
+{
+    if (!wait_for_shard(feed, shard))
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    if (shard->code != SHEAF_OK)
+        *err = shard->error;
+    return shard->code;
+}
+
+/* ---- Chunks --------------------------------------------------------------------------------- */
 
 void feed_trim_spares(struct feed *feed)
 {
@@ -62,62 +82,36 @@ void feed_recycle(struct feed *feed, struct chunk *chunk)
     feed_trim_spares(feed);
 }
 
-/* What the chunks that are done keep of their reads goes to others, which need it now. */
-static void shrink_chunks(struct feed *feed)
+bool feed_take_memory(struct feed *feed, const struct feed_memory *memory)
 {
-    for (uint32_t i = 0; i < feed->lane_count; i++)
-        for (struct chunk *c = feed->lanes[i].first; c != NULL; c = c->next)
-            if (!c->is_shrunk && (c->is_done || workers_is_done(feed->workers, &c->job)))
-                chunk_shrink(c, &feed->budget);
-}
+    struct budget *b = &feed->budget;
 
-static bool take_budget(struct budget *b, uint64_t memory, uint64_t reserved)
-{
-    if (!budget_take(b, memory - reserved))
+    if (!budget_take(b, memory->bytes - memory->reserved))
         return false;
-    if (budget_take_reserved(b, reserved))
+    if (budget_take_reserved(b, memory->reserved))
         return true;
-    budget_give(b, memory - reserved);
+    budget_give(b, memory->bytes - memory->reserved);
     return false;
 }
 
-/* Takes a chunk's memory from the budget, `reserved` bytes of it from what is reserved; false: it
- * has no room, or the heap has none. */
-static bool take_memory(struct feed *feed, const struct run *runs, size_t run_count,
-                        uint64_t memory, uint64_t reserved)
+int feed_make_chunk(struct feed *feed, const struct run *runs, size_t run_count,
+                    const struct feed_memory *memory, struct chunk **result,
+                    struct sheaf_error *err)
 {
-    if (feed->own_frames && heap_room(feed->frames) < chunk_frames_bytes(runs, run_count))
-        return false;
-    if (take_budget(&feed->budget, memory, reserved))
-        return true;
-    shrink_chunks(feed);
-    return take_budget(&feed->budget, memory, reserved);
-}
-
-/* A chunk of these runs with all the memory that it needs.  `reserved`: what it needs until it is
- * done is of what is reserved.  SHEAF_END: there is no room. */
-static int take_chunk(struct feed *feed, const struct run *runs, size_t run_count, bool reserved,
-                      struct chunk **result, struct sheaf_error *err)
-{
-    const uint64_t memory = chunk_memory(runs, run_count, feed->own_frames);
-    const uint64_t of_reserve = reserved ? chunk_passing_bytes(runs, run_count) : 0;
-    struct chunk *chunk;
+    struct chunk *chunk = feed_new_chunk(feed, memory->bytes);
     int code;
 
-    if (!take_memory(feed, runs, run_count, memory, of_reserve))
-        return SHEAF_END;
-    chunk = feed_new_chunk(feed, memory);
     if (chunk == NULL) {
-        budget_give(&feed->budget, memory - of_reserve);
-        budget_give_reserved(&feed->budget, of_reserve);
+        budget_give(&feed->budget, memory->bytes - memory->reserved);
+        budget_give_reserved(&feed->budget, memory->reserved);
         return err_memory(err, sizeof(*chunk));
     }
     chunk->job.run = chunk_run;
     chunk->dataset = feed->dataset;
     chunk->own_frames = feed->own_frames;
     chunk->workers = feed->workers;
-    chunk->memory_bytes = memory - of_reserve;
-    chunk->reserved_bytes = of_reserve;
+    chunk->memory_bytes = memory->bytes - memory->reserved;
+    chunk->reserved_bytes = memory->reserved;
     code = chunk_prepare(chunk, runs, run_count, feed->frames, err);
     feed_trim_spares(feed);
     if (code != SHEAF_OK) {
@@ -128,25 +122,8 @@ static int take_chunk(struct feed *feed, const struct run *runs, size_t run_coun
     return SHEAF_OK;
 }
 
-int feed_begin_chunk(struct feed *feed, struct lane *lane, const struct run *runs,
-                     size_t run_count, bool reserved, struct sheaf_error *err)
-{
-    struct chunk *chunk = NULL;
-    const int code = take_chunk(feed, runs, run_count, reserved, &chunk, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    feed_append(feed, lane, chunk);
-    lane->planned += chunk->count;
-    if (runs[0].shard->object->is_remote)
-        chunk_fetch(chunk);
-    else
-        workers_submit(feed->workers, &chunk->job);
-    return SHEAF_OK;
-}
-
-int feed_defer_chunk(struct feed *feed, struct lane *lane, const struct order_run *run,
-                       bool reserved, struct sheaf_error *err)
+int feed_make_deferred(struct feed *feed, const struct order_run *run, bool reserved,
+                       struct chunk **result, struct sheaf_error *err)
 {
     struct chunk *chunk = feed_new_chunk(feed, CHUNK_DEFERRED_BYTES);
     int code;
@@ -162,9 +139,49 @@ int feed_defer_chunk(struct feed *feed, struct lane *lane, const struct order_ru
         feed_recycle(feed, chunk);
         return code;
     }
-    feed_append(feed, lane, chunk);
-    lane->planned++;
+    *result = chunk;
     return SHEAF_OK;
+}
+
+void feed_submit(struct feed *feed, struct chunk *chunk)
+{
+    if (chunk->runs[0].shard->object->is_remote)
+        chunk_fetch(chunk);
+    else
+        workers_submit(feed->workers, &chunk->job);
+}
+
+void feed_retire(struct feed *feed, struct chunk *chunk)
+{
+    feed->read_bytes += chunk->read_bytes;
+    chunk_drop_shards(chunk, &feed->shards);
+    if (chunk->own_frames) {
+        feed_recycle(feed, chunk);
+        return;
+    }
+    chunk->next = feed->retired;
+    feed->retired = chunk;
+}
+
+void feed_release(struct feed *feed)
+{
+    while (feed->retired != NULL) {
+        struct chunk *chunk = feed->retired;
+
+        feed->retired = chunk->next;
+        feed_recycle(feed, chunk);
+    }
+}
+
+void feed_free(struct feed *feed)
+{
+    while (feed->spare != NULL) {
+        struct chunk *chunk = feed->spare;
+
+        feed->spare = chunk->next;
+        chunk_free(chunk, feed->frames);
+    }
+    heap_close(feed->frames);
 }
 
 int feed_is_full(const struct feed *feed, const struct shard *shard, uint64_t record,

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the lanes of a reader share: the memory budget, open shards, threads, and the chunks whose
+ * memory is kept for the next ones.  Of the planning thread, which is the caller's. */
+#ifndef READER_FEED_H
+#define READER_FEED_H
+
+#include "reader/chunk.h"
+#include "reader/order.h"
+#include "reader/read_window.h"
+
+struct prefetch;
+
+struct feed {
+    const struct sheaf_dataset *dataset;
+    struct order order;
+    struct order_line line;
+    struct workers *workers;
+    struct budget budget;
+    struct shards shards;
+    struct cache *cache;        /* NULL: none */
+    struct pipe_shift pipe_shift;
+    struct prefetch *prefetches;    /* one for each lane of this reader, in their turn */
+    uint32_t lane_count;
+    size_t outstanding;         /* chunks planned and not yet consumed */
+    size_t outstanding_limit;
+    struct window window;       /* of reads from afar: outstanding_limit follows it */
+    uint64_t chunk_bytes;       /* raw bytes of a chunk, about */
+    bool cuts_blocks;           /* not even a codec block is one chunk */
+    uint64_t outsize_bytes;     /* a larger frame is deferred, if frames can be */
+    bool draws;                 /* samples are read as they are drawn */
+    bool own_frames;            /* the shuffle buffer has samples: each frame has a piece of its
+                                   own (and can be deferred), else each chunk, of */
+    struct heap *frames;        /* this heap, which is kept from epoch to epoch */
+    uint64_t lend_bytes;        /* what may be lent of it to the program */
+    struct chunk *retired;      /* consumed, but items of it may be with the caller */
+    struct chunk *spare;        /* empty, with memory to be used again: */
+    uint64_t spare_most_bytes;  /* of one; larger ones held an outsize sample and are freed */
+    uint64_t spare_bytes;       /* of them all; budget.used + spare_bytes <= budget.limit */
+    uint64_t read_bytes;
+    uint64_t passed_over;       /* by streams: members of tars that are no sample's */
+    uint64_t stall_ns;
+    const volatile int *interrupt;  /* nonzero: who waits for a shard to be opened gives up */
+    uint64_t wait_until_ns;         /* and at this time; 0: not then */
+};
+
+/* Waits for the shard to be open.  Returns the code that it was opened with, or
+ * SHEAF_ERR_INTERRUPTED. */
+int feed_open_shard(struct feed *feed, struct shard *shard, struct sheaf_error *err);
+
+/* What a chunk of these runs takes of the budget, `reserved` bytes of it of what is reserved. */
+struct feed_memory {
+    uint64_t bytes, reserved;
+};
+
+/* Takes it; false: there is no room. */
+bool feed_take_memory(struct feed *feed, const struct feed_memory *memory);
+
+/* A chunk of these runs, for which the memory was taken: it goes to the chunk, or back.  SHEAF_END:
+ * the heap has no room. */
+int feed_make_chunk(struct feed *feed, const struct run *runs, size_t run_count,
+                    const struct feed_memory *memory, struct chunk **chunk,
+                    struct sheaf_error *err);
+
+/* A chunk of one deferred record.  `reserved`: what it needs is of what is reserved.  SHEAF_END:
+ * the budget has no room for it. */
+int feed_make_deferred(struct feed *feed, const struct order_run *run, bool reserved,
+                       struct chunk **chunk, struct sheaf_error *err);
+
+/* Begins to read the chunk. */
+void feed_submit(struct feed *feed, struct chunk *chunk);
+
+/* An empty chunk; a spare one if its memory is not too much for one of so many bytes.  NULL: there
+ * is no memory. */
+struct chunk *feed_new_chunk(struct feed *feed, uint64_t memory);
+
+/* The chunk, which is done, is used up, but its items go to the caller: it stays until
+ * feed_release. */
+void feed_retire(struct feed *feed, struct chunk *chunk);
+
+/* Frees the chunks that were used up: what they held is no longer with the caller. */
+void feed_release(struct feed *feed);
+
+/* Gives the chunk's memory back, or keeps it for the next one. */
+void feed_recycle(struct feed *feed, struct chunk *chunk);
+
+/* Frees spare memory, as far as the budget has no room for it. */
+void feed_trim_spares(struct feed *feed);
+
+/* SHEAF_ERR_LIMIT, and says so: not even the reserve has room for the record. */
+int feed_is_full(const struct feed *feed, const struct shard *shard, uint64_t record,
+                 struct sheaf_error *err);
+
+/* Frees the spare chunks and the heap. */
+void feed_free(struct feed *feed);
+
+#endif
