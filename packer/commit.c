@@ -90,12 +90,13 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
 /* The parts that the missing shards are of, if it is known how many there were. */
 static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
 {
-    const uint32_t parts = target_parts(&c->planned.target);
     const char *between = "";
     size_t first, end;
-    int code = parts == 0 ? SHEAF_OK
-                          : buf_printf(text, err, "; of %u parts, these are not finished: ",
-                                       parts);
+    uint32_t parts;
+    int code = target_parts(&c->planned.target, &parts, err);
+
+    if (code == SHEAF_OK && parts != 0)
+        code = buf_printf(text, err, "; of %u parts, these are not finished: ", parts);
 
     for (uint32_t p = 0; p < parts && code == SHEAF_OK; p++) {
         bool any = false;
@@ -150,14 +151,19 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
 }
 
 /* What is not listed need not be asked for. */
-static bool shard_with_entry(const void *context, uint64_t number, struct plan_shard *shard)
+static int shard_with_entry(const void *context, uint64_t number, struct plan_shard *shard,
+                            struct sheaf_error *err)
 {
     const struct commit_run *c = context;
     char name[SHARD_NAME_BYTES];
+    bool has = false;
+    int code = planned_name(&c->planned, number, name, err);
 
     *shard = c->planned.file.facts.plan.shards[number];
-    return planned_name(&c->planned, number, name, NULL) == SHEAF_OK &&
-           target_listing_has_entry(c->listing, &c->planned.target, shard->split, name);
+    if (code == SHEAF_OK)
+        code = target_listing_has_entry(c->listing, &c->planned.target, shard->split, name, &has,
+                                        err);
+    return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
 static int check_shards(struct commit_run *c, size_t count, struct sheaf_error *err)

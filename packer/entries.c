@@ -19,7 +19,7 @@ struct slot {
     struct inflight_item item;  /* the first member */
     const struct target *target;
     struct plan_shard shard;
-    bool is_there;              /* there is an entry to be read */
+    bool is_read;               /* there is an entry to be read */
     struct journal_entry entry;
     int code;                   /* as journal_get's */
     struct sheaf_error error;
@@ -42,7 +42,8 @@ static void read_entry(struct inflight_item *item)
     const struct journal *journal = &s->target->journal;
     char name[SHARD_NAME_BYTES];
 
-    s->code = s->is_there ? target_shard_name(s->target, &s->shard, name, &s->error) : SHEAF_END;
+    if (s->is_read)
+        s->code = target_shard_name(s->target, &s->shard, name, &s->error);
     if (s->code == SHEAF_OK)
         s->code = journal_get(journal, journal->plan.splits[s->shard.split], name, &s->entry,
                               &s->error);
@@ -52,8 +53,9 @@ static void begin(struct entries *e)
 {
     struct slot *s = (struct slot *)inflight_idle(&e->window);
 
-    s->is_there = e->shard(e->context, e->begun++, &s->shard);
-    inflight_run(&e->window, s->is_there ? e->workers : NULL, &s->item);
+    s->code = e->shard(e->context, e->begun++, &s->shard, &s->error);
+    s->is_read = s->code == SHEAF_OK;
+    inflight_run(&e->window, s->is_read ? e->workers : NULL, &s->item);
 }
 
 int entries_open(const struct target *target, uint64_t count, entries_shard_fn *shard,
@@ -95,6 +97,8 @@ int entries_next(struct entries *e, const struct journal_entry **entry, struct s
     s = e->given = (struct slot *)inflight_next(&e->window);
     if (s->code != SHEAF_OK && s->code != SHEAF_END)
         *err = s->error;
+    if (!s->is_read)
+        return s->code;
     e->largest = MAX(e->largest, sizeof(*s) + s->entry.section.size + s->entry.skipped.size +
                                  s->entry.sides.size);
     *entry = &s->entry;

@@ -9,8 +9,9 @@
 
 struct entries;
 
-/* Which shard is the `number`-th; false: it has no entry, and none is looked for. */
-typedef bool entries_shard_fn(const void *context, uint64_t number, struct plan_shard *shard);
+/* Which shard is the `number`-th; SHEAF_END: it has no entry, and none is looked for. */
+typedef int entries_shard_fn(const void *context, uint64_t number, struct plan_shard *shard,
+                             struct sheaf_error *err);
 
 /* The entries of shards 0 to count - 1, by `shard`, which is called in that order. */
 int entries_open(const struct target *target, uint64_t count, entries_shard_fn *shard,

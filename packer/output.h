@@ -92,11 +92,11 @@ int target_shard_name(const struct target *target, const struct plan_shard *shar
  * Nothing of others is touched.  *finished as in target_prepare. */
 int target_join(struct target *target, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* In how many parts the plan was packed last; 0: not known. */
-uint32_t target_parts(const struct target *target);
+int target_parts(const struct target *target, uint32_t *parts, struct sheaf_error *err);
 /* How to know a shard and its sides again without reading them; 0: they are not as the entry says,
  * or cannot be told from others.  Of several files: of the shard first, then of each side. */
-uint64_t target_stamp(const struct target *target, uint32_t split,
-                      const struct journal_entry *entry);
+int target_stamp(const struct target *target, uint32_t split, const struct journal_entry *entry,
+                 uint64_t *stamp, struct sheaf_error *err);
 uint64_t target_stamp_add(uint64_t combined, uint64_t stamp);
 /* As target_find_shard, but shard and sides are read only where their stamps are not those of the
  * entry: where they were not noted, or somebody has moved or changed the files. */
@@ -119,8 +119,9 @@ int target_listing_check(const struct target_listing *listing, const struct targ
                          uint32_t split, const struct journal_entry *entry,
                          enum target_shard_state *state, struct sheaf_error *err);
 /* Whether the journal has an entry of a shard. */
-bool target_listing_has_entry(const struct target_listing *listing, const struct target *target,
-                              uint32_t split, const char *name);
+int target_listing_has_entry(const struct target_listing *listing, const struct target *target,
+                             uint32_t split, const char *name, bool *has,
+                             struct sheaf_error *err);
 
 /* Ends the journal. */
 int target_end(const struct target *target, struct sheaf_error *err);

@@ -18,28 +18,32 @@
 
 /* ---- Joining --------------------------------------------------------------------------------- */
 
-uint32_t target_parts(const struct target *o)
+int target_parts(const struct target *o, uint32_t *parts, struct sheaf_error *err)
 {
     char *url = store_join(o->journal.directory, PARTS_NAME), *text = NULL;
-    unsigned long parts = 0;
+    unsigned long count = 0;
     size_t size;
+    int code = url == NULL ? err_memory(err, strlen(o->journal.directory))
+                           : store_get(url, PARTS_BYTES, &text, &size, err);
 
-    if (url != NULL && store_get(url, PARTS_BYTES, &text, &size, NULL) == SHEAF_OK)
-        parts = strtoul(text, NULL, 10);
+    if (code == SHEAF_OK)
+        count = strtoul(text, NULL, 10);
+    *parts = count > UINT32_MAX ? 0 : (uint32_t)count;
     free(text);
     free(url);
-    return parts > UINT32_MAX ? 0 : (uint32_t)parts;
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
 }
 
 static int put_parts(const struct target *o, uint32_t parts, struct sheaf_error *err)
 {
     char *url = store_join(o->journal.directory, PARTS_NAME), text[PARTS_BYTES];
-    int code;
+    uint32_t noted = 0;
+    int code = url == NULL ? err_memory(err, strlen(o->journal.directory))
+                           : target_parts(o, &noted, err);
 
-    if (url == NULL)
-        return err_memory(err, strlen(o->journal.directory));
     snprintf(text, sizeof(text), "%u\n", parts);
-    code = target_parts(o) == parts ? SHEAF_OK : store_put(url, text, strlen(text), err);
+    if (code == SHEAF_OK && noted != parts)
+        code = store_put(url, text, strlen(text), err);
     free(url);
     return code;
 }
@@ -82,8 +86,10 @@ int target_join(struct target *o, uint32_t parts, bool *finished, struct sheaf_e
 
 /* ---- Looking for shards ---------------------------------------------------------------------- */
 
-/* Size and stamp of a file of a shard; UINT64_MAX: it is not there. */
-typedef uint64_t find_fn(const void *context, uint32_t split, const char *name, uint64_t *stamp);
+/* Size and stamp of a file of a shard; SHEAF_ERR_NOT_FOUND, with or without a message: it is not
+ * there. */
+typedef int find_fn(const void *context, uint32_t split, const char *name, uint64_t *bytes,
+                    uint64_t *stamp, struct sheaf_error *err);
 
 uint64_t target_stamp_add(uint64_t combined, uint64_t stamp)
 {
@@ -91,23 +97,28 @@ uint64_t target_stamp_add(uint64_t combined, uint64_t stamp)
                                        : XXH3_64bits_withSeed(&stamp, sizeof(stamp), combined);
 }
 
-/* Compares sizes and combines the stamps of shard and sides. */
-static enum target_shard_state look(find_fn *find, const void *context, uint32_t split,
-                                    const struct journal_entry *entry, uint64_t *combined)
+/* Compares sizes and combines the stamps of shard and sides.  What cannot be asked for is an error,
+ * and not missing. */
+static int look(find_fn *find, const void *context, uint32_t split,
+                const struct journal_entry *entry, enum target_shard_state *state,
+                uint64_t *combined, struct sheaf_error *err)
 {
     const char *at = (const char *)entry->sides.data, *end = at + entry->sides.size;
     char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
-    uint64_t stamp, bytes = entry->facts.bytes;
-    uint64_t found = find(context, split, entry->facts.name, &stamp);
+    uint64_t stamp, found, bytes = entry->facts.bytes;
+    int code = find(context, split, entry->facts.name, &found, combined, err);
 
-    *combined = stamp;
-    while (found == bytes && at < end) {
-        if (!journal_take_side(&at, end, name, &bytes, hash))
-            return SHARD_ALTERED;
-        found = find(context, split, name, &stamp);
-        *combined = target_stamp_add(*combined, stamp);
+    while (code == SHEAF_OK && found == bytes && at < end) {
+        if (!journal_take_side(&at, end, name, &bytes, hash)) {
+            *state = SHARD_ALTERED;
+            return SHEAF_OK;
+        }
+        code = find(context, split, name, &found, &stamp, err);
+        if (code == SHEAF_OK)
+            *combined = target_stamp_add(*combined, stamp);
     }
-    return found == bytes ? SHARD_THERE : found == UINT64_MAX ? SHARD_MISSING : SHARD_ALTERED;
+    *state = code != SHEAF_OK ? SHARD_MISSING : found == bytes ? SHARD_THERE : SHARD_ALTERED;
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
 static bool is_known(const struct journal_entry *entry, uint64_t stamp)
@@ -115,34 +126,39 @@ static bool is_known(const struct journal_entry *entry, uint64_t stamp)
     return stamp != 0 && entry->stamp == stamp;
 }
 
-static uint64_t ask(const void *context, uint32_t split, const char *name, uint64_t *stamp)
+static int ask(const void *context, uint32_t split, const char *name, uint64_t *bytes,
+               uint64_t *stamp, struct sheaf_error *err)
 {
     const struct target *o = context;
     char *url = store_join(o->directories[split], name);
-    uint64_t bytes;
+    const int code = url == NULL ? err_memory(err, strlen(name))
+                                 : store_identify(url, bytes, stamp, err);
 
-    if (url == NULL || store_identify(url, &bytes, stamp, NULL) != SHEAF_OK) {
-        bytes = UINT64_MAX;
-        *stamp = 0;
-    }
     free(url);
-    return bytes;
+    return code;
 }
 
-uint64_t target_stamp(const struct target *o, uint32_t split, const struct journal_entry *entry)
+int target_stamp(const struct target *o, uint32_t split, const struct journal_entry *entry,
+                 uint64_t *stamp, struct sheaf_error *err)
 {
-    uint64_t stamp;
+    enum target_shard_state state;
+    const int code = look(ask, o, split, entry, &state, stamp, err);
 
-    return look(ask, o, split, entry, &stamp) == SHARD_THERE ? stamp : 0;
+    if (code != SHEAF_OK || state != SHARD_THERE)
+        *stamp = 0;
+    return code;
 }
 
 int target_look_for_shard(const struct target *o, uint32_t split, const char *name,
                           struct journal_entry *entry, bool *found, struct sheaf_error *err)
 {
-    const int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
+    enum target_shard_state state = SHARD_MISSING;
     uint64_t stamp;
+    int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
 
-    *found = code == SHEAF_OK && look(ask, o, split, entry, &stamp) == SHARD_THERE &&
+    if (code == SHEAF_OK)
+        code = look(ask, o, split, entry, &state, &stamp, err);
+    *found = code == SHEAF_OK && state == SHARD_THERE &&
              (is_known(entry, stamp) || target_is_intact(o, split, entry));
     return code == SHEAF_END ? SHEAF_OK : code;
 }
@@ -241,14 +257,16 @@ static const struct listed *find_name(const struct names *all, const char *name)
                                             compare_names);
 }
 
-static uint64_t find_listed(const void *context, uint32_t split, const char *name,
-                            uint64_t *stamp)
+static int find_listed(const void *context, uint32_t split, const char *name, uint64_t *bytes,
+                       uint64_t *stamp, struct sheaf_error *err)
 {
     const struct target_listing *l = context;
     const struct listed *found = find_name(&l->splits[split], name);
 
+    (void)err;
     *stamp = found == NULL ? 0 : found->stamp;
-    return found == NULL ? UINT64_MAX : found->bytes;
+    *bytes = found == NULL ? 0 : found->bytes;
+    return found == NULL ? SHEAF_ERR_NOT_FOUND : SHEAF_OK;
 }
 
 bool target_listing_has(const struct target_listing *l, uint32_t split, const char *name)
@@ -262,28 +280,27 @@ int target_listing_check(const struct target_listing *l, const struct target *o,
 {
     uint64_t stamp;
     bool intact;
-    int code;
+    int code = look(find_listed, l, split, entry, state, &stamp, err);
 
-    *state = look(find_listed, l, split, entry, &stamp);
-    if (*state != SHARD_THERE || is_known(entry, stamp))
-        return SHEAF_OK;
+    if (code != SHEAF_OK || *state != SHARD_THERE || is_known(entry, stamp))
+        return code;
     code = target_check_shard(o, split, entry, &intact, err);
     *state = intact ? SHARD_THERE : SHARD_ALTERED;
     return code;
 }
 
-bool target_listing_has_entry(const struct target_listing *l, const struct target *o,
-                              uint32_t split, const char *name)
+int target_listing_has_entry(const struct target_listing *l, const struct target *o,
+                             uint32_t split, const char *name, bool *has, struct sheaf_error *err)
 {
-    bool has = false;
     char *entry;
+    const int code = journal_entry_name(&o->journal, o->journal.plan.splits[split], name, &entry,
+                                        err);
 
-    if (journal_entry_name(&o->journal, o->journal.plan.splits[split], name, &entry, NULL) ==
-        SHEAF_OK) {
-        has = find_name(&l->journal, entry) != NULL;
-        free(entry);
-    }
-    return has;
+    if (code != SHEAF_OK)
+        return code;
+    *has = find_name(&l->journal, entry) != NULL;
+    free(entry);
+    return SHEAF_OK;
 }
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */

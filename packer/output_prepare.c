@@ -161,29 +161,32 @@ static int check_whole(const char *directory, const struct manifest *m, struct s
     return code;
 }
 
+static int split_is_finished(const struct target *o, const char *directory, bool whole,
+                             bool *finished, struct sheaf_error *err)
+{
+    struct manifest m;
+    int code = target_read_manifest(directory, &m, err);
+
+    *finished = false;
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+    code = target_is_of_plan(o, &m, finished, err);
+    if (code == SHEAF_OK && *finished && whole)
+        code = check_whole(directory, &m, err);
+    manifest_clear(&m);
+    return code;
+}
+
 int target_is_finished(const struct target *o, bool whole, bool *finished,
                        struct sheaf_error *err)
 {
-    *finished = true;
-    for (uint32_t i = 0; i < o->split_count && *finished; i++) {
-        struct manifest m;
-        char *hash;
-        int code = target_read_manifest(o->directories[i], &m, err);
+    bool every = true;
+    int code = SHEAF_OK;
 
-        if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
-            return code;
-        hash = code == SHEAF_OK ? target_option(&m, "plan") : NULL;
-        *finished = hash != NULL && strcmp(hash, o->plan_hash) == 0;
-        free(hash);
-        if (code == SHEAF_OK) {
-            if (*finished && whole)
-                code = check_whole(o->directories[i], &m, err);
-            manifest_clear(&m);
-            if (code != SHEAF_OK)
-                return code;
-        }
-    }
-    return SHEAF_OK;
+    for (uint32_t i = 0; i < o->split_count && every && code == SHEAF_OK; i++)
+        code = split_is_finished(o, o->directories[i], whole, &every, err);
+    *finished = code == SHEAF_OK && every;
+    return code;
 }
 
 /* ---- Begin, go on, or replace ---------------------------------------------------------------- */

@@ -87,15 +87,29 @@ int target_look_manifest(const char *directory, struct manifest_look *look,
     return code;
 }
 
-/* A string among the options that a manifest keeps, in memory of its own; or NULL. */
-char *target_option(const struct manifest *m, const char *name)
+/* The text was written out of what had been parsed: what cannot be parsed now lacks memory. */
+int target_option(const struct manifest *m, const char *name, char **value,
+                  struct sheaf_error *err)
 {
     json_t *options = m->options_json == NULL ? NULL : json_loads(m->options_json, 0, NULL);
     const char *text = json_string_value(json_object_get(options, name));
-    char *copy = text == NULL ? NULL : strdup(text);
 
+    *value = text == NULL ? NULL : strdup(text);
     json_decref(options);
-    return copy;
+    if ((m->options_json != NULL && options == NULL) || (text != NULL && *value == NULL))
+        return err_memory(err, strlen(m->options_json));
+    return SHEAF_OK;
+}
+
+int target_is_of_plan(const struct target *o, const struct manifest *m, bool *is,
+                      struct sheaf_error *err)
+{
+    char *hash;
+    const int code = target_option(m, "plan", &hash, err);
+
+    *is = code == SHEAF_OK && hash != NULL && strcmp(hash, o->plan_hash) == 0;
+    free(hash);
+    return code;
 }
 
 
@@ -191,8 +205,9 @@ static int remove_replaced(const struct target *o, char *directory, struct sheaf
 
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-    list = target_option(&m, "index");
-    code = peers_open(&peers, list, m.container, m.codec, err);
+    code = target_option(&m, "index", &list, err);
+    if (code == SHEAF_OK)
+        code = peers_open(&peers, list, m.container, m.codec, err);
     for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)
         code = remove_shard(&c, &m, i, &peers, err);
     if (code == SHEAF_OK)
@@ -248,11 +263,11 @@ int target_is_split(const char *directory, const char *name, bool *is, struct sh
     *is = false;
     if (code != SHEAF_OK)       /* what cannot be parsed says nothing */
         return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
-    split = target_option(&m, "split_name");
+    code = target_option(&m, "split_name", &split, err);
     *is = split != NULL && strcmp(split, name) == 0;
     free(split);
     manifest_clear(&m);
-    return SHEAF_OK;
+    return code;
 }
 
 static int remove_split(void *context, char *directory, const char *name,
@@ -302,17 +317,14 @@ static int is_own(const struct target *o, const char *directory, bool *is,
                   struct sheaf_error *err)
 {
     struct manifest m;
-    char *hash;
-    const int code = target_read_manifest(directory, &m, err);
+    int code = target_read_manifest(directory, &m, err);
 
     *is = code == SHEAF_ERR_CORRUPT;
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
-    hash = target_option(&m, "plan");
-    *is = hash != NULL && strcmp(hash, o->plan_hash) == 0;
-    free(hash);
+    code = target_is_of_plan(o, &m, is, err);
     manifest_clear(&m);
-    return SHEAF_OK;
+    return code;
 }
 
 static int replace_manifest(const struct target *o, const char *url,

@@ -18,8 +18,12 @@ int target_look_manifest(const char *directory, struct manifest_look *look,
 /* Reads the note of what is being replaced there.  SHEAF_ERR_NOT_FOUND. */
 int target_read_replaced(const char *directory, struct manifest *manifest,
                          struct sheaf_error *err);
-/* A string among the options that a manifest keeps, in memory of its own; or NULL. */
-char *target_option(const struct manifest *m, const char *name);
+/* A string among the options that a manifest keeps, in memory of its own; NULL: there is none. */
+int target_option(const struct manifest *m, const char *name, char **value,
+                  struct sheaf_error *err);
+/* Whether a manifest is of the data set that the run's own plan describes. */
+int target_is_of_plan(const struct target *target, const struct manifest *m, bool *is,
+                      struct sheaf_error *err);
 
 /* Writes or removes a file of DEST: looks, checks the claim, and acts on what was there. */
 int target_put_over(const struct target *target, const char *directory, const char *name,

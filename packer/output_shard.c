@@ -77,9 +77,9 @@ static int certify(const struct publication *p, struct journal_entry *entry,
 
     if (entry->stamp != 0)
         return SHEAF_OK;
-    entry->stamp = target_stamp(p->target, p->split, entry);
-    if (entry->stamp == 0)
-        return SHEAF_OK;
+    code = target_stamp(p->target, p->split, entry, &entry->stamp, err);
+    if (code != SHEAF_OK || entry->stamp == 0)
+        return code;
     code = journal_put(&p->target->journal, split_of(p), entry, &p->seen.entry, &now, err);
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* somebody else just has */
 }

@@ -36,16 +36,20 @@ struct looking {
 };
 
 /* Of a shard that is not listed no entry need be read. */
-static bool shard_with_entry(const void *context, uint64_t number, struct plan_shard *shard)
+static int shard_with_entry(const void *context, uint64_t number, struct plan_shard *shard,
+                            struct sheaf_error *err)
 {
     const struct looking *l = context;
     const struct planned *planned = &l->plan->planned;
     char name[SHARD_NAME_BYTES];
+    bool has = false;
+    int code = planned_name(planned, number, name, err);
 
     *shard = planned->file.facts.plan.shards[number];
-    return planned_name(planned, number, name, NULL) == SHEAF_OK &&
-           target_listing_has(l->listing, shard->split, name) &&
-           target_listing_has_entry(l->listing, &planned->target, shard->split, name);
+    if (code == SHEAF_OK && target_listing_has(l->listing, shard->split, name))
+        code = target_listing_has_entry(l->listing, &planned->target, shard->split, name, &has,
+                                        err);
+    return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
 static int look(struct sheaf_plan *p, const struct target_listing *listing,
@@ -89,7 +93,8 @@ static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
     if (code == SHEAF_END ||
         (code == SHEAF_OK && strcmp(plan.hash, p->planned.target.journal.plan.hash) != 0))
         return SHEAF_OK;
-    p->parts = target_parts(&p->planned.target);
+    if (code == SHEAF_OK)
+        code = target_parts(&p->planned.target, &p->parts, err);
     if (code == SHEAF_OK)
         code = target_list(&p->planned.target, &listing, err);
     if (code == SHEAF_OK)

@@ -60,11 +60,13 @@ static int describe_shard(struct manifest *m, const struct journal_entry *entry,
     return SHEAF_OK;
 }
 
-static bool shard_of_split(const void *context, uint64_t number, struct plan_shard *shard)
+static int shard_of_split(const void *context, uint64_t number, struct plan_shard *shard,
+                          struct sheaf_error *err)
 {
+    (void)err;
     *shard = (struct plan_shard){ .split = *(const uint32_t *)context,
                                   .number = (uint32_t)number };
-    return true;
+    return SHEAF_OK;
 }
 
 /* The shards of a plan are those of its first split, then those of the next. */
@@ -144,17 +146,19 @@ static int check_free(const struct target *o, const char *directory,
                       const struct manifest_look *look, struct sheaf_error *err)
 {
     struct manifest m;
-    char *hash = NULL;
     bool is_own = look->is_dataset ? false : strcmp(look->run, o->journal.plan.run) == 0;
+    int code = SHEAF_ERR_NOT_FOUND;
 
     if (!look->seen.is_there || is_own)
         return SHEAF_OK;
-    if (look->is_dataset && target_read_manifest(directory, &m, NULL) == SHEAF_OK) {
-        hash = target_option(&m, "plan");
-        is_own = hash != NULL && strcmp(hash, o->plan_hash) == 0;
+    if (look->is_dataset)
+        code = target_read_manifest(directory, &m, err);
+    if (code == SHEAF_OK) {
+        code = target_is_of_plan(o, &m, &is_own, err);
         manifest_clear(&m);
-        free(hash);
     }
+    if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND && code != SHEAF_ERR_CORRUPT)
+        return code;
     return is_own ? SHEAF_OK : err_set(err, SHEAF_ERR_CHANGED, "%s: another data set was put "
                                        "there meanwhile", directory);
 }
