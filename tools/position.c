@@ -49,11 +49,12 @@ int position_prepare(const char *path)
 {
     char *temporary;
     FILE *file = open_temporary(path, &temporary);
-    const int status = file == NULL ? fail_file(path) : STATUS_OK;
+    int status = file == NULL ? fail_file(path) : STATUS_OK;
 
     if (file != NULL) {
         fclose(file);
-        unlink(temporary);
+        if (unlink(temporary) != 0)
+            status = fail_file(temporary);
     }
     free(temporary);
     return status;
