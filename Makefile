@@ -150,13 +150,16 @@ tsan: ##: unit tests under ThreadSanitizer
 	+$(Q)$(call SANITIZED,tsan,thread)
 
 # tests/campaign/run.py has its settings, and how a chain is repeated.  CAMPAIGN_FENCE: how many
-# random interleavings of one or two runs the model checker of publication tries, 500 a second.
-CAMPAIGN_FENCE ?= 300000
+# interleavings of two runs the model checker of publication tries, 600 a second on each of
+# CAMPAIGN_JOBS processors.
+CAMPAIGN_FENCE ?= 1000000
+CAMPAIGN_JOBS  ?= $(shell nproc)
 .PHONY: campaign
 campaign: all $(BUILD)/campaign/faults.so $(BUILD)/tests/test_fence ##: CAMPAIGN_CHAINS (5000) random chains beside a model
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/run.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/faults.py
-	$(Q)$(BUILD)/tests/test_fence $(CAMPAIGN_FENCE)
+	$(Q)seq 0 $$(($(CAMPAIGN_JOBS) - 1)) | xargs -P 0 -I '{}' \
+	    $(BUILD)/tests/test_fence $(CAMPAIGN_FENCE) '{}' $(CAMPAIGN_JOBS)
 
 .PHONY: campaign-short
 campaign-short: ##: the same for a minute

@@ -20,7 +20,7 @@
 #define SCHEME "mem://"
 
 struct run {
-    uint32_t calls, stop_after;
+    uint32_t calls, stop_after, fail_at;
     bool is_stopped, is_dead, has_ended;
     pthread_cond_t moved;
 };
@@ -59,6 +59,7 @@ static const char *path_of(const char *url)
 static int enter(const char *url, struct sheaf_error *err)
 {
     struct run *r = &runs[url[strlen(SCHEME)] - 'a'];
+    bool failed;
 
     pthread_mutex_lock(&lock);
     while (!r->is_dead && r->calls >= r->stop_after) {
@@ -66,11 +67,12 @@ static int enter(const char *url, struct sheaf_error *err)
         pthread_cond_broadcast(&r->moved);
         pthread_cond_wait(&r->moved, &lock);
     }
-    r->calls++;
-    if (!r->is_dead)
+    failed = r->calls++ == r->fail_at;
+    if (!r->is_dead && !failed)
         return SHEAF_OK;
     pthread_mutex_unlock(&lock);
-    return err_set(err, SHEAF_ERR_IO, "%s: the run was killed", url);
+    return err_set(err, SHEAF_ERR_IO, "%s: %s", url, r->is_dead ? "the run was killed"
+                                                                : MODEL_FAILURE);
 }
 
 static int leave(int code)
@@ -436,6 +438,15 @@ void model_use_locks(bool locks)
     ops.lock = locks ? memory_lock : NULL;
 }
 
+bool model_is_locked(void)
+{
+    const int fd = open(lock_path, O_RDONLY | O_CLOEXEC);
+    const bool locked = flock(fd, LOCK_EX | LOCK_NB) != 0;
+
+    close(fd);
+    return locked;
+}
+
 struct model_state *model_save(void)
 {
     struct model_state *state = malloc(sizeof(*state));
@@ -463,8 +474,14 @@ void model_begin(char run, uint32_t stop_after)
     pthread_mutex_lock(&lock);
     r->calls = 0;
     r->stop_after = stop_after;
+    r->fail_at = MODEL_NEVER;
     r->is_stopped = r->is_dead = r->has_ended = false;
     pthread_mutex_unlock(&lock);
+}
+
+void model_fail(char run, uint32_t call)
+{
+    runs[run - 'a'].fail_at = call;
 }
 
 void model_let(char run, uint32_t stop_after)

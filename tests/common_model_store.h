@@ -11,12 +11,15 @@
 #include <stdint.h>
 
 #define MODEL_NEVER UINT32_MAX
+#define MODEL_FAILURE "the store failed, as it was told to"
 
 /* Registers the store; `changed` is called after each change, with nobody else at work. */
 void model_open(void (*changed)(void));
 void model_close(void);
 /* Whether it can keep others out of a directory (as local disks), or cannot (as S3). */
 void model_use_locks(bool locks);
+/* Whether somebody has not given the lock back. */
+bool model_is_locked(void);
 
 /* Everything that is there, to be brought back later; and freed. */
 struct model_state;
@@ -28,6 +31,8 @@ void model_state_free(struct model_state *state);
  * on. */
 void model_begin(char run, uint32_t stop_after);
 void model_let(char run, uint32_t stop_after);
+/* After model_begin: its call of this number, from 0, fails once. */
+void model_fail(char run, uint32_t call);
 /* From now on its calls fail, and do nothing. */
 void model_kill(char run);
 /* The function that it runs has returned. */

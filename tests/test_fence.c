@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * A model checker of publication: the real packer, on a store in memory, one or two runs stopped
- * and killed at each of their calls, in each order of two.  After each change, whoever looks at the
- * place sees a whole data set or is refused:
+ * A model checker of publication: the real packer, on a store in memory, two runs stopped at their
+ * calls in turn, killed there or let go on; or one whose store fails at one call.  After each
+ * change, whoever looks at the place sees a whole data set or is refused:
  *
  *     a manifest        all shards, sides and the index are there, as the manifest says
  *     no manifest       there are no shards either, or a claim says that a run is at work
  *
  * What a run says at its end must be so, and the next run that overwrites makes all good.
  *
- *     test_fence [COUNT]      so many random cases; SEED repeats them */
+ *     test_fence                      some random interleavings, and each failing call
+ *     test_fence COUNT PART PARTS     a part of COUNT interleavings: of all in which each run is
+ *                                     stopped once, and then of random ones with more stops
+ *
+ * SEED repeats the random ones. */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cmocka.h>
 
@@ -28,104 +32,19 @@
 #include "tests/common_model_store.h"
 #include "tests/common_must.h"
 #include "tests/common_random.h"
+#include "tests/common_seen.h"
 #include "tests/common_tree.h"
 
-#define SET "/set/"
 #define QUICK_CASES 1500u
 #define CALLS_MOST 160u         /* no run makes more, so that each of its calls is stopped at */
+#define TURNS_MOST 6            /* three of each run */
+#define RECOVERED  8u           /* of so many cases one is recovered from, which takes as long */
 
 static struct tree tree;
 static struct sheaf_error error;
-static uint64_t cases_wanted = QUICK_CASES;
-static char fault[2000], now_checked[200];
-static char plans[2][33];       /* of the two trees */
-
-/* ---- What is seen ---------------------------------------------------------------------------- */
-
-static void blame(const char *what, const char *name)
-{
-    if (fault[0] == '\0')
-        snprintf(fault, sizeof(fault), "%s: %s: %s", now_checked, name, what);
-}
-
-static const struct model_object *find(const char *name)
-{
-    char path[400];
-
-    snprintf(path, sizeof(path), SET "%s", name);
-    return model_find(path);
-}
-
-static void check_shard(const struct manifest_shard *s)
-{
-    const struct model_object *o = find(s->name);
-    XXH128_canonical_t canonical;
-    char text[33], side[300];
-
-    if (o == NULL || o->size != s->bytes) {
-        blame("is missing, or of another size than the manifest says", s->name);
-        return;
-    }
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits(o->data, o->size));
-    for (size_t i = 0; i < sizeof(canonical.digest); i++)
-        snprintf(text + 2 * i, 3, "%02x", canonical.digest[i]);
-    if (strcmp(text, s->xxh3) != 0)
-        blame("is another than the manifest says", s->name);
-    if (s->names_bytes == 0)
-        return;
-    snprintf(side, sizeof(side), "%.*s.lst", (int)(strchr(s->name, '.') - s->name), s->name);
-    o = find(side);
-    if (o == NULL || o->size != s->names_bytes)
-        blame("is missing, or of another size than the manifest says", side);
-}
-
-static void check_whole(const struct model_object *manifest)
-{
-    const struct model_object *index = find(INDEX_NAME);
-    struct manifest m;
-
-    if (manifest_parse((const char *)manifest->data, manifest->size, &m, &error) != SHEAF_OK) {
-        blame(error.message, MANIFEST_NAME);
-        return;
-    }
-    for (size_t i = 0; i < m.shard_count; i++)
-        check_shard(&m.shards[i]);
-    if (index == NULL || index->size != m.index_bytes)
-        blame("is missing, or of another size than the manifest says", INDEX_NAME);
-    manifest_clear(&m);
-}
-
-static bool has_shards(void)
-{
-    for (const struct model_object *o = model_objects(); o != NULL; o = o->next)
-        if (strncmp(o->path, SET "shard-", strlen(SET "shard-")) == 0)
-            return true;
-    return false;
-}
-
-static void check_place(void)
-{
-    const struct model_object *manifest = find(MANIFEST_NAME);
-    char run[33];
-
-    if (manifest == NULL) {
-        if (has_shards() && find(".sheaf-partial/plan") == NULL)
-            blame("shards without a manifest, and nobody is at work", "the place");
-    } else if (!manifest_is_unfinished((const char *)manifest->data, manifest->size, run)) {
-        check_whole(manifest);
-    }
-}
-
-/* Of which tree the data set is that is there; -1: none is. */
-static int tree_of_place(void)
-{
-    const struct model_object *manifest = find(MANIFEST_NAME);
-
-    for (int i = 0; manifest != NULL && i < 2; i++)
-        if (strstr((const char *)manifest->data, plans[i]) != NULL)
-            return i;
-    return -1;
-}
+static uint64_t cases_wanted = QUICK_CASES, cases_done;
+static uint32_t part, parts = 1;
+static bool is_campaign;
 
 /* ---- What is run ----------------------------------------------------------------------------- */
 
@@ -139,6 +58,7 @@ struct step {
 struct acting {
     struct step step;
     char run;
+    bool is_started, has_ended, is_joined;
     int code;
     struct sheaf_error error;
     pthread_t thread;
@@ -190,11 +110,26 @@ static void *run_acting(void *context)
     return NULL;
 }
 
-static void start(struct acting *a, char run, struct step step, uint32_t stop_after)
+/* Lets it run until it has made so many calls, or ends. */
+static void advance(struct acting *a, uint32_t stop_after)
 {
-    *a = (struct acting){ .step = step, .run = run };
-    model_begin(run, stop_after);
-    assert_int_equal(pthread_create(&a->thread, NULL, run_acting, a), 0);
+    if (a->is_started) {
+        model_let(a->run, stop_after);
+    } else {
+        a->is_started = true;
+        model_begin(a->run, stop_after);
+        assert_int_equal(pthread_create(&a->thread, NULL, run_acting, a), 0);
+    }
+    a->has_ended = model_wait(a->run);
+}
+
+static void join(struct acting *a)
+{
+    if (a->is_joined)
+        return;
+    model_let(a->run, MODEL_NEVER);
+    pthread_join(a->thread, NULL);
+    a->is_joined = true;
 }
 
 /* ---- Cases ----------------------------------------------------------------------------------- */
@@ -230,10 +165,12 @@ static const struct {
 
 enum fate { GOES_ON, KILLED };
 
+/* Turn t is the first's (t even) or the second's: it runs until it has made stops[t] calls.  Who is
+ * not killed after its last turn ends then. */
 struct one_case {
-    size_t scene;
-    uint32_t first_stop, second_stop;   /* calls; MODEL_NEVER: none */
-    enum fate first, second;
+    size_t scene, turns;
+    uint32_t stops[TURNS_MOST];
+    enum fate fates[2];
     bool locks;
 };
 
@@ -246,32 +183,26 @@ static void hide_file(bool hide)
     assert_int_equal(rename(from, to), 0);
 }
 
-/* The first is stopped, the second runs until it is stopped, too, or ends; then both end. */
 static void run_case(const struct one_case *c, struct acting acting[2])
 {
-    bool ended;
+    const struct step steps[2] = { scenes[c->scene].first, scenes[c->scene].second };
 
-    start(&acting[0], 'a', scenes[c->scene].first, c->first_stop);
-    if (!model_wait('a') && c->first == KILLED)
-        model_kill('a');
-    if (c->first == KILLED)
-        pthread_join(acting[0].thread, NULL);
-    if (scenes[c->scene].differ)
-        hide_file(true);
-    start(&acting[1], 'b', scenes[c->scene].second, c->second_stop);
-    ended = model_wait('b');
-    if (!ended && c->second == KILLED)
-        model_kill('b');
-    if (ended || c->second == KILLED)
-        pthread_join(acting[1].thread, NULL);
-    if (c->first != KILLED) {
-        model_let('a', MODEL_NEVER);
-        pthread_join(acting[0].thread, NULL);
+    for (size_t i = 0; i < 2; i++)
+        acting[i] = (struct acting){ .step = steps[i], .run = i == 0 ? 'a' : 'b' };
+    for (size_t t = 0; t < c->turns; t++) {
+        struct acting *a = &acting[t % 2];
+
+        if (t == 1 && scenes[c->scene].differ)
+            hide_file(true);
+        if (!a->has_ended)
+            advance(a, c->stops[t]);
+        if (!a->has_ended && t + 2 >= c->turns && c->fates[t % 2] == KILLED)
+            model_kill(a->run);
+        if (a->has_ended || (t + 2 >= c->turns && c->fates[t % 2] == KILLED))
+            join(a);
     }
-    if (!ended && c->second != KILLED) {
-        model_let('b', MODEL_NEVER);
-        pthread_join(acting[1].thread, NULL);
-    }
+    join(&acting[0]);
+    join(&acting[1]);
     if (scenes[c->scene].differ)
         hide_file(false);
 }
@@ -280,7 +211,7 @@ static void run_case(const struct one_case *c, struct acting acting[2])
 static void check_said(const struct one_case *c, const struct acting acting[2])
 {
     bool said[2];
-    int tree_there = tree_of_place();
+    int tree_there = seen_tree();
 
     for (int i = 0; i < 2; i++)
         said[i] = acting[i].code == SHEAF_OK && acting[i].step.what != PART;
@@ -288,12 +219,12 @@ static void check_said(const struct one_case *c, const struct acting acting[2])
     for (int i = 0; i < 2; i++)
         if (!said[i] && (acting[i].step.what == OVERWRITE || acting[i].step.what == RESUME))
             return;
-    if (c->first == KILLED || c->second == KILLED || (!said[0] && !said[1]))
+    if (c->fates[0] == KILLED || c->fates[1] == KILLED || (!said[0] && !said[1]))
         return;
     if (tree_there < 0)
-        blame("a run says that it has finished, but there is no data set", "the place");
+        seen_blame("a run says that it has finished, but there is no data set", "the place");
     else if (said[0] != said[1] && acting[said[1]].step.tree != tree_there)
-        blame("there is another data set than the run has finished", "the place");
+        seen_blame("there is another data set than the run has finished", "the place");
 }
 
 /* Whatever has happened: who overwrites has a whole data set then, and nothing else; or is told of
@@ -311,36 +242,48 @@ static void check_recovery(char run)
     if (code == SHEAF_ERR_EXISTS && strstr(err.message, "belongs to no data set") != NULL)
         return;
     if (code != SHEAF_OK)
-        blame(err.message, "overwriting all that");
-    else if (tree_of_place() != 1)
-        blame("is not there", "the data set that overwrote all that");
+        seen_blame(err.message, "overwriting all that");
+    else if (seen_tree() != 1)
+        seen_blame("is not there", "the data set that overwrote all that");
     else if (sheaf_dataset_open(&source, 1, &dataset, &err) != SHEAF_OK)
-        blame(err.message, "the data set that overwrote all that");
+        seen_blame(err.message, "the data set that overwrote all that");
     else
         sheaf_dataset_free(dataset);
     for (const struct model_object *o = model_objects(); o != NULL; o = o->next)
         if (strstr(o->path, ".sheaf-partial") != NULL)
-            blame("was left", o->path);
+            seen_blame("was left", o->path);
 }
 
-static void check_case(const struct one_case *c, bool recover)
+static void describe(const struct one_case *c)
+{
+    int size = snprintf(seen_now, SEEN_TEXT, "scene %zu%s, stopped after", c->scene,
+                        c->locks ? ", with locks" : "");
+
+    for (size_t t = 0; t < c->turns; t++)
+        size += snprintf(seen_now + size, SEEN_TEXT - (size_t)size, " %u%s",
+                         c->stops[t], t + 2 < c->turns || c->fates[t % 2] == GOES_ON ? ""
+                                                                                 : " (killed)");
+}
+
+/* *ended: the second had ended before its last turn was over. */
+static void check_case(const struct one_case *c, bool *ended)
 {
     struct acting acting[2];
 
-    snprintf(now_checked, sizeof(now_checked), "scene %zu, stopped after %d%s and %d%s calls%s",
-             c->scene, (int)c->first_stop, c->first == KILLED ? " (killed)" : "",
-             (int)c->second_stop, c->second == KILLED ? " (killed)" : "",
-             c->locks ? ", with locks" : "");
+    describe(c);
     model_use_locks(c->locks);
     model_restore(places[scenes[c->scene].place]);
     run_case(c, acting);
+    *ended = acting[1].has_ended;
     check_said(c, acting);
-    if (recover)
+    if (c->locks && model_is_locked())
+        seen_blame("is still held", "the lock");
+    if (cases_done++ % RECOVERED == 0)
         check_recovery('c');
-    if (fault[0] != '\0')
-        print_error("%s\n  first: %d %s\n  second: %d %s\n", fault, acting[0].code,
+    if (seen_fault[0] != '\0')
+        print_error("%s\n  first: %d %s\n  second: %d %s\n", seen_fault, acting[0].code,
                     acting[0].error.message, acting[1].code, acting[1].error.message);
-    assert_int_equal(fault[0], '\0');
+    assert_int_equal(seen_fault[0], '\0');
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
@@ -367,14 +310,14 @@ static void make_place(enum place place, struct step step)
 static void take_hash(int i)
 {
     struct manifest m;
-    const struct model_object *manifest = find(MANIFEST_NAME);
+    const struct model_object *manifest = seen_find(MANIFEST_NAME);
     const char *at;
 
     must(manifest_parse((const char *)manifest->data, manifest->size, &m, &error));
     at = strstr(m.options_json, "\"plan\":");
     at = at == NULL ? NULL : strchr(at + 7, '"');
     assert_non_null(at);
-    memcpy(plans[i], at + 1, 32);
+    memcpy(seen_plans[i], at + 1, 32);
     manifest_clear(&m);
 }
 
@@ -399,7 +342,7 @@ static int setup(void **state)
     tree_make(&tree);
     make_tree("one", 4, 700);
     make_tree("two", 7, 800);
-    model_open(check_place);
+    model_open(seen_check);
     places[EMPTY] = model_save();
     make_place(FULL_ONE, (struct step){ PACK, 0 });
     take_hash(0);
@@ -407,7 +350,7 @@ static int setup(void **state)
     take_hash(1);
     make_plans();
     make_place(PACKED, (struct step){ PART, 0 });
-    assert_int_equal(fault[0], '\0');
+    assert_int_equal(seen_fault[0], '\0');
     return 0;
 }
 
@@ -421,37 +364,150 @@ static int teardown(void **state)
     return 0;
 }
 
-/* With locks, who finds the place locked may wait for the one that is stopped:
- * so that is killed. */
-static void random_cases(void **state)
+/* How many calls it makes alone. */
+static uint32_t calls_alone(enum place place, struct step step)
+{
+    model_restore(places[place]);
+    model_begin('a', MODEL_NEVER);
+    (void)act(&step, 'a', &error);
+    return model_calls('a');
+}
+
+/* The second is stopped at each of its calls, and not at all. */
+static void stop_second(struct one_case *c)
+{
+    bool ended = false;
+
+    for (c->stops[1] = 0; !ended && cases_done < cases_wanted; c->stops[1]++)
+        check_case(c, &ended);
+}
+
+/* With locks, who finds the place locked may wait for the one that is stopped: so that is killed.
+ * What has ended before its stop has one fate. */
+static void stop_first(size_t scene, uint32_t stop, bool locks)
+{
+    const enum place place = scenes[scene].place;
+    const bool ends = stop == calls_alone(place, scenes[scene].first);
+
+    for (int fates = 0; fates < 4; fates++) {
+        struct one_case c = { .scene = scene, .turns = 2, .stops = { stop }, .locks = locks,
+                              .fates = { fates & 1 ? KILLED : GOES_ON,
+                                         fates & 2 ? KILLED : GOES_ON } };
+
+        if (locks || ends ? (c.fates[0] == KILLED) == locks : true)
+            stop_second(&c);
+    }
+}
+
+static void each_stop(void **state)
+{
+    uint32_t unit = 0;
+
+    (void)state;
+    if (!is_campaign)
+        skip();
+    for (size_t scene = 0; scene < COUNT_OF(scenes); scene++)
+        for (int locks = 0; locks < 2; locks++) {
+            model_use_locks(locks);
+            for (uint32_t stop = 0, most = calls_alone(scenes[scene].place, scenes[scene].first);
+                 stop <= most; stop++)
+                if (unit++ % parts == part)
+                    stop_first(scene, stop, locks);
+        }
+    printf("%llu interleavings in which each run is stopped once: all of part %u of %u\n",
+           (unsigned long long)cases_done, part, parts);
+}
+
+static void random_stops(void **state)
 {
     struct rng rng;
+    bool ended;
 
     (void)state;
     random_start(&rng);
-    for (uint64_t i = 0; i < cases_wanted; i++) {
+    rng_seed(&rng, RNG_SHARDS, rng_next(&rng), part, 0);
+    while (cases_done < cases_wanted) {
         struct one_case c = {
             .scene = rng_below(&rng, COUNT_OF(scenes)),
-            .first_stop = (uint32_t)rng_below(&rng, CALLS_MOST),
-            .second_stop = (uint32_t)rng_below(&rng, CALLS_MOST),
-            .first = rng_below(&rng, 3) == 0 ? KILLED : GOES_ON,
-            .second = rng_below(&rng, 3) == 0 ? KILLED : GOES_ON,
+            .turns = 2 + rng_below(&rng, TURNS_MOST - 1),
+            .fates = { rng_below(&rng, 3) == 0 ? KILLED : GOES_ON,
+                       rng_below(&rng, 3) == 0 ? KILLED : GOES_ON },
             .locks = rng_below(&rng, 4) == 0,
         };
 
-        if (c.locks)
-            c.first = KILLED;
-        check_case(&c, i % 8 == 0);
+        if (c.locks) {
+            c.turns = 2;
+            c.fates[0] = KILLED;
+        }
+        for (size_t t = 0; t < c.turns; t++)
+            c.stops[t] = (t < 2 ? 0 : c.stops[t - 2]) +
+                         (uint32_t)rng_below(&rng, 2 * CALLS_MOST / c.turns);
+        check_case(&c, &ended);
     }
+}
+
+/* A call of a store that fails once: the run ends well all the same, or says why it has not. */
+static void fail_once(enum place place, struct step step, uint32_t call)
+{
+    snprintf(seen_now, SEEN_TEXT, "run %d of tree %d at place %d, failing call %u",
+             step.what, step.tree, place, call);
+    model_restore(places[place]);
+    model_begin('a', MODEL_NEVER);
+    model_fail('a', call);
+    if (act(&step, 'a', &error) != SHEAF_OK && strstr(error.message, MODEL_FAILURE) == NULL)
+        seen_blame(error.message, "another reason");
+    else if (error.message[0] == '\0' && step.what != PART && seen_tree() != step.tree)
+        seen_blame("is not there", "the data set");
+    check_recovery('c');
+    if (seen_fault[0] != '\0')
+        print_error("%s\n", seen_fault);
+    assert_int_equal(seen_fault[0], '\0');
+}
+
+static void failing_calls(void **state)
+{
+    (void)state;
+    for (int locks = 0; locks < 2; locks++)
+        for (size_t scene = 0; scene < COUNT_OF(scenes); scene++) {
+            const struct step step = scenes[scene].first;
+            uint32_t calls;
+
+            model_use_locks(locks);
+            calls = calls_alone(scenes[scene].place, step);
+            for (uint32_t call = 0; call < calls; call++)
+                fail_once(scenes[scene].place, step, call);
+        }
+}
+
+/* The threads of one case take turns, so that one processor is theirs. */
+static void stay_on(uint32_t number)
+{
+    cpu_set_t allowed, one;
+
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+        return;
+    number %= (uint32_t)CPU_COUNT(&allowed);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &allowed) && number-- == 0)
+            CPU_SET(i, &one);
+    (void)sched_setaffinity(0, sizeof(one), &one);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(random_cases, setup, teardown),
+        cmocka_unit_test(each_stop),
+        cmocka_unit_test(random_stops),
+        cmocka_unit_test(failing_calls),
     };
 
-    if (argc > 1)
-        cases_wanted = strtoull(argv[1], NULL, 10);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (argc == 4) {
+        is_campaign = true;
+        part = (uint32_t)strtoul(argv[2], NULL, 10);
+        parts = MAX((uint32_t)strtoul(argv[3], NULL, 10), 1u);
+        cases_wanted = strtoull(argv[1], NULL, 10) / parts;
+        stay_on(part);
+    }
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is seen of a data set in the store in memory; see common_seen.h. */
+#include "tests/common_seen.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "formats/manifest.h"
+#include "sheaf.h"
+
+#define SET "/set/"
+
+char seen_fault[2000], seen_now[SEEN_TEXT], seen_plans[2][33];
+
+static struct sheaf_error error;
+
+void seen_blame(const char *what, const char *name)
+{
+    if (seen_fault[0] == '\0')
+        snprintf(seen_fault, sizeof(seen_fault), "%s: %s: %s", seen_now, name, what);
+}
+
+const struct model_object *seen_find(const char *name)
+{
+    char path[400];
+
+    snprintf(path, sizeof(path), SET "%s", name);
+    return model_find(path);
+}
+
+static void check_shard(const struct manifest_shard *s)
+{
+    const struct model_object *o = seen_find(s->name);
+    XXH128_canonical_t canonical;
+    char text[33], side[300];
+
+    if (o == NULL || o->size != s->bytes) {
+        seen_blame("is missing, or of another size than the manifest says", s->name);
+        return;
+    }
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits(o->data, o->size));
+    for (size_t i = 0; i < sizeof(canonical.digest); i++)
+        snprintf(text + 2 * i, 3, "%02x", canonical.digest[i]);
+    if (strcmp(text, s->xxh3) != 0)
+        seen_blame("is another than the manifest says", s->name);
+    if (s->names_bytes == 0)
+        return;
+    snprintf(side, sizeof(side), "%.*s.lst", (int)(strchr(s->name, '.') - s->name), s->name);
+    o = seen_find(side);
+    if (o == NULL || o->size != s->names_bytes)
+        seen_blame("is missing, or of another size than the manifest says", side);
+}
+
+static void check_whole(const struct model_object *manifest)
+{
+    const struct model_object *index = seen_find(INDEX_NAME);
+    struct manifest m;
+
+    if (manifest_parse((const char *)manifest->data, manifest->size, &m, &error) != SHEAF_OK) {
+        seen_blame(error.message, MANIFEST_NAME);
+        return;
+    }
+    for (size_t i = 0; i < m.shard_count; i++)
+        check_shard(&m.shards[i]);
+    if (index == NULL || index->size != m.index_bytes)
+        seen_blame("is missing, or of another size than the manifest says", INDEX_NAME);
+    manifest_clear(&m);
+}
+
+static bool has_shards(void)
+{
+    for (const struct model_object *o = model_objects(); o != NULL; o = o->next)
+        if (strncmp(o->path, SET "shard-", strlen(SET "shard-")) == 0)
+            return true;
+    return false;
+}
+
+void seen_check(void)
+{
+    const struct model_object *manifest = seen_find(MANIFEST_NAME);
+    char run[33];
+
+    if (manifest == NULL) {
+        if (has_shards() && seen_find(".sheaf-partial/plan") == NULL)
+            seen_blame("shards without a manifest, and nobody is at work", "the place");
+    } else if (!manifest_is_unfinished((const char *)manifest->data, manifest->size, run)) {
+        check_whole(manifest);
+    }
+}
+
+int seen_tree(void)
+{
+    const struct model_object *manifest = seen_find(MANIFEST_NAME);
+
+    for (int i = 0; manifest != NULL && i < 2; i++)
+        if (strstr((const char *)manifest->data, seen_plans[i]) != NULL)
+            return i;
+    return -1;
+}
