@@ -306,8 +306,9 @@ def main():
         for name, kind, count, wrong in pool.imap_unordered(run_case, jobs):
             tried += count
             failed += len(wrong)
-            print("  %-10s %-6s %d calls%s" % (name, kind, count,
-                                               ", %d wrong" % len(wrong) if wrong else ""))
+            if wrong or not most:
+                print("  %-10s %-6s %d calls%s" % (name, kind, count,
+                                                   ", %d wrong" % len(wrong) if wrong else ""))
             for text in wrong[:5]:
                 print("fault: %s" % text, flush=True)
     print("faults: %d in %.0f s, %d of them with a wrong end (SEED=%d)" %
