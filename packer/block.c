@@ -172,8 +172,7 @@ static bool ends_in(const char *name, const char *end)
 }
 
 /* Refuses what is no sound JPEG in a field that is named as one. */
-static int check_field(struct block *b, const struct sheaf_sample *sample,
-                       const struct sheaf_field *field, struct sheaf_error *err)
+static int check_field(struct block *b, const struct sheaf_field *field, struct sheaf_error *err)
 {
     struct jpeg_info info;
     const char *problem;
@@ -185,8 +184,8 @@ static int check_field(struct block *b, const struct sheaf_sample *sample,
         problem = jpeg_reader_check(b->jpeg, field->data, field->size);
     if (problem == NULL)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CORRUPT, "%s.%s: %s", sample->key,
-                   field->suffix != NULL ? field->suffix : field->name, problem);
+    b->refused = field;
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s", problem);
 }
 
 static uint64_t label_of(const struct sheaf_sample *s)
@@ -207,8 +206,9 @@ int block_add(struct block *b, const struct sheaf_sample *sample, struct sheaf_e
     struct encoded encoded;
     int code = buf_reserve(&b->samples, sizeof(added), err);
 
+    b->refused = NULL;
     for (size_t i = 0; i < sample->field_count && code == SHEAF_OK; i++) {
-        code = check_field(b, sample, &sample->fields[i], err);
+        code = check_field(b, &sample->fields[i], err);
         added.payload_bytes += sample->fields[i].size;
     }
     if (code == SHEAF_OK)

@@ -79,6 +79,7 @@ struct block {
     struct buf strings;         /* its key, and names in lower case */
     struct buf labels;          /* double[], of a `cls` file */
     struct jpeg_reader *jpeg;
+    const struct sheaf_field *refused;  /* by block_add; NULL: what it says is of the sample */
 };
 
 int block_open(struct block *block, const struct block_setup *setup, struct sheaf_error *err);
@@ -120,7 +121,8 @@ int block_fetch(struct block *block, struct sheaf_error *err);
 /* The job: reads, checks, encodes, finishes.  Result in block.code. */
 void block_run(struct job *job);
 
-/* Encodes one sample, JPEGs checked.  On failure the block is as it was. */
+/* Encodes one sample, JPEGs checked.  On failure the block is as it was, and if it is a field's,
+ * block->refused says which one, and the error does not. */
 int block_add(struct block *block, const struct sheaf_sample *sample, struct sheaf_error *err);
 /* Appends what ends the shard (ends_shard), and compresses. */
 int block_finish(struct block *block, struct sheaf_error *err);

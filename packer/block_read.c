@@ -197,24 +197,6 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
     return make_fields(b, s, sample, err);
 }
 
-/* The file that an error of block_add is about: its message begins with the path. */
-static const struct catalog_file *file_of_error(struct block *b, const struct plan_sample *s,
-                                                struct sheaf_error *why)
-{
-    const struct catalog_file *files = &b->plan->files[s->file];
-
-    for (uint32_t i = 0; i < s->file_count; i++) {
-        const size_t size = strlen(files[i].path);
-
-        if (strncmp(why->message, files[i].path, size) == 0 &&
-            strncmp(why->message + size, ": ", 2) == 0) {
-            memmove(why->message, why->message + size + 2, strlen(why->message + size + 2) + 1);
-            return &files[i];
-        }
-    }
-    return &files[0];
-}
-
 /* Reads the files of a sample into the scratch.  *bad is the first that is bad, with *why; an
  * error is not of a file. */
 static int read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
@@ -262,6 +244,7 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
                        size_t number, struct sheaf_error *err)
 {
     const struct catalog_file *bad = NULL;
+    const struct catalog_file *files = &b->plan->files[s->file];
     struct sheaf_sample sample;
     struct sheaf_error found;
     int code = SHEAF_OK;
@@ -289,7 +272,8 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     }
     if (code == SHEAF_ERR_ARGUMENT)     /* the file's fault, not the caller's */
         found.code = SHEAF_ERR_UNSUPPORTED;
-    return refuse(b, s, file_of_error(b, s, &found), &found, err);
+    bad = b->refused == NULL ? files : files + (b->refused - sample.fields);
+    return refuse(b, s, bad, &found, err);
 }
 
 void block_run(struct job *job)

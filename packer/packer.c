@@ -306,18 +306,28 @@ static int make_room(struct sheaf_packer *p, const struct block_need *need)
     return engine_charge(&p->engine, p->slot, &rounded, &p->error);
 }
 
+static int add(struct sheaf_packer *p, const struct sheaf_sample *sample)
+{
+    struct block *b = &p->slot->block;
+    int code = block_add(b, sample, &p->error);
+
+    if (code != SHEAF_OK && b->refused != NULL)
+        err_prefix(&p->error, "%s.%s: ", sample->key, field_suffix(b->refused));
+    return code;
+}
+
 static int encode(struct sheaf_packer *p, const struct sheaf_sample *sample, uint64_t payload)
 {
     struct block_need need = need_with(p, sample, payload, BLOCK_USUAL);
     int code = make_room(p, &need);
 
     if (code == SHEAF_OK)
-        code = block_add(&p->slot->block, sample, &p->error);
+        code = add(p, sample);
     if (code == SHEAF_ERR_LIMIT) {
         need = need_with(p, sample, payload, BLOCK_WORST);
         code = make_room(p, &need);
         if (code == SHEAF_OK)
-            code = block_add(&p->slot->block, sample, &p->error);
+            code = add(p, sample);
     }
     if (code == SHEAF_OK)
         p->need = need;

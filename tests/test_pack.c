@@ -202,6 +202,34 @@ static void test_bad_files_are_skipped_and_listed(void **state)
     free(report);
 }
 
+/* Its path is longer than a message, and it is not the first of its sample. */
+static void test_a_bad_file_is_named_however_long_its_path(void **state)
+{
+    char path[1300] = "src/", line[1400];
+    size_t size = 4, report_size;
+    char *report;
+
+    (void)state;
+    tree_text(&tree, "src/good.txt", "words");
+    for (int i = 0; i < 6; i++) {
+        memset(path + size, 'a' + i, 200);
+        path[size + 200] = '/';
+        size += 201;
+    }
+    snprintf(path + size, sizeof(path) - size, "x.aaa");
+    tree_text(&tree, path, "words");
+    snprintf(path + size, sizeof(path) - size, "x.jpg");
+    tree_text(&tree, path, "no picture");
+    options.on_error = SHEAF_SKIP;
+    pack_well("out");
+    assert_int_equal(result.skipped, 2);
+    report = tree_read(&tree, "out/skipped.tsv", &report_size);
+    assert_non_null(report);
+    snprintf(line, sizeof(line), "%s\tnot a JPEG", path + 4);
+    assert_non_null(strstr(report, line));
+    free(report);
+}
+
 static void test_bad_files_fail(void **state)
 {
     (void)state;
@@ -454,6 +482,7 @@ int main(void)
         TEST(test_what_was_packed_is_sound),
         TEST(test_splits_have_one_label_map),
         TEST(test_bad_files_are_skipped_and_listed),
+        TEST(test_a_bad_file_is_named_however_long_its_path),
         TEST(test_bad_files_fail),
         TEST(test_nothing_to_pack),
         TEST(test_files_that_change_after_the_scan),
