@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/json_dump.h"
+#include "formats/json_load.h"
 #include "formats/manifest_check.h"
 
 #define VERSION 1
@@ -114,22 +115,15 @@ static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
     return array;
 }
 
-/* jansson's lexer drops characters without an error where memory is short for a moment, so the
- * options are read twice: nothing else would notice before the manifest is written. */
 static json_t *tree_of_options(const struct manifest *m, json_error_t *error)
 {
-    json_t *options, *again;
+    json_t *options;
 
     if (m->options_json == NULL)
         return json_null();
-    options = json_loads(m->options_json, JSON_REJECT_DUPLICATES, error);
-    again = options == NULL ? NULL : json_loads(m->options_json, JSON_REJECT_DUPLICATES, error);
-    if (options != NULL && !json_equal(options, again)) {
-        json_decref(options);
-        options = NULL;
+    if (json_load_text(m->options_json, strlen(m->options_json), JSON_REJECT_DUPLICATES, &options,
+                       error, NULL) == SHEAF_ERR_MEMORY)
         errno = ENOMEM;
-    }
-    json_decref(again);
     return options;
 }
 
@@ -460,8 +454,6 @@ static int check_fingerprint(json_t *document, struct manifest *m, struct sheaf_
 
 static int load_error(const json_error_t *error, struct sheaf_error *err)
 {
-    if (is_no_memory(error))
-        return no_memory(err);
     return err_set(err, SHEAF_ERR_CORRUPT, "line %d, column %d: %s", error->line, error->column,
                    error->text);
 }
@@ -483,7 +475,7 @@ int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_NOT_FOUND, "%.*s: " HOLDS_UNFINISHED, (int)size, directory);
 }
 
-static int parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
+int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
 {
     json_error_t error;
     json_t *document;
@@ -493,10 +485,9 @@ static int parse(const char *text, size_t size, struct manifest *m, struct sheaf
     if (size > MANIFEST_LIMIT)
         return err_set(err, SHEAF_ERR_LIMIT, "a manifest of %zu bytes, expected at most %zu", size,
                        MANIFEST_LIMIT);
-    errno = 0;
-    document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (document == NULL)
-        return load_error(&error, err);
+    code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &document, &error, err);
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_CORRUPT ? load_error(&error, err) : code;
     if (json_is_string(json_object_get(document, "unfinished"))) {
         json_decref(document);
         return err_set(err, SHEAF_ERR_NOT_FOUND, HOLDS_UNFINISHED);
@@ -510,14 +501,6 @@ static int parse(const char *text, size_t size, struct manifest *m, struct sheaf
     if (code != SHEAF_OK)
         manifest_clear(m);
     return code;
-}
-
-/* As memory that is short for a moment looks like damage, what is damaged is parsed twice. */
-int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
-{
-    const int code = parse(text, size, m, err);
-
-    return code == SHEAF_ERR_CORRUPT ? parse(text, size, m, err) : code;
 }
 
 void manifest_clear(struct manifest *m)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/json_load.h"
 #include "formats/json_text.h"
 
 void object_list_begin(struct object_list *l, const char *url, const char *text, size_t size)
@@ -26,6 +27,7 @@ static int next_value(struct object_list *l, json_t **entry, struct sheaf_error 
 {
     json_error_t found;
     const char *start;
+    int code;
 
     l->at = json_text_blanks(l->at, l->end);
     l->number++;
@@ -42,11 +44,9 @@ static int next_value(struct object_list *l, json_t **entry, struct sheaf_error 
         return malformed(l, "expected {\"prefix\": \"s3://...\"}", err);
     }
     l->at = json_text_value(start, l->end);
-    *entry = json_loadb(start, (size_t)(l->at - start),
-                        JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &found);
-    if (*entry == NULL)
-        return malformed(l, found.text, err);
-    return SHEAF_OK;
+    code = json_load_text(start, (size_t)(l->at - start), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES,
+                          entry, &found, err);
+    return code == SHEAF_ERR_CORRUPT ? malformed(l, found.text, err) : code;
 }
 
 int object_list_prefix(struct object_list *l, char **out, struct sheaf_error *err)

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/json_load.h"
 
 bool channel_name_is_good(const char *name)
 {
@@ -177,10 +178,12 @@ int channel_config_parse(const char *text, size_t size, const char *name,
                                   .data_type = "" };
     if (text == NULL)
         return SHEAF_OK;
-    c->json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &found);
-    if (c->json == NULL)
+    code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &c->json, &found, err);
+    if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, SHEAF_ERR_CORRUPT, "line %d, column %d: %s", found.line, found.column,
                        found.text);
+    if (code != SHEAF_OK)
+        return code;
     if (!json_is_object(c->json))
         return err_set(err, SHEAF_ERR_CORRUPT, "is not an object with a member for each channel");
     if (json_object_size(c->json) > CHANNELS_MOST)

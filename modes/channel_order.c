@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/json_load.h"
 #include "modes/channel_config.h"
 
 #define PREFIX "sheaf_"
@@ -72,13 +73,14 @@ int channel_order_parse(const char *text, size_t size, struct sheaf_reader_optio
                         struct sheaf_error *err)
 {
     json_error_t problem;
-    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
     const char *name;
-    json_t *value;
-    int code = SHEAF_OK;
+    json_t *json, *value;
+    int code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &json, &problem, err);
 
-    if (json == NULL)
+    if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, SHEAF_ERR_ARGUMENT, "line %d: %s", problem.line, problem.text);
+    if (code != SHEAF_OK)
+        return code;
     if (!json_is_object(json))
         code = err_set(err, SHEAF_ERR_ARGUMENT, "not an object");
     json_object_foreach(json, name, value)

@@ -60,11 +60,15 @@ static int read_manifest(struct fetch_known *k, const struct objects *o,
     char *url = object_url(o, object), *text = NULL;
     struct manifest m = { 0 };
     size_t size = 0;
-    int code = url == NULL ? err_memory(err, strlen(object->name))
+    int parsed = SHEAF_END, code = url == NULL ? err_memory(err, strlen(object->name))
                            : store_get(url, MANIFEST_LIMIT, &text, &size, err);
 
     free(url);
-    if (code == SHEAF_OK && manifest_parse(text, size, &m, NULL) == SHEAF_OK)
+    if (code == SHEAF_OK)
+        parsed = manifest_parse(text, size, &m, err);
+    if (parsed == SHEAF_ERR_MEMORY)
+        code = parsed;
+    if (parsed == SHEAF_OK)
         for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)
             if (m.shards[i].xxh3[0] != '\0')
                 code = note(k, o, names, object->name, directory, &m.shards[i], err);

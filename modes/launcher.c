@@ -14,6 +14,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/json_load.h"
+#include "store/store.h"
 
 static const char *const rank_directories[] = { "/opt/ml/input/config" };
 static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input/config" };
@@ -138,6 +140,8 @@ static int from_array(struct place *place, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+#define CONFIG_LIMIT ((size_t)16 << 20)
+
 /* ---- Lists of hosts -------------------------------------------------------------------------- */
 
 /* The place of a host in the list is its rank: names are not to be parsed (algo-10 comes before
@@ -164,13 +168,15 @@ static int place_of(const json_t *hosts, const char *current, const char *source
 static int from_hosts(const char *source, struct place *place, struct sheaf_error *err)
 {
     const char *text = getenv("SM_HOSTS"), *current = getenv("SM_CURRENT_HOST");
+    json_error_t found;
     json_t *hosts;
     int code;
 
     if (text == NULL || current == NULL)
         return SHEAF_END;
-    hosts = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    code = place_of(hosts, current, source, place, err);
+    code = json_load_text(text, strlen(text), JSON_REJECT_DUPLICATES, &hosts, &found, err);
+    if (code == SHEAF_OK || code == SHEAF_ERR_CORRUPT)
+        code = place_of(hosts, current, source, place, err);
     json_decref(hosts);
     return code;
 }
@@ -179,26 +185,22 @@ static int from_config(const char *directory, const char *source, struct place *
                        struct sheaf_error *err)
 {
     json_error_t found;
-    json_t *config;
-    FILE *file;
-    char *path;
-    int code;
+    json_t *config = NULL;
+    char *path = store_join(directory, source), *text = NULL;
+    size_t size = 0;
+    int code = path == NULL ? err_memory(err, strlen(directory))
+                            : store_get(path, CONFIG_LIMIT, &text, &size, err);
 
-    if (asprintf(&path, "%s/%s", directory, source) < 0)
-        return err_memory(err, strlen(directory));
-    file = fopen(path, "re");
-    if (file == NULL && errno != ENOENT && errno != ENOTDIR) {
-        code = err_errno(err, errno, "%s: cannot open", path);
-    } else if (file == NULL) {
+    if (code == SHEAF_ERR_NOT_FOUND)
         code = SHEAF_END;
-    } else {
-        config = json_loadf(file, JSON_REJECT_DUPLICATES, &found);
-        fclose(file);
+    else if (code == SHEAF_OK)
+        code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &config, &found, err);
+    if (code == SHEAF_OK || code == SHEAF_ERR_CORRUPT)
         code = place_of(json_object_get(config, "hosts"),
                         json_string_value(json_object_get(config, "current_host")), source, place,
                         err);
-        json_decref(config);
-    }
+    json_decref(config);
+    free(text);
     free(path);
     return code;
 }

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/attributes.h"
+#include "formats/json_load.h"
 #include "formats/json_text.h"
 #include "formats/object_list.h"
 #include "modes/objects.h"
@@ -144,10 +145,12 @@ static int take_line(struct objects *o, const struct attributes *a, const char *
 
     if (json_text_blanks(text, line.end) == line.end)
         return SHEAF_OK;
-    object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &found);
-    if (object == NULL)
+    code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &object, &found, err);
+    if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, SHEAF_ERR_CORRUPT, "not JSON: %s (column %d)", found.text,
                        found.column);
+    if (code != SHEAF_OK)
+        return code;
     line.object = object;
     if (json_is_object(object))
         code = add_members(&line, a, err);

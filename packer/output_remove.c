@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/interop_index.h"
+#include "formats/json_load.h"
 #include "store/store.h"
 
 /* What is being replaced: the manifest of the data set whose files are on their way out. */
@@ -87,18 +88,22 @@ int target_look_manifest(const char *directory, struct manifest_look *look,
     return code;
 }
 
-/* The text was written out of what had been parsed: what cannot be parsed now lacks memory. */
+/* The text was written out of what had been parsed. */
 int target_option(const struct manifest *m, const char *name, char **value,
                   struct sheaf_error *err)
 {
-    json_t *options = m->options_json == NULL ? NULL : json_loads(m->options_json, 0, NULL);
-    const char *text = json_string_value(json_object_get(options, name));
+    const char *all = m->options_json == NULL ? "{}" : m->options_json, *text;
+    json_error_t found;
+    json_t *options;
+    int code = json_load_text(all, strlen(all), 0, &options, &found, err);
 
+    text = json_string_value(json_object_get(options, name));
     *value = text == NULL ? NULL : strdup(text);
+    if (text != NULL && *value == NULL)
+        code = err_memory(err, strlen(text));
     json_decref(options);
-    if ((m->options_json != NULL && options == NULL) || (text != NULL && *value == NULL))
-        return err_memory(err, strlen(m->options_json));
-    return SHEAF_OK;
+    return code == SHEAF_ERR_CORRUPT ? err_set(err, code, "options of a manifest: %s", found.text)
+                                     : code;
 }
 
 int target_is_of_plan(const struct target *o, const struct manifest *m, bool *is,

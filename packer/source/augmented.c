@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/format.h"
+#include "formats/json_load.h"
 #include "formats/json_text.h"
 
 #define NAME_MOST 1024
@@ -205,10 +206,12 @@ int augmented_parse(struct augmented *a, const char *line, size_t size, uint64_t
     }
     if (json_text_blanks(line, line + size) == line + size)
         return SHEAF_END;
-    object = json_loadb(line, size, JSON_REJECT_DUPLICATES, &found);
-    if (object == NULL)
+    code = json_load_text(line, size, JSON_REJECT_DUPLICATES, &object, &found, err);
+    if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, SHEAF_ERR_CORRUPT, "not JSON: %s (column %d)", found.text,
                        found.column);
+    if (code != SHEAF_OK)
+        return code;
     if (!json_is_object(object) || json_object_size(object) == 0)
         code = err_set(err, SHEAF_ERR_CORRUPT, "expected a JSON object with attributes");
     else

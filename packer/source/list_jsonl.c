@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/format.h"
+#include "formats/json_load.h"
 #include "packer/source/list.h"
 
 static int malformed_label(struct sheaf_error *err)
@@ -84,13 +85,16 @@ int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
                      struct list_entry *entry, struct sheaf_error *err)
 {
     json_error_t found;
-    json_t *object = json_loadb(line, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &found);
     const json_t *path;
-    int code;
+    json_t *object;
+    int code = json_load_text(line, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &object, &found,
+                              err);
 
-    if (object == NULL)
+    if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, SHEAF_ERR_CORRUPT, "not JSON: %s (column %d)", found.text,
                        found.column);
+    if (code != SHEAF_OK)
+        return code;
     path = json_object_get(object, "path");
     /* The line is not needed any more.  Both strings came from it, so there is room for them and
      * neither moves the other. */

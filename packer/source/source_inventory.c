@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/json_load.h"
 #include "packer/source/lines.h"
 #include "packer/source/source.h"
 #include "store/s3/s3.h"
@@ -329,15 +330,15 @@ int source_scan_inventory(struct source *source, struct scan *scan, struct sheaf
     json_error_t found;
     char *text = NULL;
     json_t *manifest;
-    size_t size;
+    size_t size = 0;
     int code = store_get(source->url, MANIFEST_MOST, &text, &size, err);
 
     if (code != SHEAF_OK)
         return code;
-    manifest = json_loadb(text, size, JSON_REJECT_DUPLICATES, &found);
+    code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &manifest, &found, err);
     free(text);
-    if (manifest == NULL)
-        return malformed(&x, found.text, err);
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_CORRUPT ? malformed(&x, found.text, err) : code;
     code = take_manifest(source, &x, manifest, err);
     json_decref(manifest);
     return code;

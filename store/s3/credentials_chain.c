@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc_note.h"
 #include "base/error.h"
 #include "store/s3/credentials_sources.h"
 #include "store/store.h"
@@ -79,25 +80,43 @@ static const char *json_text(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
+static int parse(const char *text, size_t size, json_t **root, struct sheaf_error *err)
+{
+    struct alloc_note note;
+
+    *root = NULL;
+    if (!alloc_note_begin(&note, json_get_alloc_funcs, json_set_alloc_funcs,
+                          alloc_note_longest(text, size)))
+        return err_memory(err, note.size);
+    *root = json_loadb(text, size, 0, NULL);
+    if (note.has_failed) {
+        json_decref(*root);
+        *root = NULL;
+    }
+    alloc_note_end(&note);
+    return note.has_failed ? err_memory(err, size) : SHEAF_OK;
+}
+
 int credentials_from_json(const char *text, size_t size, const char *from,
                           struct credentials **set, struct sheaf_error *err)
 {
-    json_t *root = json_loadb(text, size, 0, NULL);
+    json_t *root;
+    int code = parse(text, size, &root, err);
     const char *id = json_text(root, "AccessKeyId");
     const char *secret = json_text(root, "SecretAccessKey");
     const char *token = json_text(root, "SessionToken");
     const char *expiration = json_text(root, "Expiration");
     int64_t expires_ms = CREDENTIALS_NEVER;
-    int code = SHEAF_OK;
 
     if (token == NULL)
         token = json_text(root, "Token");
-    if (root == NULL)
+    if (code == SHEAF_OK && root == NULL)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the response is not JSON", from);
-    else if (id == NULL || secret == NULL)
+    else if (code == SHEAF_OK && (id == NULL || secret == NULL))
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no %s", from,
                        id == NULL ? "AccessKeyId" : "SecretAccessKey");
-    else if (expiration != NULL && !credentials_parse_time(expiration, &expires_ms))
+    else if (code == SHEAF_OK && expiration != NULL &&
+             !credentials_parse_time(expiration, &expires_ms))
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: invalid time \"%.40s\"", from, expiration);
     if (code == SHEAF_OK) {
         *set = credentials_new(id, secret, token, expires_ms);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See alloc_note.h. */
+#include "base/alloc_note.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+
+#define LEAST_GROWN 32u         /* bytes of a buffer that has grown */
+#define MORE_BYTES  4096u       /* for what is no buffer, but as large as one */
+
+typedef void *take_fn(size_t size);
+typedef void give_fn(void *memory);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t users_locked;                     /* between begin and end */
+static _Atomic(take_fn *) take_before = malloc; /* what was there */
+static _Atomic(give_fn *) give_before = free;
+static _Thread_local struct alloc_note *current;
+
+static void *from_reserve(struct alloc_note *n, size_t size)
+{
+    void *memory = n->reserve + n->used;
+
+    if (size < LEAST_GROWN || (size & (size - 1)) != 0 || size > n->size - n->used)
+        return NULL;
+    n->used += size;
+    return memory;
+}
+
+static void *take(size_t size)
+{
+    struct alloc_note *n = current;
+    void *memory = n != NULL && n->has_failed ? NULL : atomic_load(&take_before)(size);
+
+    if (memory != NULL || n == NULL || size == 0)
+        return memory;
+    n->has_failed = true;
+    return from_reserve(n, size);
+}
+
+static void give(void *memory)
+{
+    const struct alloc_note *n = current;
+    const uintptr_t at = (uintptr_t)memory, first = n == NULL ? 0 : (uintptr_t)n->reserve;
+
+    if (n == NULL || at < first || at >= first + n->size)
+        atomic_load(&give_before)(memory);
+}
+
+bool alloc_note_begin(struct alloc_note *n, alloc_note_get *get, alloc_note_set *set,
+                      size_t token_bytes)
+{
+    take_fn *there;
+    give_fn *back;
+
+    *n = (struct alloc_note){ .get = get, .set = set, .size = 4 * token_bytes + MORE_BYTES };
+    n->reserve = malloc(n->size);
+    if (n->reserve == NULL)
+        return false;
+    pthread_mutex_lock(&lock);
+    users_locked++;
+    get(&there, &back);
+    if (there != take) {
+        atomic_store(&take_before, there);
+        atomic_store(&give_before, back);
+        set(take, give);
+    }
+    pthread_mutex_unlock(&lock);
+    current = n;
+    return true;
+}
+
+void alloc_note_end(struct alloc_note *n)
+{
+    take_fn *there;
+    give_fn *back;
+
+    current = NULL;
+    pthread_mutex_lock(&lock);
+    n->get(&there, &back);
+    if (--users_locked == 0 && there == take)
+        n->set(atomic_load(&take_before), atomic_load(&give_before));
+    pthread_mutex_unlock(&lock);
+    free(n->reserve);
+    n->reserve = NULL;
+}
+
+size_t alloc_note_longest(const char *text, size_t size)
+{
+    size_t longest = 0, first = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\\')
+            i++;                /* what follows ends no token */
+        else if (text[i] == '"') {
+            longest = MAX(longest, i - first);
+            first = i;
+        }
+    }
+    return MAX(longest, size - first);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory that a library asks for and does not get, where the library cannot bear that: jansson
+ * drops the characters of a text for which its buffer cannot grow, and then goes on, or aborts.
+ *
+ * While it works its allocator is replaced.  Of what fails on this thread, the growth of a buffer,
+ * to a power of two, is served from a reserve; all else fails from then on, which the library
+ * reports; and whatever it returns is to be thrown away.  All that it has of the reserve it must
+ * give back before the end. */
+#ifndef BASE_ALLOC_NOTE_H
+#define BASE_ALLOC_NOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* As jansson's json_get_alloc_funcs and json_set_alloc_funcs.  All notes are with the same two. */
+typedef void alloc_note_get(void *(**take)(size_t), void (**give)(void *));
+typedef void alloc_note_set(void *(*take)(size_t), void (*give)(void *));
+
+struct alloc_note {
+    alloc_note_get *get;
+    alloc_note_set *set;
+    char *reserve;
+    size_t size, used;
+    bool has_failed;            /* an allocation of this thread */
+};
+
+/* For texts without a token of more than token_bytes.  Notes are not nested.  false: there is no
+ * memory for the reserve. */
+bool alloc_note_begin(struct alloc_note *note, alloc_note_get *get, alloc_note_set *set,
+                      size_t token_bytes);
+void alloc_note_end(struct alloc_note *note);
+
+/* No JSON token of the text is longer. */
+size_t alloc_note_longest(const char *text, size_t size);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A JSON text as a tree, whole or not at all: where memory is short for a moment, jansson's own
+ * calls say that the text is not JSON, or drop some of its characters without a word. */
+#ifndef FORMATS_JSON_LOAD_H
+#define FORMATS_JSON_LOAD_H
+
+#include <jansson.h>
+
+#include "sheaf.h"
+
+/* The value, with jansson's flags.  SHEAF_ERR_MEMORY; SHEAF_ERR_CORRUPT: it is not JSON, for which
+ * `found`, and not `err`, has the reason. */
+int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
+                   json_error_t *found, struct sheaf_error *err);
+
+#endif
