@@ -15,6 +15,11 @@ const volatile int *interrupt_watch(const volatile int *flag)
     return before;
 }
 
+const volatile int *interrupt_watched(void)
+{
+    return watched;
+}
+
 bool interrupt_is_raised(void)
 {
     return flag_is_raised(watched);

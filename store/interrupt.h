@@ -21,7 +21,8 @@
  * one before, to be set again. */
 const volatile int *interrupt_watch(const volatile int *flag);
 
-/* Whether the flag of this thread is raised. */
+/* The flag of this thread, and whether it is raised. */
+const volatile int *interrupt_watched(void);
 bool interrupt_is_raised(void);
 
 /* Waits for the event, and ends it.  When the flag rises first, `cancel` is called with the context

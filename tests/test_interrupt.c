@@ -89,10 +89,17 @@ static void *raise_soon(void *flag)
     return NULL;
 }
 
+static int no_entry(void *context, const struct store_entry *entry)
+{
+    (void)context;
+    fail_msg("%s was listed", entry->name);
+    return SHEAF_OK;
+}
+
 /* Each call of the store that waits ends by the thread's flag, once that is raised. */
 static void test_store_calls(void **state)
 {
-    const struct fake_fault silence = { .kind = FAKE_SILENCE, .match = "/bucket/stalled" };
+    const struct fake_fault silence = { .kind = FAKE_SILENCE, .match = "stalled" };
     struct store_object *object;
     uint64_t bytes;
     char text[100] = "";
@@ -101,7 +108,7 @@ static void test_store_calls(void **state)
     fake_s3_put(&s3, "/bucket/stalled", text, sizeof(text));
     must(store_open("s3://bucket/stalled", &object, &error));
     fake_server_add_fault(s3.server, &silence);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         const unsigned before = fake_server_count(s3.server, NULL, "stalled");
         volatile int flag = 0;
         struct store_object *other = NULL;
@@ -113,7 +120,8 @@ static void test_store_calls(void **state)
         code = i == 0 ? store_open("s3://bucket/stalled", &other, &error)
              : i == 1 ? store_read(object, 0, text, sizeof(text), &error)
              : i == 2 ? store_size("s3://bucket/stalled", &bytes, &error)
-                      : store_put("s3://bucket/stalled", "x", 1, &error);
+             : i == 3 ? store_put("s3://bucket/stalled", "x", 1, &error)
+                      : store_walk("s3://bucket/stalled", no_entry, NULL, &error);
         assert_int_equal(code, SHEAF_ERR_INTERRUPTED);
         assert_non_null(strstr(error.message, "s3://bucket/stalled"));
         assert_ptr_equal(interrupt_watch(NULL), &flag);

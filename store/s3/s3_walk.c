@@ -9,13 +9,14 @@
  *
  * A prefix with more entries than one answer holds is not split, as that could cost more requests
  * than it saves.  Entries are handed on by the caller's thread. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/inflight.h"
+#include "store/interrupt.h"
 #include "store/s3/credentials.h"
 #include "store/s3/s3.h"
 #include "store/s3/s3_ops.h"
@@ -30,13 +31,13 @@ struct walk;
 
 /* A prefix that is being listed. */
 struct lane {
+    struct inflight_item item;  /* the first member */
     struct request request;     /* of a page */
     struct walk *walk;
-    char *prefix;               /* NULL: the lane is idle */
+    char *prefix;
     char *token;                /* of the next page; NULL: the first */
     struct s3_pages pages;      /* that came so far */
     bool is_split;              /* asked for with a delimiter */
-    bool arrived;               /* guarded by walk->lock */
 };
 
 struct walk {
@@ -49,8 +50,7 @@ struct walk {
     unsigned splits;
     bool no_split;              /* what comes from here on is listed whole */
     struct lane lanes[LANES];
-    pthread_mutex_t lock;
-    pthread_cond_t arrival;
+    struct inflight window;     /* of lanes */
 };
 
 /* Takes the string. */
@@ -78,13 +78,12 @@ static int push(struct walk *w, char *prefix, struct sheaf_error *err)
 /* On the engine's thread. */
 static void page_done(struct request *r)
 {
-    struct lane *lane = (struct lane *)r;
-    struct walk *w = lane->walk;
+    inflight_done((struct inflight_item *)(void *)((char *)r - offsetof(struct lane, request)));
+}
 
-    pthread_mutex_lock(&w->lock);
-    lane->arrived = true;
-    pthread_cond_signal(&w->arrival);
-    pthread_mutex_unlock(&w->lock);
+static void cancel(struct inflight_item *item)
+{
+    request_cancel(&((struct lane *)item)->request);
 }
 
 static void end_lane(struct lane *lane)
@@ -93,6 +92,7 @@ static void end_lane(struct lane *lane)
     free(lane->token);
     s3_pages_free(&lane->pages);
     lane->prefix = lane->token = NULL;
+    inflight_add(&lane->walk->window, &lane->item);
 }
 
 static int start_page(struct lane *lane, struct sheaf_error *err)
@@ -110,12 +110,12 @@ static int start_page(struct lane *lane, struct sheaf_error *err)
     code = s3_list_request(&lane->request, lane->walk->bucket, lane->prefix, query, count, err);
     lane->request.http.reply.limit = PAGE_MOST;
     lane->request.done = page_done;
-    lane->arrived = false;
     if (code != SHEAF_OK) {
         request_free(&lane->request);
         end_lane(lane);
         return code;
     }
+    inflight_begin(&lane->walk->window, &lane->item);
     request_start(&lane->request);
     return SHEAF_OK;
 }
@@ -125,11 +125,9 @@ static int fill_lanes(struct walk *w, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i < LANES && w->waiting_count != 0 && code == SHEAF_OK; i++) {
-        struct lane *lane = &w->lanes[i];
+    while (code == SHEAF_OK && w->waiting_count != 0 && w->window.count < LANES) {
+        struct lane *lane = (struct lane *)inflight_idle(&w->window);
 
-        if (lane->prefix != NULL)
-            continue;
         lane->prefix = w->waiting[--w->waiting_count];
         w->no_split |= w->splits++ == SPLITS_MOST;
         lane->is_split = !w->no_split;
@@ -239,51 +237,31 @@ static int take_page(struct lane *lane, struct sheaf_error *err)
 
 /* ---- The walk -------------------------------------------------------------------------------- */
 
-/* A lane whose page has come; NULL if none is under way. */
-static struct lane *next_arrival(struct walk *w)
-{
-    struct lane *found = NULL;
-    bool any = true;
-
-    pthread_mutex_lock(&w->lock);
-    while (found == NULL && any) {
-        any = false;
-        for (size_t i = 0; i < LANES && found == NULL; i++) {
-            any |= w->lanes[i].prefix != NULL;
-            if (w->lanes[i].prefix != NULL && w->lanes[i].arrived)
-                found = &w->lanes[i];
-        }
-        if (found == NULL && any)
-            pthread_cond_wait(&w->arrival, &w->lock);
-    }
-    pthread_mutex_unlock(&w->lock);
-    return found;
-}
-
 /* After a failure: ends what is under way. */
 static void stop(struct walk *w)
 {
     struct lane *lane;
 
-    for (size_t i = 0; i < LANES; i++)
-        if (w->lanes[i].prefix != NULL)
-            request_cancel(&w->lanes[i].request);
-    while ((lane = next_arrival(w)) != NULL) {
+    inflight_cancel(&w->window);
+    while ((lane = (struct lane *)inflight_next(&w->window)) != NULL) {
         request_free(&lane->request);
         end_lane(lane);
     }
+    inflight_close(&w->window);
 }
 
 int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
 {
-    struct walk w = { .each = each, .context = context, .lock = PTHREAD_MUTEX_INITIALIZER,
-                      .arrival = PTHREAD_COND_INITIALIZER };
+    struct walk w = { .each = each, .context = context };
     struct lane *lane;
     char *prefix = NULL;
     int code = s3_locate_directory(url, &w.bucket, &prefix, err);
 
-    for (size_t i = 0; i < LANES; i++)
+    inflight_open(&w.window, INFLIGHT_ANY, cancel, interrupt_watched());
+    for (size_t i = 0; i < LANES; i++) {
         w.lanes[i].walk = &w;
+        inflight_add(&w.window, &w.lanes[i].item);
+    }
     if (code == SHEAF_OK) {
         w.root_size = strlen(prefix);
         code = push(&w, prefix, err);
@@ -291,7 +269,7 @@ int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_e
     do {
         if (code == SHEAF_OK)
             code = fill_lanes(&w, err);
-        lane = code == SHEAF_OK ? next_arrival(&w) : NULL;
+        lane = code == SHEAF_OK ? (struct lane *)inflight_next(&w.window) : NULL;
         if (lane != NULL)
             code = take_page(lane, err);
     } while (lane != NULL);
@@ -299,7 +277,5 @@ int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_e
     while (w.waiting_count != 0)
         free(w.waiting[--w.waiting_count]);
     free(w.waiting);
-    pthread_mutex_destroy(&w.lock);
-    pthread_cond_destroy(&w.arrival);
     return code;
 }
