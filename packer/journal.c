@@ -351,27 +351,41 @@ int journal_remove(const struct journal *j, const char *name, struct sheaf_error
     return code;
 }
 
-/* An entry of this very plan is nobody else's. */
-static int clear_one(void *context, const char *name, struct sheaf_error *err)
+struct clearing {
+    const struct journal *journal;
+    struct sheaf_error *err;
+};
+
+/* An entry of this very plan as it was listed.  Another one of that name is somebody's who has
+ * taken the place since, and packs the same plan. */
+static int clear_own(const struct clearing *c, const struct store_entry *entry)
 {
-    const struct journal *j = *(const struct journal *const *)context;
-    char *url;
+    struct store_seen listed = { .is_there = true, .bytes = entry->bytes, .stamp = entry->stamp };
+    char *url = store_join(c->journal->directory, entry->name);
     int code;
 
-    if (strcmp(name, PLAN_FILE) == 0)
-        return SHEAF_OK;
-    if (!journal_is_own(j, name))
-        return journal_remove(j, name, err);
-    url = store_join(j->directory, name);
-    code = url == NULL ? err_memory(err, strlen(name)) : store_remove(url, err);
+    if (entry->etag != NULL && strlen(entry->etag) < sizeof(listed.etag))
+        memcpy(listed.etag, entry->etag, strlen(entry->etag) + 1);
+    code = url == NULL ? err_memory(c->err, strlen(entry->name))
+                       : store_remove_over(url, &listed, c->err);
     free(url);
-    return code;
+    return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
+}
+
+static int clear_one(void *context, const struct store_entry *entry)
+{
+    const struct clearing *c = context;
+
+    if (strcmp(entry->name, PLAN_FILE) == 0)
+        return SHEAF_OK;
+    return journal_is_own(c->journal, entry->name)
+               ? clear_own(c, entry) : journal_remove(c->journal, entry->name, c->err);
 }
 
 int journal_clear(const struct journal *j, struct sheaf_error *err)
 {
-    struct names names = { clear_one, &j, err };
-    int code = store_list(j->directory, name_one, &names, err);
+    struct clearing clearing = { j, err };
+    int code = store_list(j->directory, clear_one, &clearing, err);
 
     if (code == SHEAF_ERR_NOT_FOUND)
         return SHEAF_OK;
