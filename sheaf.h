@@ -112,7 +112,7 @@ struct sheaf_sample {
     const double *labels;
     size_t label_count;
     const char *class_name; /* of the label, if the data set names its classes; or NULL */
-    uint64_t number;        /* 0-based, in the data set, in manifest order */
+    uint64_t number;        /* 0-based, in the data set, in manifest order; `record` in streams */
     uint32_t shard;         /* 0-based, in manifest order */
     uint64_t record;        /* 0-based, within the shard */
 };

@@ -5,6 +5,8 @@ here: how often it is taken beside the others, and which things it takes."""
 import collections
 
 import steps_copy
+import steps_foreign
+import steps_modes
 import steps_pack
 import steps_read
 import steps_union
@@ -15,6 +17,10 @@ Step = collections.namedtuple("Step", "share function takes")
 
 def source(thing):
     return isinstance(thing, Source)
+
+
+def local_source(thing):
+    return source(thing) and thing.folder is not None
 
 
 def shards(thing):
@@ -60,12 +66,19 @@ STEPS = (
     Step(1, steps_read.info, shards),
     Step(1, steps_read.pipe, one_file),
     Step(2, steps_read.damage, local_set),
+    Step(3, steps_foreign.archive, local_source),
+    Step(1, steps_foreign.limit, local_source),
+    Step(2, steps_modes.channel, local_set),
+    Step(2, steps_modes.pipe_mode, data_set),
+    Step(4, steps_modes.cached, remote_set),
+    Step(2, steps_modes.little_memory, shards),
 )
 
 
 def first(chain):
     """The step that begins a chain: files become shards."""
-    return chain.chance.choice([s for s in STEPS if s.takes is source])
+    return chain.chance.choice([s for s in STEPS if s.takes is source or
+                                s.function is steps_foreign.archive])
 
 
 def next_step(chain):

@@ -66,6 +66,12 @@ def convert_killed(chain, shards, target, words):
     return chain.sheaf(*words, chain.chance.choice(["--resume", "--overwrite"]))
 
 
+def can_follow(thing, shards):
+    """Whether it can take the place of another data set, in whose place it is not."""
+    return isinstance(thing, Shards) and bool(thing.samples) and thing is not shards and \
+        thing.folder != shards.folder
+
+
 def check_converted(chain, shards, target, numbers):
     held = chain.read_set(target.dest, "convert")
     expected = [shard for shard in shards.shards if shard]
@@ -109,11 +115,24 @@ def unpack(chain, shards):
     if clash:
         chain.sheaf(*words, status=1, says=clash)
         raise Foreseen(clash[0])
-    done = chain.sheaf(*words)
+    if chain.chance.random() < 0.3:
+        done = unpack_killed(chain, folder, words, dict(files))
+    else:
+        done = chain.sheaf(*words)
     chain.equal(chain.numbers(done, UNPACKED), [len(shards.samples), len(files),
                                                 model.payload(shards.samples)],
                 "the sums of unpack")
     check_tree(chain, folder, dict(files))
+
+
+def unpack_killed(chain, folder, words, files):
+    """Killed once or twice: what has its name is whole, and the rest comes with --resume."""
+    for _ in range(chain.chance.choice([1, 2])):
+        chain.kill(*words, *(["--resume"] if os.path.exists(chain.path(folder)) else []))
+        for path, data in readers.tree_of(chain.path(folder)).items():
+            if not any(part.startswith(".sheaf") for part in path.split("/")):
+                chain.equal(files.get(path), data, "%s, after a kill" % path)
+    return chain.sheaf(*words, "--resume")
 
 
 def clashing(files):
@@ -142,12 +161,8 @@ def check_tree(chain, folder, files):
 
 # ---- Without a manifest ----------------------------------------------------------------------
 
-def strip(chain, shards):
-    """The shards of a data set alone, as others would find them: in a directory, or by name."""
-    if not shards.is_set or not shards.is_local:
-        raise Foreseen("no shards of its own")
-    folder = chain.new("bare")
-    chain.copy([os.path.join(shards.folder, name) for name in shards.names], folder)
+def as_bare(shards):
+    """What the shards of a data set hold for who has not its manifest."""
     found = []
     for shard, (name, samples) in enumerate(zip(shards.names, shards.shards)):
         stem = name.partition(".")[0]
@@ -155,6 +170,16 @@ def strip(chain, shards):
             model.as_foreign(sample._replace(name=shards.texts[shard][record]), shards.container,
                              stem, record, shards.ids[shard][record])
             for record, sample in enumerate(samples)])
+    return found
+
+
+def strip(chain, shards):
+    """The shards of a data set alone, as others would find them: in a directory, or by name."""
+    if not shards.is_set or not shards.is_local:
+        raise Foreseen("no shards of its own")
+    folder = chain.new("bare")
+    chain.copy([os.path.join(shards.folder, name) for name in shards.names], folder)
+    found = as_bare(shards)
     by_name = chain.chance.random() < 0.3
     arguments = [os.path.join(folder, n) for n in shards.names] if by_name else [folder]
     chain.things.append(Shards(arguments, found, container=shards.container, codec=shards.codec,

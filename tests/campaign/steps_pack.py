@@ -62,7 +62,8 @@ class Job:
         self.samples = model.pack_order(self.planned.samples, settings.seed, settings.shuffle)
 
     def words(self, *more):
-        jobs = self.chain.chance.choice([[], ["--jobs", 1], ["--jobs", 3]])
+        jobs = self.chain.chance.choice([[], ["--jobs", 1], ["--jobs", 3],
+                                         ["--jobs", 2, "--memory", "64MiB"]])
         return ["pack", self.source.argument, self.dest, *self.settings.options(), *jobs, *more]
 
     def may_refuse(self):

@@ -81,7 +81,7 @@ def stream(chain, shards):
     """An epoch as one stream of any container, which becomes a foreign shard."""
     order = Order(chain, shards)
     container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
-    samples, numbers = order.samples(), order.numbers()
+    samples, numbers = order.samples(), record_numbers(shards, order.numbers())
     words = ["cat", *shards.arguments, "--to", container, *order.options()]
     twice = container == "webdataset" and next(
         (a.key for a, b in zip(samples, samples[1:]) if a.key == b.key), None)
@@ -106,6 +106,15 @@ def stream(chain, shards):
     if found:
         chain.things.append(Shards([name], [found], container=container, codec="none",
                                    is_set=False, names=[name]))
+
+
+def record_numbers(shards, numbers):
+    """What a RecordIO stream numbers samples by: in the data set, or, where the counts of the shards
+    before are not known, in their shard."""
+    if not shards.is_stream:
+        return numbers
+    in_shard = [record for count in shards.counts for record in range(count)]
+    return [in_shard[number] for number in numbers]
 
 
 def ranks(chain, shards):

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Tars that others write: Python's tarfile and GNU tar, in each of their formats, whole or compressed,
+with directories and links between the files; and one that passes a limit in its middle."""
+
+import gzip
+import io
+import os
+import subprocess
+import tarfile
+
+import model
+import readers
+from chain import Foreseen, Shards
+
+# By name: suffix, codec as the reader has it, and how it is compressed.
+COMPRESSIONS = {"none": ("", "none"), "gzip": (".gz", "gzip"), "members": (".gz", "gzip"),
+                "zstd": (".zst", "zstd"), "lz4": (".lz4", "lz4")}
+FORMATS = {"ustar": tarfile.USTAR_FORMAT, "pax": tarfile.PAX_FORMAT, "gnu": tarfile.GNU_FORMAT}
+FIELDS_TOO_MANY = model.FIELDS_MOST + 1
+
+
+def files_of(source):
+    """The files that belong together and can be packed, sample by sample."""
+    planned = model.plan(source.files, source.entries, "webdataset")
+    return [model.paths(sample) for sample in planned.samples]
+
+
+def archive(chain, source):
+    """A directory of one to three tars, which becomes a thing of the chain."""
+    chance = chain.chance
+    samples = files_of(source)
+    if not samples or source.folder is None:
+        raise Foreseen("nothing for a tar")
+    chance.shuffle(samples)
+    folder, count = chain.new("foreign"), chance.choice([1, 1, 2, 3])
+    os.makedirs(chain.path(folder))
+    compression = chance.choice(["none", "none", "none", *COMPRESSIONS])
+    suffix, codec = COMPRESSIONS[compression]
+    names, found = [], []
+    for number in range(count):
+        files = [pair for sample in samples[number::count] for pair in sample]
+        if chance.random() < 0.1:
+            chance.shuffle(files)               # parts of a sample are samples of their own then
+        raw = write(chain, source, files)
+        names.append("t-%d.tar%s" % (number, suffix))
+        found.append(readers.tar(raw))
+        with open(chain.path(os.path.join(folder, names[-1])), "wb") as file:
+            file.write(compressed(raw, compression))
+    if not any(found):
+        raise Foreseen("an empty tar")
+    chain.things.append(Shards([folder], found, container="webdataset", codec=codec, is_set=False,
+                               names=names, folder=folder))
+
+
+def write(chain, source, files):
+    """The bytes of a tar of these files."""
+    kind = chain.chance.choice(list(FORMATS))
+    if chain.chance.random() < 0.4:
+        return by_gnu_tar(chain, source, [path for path, _ in files], kind)
+    chain.lines.append("# tarfile, format %s" % kind)
+    return by_python(chain, files, kind)
+
+
+def by_gnu_tar(chain, source, paths, kind):
+    """GNU tar leaves out what its ustar has no room for."""
+    words = ["tar", "-cf", "-", "--format", kind, "--no-recursion", "--null", "-T", "-"]
+    chain.note(*words, "-C", source.folder)
+    done = subprocess.run(words, cwd=chain.path(source.folder), check=False,
+                          input=b"".join(os.fsencode(path) + b"\0" for path in paths),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode not in ((0, 2) if kind == "ustar" else (0,)):
+        raise RuntimeError(done.stderr.decode(errors="replace"))
+    return done.stdout
+
+
+def by_python(chain, files, kind):
+    stream, chance = io.BytesIO(), chain.chance
+    with tarfile.open(fileobj=stream, mode="w", format=FORMATS[kind]) as tar:
+        for path, data in files:
+            if chance.random() < 0.05:
+                add_other(tar, chance.choice([tarfile.DIRTYPE, tarfile.SYMTYPE]))
+            info = tarfile.TarInfo(path)
+            info.size, info.mtime = len(data), chance.choice([0, 1, 1.5, 1 << 33])
+            try:
+                tar.addfile(info, io.BytesIO(data))
+            except ValueError:
+                continue                        # ustar: a name without a place to cut it
+    return stream.getvalue()
+
+
+def add_other(tar, kind):
+    """A member that is no file, and is passed over."""
+    info = tarfile.TarInfo("between")
+    info.type = kind
+    info.linkname = "nowhere" if kind == tarfile.SYMTYPE else ""
+    tar.addfile(info)
+
+
+def compressed(raw, how):
+    if how == "none":
+        return raw
+    if how == "gzip":
+        return gzip.compress(raw, 1)
+    if how == "members":
+        half = len(raw) // 2
+        return gzip.compress(raw[:half]) + gzip.compress(raw[half:])
+    return subprocess.run([how, "-q", "-c"], input=raw, stdout=subprocess.PIPE, check=True).stdout
+
+
+# ---- Limits ------------------------------------------------------------------------------------
+
+def limit(chain, source):
+    """A sample of too many fields among others: none of those is lost without a word."""
+    samples = files_of(source)
+    if len(samples) < 2 or source.folder is None:
+        raise Foreseen("no middle")
+    at = chain.chance.randrange(1, len(samples))
+    wide = [("__wide__x/wide.f%04d" % n, b"%d" % n) for n in range(FIELDS_TOO_MANY)]
+    before = [pair for sample in samples[:at] for pair in sample]
+    after = [pair for sample in samples[at:] for pair in sample]
+    name = chain.new("limit") + ".tar"
+    with open(chain.path(name), "wb") as file:
+        file.write(by_python(chain, before + wide + after, "pax"))
+    first = readers.tar(by_python(chain, before, "pax"))
+    rest = readers.tar(by_python(chain, after, "pax"))
+    check_limit(chain, name, first, rest)
+
+
+def check_limit(chain, name, first, rest):
+    words = ["cat", name, "--list", "--no-shuffle"]
+    lines = [model.listing(sample) for sample in first]
+    done = chain.sheaf(*words, status=1, says=[name])
+    found = done.stdout.decode().splitlines()
+    chain.equal(found, lines[:len(found)], "the samples before the limit")
+    done = chain.sheaf(*words, "--on-corrupt", "skip")
+    chain.equal(done.stdout.decode().splitlines(),
+                lines + [model.listing(sample) for sample in rest], "the samples but for one")
+    if b"1 corrupt record skipped" not in done.stderr:
+        chain.fail("the sample that was left out is not counted:", done.stderr.decode()[-1000:])
+    for words in (["convert", name, chain.new("set"), "--format", "tfrecord"],
+                  ["unpack", name, chain.new("tree")], ["verify", name]):
+        chain.sheaf(*words, status=1, says=[name])
