@@ -353,6 +353,7 @@ int journal_remove(const struct journal *j, const char *name, struct sheaf_error
 
 struct clearing {
     const struct journal *journal;
+    bool is_checked;            /* the place was this run's after all was listed */
     struct sheaf_error *err;
 };
 
@@ -374,17 +375,23 @@ static int clear_own(const struct clearing *c, const struct store_entry *entry)
 
 static int clear_one(void *context, const struct store_entry *entry)
 {
-    const struct clearing *c = context;
+    struct clearing *c = context;
+    int code = SHEAF_OK;
 
     if (strcmp(entry->name, PLAN_FILE) == 0)
         return SHEAF_OK;
+    if (!c->is_checked)
+        code = journal_check(c->journal, c->err);
+    if (code != SHEAF_OK)
+        return code;
+    c->is_checked = true;
     return journal_is_own(c->journal, entry->name)
                ? clear_own(c, entry) : journal_remove(c->journal, entry->name, c->err);
 }
 
 int journal_clear(const struct journal *j, struct sheaf_error *err)
 {
-    struct clearing clearing = { j, err };
+    struct clearing clearing = { .journal = j, .err = err };
     int code = store_list(j->directory, clear_one, &clearing, err);
 
     if (code == SHEAF_ERR_NOT_FOUND)

@@ -28,6 +28,7 @@ import sources                                          # noqa: E402
 from chain import BUILD, Chain, Difference, Foreseen    # noqa: E402
 
 AT_ONCE = 2
+TELL = 250          # after so many chains a line says how it goes
 
 
 def setting(name, default):
@@ -126,8 +127,11 @@ def main():
             for number, remote in zip(chosen, uses_s3) if said or not remote]
     try:
         with multiprocessing.Pool(AT_ONCE) as pool:
-            for _, report, steps_taken in pool.imap_unordered(run_chain, jobs, 4):
+            for done, (_, report, steps_taken) in enumerate(
+                    pool.imap_unordered(run_chain, jobs, 4), 1):
                 taken += steps_taken
+                if done % TELL == 0:
+                    print("  %d chains, %d not clean" % (done, failed + bool(report)), flush=True)
                 if report:
                     failed += 1
                     print(report, flush=True)
