@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The bytes of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7); 0 if it is none. */
 static inline size_t utf8_sequence(const uint8_t *p, size_t left)
@@ -25,6 +26,16 @@ static inline size_t utf8_sequence(const uint8_t *p, size_t left)
             return 0;
     }
     return size;
+}
+
+/* Passes over the byte order mark that a text may begin with: it says that this is UTF-8, and is no
+ * part of the text. */
+static inline void utf8_pass_mark(const char **text, size_t *size)
+{
+    if (*size >= 3 && memcmp(*text, "\xef\xbb\xbf", 3) == 0) {
+        *text += 3;
+        *size -= 3;
+    }
 }
 
 #endif

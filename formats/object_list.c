@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "formats/json_load.h"
 #include "formats/json_text.h"
 
 void object_list_begin(struct object_list *l, const char *url, const char *text, size_t size)
 {
+    utf8_pass_mark(&text, &size);
     *l = (struct object_list){ .url = url, .at = text, .end = text + size };
-    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        l->at += 3;
 }
 
 static int malformed(const struct object_list *l, const char *what, struct sheaf_error *err)

@@ -26,13 +26,9 @@ static int copy_lines(struct lines *lines, FILE *file, const uint8_t *wanted,
     int code;
 
     while ((code = lines_next(lines, &text, &size, &number, err)) == SHEAF_OK) {
-        const bool is_marked = number == 1 && size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
-        const size_t mark = is_marked ? 3 : 0;
-
-        if (json_text_blanks(text + mark, text + size) == text + size)
+        if (json_text_blanks(text, text + size) == text + size)
             continue;
-        if (wanted[unit++] && (fwrite(text + mark, 1, size - mark, file) != size - mark ||
-                               putc('\n', file) == EOF))
+        if (wanted[unit++] && (fwrite(text, 1, size, file) != size || putc('\n', file) == EOF))
             return err_errno(err, errno, "writing the manifest");
     }
     return code == SHEAF_END ? SHEAF_OK : code;

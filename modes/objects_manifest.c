@@ -176,10 +176,6 @@ int objects_list_augmented(const char *url, const char *list, struct objects *o,
         code = lines_next(&lines, &text, &size, &number, err);
         if (code != SHEAF_OK)
             break;
-        if (number == 1 && size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
-            text += 3;
-            size -= 3;
-        }
         code = take_line(o, &attributes, text, size, err);
         if (code == SHEAF_ERR_CORRUPT)
             err_prefix(err, "%s: line %llu: ", url, (unsigned long long)number);

@@ -200,10 +200,6 @@ int augmented_parse(struct augmented *a, const char *line, size_t size, uint64_t
 
     a->fields.size = a->texts.size = a->parser.text.size = a->parser.labels.size = 0;
     a->label = (struct list_entry){ 0 };
-    if (number == 1 && size >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
-        line += 3;
-        size -= 3;
-    }
     if (json_text_blanks(line, line + size) == line + size)
         return SHEAF_END;
     code = json_load_text(line, size, JSON_REJECT_DUPLICATES, &object, &found, err);

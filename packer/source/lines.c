@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 #define READ_BYTES ((size_t)1 << 20)
 
@@ -140,6 +141,9 @@ int lines_next(struct lines *l, const char **line, size_t *size, uint64_t *numbe
             *size = end != NULL ? (size_t)(end - text) : shown;
             l->given = *size + 1;
             l->number++;
+            if (!l->begun)
+                utf8_pass_mark(line, size);
+            l->begun = true;
             return SHEAF_OK;
         } else if (l->ended) {
             return SHEAF_END;

@@ -21,6 +21,7 @@ struct lines {
     struct buf text;            /* what was read and not yet taken */
     size_t taken;               /* of text */
     size_t given;               /* the bytes that lines_next gave out last, with their end */
+    bool begun;                 /* a line was given out */
     bool ended;
     uint64_t number;            /* of the line that ended last; the first is 1 */
 };
@@ -31,6 +32,7 @@ int lines_open(struct lines *lines, const char *url, const struct list_parser *p
 void lines_close(struct lines *lines);
 
 /* The next line, or CSV record of several lines, without its end; it stays until the next call.
+ * A byte order mark is no part of the first.
  * *number is that of its first line.  SHEAF_END after the last. */
 int lines_next(struct lines *lines, const char **line, size_t *size, uint64_t *number,
                struct sheaf_error *err);

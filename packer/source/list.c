@@ -138,16 +138,11 @@ static int check_path(const struct list_entry *entry, struct sheaf_error *err)
 int list_parse(struct list_parser *p, const char *line, size_t size, struct list_entry *entry,
                struct sheaf_error *err)
 {
-    static const char byte_order_mark[] = { '\xef', '\xbb', '\xbf' };
     char *text;
     int code;
 
     *entry = (struct list_entry){ 0 };
     p->text.size = p->labels.size = p->cells.size = 0;
-    if (!p->begun && size >= 3 && memcmp(line, byte_order_mark, 3) == 0) {
-        line += 3;
-        size -= 3;
-    }
     if (size > 0 && line[size - 1] == '\r')
         size--;
     if (is_blank(line, size))
