@@ -287,6 +287,20 @@ int objects_list_files(const char *path, struct watch *watch, struct objects *o,
     return code;
 }
 
+/* What makes objects of a source; the objects themselves of all others. */
+static int list_source(const struct source *s, const char *attributes, struct watch *watch,
+                       struct objects *o, struct sheaf_error *err)
+{
+    if (s->ops == &source_tree_ops)
+        return list_tree(s->root, o, watch, err);
+    if (s->ops == &source_prefix_ops)
+        return list_prefix(s, o, watch, err);
+    if (s->ops == &source_manifest_ops)
+        return objects_list_manifest(s->url, o, err);
+    return o->is_augmented ? objects_list_augmented(s->url, attributes, o, err)
+                           : list_one(s->url, o, err);
+}
+
 int objects_list(const char *url, const char *attributes, struct watch *watch,
                  struct objects *o, struct sheaf_error *err)
 {
@@ -301,24 +315,17 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
     if (code != SHEAF_OK)
         return code;
     /* a data set's manifest is an object like any other */
-    o->is_augmented = s.kind == SOURCE_AUGMENTED && strcmp(place_base(url), MANIFEST_NAME) != 0;
+    o->is_augmented = s.ops == &source_augmented_ops &&
+                      strcmp(place_base(url), MANIFEST_NAME) != 0;
     if (attributes != NULL && !o->is_augmented)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: attributes are for augmented manifests", url);
-    else if (s.kind == SOURCE_TREE)
-        code = list_tree(s.root, o, watch, err);
-    else if (s.kind == SOURCE_PREFIX)
-        code = list_prefix(&s, o, watch, err);
-    else if (s.kind == SOURCE_MANIFEST)
-        code = objects_list_manifest(s.url, o, err);
-    else if (o->is_augmented)
-        code = objects_list_augmented(s.url, attributes, o, err);
     else
-        code = list_one(s.url, o, err);
+        code = list_source(&s, attributes, watch, o, err);
     if (code == SHEAF_OK && o->count == 0)
         code = o->unfinished != 0 ? manifest_refuse_unfinished(url, err)
                                   : err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no objects",
                                             url);
-    o->is_listing = s.kind == SOURCE_TREE || s.kind == SOURCE_PREFIX;
+    o->is_listing = s.ops->is_tree;
     if (code == SHEAF_OK && o->is_listing)
         qsort(o->items, o->count, sizeof(o->items[0]), by_name);
     if (o->units == NULL)

@@ -38,7 +38,7 @@ static int refuse_data_set(const struct source *source, struct sheaf_error *err)
 {
     struct manifest manifest;
 
-    if ((source->kind != SOURCE_TREE && source->kind != SOURCE_PREFIX) ||
+    if (!source->ops->is_tree ||
         target_read_manifest(source->url, &manifest, NULL) != SHEAF_OK)
         return SHEAF_OK;
     manifest_clear(&manifest);
@@ -92,7 +92,7 @@ static int make_plan(struct pack *p, const char *source, struct sheaf_error *err
         code = identify(p, err);
     p->result.plan_bytes = p->plan.memory_bytes;
     p->setup.root_fd = p->source.root_fd;
-    p->setup.root_url = source_is_remote(&p->source) ? p->source.root : NULL;
+    p->setup.root_url = p->source.is_remote ? p->source.root : NULL;
     p->setup.interrupt = p->options.interrupt;
     return code;
 }
@@ -242,7 +242,7 @@ static int publish(struct pack *p, struct sheaf_error *err)
     int code = SHEAF_OK;
 
     for (uint32_t s = 0; s < p->plan.split_count && code == SHEAF_OK; s++) {
-        json[s] = pack_options_json(&p->options, source_kind_name(&p->source), p->plan.hash,
+        json[s] = pack_options_json(&p->options, p->source.ops->name, p->plan.hash,
                                     p->plan.splits[s].name);
         code = json[s] == NULL ? err_memory(err, 1024) : SHEAF_OK;
     }

@@ -97,9 +97,9 @@ static int set_facts(struct making *m, struct buf *skipped, struct sheaf_error *
     free(place);
     f->dest = m->dest;
     f->root = m->sources[0].root[0] == '\0' ? "" : m->root;
-    f->source = source_kind_name(m->sources);
+    f->source = m->sources[0].ops->name;
     f->fingerprint = "";
-    f->is_remote = source_is_remote(m->sources);
+    f->is_remote = m->sources[0].is_remote;
     plan_facts_take(f, &m->options);
     f->skipped = (const char *)skipped->data;
     f->skipped_bytes = skipped->size;

@@ -239,6 +239,62 @@ static void test_labels_of_lists(void **state)
     assert_true(label->values[0] == 1 && label->values[1] == 2);
 }
 
+/* A byte order mark begins a text, and is in none of its lines. */
+static void test_byte_order_marks(void **state)
+{
+    static const struct { const char *name, *text; size_t files; } lists[] = {
+        { "s/l.txt", "\xef\xbb\xbf" "1.jpg\n", 1 },
+        { "s/l.csv", "\xef\xbb\xbfid,Label,FileName\r\n1,5,1.jpg\r\n", 1 },
+        { "s/l.lst", "\xef\xbb\xbf" "0\t5\t1.jpg\n", 1 },
+        { "s/l.jsonl", "\xef\xbb\xbf{\"path\": \"1.jpg\"}\n", 1 },
+        { "s/a.jsonl", "\xef\xbb\xbf{\"x\": 1, \"y-ref\": 2}\n", 0 },
+        { "s/a.manifest", "\xef\xbb\xbf{\"x\": 1}\n", 1 },
+        { "s/m.manifest", "\xef\xbb\xbf[{\"prefix\": \"file:///\"}]\n", 0 },
+    };
+
+    (void)state;
+    tree_text(&tree, "s/1.jpg", "1");
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        const size_t before = catalog.file_count;
+
+        tree_text(&tree, lists[i].name, lists[i].text);
+        assert_int_equal(scan(lists[i].name, NULL, NULL), SHEAF_OK);
+        assert_int_equal(catalog.file_count - before, lists[i].files);
+        assert_int_equal(problems.count, i >= 4);   /* that a.jsonl has no object's URL */
+    }
+    tree_text(&tree, "s/l.txt", "1.jpg\n\xef\xbb\xbf" "1.jpg\n");
+    assert_int_equal(scan("s/l.txt", NULL, NULL), SHEAF_OK);
+    assert_true(has_problem("\xef\xbb\xbf" "1.jpg", "No such file"));
+}
+
+static void test_kinds(void **state)
+{
+    static const struct { const char *name, *text, *kind; } sources[] = {
+        { "s", NULL, "tree" }, { "s/x", "", "list" }, { "s/x.lst", "", "lst" },
+        { "s/x.lst.gz", "", "lst" }, { "s/x.csv", "", "csv" }, { "s/x.jsonl", "", "jsonl" },
+        { "s/y.jsonl", "\n {\"path\": \"a\", \"x-ref\": \"b\"}\n", "jsonl" },
+        { "s/z.jsonl", "\n {\"x-ref\": \"b\"}\n{\"path\": 1}", "augmented" },
+        { "s/x.json", "text", "list" }, { "s/y.json", "{", "augmented" },
+        { "s/z.json", "\t[", "manifest" }, { "s/x.manifest", "[", "manifest" },
+        { "s/y.manifest", "{\"fileSchema\": 1, \"sourceBucket\": 2}", "inventory" },
+        { "s/y.txt", "[", "list" },
+    };
+
+    (void)state;
+    tree_text(&tree, "s/1.jpg", "1");
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        struct source source;
+        struct sheaf_error err;
+
+        if (sources[i].text != NULL)
+            tree_text(&tree, sources[i].name, sources[i].text);
+        assert_int_equal(source_open(tree_path(&tree, sources[i].name), NULL, &source, &err),
+                         SHEAF_OK);
+        assert_string_equal(source.ops->name, sources[i].kind);
+        source_close(&source);
+    }
+}
+
 static void test_line_that_is_too_long(void **state)
 {
     char *text = malloc(LIST_LINE_LIMIT + (4 << 20));
@@ -311,6 +367,8 @@ int main(void)
         TEST(test_plain_list),
         TEST(test_malformed_lines_are_named),
         TEST(test_labels_of_lists),
+        TEST(test_byte_order_marks),
+        TEST(test_kinds),
         TEST(test_line_that_is_too_long),
         TEST(test_sources_that_are_none),
         TEST(test_contains),

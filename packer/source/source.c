@@ -13,204 +13,197 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "formats/codec.h"
 #include "store/store.h"
 
-static bool stem_ends_with(const char *text, size_t size, const char *end)
-{
-    const size_t tail = strlen(end);
-
-    return size > tail && memcmp(text + size - tail, end, tail) == 0;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    return stem_ends_with(text, strlen(text), end);
-}
-
-static enum list_kind kind_of_list(const char *url)
-{
-    const size_t stem = codec_stem(url);        /* lists may be compressed */
-
-    if (stem_ends_with(url, stem, ".lst"))
-        return LIST_LST;
-    if (stem_ends_with(url, stem, ".csv"))
-        return LIST_CSV;
-    return stem_ends_with(url, stem, ".jsonl") ? LIST_JSONL : LIST_PLAIN;
-}
-
-const char *source_kind_name(const struct source *s)
-{
-    static const char *const kinds[] = {
-        [SOURCE_TREE] = "tree", [SOURCE_PREFIX] = "tree", [SOURCE_MANIFEST] = "manifest",
-        [SOURCE_AUGMENTED] = "augmented", [SOURCE_INVENTORY] = "inventory",
-    };
-    static const char *const lists[] = {
-        [LIST_PLAIN] = "list", [LIST_LST] = "lst", [LIST_CSV] = "csv", [LIST_JSONL] = "jsonl",
-    };
-
-    return s->kind == SOURCE_LIST ? lists[s->list_kind] : kinds[s->kind];
-}
-
-bool source_is_remote(const struct source *s)
-{
-    return s->root_fd < 0;
-}
+/* Where several may be at one URL, the first is taken. */
+static const struct source_ops *const kinds[] = {
+    &source_tree_ops, &source_prefix_ops, &source_inventory_ops, &source_manifest_ops,
+    &source_augmented_ops, &source_lst_ops, &source_csv_ops, &source_jsonl_ops, &source_list_ops,
+};
 
 char *source_place(const struct source *s)
 {
-    char *real = source_is_remote(s) ? NULL : realpath(s->root, NULL);
+    char *real = s->is_remote ? NULL : realpath(s->root, NULL);
 
     return real != NULL ? real : strdup(s->root);
 }
 
-/* The directory that a list is in. */
-static char *list_directory(const char *url)
-{
-    const char *slash = strrchr(url, '/');
-
-    if (slash == NULL)
-        return strdup(".");
-    return slash == url ? strdup("/") : strndup(url, (size_t)(slash - url));
-}
-
-/* ---- Opening --------------------------------------------------------------------------------- */
+/* ---- Finding the kind ------------------------------------------------------------------------ */
 
 static bool is_local(const char *url)
 {
     return store_of(url, NULL) == &store_file_ops;
 }
 
-/* Whether the first line is that of an augmented manifest and not of a list: it names no "path",
- * but an object. */
-static bool is_augmented(const char *text, size_t size)
-{
-    const char *end = memchr(text, '\n', size);
-    const size_t line = end == NULL ? size : (size_t)(end - text);
+/* What is known of a URL. */
+struct look {
+    const char *url;
+    enum source_at at;
+    bool is_readable;           /* at places: not a pipe, whose bytes come only once */
+    bool is_read;
+    char bytes[4096];           /* the first ones */
+    const char *text;           /* of them, what follows a byte order mark and blanks */
+    size_t size;
+};
 
-    return memmem(text, line, "\"path\"", 6) == NULL && memmem(text, line, "-ref\"", 5) != NULL;
+static bool is_named_so(const struct source_ops *ops, const char *url)
+{
+    const size_t size = strlen(url), stem = codec_stem(url);    /* lists may be compressed */
+
+    for (const char *const *s = ops->suffixes; s != NULL && *s != NULL; s++) {
+        const size_t tail = strlen(*s);
+
+        if ((size > tail && memcmp(url + size - tail, *s, tail) == 0) ||
+            (stem > tail && memcmp(url + stem - tail, *s, tail) == 0))
+            return true;
+    }
+    return ops->suffixes == NULL;
 }
 
-/* The manifest of a report of S3 Inventory. */
-static bool is_inventory(const char *text, size_t size)
+/* Whether the name alone speaks for a file. */
+static bool may_be_file(const char *url)
 {
-    return memmem(text, size, "\"fileSchema\"", 12) != NULL &&
-           memmem(text, size, "\"sourceBucket\"", 14) != NULL;
+    bool may = false;
+
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        may |= kinds[i]->suffixes != NULL && is_named_so(kinds[i], url);
+    return may;
 }
 
-/* SageMaker's manifests are known by their first character, but only among names that may be
- * one. */
-static int find_kind(struct source *s, struct sheaf_error *err)
+static int read_start(struct look *look, struct sheaf_error *err)
 {
-    const bool is_jsonl = s->list_kind == LIST_JSONL;
     struct store_object *object;
-    char text[4096];
-    size_t size, at = 0;
+    size_t size;
     int code;
 
-    s->kind = SOURCE_LIST;
-    if (!is_jsonl && !ends_with(s->url, ".manifest") && !ends_with(s->url, ".json"))
+    if (look->is_read || !look->is_readable)
         return SHEAF_OK;
-    code = store_open(s->url, &object, err);
+    code = store_open(look->url, &object, err);
     if (code != SHEAF_OK)
         return code;
-    size = object->is_stream ? 0 : (size_t)MIN(object->bytes, sizeof(text));
-    code = store_read(object, 0, text, size, err);
+    size = object->is_stream ? 0 : (size_t)MIN(object->bytes, sizeof(look->bytes));
+    code = store_read(object, 0, look->bytes, size, err);
     store_close(object);
-    if (code != SHEAF_OK)
-        return code;
-    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        at = 3;
-    while (at < size && strchr(" \t\r\n", text[at]) != NULL && text[at] != '\0')
-        at++;
-    if (at < size && text[at] == '[' && !is_jsonl)
-        s->kind = SOURCE_MANIFEST;
-    else if (at < size && text[at] == '{' && is_inventory(text + at, size - at))
-        s->kind = SOURCE_INVENTORY;
-    else if (at < size && text[at] == '{' && (!is_jsonl || is_augmented(text + at, size - at)))
-        s->kind = SOURCE_AUGMENTED;
+    look->is_read = true;
+    look->text = look->bytes;
+    look->size = size;
+    utf8_pass_mark(&look->text, &look->size);
+    while (look->size > 0 && memchr(" \t\r\n", *look->text, 4) != NULL) {
+        look->text++;
+        look->size--;
+    }
+    return code;
+}
+
+static int find_kind(struct look *look, const struct source_ops **kind, struct sheaf_error *err)
+{
+    *kind = NULL;
+    for (size_t i = 0; i < COUNT_OF(kinds) && *kind == NULL; i++) {
+        int code = SHEAF_OK;
+
+        if (kinds[i]->at != look->at || !is_named_so(kinds[i], look->url))
+            continue;
+        if (kinds[i]->detect != NULL)
+            code = read_start(look, err);
+        if (code != SHEAF_OK)
+            return code;
+        if (kinds[i]->detect == NULL || kinds[i]->detect(look->url, look->text, look->size))
+            *kind = kinds[i];
+    }
     return SHEAF_OK;
 }
 
 /* In a store, what is no object is a prefix. */
-static int find_remote_kind(struct source *s, struct sheaf_error *err)
+static int look_at_store(struct look *look, struct sheaf_error *err)
 {
-    const struct store_ops *ops = store_of(s->url, err);
-    const bool may_be_file = s->list_kind != LIST_PLAIN || ends_with(s->url, ".manifest") ||
-                             ends_with(s->url, ".json");
+    const struct store_ops *ops = store_of(look->url, err);
+    const size_t size = strlen(look->url);
+    const bool is_directory = size > 0 && look->url[size - 1] == '/';
     uint64_t bytes;
     int code;
 
     if (ops == NULL)
         return SHEAF_ERR_UNSUPPORTED;
-    if (ops->walk == NULL && ends_with(s->url, "/"))
+    if (ops->walk == NULL && is_directory)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a directory, which cannot be listed "
-                       "over HTTP", s->url);
-    code = ends_with(s->url, "/") ? SHEAF_ERR_NOT_FOUND : ops->size(s->url, &bytes, err);
+                       "over HTTP", look->url);
+    code = is_directory ? SHEAF_ERR_NOT_FOUND : ops->size(look->url, &bytes, err);
+    look->at = SOURCE_AT_FILE;
+    look->is_readable = true;
     if (code == SHEAF_OK)
-        return find_kind(s, err);
+        return SHEAF_OK;
     if (ops->walk == NULL || code == SHEAF_ERR_NETWORK ||
-        (code == SHEAF_ERR_ACCESS && may_be_file))
+        (code == SHEAF_ERR_ACCESS && may_be_file(look->url)))
         return code;
-    s->kind = SOURCE_PREFIX;
+    look->at = SOURCE_AT_PREFIX;
     return SHEAF_OK;
 }
 
-static int find_local_kind(struct source *s, struct sheaf_error *err)
+static int look_at_file(struct look *look, struct sheaf_error *err)
 {
     struct stat st = { .st_mode = S_IFIFO };
 
-    if (strcmp(s->url, "-") != 0 && stat(s->url, &st) != 0)
-        return err_errno(err, errno, "%s: cannot read the source", s->url);
-    s->kind = S_ISDIR(st.st_mode) ? SOURCE_TREE : SOURCE_LIST;
-    return S_ISREG(st.st_mode) ? find_kind(s, err) : SHEAF_OK;
+    if (strcmp(look->url, "-") != 0 && stat(look->url, &st) != 0)
+        return err_errno(err, errno, "%s: cannot read the source", look->url);
+    look->at = S_ISDIR(st.st_mode) ? SOURCE_AT_DIRECTORY : SOURCE_AT_FILE;
+    look->is_readable = S_ISREG(st.st_mode);
+    return SHEAF_OK;
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+int source_open_here(struct source *s, const char *root, struct sheaf_error *err)
+{
+    (void)root;
+    s->root = strdup(s->url);
+    return s->root == NULL ? err_memory(err, strlen(s->url)) : SHEAF_OK;
+}
+
+int source_open_anywhere(struct source *s, const char *root, struct sheaf_error *err)
+{
+    s->root = strdup(root == NULL ? "" : root);
+    return s->root == NULL ? err_memory(err, 1) : SHEAF_OK;
 }
 
 /* A root in a store ends with a slash, so that a path may follow. */
-static int set_root(struct source *s, const char *root, struct sheaf_error *err)
+static int open_root(struct source *s, struct sheaf_error *err)
 {
-    if (s->kind == SOURCE_MANIFEST || s->kind == SOURCE_AUGMENTED ||
-        (s->kind == SOURCE_INVENTORY && root == NULL))
-        s->root = strdup("");       /* the manifest will say where its objects are */
-    else if (root != NULL)
-        s->root = strdup(root);
-    else
-        s->root = s->kind == SOURCE_LIST ? list_directory(s->url) : strdup(s->url);
-    if (s->root != NULL && s->root[0] != '\0' && !is_local(s->root)) {
-        char *plain = s->root;
+    char *plain = s->root;
 
+    s->is_remote = s->root[0] == '\0' || !is_local(s->root);
+    if (s->root[0] == '\0')         /* the content will say where it is */
+        return SHEAF_OK;
+    if (s->is_remote) {
         s->root = store_join(plain, "");
         free(plain);
+        return s->root == NULL ? err_memory(err, strlen(s->url)) : SHEAF_OK;
     }
-    return s->root == NULL ? err_memory(err, strlen(s->url)) : SHEAF_OK;
+    s->root_fd = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return s->root_fd >= 0 ? SHEAF_OK
+                           : err_errno(err, errno, "%s: cannot open the directory", s->root);
 }
 
 int source_open(const char *url, const char *root, struct source *s, struct sheaf_error *err)
 {
     const char *path = strncmp(url, "file://", 7) == 0 ? url + 7 : url;
-    int code;
+    struct look look = { .url = path };
+    int code = is_local(path) ? look_at_file(&look, err) : look_at_store(&look, err);
 
-    *s = (struct source){ .url = path, .root_fd = -1, .list_kind = kind_of_list(path) };
-    code = is_local(path) ? find_local_kind(s, err) : find_remote_kind(s, err);
-    if (code == SHEAF_OK && root != NULL && s->kind != SOURCE_LIST && s->kind != SOURCE_INVENTORY)
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: a root is for lists, this is a %s", url,
-                       s->kind == SOURCE_TREE ? "directory"
-                       : s->kind == SOURCE_PREFIX ? "prefix" : "manifest");
+    *s = (struct source){ .url = path, .root_fd = -1 };
     if (code == SHEAF_OK)
-        code = set_root(s, root, err);
-    if (code == SHEAF_OK && s->kind == SOURCE_INVENTORY && s->root[0] != '\0' &&
-        strncmp(s->root, "s3://", 5) != 0)
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: the root of an inventory is an s3:// URL",
-                       root);
-    if (code != SHEAF_OK || s->root[0] == '\0' || !is_local(s->root))
-        return code;
-    s->root_fd = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s->root_fd < 0) {
-        code = err_errno(err, errno, "%s: cannot open the directory", s->root);
+        code = find_kind(&look, &s->ops, err);
+    if (code == SHEAF_OK && root != NULL && !s->ops->takes_root)
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: a root is for lists, this is a %s", url,
+                       s->ops->noun);
+    if (code == SHEAF_OK)
+        code = s->ops->open(s, root, err);
+    if (code == SHEAF_OK)
+        code = open_root(s, err);
+    if (code != SHEAF_OK)
         source_close(s);
-        return code;
-    }
-    return SHEAF_OK;
+    return code;
 }
 
 void source_close(struct source *s)
@@ -225,14 +218,7 @@ void source_close(struct source *s)
 
 int source_scan(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
-    switch (s->kind) {
-    case SOURCE_TREE: return source_scan_tree(s, scan, err);
-    case SOURCE_PREFIX: return source_scan_prefix(s, scan, err);
-    case SOURCE_MANIFEST: return source_scan_manifest(s, scan, err);
-    case SOURCE_INVENTORY: return source_scan_inventory(s, scan, err);
-    case SOURCE_AUGMENTED: return source_scan_augmented(s, scan, err);
-    default: return source_scan_list(s, scan, err);
-    }
+    return s->ops->scan(s, scan, err);
 }
 
 /* ---- Where the tree is ----------------------------------------------------------------------- */
@@ -269,13 +255,16 @@ static bool prefix_contains(const struct source *s, const char *url)
 
 bool source_contains(const struct source *s, const char *url)
 {
-    char *real = s->kind == SOURCE_TREE && is_local(url) ? nearest(url) : NULL;
+    char *real;
     const char *below = s->below == NULL || s->below[0] == '\0' ? "." : s->below;
     struct stat tree, st;
     bool found = false;
 
-    if (s->kind == SOURCE_PREFIX)
+    if (!s->ops->is_tree)
+        return false;
+    if (s->is_remote)
         return prefix_contains(s, url);
+    real = is_local(url) ? nearest(url) : NULL;
     if (real != NULL && fstatat(s->root_fd, below, &tree, 0) == 0) {
         for (char *at = real; !found; at = dirname(at)) {
             found = stat(at, &st) == 0 && st.st_dev == tree.st_dev && st.st_ino == tree.st_ino;

@@ -13,21 +13,47 @@
 #include "packer/source/list.h"
 #include "packer/source/problems.h"
 
-enum source_kind {
-    SOURCE_TREE,
-    SOURCE_PREFIX,              /* a tree, but in a store */
-    SOURCE_LIST,
-    SOURCE_MANIFEST,            /* a JSON array: {"prefix": ...}, then paths */
-    SOURCE_AUGMENTED,           /* JSON Lines: a sample a line */
-    SOURCE_INVENTORY            /* a report of S3 Inventory */
+struct scan;
+struct source;
+
+/* What has to be at a URL for a kind of source to be there. */
+enum source_at {
+    SOURCE_AT_FILE,             /* or a named pipe, a terminal, an object */
+    SOURCE_AT_DIRECTORY,
+    SOURCE_AT_PREFIX            /* no object: what begins with the URL in a store */
 };
+
+/* A kind of source.  source.c has the table of them. */
+struct source_ops {
+    const char *name;           /* in manifests and plans */
+    const char *noun;           /* in messages: "directory" */
+    enum source_at at;
+    const char *const *suffixes;    /* what names of such files end with, perhaps before a codec's
+                                       suffix; up to a NULL.  NULL: with anything */
+    bool is_tree;               /* all that is below a directory or prefix, wherever else it is
+                                   listed: several can be joined, and none may hold what is made
+                                   of it */
+    bool takes_root;            /* the user may say what its paths are relative to */
+
+    /* Whether a file with such a name is one, from its first bytes, a byte order mark and blanks
+     * left out.  NULL: the name is enough. */
+    bool (*detect)(const char *url, const char *text, size_t size);
+    /* Sets source.root.  `root`: what the user said, or NULL. */
+    int (*open)(struct source *source, const char *root, struct sheaf_error *err);
+    /* Fills the catalog; may set the root, where only the content knows it. */
+    int (*scan)(struct source *source, struct scan *scan, struct sheaf_error *err);
+};
+
+extern const struct source_ops source_tree_ops, source_prefix_ops, source_inventory_ops,
+       source_manifest_ops, source_augmented_ops, source_list_ops, source_lst_ops, source_csv_ops,
+       source_jsonl_ops;
 
 struct source {
     const char *url;            /* as given; borrowed */
-    enum source_kind kind;
-    enum list_kind list_kind;   /* of a SOURCE_LIST */
+    const struct source_ops *ops;
     char *root;                 /* what comes before paths: a directory, or the beginning of URLs */
-    int root_fd;                /* -1: the root is in a store */
+    bool is_remote;             /* the content is in a store, to be fetched */
+    int root_fd;                /* -1, or the root, a directory */
     char *below;                /* NULL; or the part of the root that is scanned: "a/b" */
 };
 
@@ -44,11 +70,10 @@ struct scan {
                                            0: not yet */
 };
 
-/* Finds out what it is.  `root`: NULL, or of a list what its paths are relative to. */
+/* Finds out what it is.  `root`: NULL, or what its paths are relative to, where they are to
+ * something. */
 int source_open(const char *url, const char *root, struct source *source,
                 struct sheaf_error *err);
-/* Whether the content is in a store, to be fetched and not to be read. */
-bool source_is_remote(const struct source *source);
 /* Where the root is, the same by whatever name; to be freed.  NULL: out of memory. */
 char *source_place(const struct source *source);
 void source_close(struct source *source);
@@ -56,10 +81,6 @@ void source_close(struct source *source);
 /* Several sources as one: directories, or prefixes in one store, become parts of the directory
  * or prefix that they have in common, whose paths they then have.  No two may overlap. */
 int source_join(struct source *sources, size_t count, struct sheaf_error *err);
-
-/* "tree" (a prefix, too), "list", "lst", "csv", "jsonl", "manifest", "augmented",
- * "inventory". */
-const char *source_kind_name(const struct source *source);
 
 /* Fills the catalog.  Bad files and lines are noted; an error means that the source as a whole
  * cannot be read. */
@@ -72,15 +93,9 @@ int source_refuse(const struct source *source, const char *dest, struct sheaf_er
 
 /* ---- Between the kinds of source ------------------------------------------------------------ */
 
-int source_scan_tree(const struct source *source, struct scan *scan, struct sheaf_error *err);
-int source_scan_prefix(const struct source *source, struct scan *scan, struct sheaf_error *err);
-int source_scan_list(const struct source *source, struct scan *scan, struct sheaf_error *err);
-/* Sets the source's root, which only the manifest knows. */
-int source_scan_manifest(struct source *source, struct scan *scan, struct sheaf_error *err);
-/* Sets the root, too. */
-int source_scan_inventory(struct source *source, struct scan *scan, struct sheaf_error *err);
-int source_scan_augmented(const struct source *source, struct scan *scan,
-                          struct sheaf_error *err);
+/* `open` of those whose root is what was given, and of those whose content says where it is. */
+int source_open_here(struct source *source, const char *root, struct sheaf_error *err);
+int source_open_anywhere(struct source *source, const char *root, struct sheaf_error *err);
 
 /* Adds a file as stat found it, or its problem; checks for interruption, shows progress. */
 int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_t label,

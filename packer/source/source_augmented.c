@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * An augmented manifest: a sample a line, of objects and of what the line itself holds. */
+#include <string.h>
+
 #include "base/error.h"
 #include "packer/source/augmented.h"
 #include "packer/source/lines.h"
@@ -41,7 +43,7 @@ static int take_line(struct reading *r, const char *url, const char *line, size_
     return code;
 }
 
-int source_scan_augmented(const struct source *s, struct scan *scan, struct sheaf_error *err)
+static int scan_augmented(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
     struct reading r = { .scan = scan };
     struct lines lines;
@@ -66,3 +68,21 @@ int source_scan_augmented(const struct source *s, struct scan *scan, struct shea
     lines_close(&lines);
     return code;
 }
+
+/* Among JSON Lines it is known by its first line, which names no "path" but an object. */
+static bool detect(const char *url, const char *text, size_t size)
+{
+    const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');
+    const size_t line = end == NULL ? size : (size_t)(end - text);
+
+    if (size == 0 || text[0] != '{')
+        return false;
+    return dot == NULL || strcmp(dot, ".jsonl") != 0 ||
+           (memmem(text, line, "\"path\"", 6) == NULL && memmem(text, line, "-ref\"", 5) != NULL);
+}
+
+const struct source_ops source_augmented_ops = {
+    .name = "augmented", .noun = "manifest",
+    .suffixes = (const char *const[]){ ".jsonl", ".manifest", ".json", NULL },
+    .detect = detect, .open = source_open_anywhere, .scan = scan_augmented,
+};

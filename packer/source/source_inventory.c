@@ -324,7 +324,7 @@ static int take_manifest(struct source *source, struct inventory *x, const json_
     return code;
 }
 
-int source_scan_inventory(struct source *source, struct scan *scan, struct sheaf_error *err)
+static int scan_inventory(struct source *source, struct scan *scan, struct sheaf_error *err)
 {
     struct inventory x = { .source = source, .scan = scan };
     json_error_t found;
@@ -343,3 +343,24 @@ int source_scan_inventory(struct source *source, struct scan *scan, struct sheaf
     json_decref(manifest);
     return code;
 }
+
+static bool detect(const char *url, const char *text, size_t size)
+{
+    (void)url;
+    return size > 0 && text[0] == '{' && memmem(text, size, "\"fileSchema\"", 12) != NULL &&
+           memmem(text, size, "\"sourceBucket\"", 14) != NULL;
+}
+
+static int open_inventory(struct source *source, const char *root, struct sheaf_error *err)
+{
+    if (root != NULL && strncmp(root, "s3://", 5) != 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the root of an inventory is an s3:// URL",
+                       root);
+    return source_open_anywhere(source, root, err);
+}
+
+const struct source_ops source_inventory_ops = {
+    .name = "inventory", .noun = "inventory", .takes_root = true,
+    .suffixes = (const char *const[]){ ".json", ".manifest", ".jsonl", NULL },
+    .detect = detect, .open = open_inventory, .scan = scan_inventory,
+};

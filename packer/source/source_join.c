@@ -16,7 +16,7 @@
 /* The root as an absolute path, or a URL, that ends with one slash. */
 static char *whole_root(const struct source *s)
 {
-    char *real = s->kind == SOURCE_TREE ? realpath(s->root, NULL) : strdup(s->root);
+    char *real = s->is_remote ? strdup(s->root) : realpath(s->root, NULL);
     char *whole = real == NULL ? NULL : store_join(real, "");
 
     free(real);
@@ -43,8 +43,7 @@ static bool is_root(const char *root, size_t size)
 static int check_kinds(const struct source *sources, size_t count, struct sheaf_error *err)
 {
     for (size_t i = 0; i < count; i++)
-        if ((sources[i].kind != SOURCE_TREE && sources[i].kind != SOURCE_PREFIX) ||
-            sources[i].kind != sources[0].kind)
+        if (!sources[i].ops->is_tree || sources[i].ops != sources[0].ops)
             return err_set(err, SHEAF_ERR_ARGUMENT, "%s: several sources must all be directories, "
                            "or all prefixes of one bucket", sources[i].url);
     return SHEAF_OK;

@@ -28,7 +28,7 @@ static const char *relative(const struct source *s, const char *path)
 
     while (size > 0 && s->root[size - 1] == '/')
         size--;
-    if ((s->root[0] == '/' || source_is_remote(s)) && strncmp(path, s->root, size) == 0 &&
+    if ((s->root[0] == '/' || s->is_remote) && strncmp(path, s->root, size) == 0 &&
         path[size] == '/')
         path += size + 1;
     while (path[0] == '.' && path[1] == '/')
@@ -71,12 +71,13 @@ static int take_line(struct reading *r, uint64_t number, const char *line, size_
     if (code != SHEAF_OK)
         return code == SHEAF_END ? SHEAF_OK : code;
     entry.path = relative(r->source, entry.path);
-    if (r->source->list_kind == LIST_PLAIN)     /* it says nothing of labels, so as in a tree */
+    if (r->parser.kind == LIST_PLAIN)     /* it says nothing of labels, so as in a tree */
         code = scan_class_of(r->scan, entry.path, &label, err);
     return code == SHEAF_OK ? look_for(r, entry.path, label, err) : code;
 }
 
-int source_scan_list(const struct source *source, struct scan *scan, struct sheaf_error *err)
+static int scan_list(const struct source *source, enum list_kind kind, struct scan *scan,
+                     struct sheaf_error *err)
 {
     struct reading r = { .source = source, .scan = scan };
     const char *line;
@@ -84,10 +85,10 @@ int source_scan_list(const struct source *source, struct scan *scan, struct shea
     uint64_t number;
     int code;
 
-    list_parser_init(&r.parser, source->list_kind);
+    list_parser_init(&r.parser, kind);
     code = lines_open(&r.lines, source->url, &r.parser, err);
     if (code == SHEAF_OK)
-        code = source_is_remote(source)
+        code = source->is_remote
              ? sizes_open(&r.sizes, scan, err)
              : stats_open(&r.stats, source->root_fd, found, scan, err);
     while (code == SHEAF_OK) {
@@ -103,3 +104,55 @@ int source_scan_list(const struct source *source, struct scan *scan, struct shea
     lines_close(&r.lines);
     return code;
 }
+
+/* ---- The kinds ------------------------------------------------------------------------------- */
+
+/* Paths are relative to the directory that the list is in, if nobody says otherwise. */
+static int open_list(struct source *s, const char *root, struct sheaf_error *err)
+{
+    const char *slash = strrchr(s->url, '/');
+
+    if (root != NULL)
+        s->root = strdup(root);
+    else if (slash == NULL)
+        s->root = strdup(".");
+    else
+        s->root = slash == s->url ? strdup("/") : strndup(s->url, (size_t)(slash - s->url));
+    return s->root == NULL ? err_memory(err, strlen(s->url)) : SHEAF_OK;
+}
+
+static int scan_plain(struct source *s, struct scan *scan, struct sheaf_error *err)
+{
+    return scan_list(s, LIST_PLAIN, scan, err);
+}
+
+static int scan_lst(struct source *s, struct scan *scan, struct sheaf_error *err)
+{
+    return scan_list(s, LIST_LST, scan, err);
+}
+
+static int scan_csv(struct source *s, struct scan *scan, struct sheaf_error *err)
+{
+    return scan_list(s, LIST_CSV, scan, err);
+}
+
+static int scan_jsonl(struct source *s, struct scan *scan, struct sheaf_error *err)
+{
+    return scan_list(s, LIST_JSONL, scan, err);
+}
+
+const struct source_ops source_list_ops = {
+    .name = "list", .noun = "list", .takes_root = true, .open = open_list, .scan = scan_plain,
+};
+const struct source_ops source_lst_ops = {
+    .name = "lst", .noun = "list", .takes_root = true, .open = open_list, .scan = scan_lst,
+    .suffixes = (const char *const[]){ ".lst", NULL },
+};
+const struct source_ops source_csv_ops = {
+    .name = "csv", .noun = "list", .takes_root = true, .open = open_list, .scan = scan_csv,
+    .suffixes = (const char *const[]){ ".csv", NULL },
+};
+const struct source_ops source_jsonl_ops = {
+    .name = "jsonl", .noun = "list", .takes_root = true, .open = open_list, .scan = scan_jsonl,
+    .suffixes = (const char *const[]){ ".jsonl", NULL },
+};

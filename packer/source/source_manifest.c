@@ -55,7 +55,7 @@ static int take_entries(struct source *s, struct object_list *list, struct sizes
     return code == SHEAF_END ? sizes_drain(sizes, err) : code;
 }
 
-int source_scan_manifest(struct source *s, struct scan *scan, struct sheaf_error *err)
+static int scan_manifest(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
     struct object_list list;
     struct sizes *sizes = NULL;
@@ -72,3 +72,15 @@ int source_scan_manifest(struct source *s, struct scan *scan, struct sheaf_error
     free(text);
     return code;
 }
+
+static bool detect(const char *url, const char *text, size_t size)
+{
+    (void)url;
+    return size > 0 && text[0] == '[';
+}
+
+const struct source_ops source_manifest_ops = {
+    .name = "manifest", .noun = "manifest",
+    .suffixes = (const char *const[]){ ".manifest", ".json", NULL },
+    .detect = detect, .open = source_open_anywhere, .scan = scan_manifest,
+};

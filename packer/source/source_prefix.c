@@ -44,9 +44,14 @@ static int take(void *context, const struct store_entry *entry)
     return code;
 }
 
-int source_scan_prefix(const struct source *s, struct scan *scan, struct sheaf_error *err)
+static int scan_prefix(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
     struct walking walking = { scan, s->below, err };
 
     return store_walk(s->url, take, &walking, err);
 }
+
+const struct source_ops source_prefix_ops = {
+    .name = "tree", .noun = "prefix", .at = SOURCE_AT_PREFIX, .is_tree = true,
+    .open = source_open_here, .scan = scan_prefix,
+};

@@ -213,7 +213,7 @@ static int read_all(struct tree *t, struct sheaf_error *err)
     return code;
 }
 
-int source_scan_tree(const struct source *source, struct scan *scan, struct sheaf_error *err)
+static int scan_tree(struct source *source, struct scan *scan, struct sheaf_error *err)
 {
     struct tree tree = { .source = source, .scan = scan, .below.limit = SIZE_MAX / 2 };
     int code;
@@ -228,3 +228,8 @@ int source_scan_tree(const struct source *source, struct scan *scan, struct shea
     buf_free(&tree.below);
     return code;
 }
+
+const struct source_ops source_tree_ops = {
+    .name = "tree", .noun = "directory", .at = SOURCE_AT_DIRECTORY, .is_tree = true,
+    .open = source_open_here, .scan = scan_tree,
+};
