@@ -113,7 +113,7 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
         bytes += s->payload_bytes;
     }
-    if (b->setup->root_url != NULL)     /* they are all fetched at once */
+    if (b->setup->source->is_remote)    /* they are all fetched at once */
         need.scratch = bytes;
     return need;
 }

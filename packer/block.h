@@ -19,6 +19,7 @@
 #include "formats/format.h"
 #include "packer/jpeg_header.h"
 #include "packer/plan/plan.h"
+#include "packer/source/source.h"
 
 /* What all blocks of a run share; nobody changes it. */
 struct block_setup {
@@ -26,8 +27,7 @@ struct block_setup {
     const struct codec_ops *codec;      /* NULL: none */
     const char *peers;                  /* list of peers that get index files; or NULL */
     struct encode_context context;
-    int root_fd;                        /* block_run only: the directory of its files; or */
-    const char *root_url;               /* what URLs of its objects begin with; NULL: root_fd */
+    const struct source *source;        /* block_run only: of its files */
     const volatile int *interrupt;      /* NULL; nonzero: objects need not be waited for */
 };
 

@@ -70,7 +70,7 @@ static int open_object(const struct block *b, const struct catalog_file *f,
 
     if (f->place == CATALOG_OBJECT)
         return store_open_known(f->object->url, f->bytes, f->object->stamp, object, err);
-    if (asprintf(&url, "%s%s", b->setup->root_url, f->path) < 0)
+    if (asprintf(&url, "%s%s", b->setup->source->root, f->path) < 0)
         return err_memory(err, strlen(f->path));
     code = store_open_known(url, f->bytes, f->stamp, object, err);
     free(url);

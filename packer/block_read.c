@@ -197,6 +197,34 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
     return make_fields(b, s, sample, err);
 }
 
+/* The same of a file that its source has within itself. */
+static int read_within(struct block *b, const struct catalog_file *f, bool *fatal,
+                       struct sheaf_error *err)
+{
+    const struct source *source = b->setup->source;
+    int code = buf_reserve(&b->scratch, f->bytes, err);
+
+    *fatal = code != SHEAF_OK;
+    if (code == SHEAF_OK)
+        code = source->ops->read(source, f, b->scratch.data + b->scratch.size, err);
+    *fatal |= code == SHEAF_ERR_MEMORY;
+    if (code == SHEAF_OK)
+        b->scratch.size += f->bytes;
+    return code;
+}
+
+/* Takes a file that was opened ahead, and reads it unless another of its sample is bad. */
+static int read_opened(struct block *b, struct file_ahead *ahead, const struct catalog_file *f,
+                       bool wanted, bool *fatal, struct sheaf_error *err)
+{
+    const int fd = file_ahead_take(ahead);
+    const int code = wanted ? read_file(b, f, fd, fatal, err) : SHEAF_OK;
+
+    if (fd >= 0)
+        close(fd);
+    return code;
+}
+
 /* Reads the files of a sample into the scratch.  *bad is the first that is bad, with *why; an
  * error is not of a file. */
 static int read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
@@ -208,13 +236,16 @@ static int read_files(struct block *b, struct file_ahead *ahead, const struct pl
 
     b->scratch.size = 0;
     for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++) {
-        const int fd = file_ahead_take(ahead);
+        const bool wanted = *bad == NULL;
         bool fatal = false;
+        int found = SHEAF_OK;
 
-        if (*bad == NULL && read_file(b, &files[i], fd, &fatal, why) != SHEAF_OK)
+        if (b->setup->source->ops->read == NULL)
+            found = read_opened(b, ahead, &files[i], wanted, &fatal, why);
+        else if (wanted)
+            found = read_within(b, &files[i], &fatal, why);
+        if (found != SHEAF_OK)
             *bad = &files[i];
-        if (fd >= 0)
-            close(fd);
         if (fatal) {
             *err = *why;
             code = err_prefix(err, "%s: ", files[i].path);
@@ -249,7 +280,7 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     struct sheaf_error found;
     int code = SHEAF_OK;
 
-    if (b->setup->root_url != NULL)
+    if (b->setup->source->is_remote)
         take_fetched(b, s, number, &bad, &found);
     else
         code = read_files(b, ahead, s, &bad, &found, err);
@@ -284,15 +315,15 @@ void block_run(struct job *job)
     size_t files = 0;
 
     block_clear(b);
-    file_ahead_begin(&ahead, plan, b->setup->root_fd, b->first, b->end);
-    if (b->setup->root_url != NULL)
+    file_ahead_begin(&ahead, plan, b->setup->source->root_fd, b->first, b->end);
+    if (b->setup->source->is_remote)
         b->code = block_fetch(b, &b->error);
     for (uint64_t i = b->first; i < b->end && b->code == SHEAF_OK; i++) {
         const struct plan_sample *s = &plan->samples[i];
 
         b->code = pack_sample(b, &ahead, s, files, &b->error);
         files += s->file_count;
-        if (b->setup->root_url != NULL)
+        if (b->setup->source->is_remote)
             b->sample_start += s->payload_bytes;
     }
     file_ahead_end(&ahead);

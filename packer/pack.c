@@ -91,8 +91,7 @@ static int make_plan(struct pack *p, const char *source, struct sheaf_error *err
     if (code == SHEAF_OK)
         code = identify(p, err);
     p->result.plan_bytes = p->plan.memory_bytes;
-    p->setup.root_fd = p->source.root_fd;
-    p->setup.root_url = p->source.is_remote ? p->source.root : NULL;
+    p->setup.source = &p->source;
     p->setup.interrupt = p->options.interrupt;
     return code;
 }
@@ -210,7 +209,7 @@ static int run_engine(struct pack *p, struct sheaf_error *err)
     p->setup.context.classes = p->plan.classes;
     p->setup.context.class_count = p->plan.class_count;
     code = engine_open(&e, &p->setup, &p->target, &p->problems, &p->watch,
-                       run_jobs(p->options.jobs, p->setup.root_url != NULL),
+                       run_jobs(p->options.jobs, p->source.is_remote),
                        run_largest_shard(&p->plan, 0, p->plan.shard_count),
                        p->options.memory_bytes, err);
     e.progress.total_bytes = p->plan.payload_bytes;

@@ -97,7 +97,6 @@ void pack_options_setup(const struct sheaf_pack_options *o, struct block_setup *
         .codec = codec_of(o->codec),
         .peers = o->index,
         .context.label_base = o->label_base,
-        .root_fd = -1,
     };
 }
 

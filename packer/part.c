@@ -4,11 +4,8 @@
  *
  * They are packed as sheaf_pack does it, but their samples are read from the plan, shard by shard,
  * so that memory does not grow with the part. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -20,6 +17,7 @@
 struct part_run {
     struct sheaf_pack_options options;
     struct planned planned;
+    struct source source;
     struct problems problems;
     struct watch watch;
     size_t first, end;          /* its shards */
@@ -86,7 +84,7 @@ static int run_engine(struct part_run *p, struct sheaf_error *err)
     struct planned *planned = &p->planned;
     int code = engine_open(&p->engine, &planned->setup, &planned->target, &p->problems,
                            &p->watch,
-                           run_jobs(p->options.jobs, planned->setup.root_url != NULL),
+                           run_jobs(p->options.jobs, p->source.is_remote),
                            run_largest_shard(&planned->file.facts.plan, p->first, p->end),
                            p->options.memory_bytes, err);
 
@@ -105,17 +103,11 @@ static int run_engine(struct part_run *p, struct sheaf_error *err)
                                                 p->result.files_packed, err) : code;
 }
 
-static int open_root(struct part_run *p, struct sheaf_error *err)
+static int open_source(struct part_run *p, struct sheaf_error *err)
 {
     const struct plan_facts *facts = &p->planned.file.facts;
 
-    if (facts->is_remote)
-        return SHEAF_OK;
-    p->planned.setup.root_fd = open(facts->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (p->planned.setup.root_fd < 0)
-        return err_errno(err, errno, "%s: cannot open the directory of the plan's files",
-                         facts->root);
-    return SHEAF_OK;
+    return source_reopen(facts->source, facts->root, facts->is_remote, &p->source, err);
 }
 
 /* What a shard takes beside its files' bytes is less than that, unless their names are long. */
@@ -153,6 +145,8 @@ static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_e
     bool finished = false;
     int code = planned_part(plan, part, parts, &p->first, &p->end, err);
 
+    p->planned.setup.source = &p->source;       /* opened only where there is something to do */
+    p->source.is_remote = p->planned.file.facts.is_remote;
     if (code == SHEAF_OK && p->planned.file.facts.fingerprint[0] != '\0')
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is the plan of a conversion, and not of "
                        "files", p->planned.file.object->url);
@@ -165,7 +159,7 @@ static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_e
     p->kept = calloc(MAX(p->end - p->first, (size_t)1), sizeof(p->kept[0]));
     if (p->kept == NULL)
         return err_memory(err, p->end - p->first);
-    code = open_root(p, err);
+    code = open_source(p, err);
     if (code == SHEAF_OK)
         code = run_engine(p, err);
     /* Meanwhile others may have finished the whole, and have cleaned up behind it. */
@@ -177,8 +171,7 @@ static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_e
 
 static void close_all(struct part_run *p)
 {
-    if (p->planned.setup.root_fd >= 0)
-        close(p->planned.setup.root_fd);
+    source_close(&p->source);
     planned_close(&p->planned);
     problems_free(&p->problems);
     free(p->kept);
@@ -188,7 +181,7 @@ int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
                     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                     struct sheaf_error *error)
 {
-    struct part_run p = { .planned.setup.root_fd = -1 };
+    struct part_run p = { .source.root_fd = -1 };
     struct sheaf_error found;
     int code = pack_options_take(options, &p.options, &found);
 

@@ -22,8 +22,6 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
         .codec = codec_of(facts->codec),
         .peers = facts->index,
         .context = { facts->plan.classes, facts->plan.class_count, facts->label_base },
-        .root_fd = -1,
-        .root_url = facts->is_remote ? facts->root : NULL,
     };
     code = target_open(&p->target, facts->dest, &p->setup, facts->prefix, &facts->plan, err);
     if (code != SHEAF_OK)

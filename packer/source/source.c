@@ -167,22 +167,27 @@ int source_open_anywhere(struct source *s, const char *root, struct sheaf_error 
     return s->root == NULL ? err_memory(err, 1) : SHEAF_OK;
 }
 
+static int open_directory(struct source *s, struct sheaf_error *err)
+{
+    s->root_fd = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return s->root_fd >= 0 ? SHEAF_OK
+                           : err_errno(err, errno, "%s: cannot open the directory", s->root);
+}
+
 /* A root in a store ends with a slash, so that a path may follow. */
 static int open_root(struct source *s, struct sheaf_error *err)
 {
     char *plain = s->root;
 
-    s->is_remote = s->root[0] == '\0' || !is_local(s->root);
-    if (s->root[0] == '\0')         /* the content will say where it is */
+    s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !is_local(s->root));
+    if (s->root[0] == '\0' || s->ops->read != NULL)     /* the content says where it is, or is it */
         return SHEAF_OK;
     if (s->is_remote) {
         s->root = store_join(plain, "");
         free(plain);
         return s->root == NULL ? err_memory(err, strlen(s->url)) : SHEAF_OK;
     }
-    s->root_fd = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return s->root_fd >= 0 ? SHEAF_OK
-                           : err_errno(err, errno, "%s: cannot open the directory", s->root);
+    return open_directory(s, err);
 }
 
 int source_open(const char *url, const char *root, struct source *s, struct sheaf_error *err)
@@ -206,8 +211,35 @@ int source_open(const char *url, const char *root, struct source *s, struct shea
     return code;
 }
 
+int source_reopen(const char *kind, const char *root, bool is_remote, struct source *s,
+                  struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    *s = (struct source){ .url = root, .root = strdup(root), .is_remote = is_remote,
+                          .root_fd = -1 };
+    for (size_t i = 0; i < COUNT_OF(kinds) && s->ops == NULL; i++)
+        if (strcmp(kinds[i]->name, kind) == 0)
+            s->ops = kinds[i];
+    if (s->root == NULL)
+        code = err_memory(err, strlen(root));
+    else if (s->ops == NULL)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: an unknown kind of source, \"%.40s\"", root,
+                       kind);
+    else if (s->ops->reopen != NULL)
+        code = s->ops->reopen(s, err);
+    else if (!is_remote)
+        code = open_directory(s, err);
+    if (code != SHEAF_OK)
+        source_close(s);
+    return code;
+}
+
 void source_close(struct source *s)
 {
+    if (s->content != NULL)
+        s->ops->close(s);
+    s->content = NULL;
     if (s->root_fd >= 0)
         close(s->root_fd);
     s->root_fd = -1;

@@ -42,6 +42,16 @@ struct source_ops {
     int (*open)(struct source *source, const char *root, struct sheaf_error *err);
     /* Fills the catalog; may set the root, where only the content knows it. */
     int (*scan)(struct source *source, struct scan *scan, struct sheaf_error *err);
+
+    /* Of a source that has its files within itself; NULL of others, whose files are below the root,
+     * or objects.  Makes a source whose root is known ready to be read without a scan: that of a
+     * stored plan; */
+    int (*reopen)(struct source *source, struct sheaf_error *err);
+    /* reads all of a file as the scan has found it, on any thread; */
+    int (*read)(const struct source *source, const struct catalog_file *file, void *data,
+                struct sheaf_error *err);
+    /* frees source.content. */
+    void (*close)(struct source *source);
 };
 
 extern const struct source_ops source_tree_ops, source_prefix_ops, source_inventory_ops,
@@ -54,6 +64,7 @@ struct source {
     char *root;                 /* what comes before paths: a directory, or the beginning of URLs */
     bool is_remote;             /* the content is in a store, to be fetched */
     int root_fd;                /* -1, or the root, a directory */
+    void *content;              /* of a kind that reads its files itself; else NULL */
     char *below;                /* NULL; or the part of the root that is scanned: "a/b" */
 };
 
@@ -74,6 +85,9 @@ struct scan {
  * something. */
 int source_open(const char *url, const char *root, struct source *source,
                 struct sheaf_error *err);
+/* The source of a stored plan, which says so much of it: its files can be read, and no more. */
+int source_reopen(const char *kind, const char *root, bool is_remote, struct source *source,
+                  struct sheaf_error *err);
 /* Where the root is, the same by whatever name; to be freed.  NULL: out of memory. */
 char *source_place(const struct source *source);
 void source_close(struct source *source);
