@@ -183,6 +183,9 @@ struct text name_stem(const char *name);
  * suffix, too long.  The text is static and fits after "path: ". */
 const char *name_problem(const char *path);
 
+/* Of these, what is wrong with the suffix alone. */
+const char *name_suffix_problem(const char *suffix);
+
 /* A path that webdataset's readers take for their own: its first component is like __this__. */
 bool name_is_passed_over(const char *path);
 

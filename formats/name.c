@@ -111,6 +111,12 @@ static const char *component_problem(const char *path)
     }
 }
 
+const char *name_suffix_problem(const char *suffix)
+{
+    return suffix[0] == '_' && is_dunder(suffix, strlen(suffix))
+               ? "suffixes like __this__ are reserved" : NULL;
+}
+
 const char *name_problem(const char *path)
 {
     const size_t size = strnlen(path, KEY_LIMIT + 1);
@@ -130,7 +136,5 @@ const char *name_problem(const char *path)
         return "webdataset skips paths that begin like __this__";
     if (!name_split(path, &key_size, &suffix))
         return "the base name is not of the form key.suffix";
-    if (is_dunder(suffix, strlen(suffix)))
-        return "suffixes like __this__ are reserved";
-    return NULL;
+    return name_suffix_problem(suffix);
 }

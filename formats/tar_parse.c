@@ -211,12 +211,22 @@ static int extend(char type, const char *data, size_t size, struct extensions *e
     return SHEAF_OK;
 }
 
+/* Before ustar, a directory was a file whose name ends in a slash.  The last component of a file's
+ * name is never empty or ".": who takes such components out of a path relies on it. */
+static bool names_directory(const struct tar_member *m)
+{
+    const char *name = m->name;
+    const size_t size = m->name_size;
+
+    return size == 0 || name[size - 1] == '/' ||
+           (name[size - 1] == '.' && (size == 1 || name[size - 2] == '/'));
+}
+
 static enum tar_kind kind_of(const struct tar_header *h, const struct tar_member *m)
 {
     switch (h->type) {
     case '0': case '\0': case '7': case 'S': case 'M':
-        /* Before ustar, a directory was a file whose name ends in a slash. */
-        return m->name_size != 0 && m->name[m->name_size - 1] == '/' ? TAR_DIRECTORY : TAR_FILE;
+        return names_directory(m) ? TAR_DIRECTORY : TAR_FILE;
     case '5': return TAR_DIRECTORY;
     default:  return TAR_OTHER;
     }

@@ -15,7 +15,7 @@
 
 /* ---- Names of members --------------------------------------------------------------------- */
 
-/* A member's path, without the "./" that some writers put before it, and split. */
+/* A member's path, as extracting it below a directory would have it, and split. */
 struct member_path {
     char text[KEY_LIMIT + 1];
     size_t size;
@@ -24,25 +24,48 @@ struct member_path {
     const char *problem;        /* the file cannot be had (static text); or NULL */
 };
 
+/* Takes out of a path what says nothing: a slash at its start, empty components, and ".".  Returns
+ * what is left of its size; *climbs: it has a component "..". */
+static size_t clean_path(char *path, size_t size, bool *climbs)
+{
+    const char *p = path, *const end = path + size;
+    char *out = path;
+
+    for (*climbs = false; p < end; ) {
+        const char *slash = memchr(p, '/', (size_t)(end - p));
+        const size_t n = (size_t)((slash != NULL ? slash : end) - p);
+
+        if (n != 0 && !(n == 1 && *p == '.')) {
+            *climbs |= n == 2 && memcmp(p, "..", 2) == 0;
+            if (out != path)
+                *out++ = '/';
+            if (out != p)
+                memmove(out, p, n);
+            out += n;
+        }
+        p += n + 1;
+    }
+    return (size_t)(out - path);
+}
+
 /* The path, of which no more than KEY_LIMIT bytes are kept. */
 static void take_path(const struct tar_member *m, struct member_path *path)
 {
     const size_t between = m->prefix_size != 0;
     const size_t size = MIN(m->name_size, KEY_LIMIT - m->prefix_size - between);
     char *text = path->text;
+    bool climbs;
 
     memcpy(text, m->prefix, m->prefix_size);
     if (between)
         text[m->prefix_size] = '/';
     memcpy(text + m->prefix_size + between, m->name, size);
-    path->size = m->prefix_size + between + size;
-    while (path->size >= 2 && memcmp(text, "./", 2) == 0) {
-        path->size -= 2;
-        memmove(text, text + 2, path->size);
-    }
+    path->size = clean_path(text, m->prefix_size + between + size, &climbs);
     text[path->size] = '\0';
     path->problem = size < m->name_size ? "the path is longer than 4096 bytes"
                                         : name_text_problem(text, path->size);
+    if (path->problem == NULL && climbs)
+        path->problem = "the path has a component \"..\"";
     if (path->problem == NULL)
         path->problem = m->problem;
 }
@@ -56,8 +79,11 @@ static bool split_member(const struct tar_member *m, struct member_path *path)
     take_path(m, path);
     if (m->kind != TAR_FILE || name_is_passed_over(path->text))
         return false;
-    if (name_split(path->text, &path->key_size, &path->suffix))
+    if (name_split(path->text, &path->key_size, &path->suffix)) {
+        if (path->problem == NULL)
+            path->problem = name_suffix_problem(path->suffix);
         return true;
+    }
     path->key_size = path->size;
     path->suffix = path->text + path->size;
     return path->size == KEY_LIMIT || strlen(path->text) < path->size;

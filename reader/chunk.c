@@ -426,7 +426,9 @@ static void place_item(struct pass *p, size_t i)
     item->size = index_frame_bytes(s, record);
     if (!item->owns)
         item->piece = p->chunk->piece;
-    if (p->names != NULL) {     /* each line with its newline */
+    item->has_name = p->names != NULL;
+    item->offset = s->offsets[record];
+    if (item->has_name) {       /* each line with its newline */
         item->name = p->names + (s->name_offsets[record] - s->name_offsets[p->run->first]);
         item->name_size = (uint32_t)(s->name_offsets[record + 1] - s->name_offsets[record]) - 1;
     }
@@ -444,12 +446,12 @@ static int check_item(struct pass *p, size_t i)
     if (dataset_source(p->chunk->dataset, item->shard)->format->check(item->data, item->size, &crc,
                                                                        &error) != SHEAF_OK)
         return mark_bad(p, i, &error);
-    if (item->name != NULL && item->name[item->name_size] != '\n') {
+    if (item->has_name && item->name[item->name_size] != '\n') {
         err_set(&error, SHEAF_ERR_CORRUPT, "its line in the .lst ends with byte 0x%02x, not with a "
                 "newline", (uint8_t)item->name[item->name_size]);
         return mark_bad(p, i, &error);
     }
-    if (item->name != NULL)
+    if (item->has_name)
         crc = crc32c(crc, item->name, item->name_size);
     if (s->crcs != NULL && crc != s->crcs[item->record]) {
         err_set(&error, SHEAF_ERR_CORRUPT, "CRC-32C 0x%08x, but the index has 0x%08x", crc,
@@ -464,7 +466,7 @@ static void move_item(struct item *item)
 {
     memcpy(item->piece, item->data, item->size);
     item->data = item->piece;
-    if (item->name != NULL)
+    if (item->has_name)
         item->name = memcpy(item->piece + item->size, item->name, item->name_size);
 }
 

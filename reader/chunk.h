@@ -31,7 +31,10 @@
 struct item {
     const uint8_t *data;        /* the frame */
     size_t size;
-    const char *name;           /* its .lst line, or NULL */
+    union {
+        const char *name;       /* has_name: its .lst line */
+        uint64_t offset;        /* else: of the frame in the shard, uncompressed */
+    };
     uint32_t name_size;
     uint32_t shard;
     uint64_t record;
@@ -41,6 +44,7 @@ struct item {
     bool lent;                  /* the piece goes to the program, too */
     bool deferred;              /* there is no data yet: it is read when it is drawn */
     bool repeats;               /* it comes once more, to pad its lane */
+    bool has_name;
 };
 
 void item_free(struct item *item, struct heap *heap);

@@ -183,13 +183,24 @@ static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint
     return format != NULL ? format : stream_format(r->feed.prefetches[0].stream);
 }
 
+/* Puts its place before the error of an item. */
+static int place_bad(struct sheaf_reader *r, const struct item *item)
+{
+    const char *url = r->dataset->urls[item->shard];
+
+    if (item->has_name)
+        return err_prefix(&r->error, "%s: record %" PRIu64 ": ", url, item->record);
+    return err_prefix(&r->error, "%s: offset %" PRIu64 ", record %" PRIu64 ": ", url, item->offset,
+                      item->record);
+}
+
 /* Decodes item i of the batch into sample i. */
 static int decode(struct sheaf_reader *r, size_t i)
 {
     const struct item *item = &r->out[i];
     const struct record record = {
         .data = item->data, .size = item->size,
-        .name_line = item->name, .name_line_size = item->name_size,
+        .name_line = item->has_name ? item->name : NULL, .name_line_size = item->name_size,
         .number = r->dataset->first_numbers[item->shard] + item->record,
         .shard = item->shard, .record = item->record,
     };
@@ -204,10 +215,7 @@ static int decode(struct sheaf_reader *r, size_t i)
                                                 &r->samples[i], &r->error);
     if (code == SHEAF_OK)
         code = dataset_renumber(r->dataset, &r->scratch[i], &r->samples[i], &r->error);
-    if (code != SHEAF_OK && code != SHEAF_ERR_MEMORY)
-        err_prefix(&r->error, "%s: record %" PRIu64 ": ", r->dataset->urls[item->shard],
-                   item->record);
-    return code;
+    return code == SHEAF_OK || code == SHEAF_ERR_MEMORY ? code : place_bad(r, item);
 }
 
 static void count_sample(struct sheaf_reader *r, const struct item *item,

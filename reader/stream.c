@@ -330,7 +330,7 @@ static int next_item(struct stream *s, struct item *item, struct buf *data,
     for (;;) {
         const size_t start = data->size;
         struct sheaf_error error;
-        struct frame frame;
+        struct frame frame = { .data = NULL };
         bool is_bad, is_others;
         int code = next_frame(s, &frame, &is_bad, &error);
 
@@ -339,6 +339,7 @@ static int next_item(struct stream *s, struct item *item, struct buf *data,
         memset(item, 0, sizeof(*item));
         item->shard = s->context.line->shards[s->place];
         item->record = s->record;
+        item->offset = frame.offset;
         is_others = is_others_turn(s, s->record++);
         if (code == SHEAF_OK && is_others && records_of_sample(s) == 1)
             continue;

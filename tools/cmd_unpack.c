@@ -138,17 +138,20 @@ static int run(const struct command *command, int argc, char **argv)
     uint64_t threads;
     size_t count;
     int resume = 0;
-    int status;
+    int on_corrupt, status;
 
     sheaf_reader_options_init(&o, sizeof(o));
     o.no_shuffle = 1;
     threads = o.threads;
+    on_corrupt = (int)o.on_corrupt;
+    o.report = report_skipped;
     {
         const struct option table[] = {
             { "resume", OPTION_FLAG, NULL, .flag = &resume,
               .meaning = "keep existing files if they are identical" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "memory limit for read-ahead and index" },
+            CORRUPT_ROWS(&on_corrupt, &o),
             CACHE_ROWS(&o),
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
               .standard = "one per processor, at most 8", .meaning = "threads that read ahead" },
@@ -160,6 +163,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return status;
     o.threads = (unsigned)threads;
+    o.on_corrupt = (enum sheaf_on_error)on_corrupt;
     return unpack(argv, count - 1, resume != 0, &o);
 }
 

@@ -8,7 +8,7 @@ import shutil
 import tarfile
 
 import writers
-from support import Case, read, sheaf, tree_of, write
+from support import Case, listing, read, sheaf, tree_of, write
 
 SKIP = ("--on-corrupt", "skip")
 END = bytes(1024)
@@ -121,15 +121,49 @@ class OddTars(Case):
         done = sheaf("cat", "-", "--list", data=read(self.path("y.tar")), status=1)
         self.assertRegex(done.stderr.decode(), r"-: offset \d+, record \d+: a global pax")
 
-    def test_paths_that_cannot_be_written_are_placed(self):
-        for name in (b"a//2.txt", b"/a/2.txt", b"../2.txt"):
-            write(self.path("z.tar"), member(b"a/1.txt") + member(name) + END)
-            for words in (("convert", self.path("z.tar"), self.path("set"), "--format", "tfrecord"),
-                          ("unpack", self.path("z.tar"), self.path("files"))):
-                done = sheaf(*words, status=None)
-                self.assertEqual(done.returncode, 1)
-                self.assertRegex(done.stderr.decode(), r"z\.tar: record 1: .*the path ")
+    def test_paths_are_what_extracting_would_have(self):
+        """A slash at the start, empty components and "." say nothing; for no command."""
+        names = [b"/a/1.txt", b"a//2.txt", b"./a/./3.txt", b"//a/.//4.txt", b"/a/5.d/x.txt"]
+        keys = ["a/1", "a/2", "a/3", "a/4", "a/5.d/x"]
+        data = b"".join(member(name) for name in names) + END
+        self.assertEqual(self.found(data), (keys, ""))
+        sheaf("unpack", self.path("x.tar"), self.path("files"))
+        self.assertEqual(sorted(tree_of(self.path("files"))), [key + ".txt" for key in keys])
+        sheaf("convert", self.path("x.tar"), self.path("set"), "--format", "recordio")
+        self.assertEqual(listing(self.path("set"), "--no-shuffle"),
+                         listing(self.path("x.tar"), "--no-shuffle"))
+        self.assertEqual(sheaf("verify", self.path("x.tar")).stderr, b"")
+
+    def test_members_of_one_sample_under_names_that_mean_the_same(self):
+        data = member(b"/a/1.jpg") + member(b"a//1.txt") + member(b"a/2.txt") + END
+        self.assertEqual(self.found(data), (["a/1", "a/2"], ""))
+        data = member(b"a/1.txt") + member(b"a//1.txt") + member(b"a/2.txt") + END
+        keys, said = self.found(data, *SKIP)
+        self.assertEqual(keys, ["a/2"])
+        self.assertIn("x.tar: offset 0, record 0: the sample has two fields", said)
+
+    def test_a_name_that_ends_like_a_directory(self):
+        data = member(b"a/1.txt") + member(b"b.txt/") + member(b"c.txt/.") + END
+        self.assertEqual(self.found(data)[0], ["a/1"])
+
+    def test_paths_that_climb_are_damage_of_that_sample(self):
+        for name in (b"../2.txt", b"a/2.x/../2.txt", b"/../2.txt"):
+            data = member(b"a/1.txt") + member(name) + member(b"a/3.txt") + END
+            keys, said = self.found(data, *SKIP)
+            self.assertEqual(keys, ["a/1", "a/3"])
+            self.assertRegex(said, r'x\.tar: offset 1024, record 1: .*component "\.\."')
+            for words in (("convert", self.path("x.tar"), self.path("set"), "--format", "tfrecord"),
+                          ("unpack", self.path("x.tar"), self.path("files"))):
+                done = sheaf(*words, status=1)
+                self.assertRegex(done.stderr.decode(), r"x\.tar: offset 1024, record 1: .*the path")
                 self.remove("files")
+                done = sheaf(*words, *SKIP)
+                self.assertIn(b"1 corrupt record skipped", done.stderr)
+                self.remove("set")
+            self.remove("files")
+
+    def test_reserved_suffixes_are_damage_of_that_sample(self):
+        self.only_that_sample(member(b"a/2.__key__"), "suffixes like __this__")
 
     def test_every_command_counts_what_is_passed_over(self):
         said = b"4 tar members were passed over"
