@@ -403,6 +403,9 @@ struct sheaf_reader_stats {
                                        suffix; of compressed tars and pipes, so far */
     uint64_t repeated;              /* samples repeated to pad a lane (SHEAF_PAD);
                                        <= samples */
+    uint64_t lost_bytes;            /* of foreign shards without an index, behind damage up to the
+                                       shard's end: no record was found there, and how many they
+                                       held is unknown; of compressed ones, stored bytes */
 };
 
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,

@@ -83,7 +83,8 @@ struct chunk {
     int code;
     struct sheaf_error error;
     uint64_t read_bytes;
-    uint64_t passed_over;       /* of a stream's chunk: members of tars that are no sample's */
+    uint64_t passed_over;       /* of a stream's chunk: members of tars that are no sample's; */
+    uint64_t lost_bytes;        /* what is behind damage in shards, up to their ends */
     struct item *items;         /* count */
     uint8_t *piece;             /* where their frames are, unless each has its own */
     /* Memory kept for the next chunk that this one becomes, so that a fresh page is not touched

@@ -47,6 +47,7 @@ struct sheaf_dataset {
     struct damage *damages;
     size_t damage_count;
     uint64_t passed_over;               /* members of the tars that were scanned: no sample's */
+    uint64_t lost_bytes;                /* of the shards that were scanned, behind damage */
     struct pipe_source *pipes;          /* it is a channel of pipes, one an epoch; else NULL */
     uint64_t total_bytes, total_payload;
     /* A union's. */

@@ -38,7 +38,8 @@ struct feed {
     uint64_t spare_most_bytes;  /* of one; larger ones held an outsize sample and are freed */
     uint64_t spare_bytes;       /* of them all; budget.used + spare_bytes <= budget.limit */
     uint64_t read_bytes;
-    uint64_t passed_over;       /* by streams: members of tars that are no sample's */
+    uint64_t passed_over;       /* by streams: members of tars that are no sample's; */
+    uint64_t lost_bytes;        /* bytes behind damage */
     uint64_t stall_ns;
     const volatile int *interrupt;  /* nonzero: who waits for a shard to be opened gives up */
     uint64_t wait_until_ns;         /* and at this time; 0: not then */

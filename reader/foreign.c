@@ -329,6 +329,7 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
         }
     }
     d->passed_over += scan_passed_over(&scan);
+    d->lost_bytes += scan.lost_bytes;
     if (code == SHEAF_END)
         code = scan_section(&scan, &d->sections[i], err);
     if (code == SHEAF_OK) {

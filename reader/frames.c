@@ -23,6 +23,7 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
     /* Room for a frame, the header behind it, and a piece more. */
     f->window.limit = limit + 4 * PIECE_BYTES;
     f->input.limit = PIECE_BYTES;
+    f->stored_bytes = UINT64_MAX;
     format_scan_reset(&f->scan);
     if (codec == SHEAF_CODEC_NONE)
         return SHEAF_OK;
@@ -54,6 +55,16 @@ static void compact(struct frames *f)
     f->used = 0;
 }
 
+/* More of the stored bytes. */
+static int read_stored(struct frames *f, void *data, size_t *got, struct sheaf_error *err)
+{
+    const int code = f->read(f->context, data, PIECE_BYTES, got, err);
+
+    if (code == SHEAF_OK)
+        f->stored_read += *got;
+    return code;
+}
+
 static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
 {
     size_t got;
@@ -62,7 +73,7 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     *ended = false;
     if (code != SHEAF_OK || f->input_used < f->input.size)
         return code;
-    code = f->read(f->context, f->input.data, PIECE_BYTES, &got, err);
+    code = read_stored(f, f->input.data, &got, err);
     if (code != SHEAF_OK)
         return code;
     f->input.size = got;
@@ -86,7 +97,7 @@ static int unpack_more(struct frames *f, struct sheaf_error *err)
         taken = f->input.size - f->input_used;
         code = codec_stream_push(f->codec, f->input.data + f->input_used, &taken,
                                  f->window.data + f->window.size, &given, err);
-        if (code != SHEAF_OK)
+        if (code != SHEAF_OK)   /* what came out with it may be what the checksum is against */
             return code;
         f->input_used += taken;
         f->window.size += given;
@@ -116,12 +127,17 @@ static int read_more(struct frames *f, struct sheaf_error *err)
             f->at_end = f->dead = true;
         return code;
     }
-    code = f->read(f->context, f->window.data + f->window.size, PIECE_BYTES, &got, err);
+    code = read_stored(f, f->window.data + f->window.size, &got, err);
     if (code != SHEAF_OK)
         return code;
     f->window.size += got;
     f->at_end = got == 0;
     return SHEAF_OK;
+}
+
+static bool is_damage(int code)
+{
+    return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED;
 }
 
 /* An error of the frame at `offset`, with its place before it. */
@@ -135,15 +151,6 @@ static int place_end(const struct frames *f, struct sheaf_error *err)
 {
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ",
                       f->raw_offset + f->used + f->last_size, f->records + (f->last_size != 0));
-}
-
-/* Damage that goes on to a later frame: remembers to look for it. */
-static int damage(struct frames *f, uint64_t offset, struct sheaf_error *err)
-{
-    place_error(f, offset, err);
-    f->records++;
-    f->damaged = true;
-    return err->code;
 }
 
 /* Goes to the next plausible header; SHEAF_END if there is none up to the end. */
@@ -169,7 +176,6 @@ static int resync(struct frames *f, struct sheaf_error *err)
             format_scan_free(&f->scan);
             format_scan_reset(&f->scan);
             if (code == SHEAF_OK && part.kind != PART_MORE) {
-                f->damaged = false;
                 f->suspect = f->format->id == SHEAF_WEBDATASET;
                 return SHEAF_OK;
             }
@@ -182,6 +188,37 @@ static int resync(struct frames *f, struct sheaf_error *err)
         if (code != SHEAF_OK)
             return code;
     }
+}
+
+/* Says of damage at `offset` that nothing was found up to the end. */
+static void tell_lost(struct frames *f, uint64_t offset, struct sheaf_error *err)
+{
+    const bool is_known = !f->dead || f->stored_bytes != UINT64_MAX;
+    const uint64_t lost = !f->dead ? f->raw_offset + f->window.size - offset
+                        : is_known ? f->stored_bytes - f->stored_read + f->input.size
+                                     - f->input_used : 0;
+
+    f->lost_bytes += lost;
+    if (lost != 0)
+        err_append(err, "; the rest of the shard, %" PRIu64 "%s bytes, is lost", lost,
+                   f->dead ? " stored" : "");
+    else if (!is_known || err->code == SHEAF_ERR_TRUNCATED)
+        err_append(err, "; the rest of the shard is lost");
+}
+
+/* Damage at `offset`, behind which frames are looked for at once. */
+static int damage(struct frames *f, uint64_t offset, struct sheaf_error *err)
+{
+    int code;
+
+    place_error(f, offset, err);
+    f->records++;
+    code = resync(f, &f->kept);
+    f->ended = code == SHEAF_END;
+    f->has_kept = code < 0;
+    if (f->ended)
+        tell_lost(f, offset, err);
+    return err->code;
 }
 
 /* The next part at window offset `at`, reading on until it is decided.  SHEAF_END at the end. */
@@ -284,7 +321,7 @@ static int find_frame(struct frames *f, size_t *size, struct sheaf_error *err)
             f->has_pending = true;
             return SHEAF_OK;
         }
-        if (open && (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED) && is_whole(f)) {
+        if (open && is_damage(code) && is_whole(f)) {
             f->has_kept = f->dead;      /* else it will be found again */
             f->kept = *err;
             return SHEAF_OK;
@@ -327,17 +364,12 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
 
     if (err == NULL)
         err = &own;
+    if (f->ended)
+        return SHEAF_END;
     if (f->has_kept) {
         f->has_kept = false;
         *err = f->kept;
-        return damage(f, f->raw_offset + f->used, err);
-    }
-    if (f->damaged) {
-        code = resync(f, err);
-        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
-            return damage(f, f->raw_offset + f->used, err);
-        if (code != SHEAF_OK)
-            return code;
+        return is_damage(err->code) ? damage(f, f->raw_offset + f->used, err) : err->code;
     }
     lacked_end = f->lacks_end;
     code = lacked_end ? take_last(f, &size) : find_frame(f, &size, err);
@@ -345,8 +377,12 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
         return code;
     if (f->lacks_end && !lacked_end)
         return place_end(f, err);
-    if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
-        return damage(f, f->raw_offset + f->used, err);
+    if (is_damage(code)) {
+        const uint64_t offset = f->raw_offset + f->used;
+
+        f->used += size;
+        return damage(f, offset, err);
+    }
     if (code != SHEAF_OK)
         return place_error(f, f->raw_offset + f->used + size, err);
     frame->data = f->window.data + f->used;

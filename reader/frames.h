@@ -31,9 +31,10 @@ struct frames {
     uint64_t raw_offset;            /* of window.data in the raw stream */
     bool at_end;                    /* the source has no more bytes */
     bool dead;                      /* the compressed stream broke: there is no more to come */
-    bool has_kept;                  /* `kept` comes next: a frame that is whole came before it */
+    bool has_kept;                  /* `kept` comes next: a frame that is whole, or other damage,
+                                       came before it */
     struct sheaf_error kept;
-    bool damaged;                   /* resync before the next frame */
+    bool ended;                     /* nothing was found behind damage */
     bool suspect;                   /* the next frame follows damage, and may lack its start */
     bool lacks_end;                 /* said already: what comes is the last sample, if any, of */
     size_t last_size;               /* so many bytes at `used`; 0: none */
@@ -41,6 +42,10 @@ struct frames {
     struct part pending;
     struct format_scan scan;
     uint64_t records;               /* given out, or found to be bad */
+    uint64_t stored_bytes;          /* of the shard; UINT64_MAX: unknown */
+    uint64_t stored_read;           /* of them */
+    uint64_t lost_bytes;            /* behind damage, up to the end: no record was found there;
+                                       of a compressed stream that broke, stored bytes */
     uint64_t passed_over;           /* members before the last damage that are no sample's */
 };
 
@@ -52,12 +57,13 @@ struct frame {
     uint32_t crc;                   /* as format_ops.check gives it */
 };
 
-/* `limit`: bytes of the largest frame that is let in. */
+/* `limit`: bytes of the largest frame that is let in.  Set stored_bytes then, if they are known. */
 int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_codec codec,
                 frames_read_fn *read, void *context, size_t limit, struct sheaf_error *err);
 
 /* SHEAF_OK; SHEAF_END; SHEAF_ERR_CORRUPT or _TRUNCATED, with offset and record number in the
- * message: the next call goes on behind the damage, if anything can be found there.  Any other
+ * message: the next call goes on behind the damage.  Where that can be has been looked for
+ * already: if nowhere, the message says that the rest is lost, and the next call ends.  Any other
  * error is final. */
 int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
 

@@ -467,6 +467,7 @@ static int first_chunk(struct feed *feed, struct prefetch *p, struct sheaf_error
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     p->first->is_done = true;
     feed->passed_over += p->first->passed_over;
+    feed->lost_bytes += p->first->lost_bytes;
     if (p->first->reserved_bytes != 0 || feed->cuts_blocks)
         chunk_shrink(p->first, &feed->budget);
     if (p->first->code != SHEAF_OK)

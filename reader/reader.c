@@ -338,6 +338,7 @@ void sheaf_reader_get_stats(const struct sheaf_reader *r, struct sheaf_reader_st
     all.read_bytes = r->feed.read_bytes;
     all.stall_ns = r->feed.stall_ns;
     all.passed_over = r->dataset->passed_over + r->feed.passed_over;
+    all.lost_bytes = r->dataset->lost_bytes + r->feed.lost_bytes;
     all.memory_bytes = r->feed.budget.used;
     all.memory_peak_bytes = r->feed.budget.peak;
     if (r->feed.cache != NULL) {

@@ -122,16 +122,6 @@ static int place_error(const struct scan *s, uint64_t at, struct sheaf_error *er
                       s->records);
 }
 
-static int damage(struct scan *s, struct sheaf_error *err)
-{
-    const uint64_t at = drop_open(s);
-
-    place_error(s, at, err);
-    s->records++;
-    s->damaged = true;
-    return err->code;
-}
-
 /* Goes to the next plausible header behind the damage. */
 static int resync(struct scan *s, struct sheaf_error *err)
 {
@@ -154,13 +144,30 @@ static int resync(struct scan *s, struct sheaf_error *err)
             format_scan_free(&s->state);
             format_scan_reset(&s->state);
             if (code == SHEAF_OK && part.size <= s->object->bytes - s->offset) {
-                s->damaged = false;
                 s->suspect = s->format->id == SHEAF_WEBDATASET;
                 return SHEAF_OK;
             }
         }
     }
     return SHEAF_END;
+}
+
+/* Damage, behind which samples are looked for at once. */
+static int damage(struct scan *s, struct sheaf_error *err)
+{
+    const uint64_t at = drop_open(s), lost = s->object->bytes - at;
+    int code;
+
+    place_error(s, at, err);
+    s->records++;
+    code = resync(s, &s->kept);
+    s->has_kept = code < 0;
+    s->ended |= code == SHEAF_END;
+    if (code == SHEAF_END && lost != 0) {
+        s->lost_bytes += lost;
+        err_append(err, "; the rest of the shard, %" PRIu64 " bytes, is lost", lost);
+    }
+    return err->code;
 }
 
 /* A part that begins a sample. */
@@ -212,11 +219,9 @@ static int step(struct scan *s, struct sheaf_error *err)
 
 int scan_run(struct scan *s, struct sheaf_error *err)
 {
-    if (s->damaged) {
-        int code = resync(s, err);
-
-        if (code != SHEAF_OK)
-            return code;
+    if (s->has_kept) {
+        *err = s->kept;
+        return err->code;
     }
     while (s->offset < s->object->bytes) {
         int code = step(s, err);

@@ -16,18 +16,20 @@ struct scan {
     struct buf window;              /* the bytes at window_offset */
     uint64_t window_offset;
     uint64_t offset;                /* of the next header */
-    bool damaged;                   /* resync first */
+    bool has_kept;                  /* `kept`, found in the search behind damage, comes next */
+    struct sheaf_error kept;
     bool suspect;                   /* the next sample may have lost its start to damage */
     bool open;                      /* the last extent may grow */
     bool ended;                     /* the end was looked at, and found wrong */
     uint64_t passed_over;           /* before the last damage: members that are no sample's */
     struct buf extents;             /* struct extent[]: of the samples */
     uint64_t records;               /* found, bad ones too */
+    uint64_t lost_bytes;            /* behind damage, up to the end */
 };
 
 void scan_open(struct scan *s, const struct format_ops *format, struct store_object *object);
 /* Goes on to the end (SHEAF_END) or the next damage (SHEAF_ERR_CORRUPT, _TRUNCATED, with place
- * and reason); may then be called again. */
+ * and reason, and what is lost if nothing was found behind it); may then be called again. */
 int scan_run(struct scan *s, struct sheaf_error *err);
 /* What was found, as a section without CRCs. */
 int scan_section(struct scan *s, struct index_section **section, struct sheaf_error *err);

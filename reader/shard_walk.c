@@ -56,7 +56,9 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
     if (code == SHEAF_OK)
         code = frames_open(&w->frames, source->format, source->manifest.codec, read_bytes, w,
                            limit, err);
-    if (code != SHEAF_OK)
+    if (code == SHEAF_OK)
+        w->frames.stored_bytes = w->object->bytes;
+    else
         walk_close(w);
     return code;
 }

@@ -33,6 +33,7 @@ struct stream {
     struct frames frames;
     bool frames_are_open;
     uint64_t passed_over;           /* in the shards before, less what chunks have told */
+    uint64_t lost_bytes;            /* in the shards before, and not told by a chunk */
     uint64_t record;                /* the next one, in the shard */
     uint64_t framed;                /* samples and bad records, of all shards */
     uint64_t offset;                /* stored bytes read of it */
@@ -75,6 +76,7 @@ static void close_shard(struct stream *s)
 {
     if (s->frames_are_open) {
         s->passed_over += frames_passed_over(&s->frames);
+        s->lost_bytes += s->frames.lost_bytes;
         frames_close(&s->frames);
     }
     s->frames_are_open = false;
@@ -231,6 +233,8 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = frames_open(&s->frames, s->format, codec, read_bytes, s, s->largest, err);
     s->frames_are_open = code == SHEAF_OK;
+    if (code == SHEAF_OK && !s->object->is_stream)
+        s->frames.stored_bytes = s->object->bytes;
     s->record = 0;
     s->offset = 0;
     return code;
@@ -398,6 +402,8 @@ static void fill_chunk(struct job *job)
     chunk->count = items->size / sizeof(struct item);
     chunk->read_bytes = items->size + data->size;
     chunk->passed_over = passed_over_now(s);
+    chunk->lost_bytes = s->lost_bytes;
+    s->lost_bytes = 0;
     place_items(chunk);
     chunk->is_last = code != SHEAF_OK;
     if (code != SHEAF_OK && code != SHEAF_END) {

@@ -101,6 +101,7 @@ static void take_facts(struct sheaf_dataset *d)
         d->has_manifest &= s->has_manifest;
         d->is_remote |= s->is_remote;
         d->passed_over += s->passed_over;
+        d->lost_bytes += s->lost_bytes;
         d->read_bytes = MAX(d->read_bytes, s->read_bytes);
         if (s->codec != NULL && d->codec == NULL) {
             d->codec = s->codec;

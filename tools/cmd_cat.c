@@ -190,6 +190,7 @@ static void print_statistics(const struct cat *cat, double seconds)
     printf("uncached_objects %" PRIu64 "\n", stats.uncached_objects);
     printf("corrupt %" PRIu64 "\n", stats.corrupt);
     printf("passed_over %" PRIu64 "\n", stats.passed_over);
+    printf("lost_bytes %" PRIu64 "\n", stats.lost_bytes);
     printf("repeated %" PRIu64 "\n", stats.repeated);
     printf("seconds %.3f\n", seconds);
     printf("samples_per_second %.0f\n", (double)cat->samples * per_second);

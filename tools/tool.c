@@ -114,6 +114,10 @@ void say_left_out(const struct sheaf_reader *reader)
     sheaf_reader_get_stats(reader, &stats, sizeof(stats));
     if (stats.corrupt > 0)
         complain("%" PRIu64 " corrupt record%s skipped", stats.corrupt, plural(stats.corrupt));
+    if (stats.lost_bytes > 0)
+        complain("%" PRIu64 " byte%s behind damage, up to the ends of their shards, could not be "
+                 "read: the number of samples in them is unknown", stats.lost_bytes,
+                 plural(stats.lost_bytes));
     say_passed_over(stats.passed_over, stats.samples);
 }
 

@@ -163,6 +163,7 @@ class Stats(NamedTuple):
     uncached_objects: int
     corrupt: int
     passed_over: int
+    lost_bytes: int
     repeated: int
     stall_ns: int
     first_sample_ns: int

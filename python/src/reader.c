@@ -172,7 +172,7 @@ static PyObject *reader_stats(struct reader_object *self, PyObject *Py_UNUSED(ig
     if (left != 0)
         left_bytes = batch_payload(self->batch->samples + self->next, left);
     reader_leave(self);
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
                          "samples", (unsigned long long)(s.samples - left),
                          "payload_bytes", (unsigned long long)(s.payload_bytes - left_bytes),
                          "read_bytes", (unsigned long long)s.read_bytes,
@@ -180,6 +180,7 @@ static PyObject *reader_stats(struct reader_object *self, PyObject *Py_UNUSED(ig
                          "uncached_objects", (unsigned long long)s.uncached_objects,
                          "corrupt", (unsigned long long)s.corrupt,
                          "passed_over", (unsigned long long)s.passed_over,
+                         "lost_bytes", (unsigned long long)s.lost_bytes,
                          "repeated", (unsigned long long)s.repeated,
                          "stall_ns", (unsigned long long)s.stall_ns,
                          "first_sample_ns", (unsigned long long)s.first_sample_ns,
