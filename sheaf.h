@@ -646,6 +646,9 @@ struct sheaf_pack_result {
     uint64_t passed_over;       /* what a source lists that is no file, and is in no other count:
                                    empty objects that mark directories; of an S3 Inventory also
                                    what is not current, or not below the root */
+    uint64_t left_out;          /* what a tree, prefix or inventory holds that is no data:
+                                   directories whose names begin with a dot (of a store, each
+                                   object below one), .DS_Store, ._*, Thumbs.db, desktop.ini */
 };
 
 /* Writes shards, dataset.index and, last, dataset.json to the directory `dest`, which is created if

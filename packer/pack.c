@@ -60,6 +60,7 @@ static int scan(struct pack *p, const char *source, struct sheaf_error *err)
     code = source_scan(&p->source, &scan, err);
     p->result.files = scan.found;
     p->result.passed_over = scan.passed_over;
+    p->result.left_out = scan.left_out;
     return code;
 }
 
@@ -185,6 +186,7 @@ static void take_result(struct pack *p, const struct engine *e)
     p->result = e->result;
     p->result.files = before.files;
     p->result.passed_over = before.passed_over;
+    p->result.left_out = before.left_out;
     p->result.plan_bytes = before.plan_bytes;
     p->result.memory_peak_bytes = engine_peak(e);
 }

@@ -78,6 +78,7 @@ static int scan(struct making *m, const char *const *urls, size_t count, struct 
         code = source_scan(&m->sources[i], &scan, err);
     m->result.files = scan.found;
     m->result.passed_over = scan.passed_over;
+    m->result.left_out = scan.left_out;
     return code;
 }
 

@@ -36,6 +36,16 @@ void print_files(const struct sheaf_pack_result *r)
     if (r->passed_over != 0)
         printf(", %" PRIu64 " that %s no file passed over", r->passed_over,
                r->passed_over == 1 ? "is" : "are");
+    if (r->left_out != 0)
+        printf(", %" PRIu64 " left out as no data", r->left_out);
+}
+
+void complain_of_left_out(const struct sheaf_pack_result *r)
+{
+    if (r->left_out != 0)
+        complain("%" PRIu64 " left out as no data: directories whose names begin with a dot, "
+                 ".DS_Store, ._*, Thumbs.db, desktop.ini (a list of files keeps them)",
+                 r->left_out);
 }
 
 void complain_of_few_shards(const struct sheaf_pack_options *options,

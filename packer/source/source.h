@@ -77,6 +77,8 @@ struct scan {
     uint64_t found_bytes;
     uint64_t passed_over;       /* marks of directories; rows of an inventory that are not current
                                    or not below the root */
+    uint64_t left_out;          /* what is no data (clutter.h): files, and directories, of which
+                                   what is in them is not looked at; or objects */
     uint64_t numbers_line, class_line;  /* of a list: where the first label of each kind was met;
                                            0: not yet */
 };

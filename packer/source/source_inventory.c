@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/json_load.h"
+#include "packer/source/clutter.h"
 #include "packer/source/lines.h"
 #include "packer/source/source.h"
 #include "store/s3/s3.h"
@@ -118,6 +119,10 @@ static int take_object(struct inventory *x, const char *key, const struct list_c
         return pass_over(x);
     if (bytes == 0 && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
         return pass_over(x);
+    if (clutter_is_path(path)) {
+        x->scan->left_out++;
+        return SHEAF_OK;
+    }
     code = scan_class_of(x->scan, path, &label, err);
     return code == SHEAF_OK ? scan_add_object(x->scan, path, &stat, label, err) : code;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * A prefix of objects in a store.  It is to them what a tree is to files: the class of an object
- * is the part of its name up to the last slash. */
+ * is the part of its name up to the last slash.  What is no data (clutter.h) is left out and
+ * counted. */
 #include "packer/source/source.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "packer/source/clutter.h"
 #include "store/store.h"
 
 struct walking {
@@ -34,6 +36,10 @@ static int take(void *context, const struct store_entry *entry)
 
     if (store_is_mark(entry)) {
         w->scan->passed_over++;
+        return SHEAF_OK;
+    }
+    if (clutter_is_path(entry->name)) {
+        w->scan->left_out++;
         return SHEAF_OK;
     }
     if (w->below == NULL)

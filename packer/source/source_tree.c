@@ -2,7 +2,7 @@
  *
  * A directory tree.  The class of a file is the directory that it is in, by its path below the
  * root; files right in the root have none.  Symbolic links are followed; a directory that is
- * found again below itself is a loop.
+ * found again below itself is a loop.  What is no data (clutter.h) is left out and counted.
  *
  * One thread reads the directories, each whole and closed before the next, so that the number of
  * open files does not grow with the depth; what the names in them are is asked for by others
@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/format.h"
+#include "packer/source/clutter.h"
 #include "packer/source/source.h"
 #include "packer/source/stat_queue.h"
 
@@ -84,14 +85,23 @@ static bool next_directory(struct tree *t)
     return true;
 }
 
+static int leave_out(struct tree *t)
+{
+    t->scan->left_out++;
+    return SHEAF_OK;
+}
+
 /* Takes what was found at a path. */
 static int found(void *context, const char *path, uint32_t label, int errnum,
                  const struct stat *st, struct sheaf_error *err)
 {
     struct tree *t = context;
+    const char *slash = strrchr(path, '/');
 
     if (errnum != 0)
         return scan_add_bad(t->scan, path, errnum, "cannot stat", err);
+    if (S_ISDIR(st->st_mode) && clutter_is_directory(slash == NULL ? path : slash + 1))
+        return leave_out(t);
     return S_ISDIR(st->st_mode) ? keep_directory(t, path, err)
                                 : scan_add(t->scan, path, st, label, err);
 }
@@ -110,6 +120,8 @@ static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
 static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
                    struct sheaf_error *err)
 {
+    if (d->d_type == DT_DIR ? clutter_is_directory(d->d_name) : clutter_is_file(d->d_name))
+        return leave_out(t);
     return d->d_type == DT_DIR ? keep_directory(t, t->path, err)
                                : stats_add(t->stats, t->path, label, err);
 }

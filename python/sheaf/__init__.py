@@ -127,6 +127,7 @@ class PackResult(NamedTuple):
     memory_peak_bytes: int
     plan_bytes: int
     passed_over: int
+    left_out: int
 
 
 class FetchResult(NamedTuple):

@@ -8,12 +8,12 @@
 PyObject *pack_result_dict(const struct sheaf_pack_result *r)
 {
 #define COUNT(name) #name, (unsigned long long)r->name
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(files),
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(files),
                          COUNT(files_packed), COUNT(samples), COUNT(payload_bytes),
                          COUNT(stored_bytes),
                          COUNT(shards), COUNT(shards_kept), COUNT(skipped),
                          COUNT(multipart_records), COUNT(memory_peak_bytes), COUNT(plan_bytes),
-                         COUNT(passed_over));
+                         COUNT(passed_over), COUNT(left_out));
 #undef COUNT
 }
 

@@ -45,6 +45,13 @@ def name_is_bad(path):
     return not stem or not suffix or is_dunder(suffix)
 
 
+def is_clutter(path):
+    """Whether a tree or prefix leaves a path out as no data."""
+    *folders, name = path.split("/")
+    return any(folder.startswith(".") for folder in folders) or name == ".DS_Store" or \
+        name.startswith("._") or name.lower() in ("thumbs.db", "desktop.ini")
+
+
 def key_of(path):
     folder, slash, base = path.rpartition("/")
     stem, _, suffix = base.partition(".")

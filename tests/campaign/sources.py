@@ -33,7 +33,7 @@ def make(chain):
 
 def tree_entries(files):
     """Each file, with the directory that it is in as its class."""
-    return [(path, os.path.dirname(path) or None) for path in files]
+    return [(path, os.path.dirname(path) or None) for path in files if not model.is_clutter(path)]
 
 
 def in_s3(chain, tree, folder):

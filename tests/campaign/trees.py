@@ -21,6 +21,8 @@ BAD_NAMES = ["README", ".hidden", "trailing.", "not\udcffutf8.bin", "new\nline.b
              "tab\there.bin", "\x7f.bin", "over\udcc0\udcaflong.bin", "x.__key__", ".dot.x",
              "esc\x1b[31m.bin"]
 BAD_TOP = ["__meta__/x.bin", "__a.b__"]
+CLUTTER = [".git/HEAD.txt", ".ipynb_checkpoints/a.jpg", ".x/y/z.bin", "Thumbs.db", "DESKTOP.ini"]
+BAD_CLUTTER = [".DS_Store", "._a.jpg"]
 MAGIC = b"\x0a\x23\xd7\xce"
 TABLE = struct.pack("<IQH3s", 1, 4, 3, b"bin")
 TRAILER = b"four" + TABLE + struct.pack("<II", decoders.crc32c(TABLE), len(TABLE)) + b"sheafrec"
@@ -58,6 +60,8 @@ class Tree:
             self._add_sample()
         if chance.random() < 0.02:
             self._add_wide_sample(chance.choice([400, 1000]))
+        if chance.random() < 0.2:
+            self._add_clutter()
         if bad:
             self._add_bad()
 
@@ -115,6 +119,12 @@ class Tree:
     def _add_wide_sample(self, fields):
         for number in range(fields):
             self._put(os.path.join(self.folders[0], "wide.f%04d" % number), b"%d" % number)
+
+    def _add_clutter(self):
+        """What trees leave out, and lists do not."""
+        names = CLUTTER + (BAD_CLUTTER if self.bad else [])
+        for name in self.chance.sample(names, self.chance.choice([1, 2, 4])):
+            self._put(os.path.join(self.chance.choice(self.folders), name), b"clutter")
 
     def _add_bad(self):
         chance = self.chance

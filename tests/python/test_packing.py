@@ -18,6 +18,18 @@ def tree(root, classes=3, files=4):
     return root
 
 
+class PackTest(Case):
+    def test_clutter_is_left_out_and_counted(self):
+        source = tree(self.path("tree"))
+        os.makedirs(os.path.join(source, ".git"))
+        for name in (".git/HEAD.txt", "class0/.DS_Store"):
+            with open(os.path.join(source, name), "wb") as file:
+                file.write(b"x")
+        result = sheaf.pack(source, self.path("set"), format="webdataset")
+        self.assertEqual((result.files, result.samples, result.left_out), (12, 12, 2))
+        self.assertEqual(sheaf.Dataset(self.path("set")).classes, ["class0", "class1", "class2"])
+
+
 class PackerTest(Case):
     def test_samples_of_a_reader_can_be_packed_again(self):
         first = pack(self.path("first"), samples_of(100))

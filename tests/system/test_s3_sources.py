@@ -69,6 +69,15 @@ class Prefix(servers.S3Case):
                    "--memory", "16MiB")
         self.assert_same_tree(self.path("local"), self.path("out"))
 
+    def test_clutter_is_left_out(self):
+        files = {"a/1.txt": b"1", "b/2.txt": b"2"}
+        clutter = {".git/a/b.txt": b"x", ".git/c.txt": b"x", "a/.DS_Store": b"x", "thumbs.db": b"x"}
+        self.client.put_tree(self.bucket, "in/", {**files, **clutter})
+        done = self.sheaf("pack", self.url("in"), self.path("out"), "--format", "webdataset")
+        self.assertIn(b"4 left out as no data", done.stderr)
+        pack(make_tree(self.path("tree"), files), self.path("local"))
+        self.assert_same_tree(self.path("local"), self.path("out"))
+
     def test_markers_of_directories_are_no_files(self):
         self.client.put(self.bucket, "in/cat/", b"")
         self.client.put(self.bucket, "in/cat/1.txt", b"1")

@@ -199,6 +199,52 @@ class OddFiles(Case):
         self.pack_and_compare(source, {"a/1", "a/2"})
 
 
+class Clutter(Case):
+    """What is no data is left out and said; a list keeps it."""
+
+    DATA = {"a/1.txt": b"1", "b/2.txt": b"2", "b/Thumbs.txt": b"no clutter"}
+    CLUTTER = {".git/HEAD.txt": b"ref", ".git/objects/ab/cd.bin": b"o",
+               "a/.ipynb_checkpoints/1.txt": b"old", ".DS_Store": b"x", "b/.DS_Store": b"x",
+               "a/._1.txt": b"x", "Thumbs.db": b"x", "a/thumbs.db": b"x", "b/Desktop.ini": b"x"}
+    ENTRIES = 9 - 1             # of .git, one
+
+    def test_a_tree(self):
+        tree = make_tree(self.path("tree"), {**self.DATA, **self.CLUTTER})
+        done = pack(tree, self.path("out"))
+        self.assertIn(b"%d left out as no data: directories whose" % self.ENTRIES, done.stderr)
+        self.assertIn(b"; 3 of 3 files packed, 0 files skipped, %d left out as no data"
+                      % self.ENTRIES, done.stdout)
+        pack(make_tree(self.path("clean"), self.DATA), self.path("same"))
+        self.assert_same_tree(self.path("out"), self.path("same"))
+        done = pack(tree, self.path("dry"), "tfrecord", "none", "--dry-run")
+        self.assertIn(b"%d left out as no data" % self.ENTRIES, done.stderr)
+
+    def test_a_link_to_a_directory(self):
+        tree = make_tree(self.path("tree"), self.DATA)
+        os.symlink(os.path.join(tree, "a"), os.path.join(tree, ".linked"))
+        done = pack(tree, self.path("out"))
+        self.assertIn(b"1 left out as no data", done.stderr)
+        self.assertEqual(len(listing(self.path("out"))), 3)
+
+    def test_a_plan_and_its_parts(self):
+        tree = make_tree(self.path("tree"), {**self.DATA, **self.CLUTTER})
+        plan, out = self.path("x.plan"), self.path("out")
+        done = sheaf("plan", tree, out, "-o", plan, "--format", "tfrecord")
+        self.assertIn(b"%d left out as no data" % self.ENTRIES, done.stderr)
+        sheaf("pack", "--plan", plan, "--part", "0/1")
+        sheaf("commit", plan)
+        pack(make_tree(self.path("clean"), self.DATA), self.path("same"), "tfrecord")
+        self.assertEqual(sorted(listing(out)), sorted(listing(self.path("same"))))
+
+    def test_a_list_keeps_what_it_names(self):
+        tree = make_tree(self.path("tree"), {**self.DATA, **self.CLUTTER})
+        names = ["a/1.txt", ".git/HEAD.txt", "a/.ipynb_checkpoints/1.txt", "Thumbs.db"]
+        write(self.path("tree", "list.txt"), "".join(name + "\n" for name in names).encode())
+        done = pack(os.path.join(tree, "list.txt"), self.path("out"))
+        self.assertEqual(done.stderr, b"")
+        self.assertEqual(len(listing(self.path("out"))), 4)
+
+
 class Refused(Case):
     """Names that some reader of the field would lose or could not hold."""
 
