@@ -307,11 +307,11 @@ SHEAF_API SHEAF_CHECK int sheaf_world_from_environment(const char *config, uint3
                                                        const char **source,
                                                        struct sheaf_error *error);
 
-/* Borrows the data set until sheaf_reader_free.  memory_bytes must hold the largest sample (with a
- * codec, its block packed and unpacked), the index of its shard, and 64 bytes per sample of the
- * shuffle buffers; otherwise SHEAF_ERR_LIMIT, with the size that is enough.  Other samples that do
+/* Borrows the data set until sheaf_reader_free.  memory_bytes must hold the largest sample, the
+ * index of its shard, and 64 bytes per sample of the shuffle buffers (with a codec, also 64 KiB,
+ * remotely 1 MiB); otherwise SHEAF_ERR_LIMIT, with the size that is enough.  Other samples that do
  * not fit are read when they are drawn, each with a read of its own; with a codec, its block is
- * unpacked again. */
+ * unpacked again up to the sample's end. */
 SHEAF_API SHEAF_CHECK int sheaf_reader_open(const struct sheaf_dataset *dataset,
                                             const struct sheaf_reader_options *options,
                                             struct sheaf_reader **reader,

@@ -102,6 +102,7 @@ void codec_total_free(struct codec_total *total);
 /* A codec embeds it in a struct of its own; codec_stream_open() sets it. */
 struct codec_stream {
     const struct codec_ops *ops;
+    bool skips_checksums;       /* set after opening, for blocks of ours: as decompress() does */
 };
 
 int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,

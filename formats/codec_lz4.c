@@ -243,6 +243,8 @@ static int begin_frame(struct lz4_stream *s, struct sheaf_error *err)
 
 static int push_frames(struct lz4_stream *s, struct sheaf_error *err)
 {
+    const LZ4F_decompressOptions_t options = { .skipChecksums = s->base.skips_checksums };
+
     for (;;) {
         size_t result;
 
@@ -252,7 +254,7 @@ static int push_frames(struct lz4_stream *s, struct sheaf_error *err)
             if (code != SHEAF_OK || s->head_size < sizeof(s->head))
                 return code;
         }
-        result = run_decompress(&s->run, NULL);
+        result = run_decompress(&s->run, &options);
         if (LZ4F_isError(result))
             return lz4_error(result, err);
         if (result != 0)

@@ -10,7 +10,10 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/flag.h"
 #include "base/huge.h"
+#include "reader/unpack.h"
+#include "store/interrupt.h"
 
 void item_free(struct item *item, struct heap *heap)
 {
@@ -63,105 +66,14 @@ static void *room(struct buf *kept, size_t size, struct sheaf_error *err)
 {
     const size_t before = kept->capacity;
 
-    if (before < size)
+    if (before < size + 1)
         buf_free(kept);
-    kept->limit = SIZE_MAX;
+    kept->limit = (size | 63) + 1;      /* no more than that: it is what the budget gave */
     if (buf_reserve(kept, size + 1, err) != SHEAF_OK)
         return NULL;
     if (kept->capacity != before)
         huge_advise(kept->data, size);
     return kept->data;
-}
-
-/* The raw bytes that hold a run's records: [begin, end) of the shard.  With a codec, of blocks
- * [block, block_end). */
-struct extent {
-    uint64_t begin, end;
-    uint64_t block, block_end;
-};
-
-static struct extent extent_of(const struct run *run)
-{
-    const struct index_section *s = run->shard->section;
-    struct extent e = { .begin = s->offsets[run->first] };
-    const uint64_t last = run->first + run->count - 1;
-
-    e.end = s->offsets[last] + index_frame_bytes(s, last);
-    if (s->blocks == NULL)
-        return e;
-    e.block = index_block_of(s, e.begin);
-    e.block_end = index_block_of(s, e.end - 1) + 1;
-    e.begin = s->blocks[e.block].raw_offset;
-    e.end = s->blocks[e.block_end].raw_offset;
-    return e;
-}
-
-/* Of `count` records from the `first` on. */
-static uint64_t names_bytes(const struct index_section *s, uint64_t first, size_t count)
-{
-    return s->name_offsets == NULL ? 0 : s->name_offsets[first + count] - s->name_offsets[first];
-}
-
-/* What runs take in the chunk's buffers. */
-struct sizes {
-    uint64_t data, names, stored;
-    size_t count;
-};
-
-static struct sizes sizes_of(const struct run *runs, size_t run_count)
-{
-    struct sizes z = { 0 };
-
-    for (size_t i = 0; i < run_count; i++) {
-        const struct index_section *s = runs[i].shard->section;
-        const struct extent e = extent_of(&runs[i]);
-
-        z.data += e.end - e.begin;
-        z.names += names_bytes(s, runs[i].first, runs[i].count);
-        z.count += runs[i].count;
-        if (s->blocks != NULL)
-            z.stored = MAX(z.stored, s->blocks[e.block_end].stored_offset
-                                     - s->blocks[e.block].stored_offset);
-    }
-    return z;
-}
-
-uint64_t chunk_frames_bytes(const struct run *runs, size_t run_count)
-{
-    uint64_t bytes = 0;
-
-    for (size_t i = 0; i < run_count; i++) {
-        const struct index_section *s = runs[i].shard->section;
-        const uint64_t last = runs[i].first + runs[i].count;
-
-        bytes += s->offsets[last] - s->offsets[runs[i].first]
-                 + names_bytes(s, runs[i].first, runs[i].count)
-                 + runs[i].count * HEAP_HEAD_BYTES;
-    }
-    return bytes;
-}
-
-uint64_t chunk_passing_bytes(const struct run *runs, size_t run_count)
-{
-    const struct sizes z = sizes_of(runs, run_count);
-
-    return z.data + z.stored;
-}
-
-uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames)
-{
-    const struct sizes z = sizes_of(runs, run_count);
-
-    return (own_frames ? z.data : 0) + z.names + z.stored + z.count * sizeof(struct item)
-           + run_count * sizeof(struct run) + sizeof(struct chunk);
-}
-
-uint64_t chunk_memory_most(const struct manifest_shard *m, bool is_packed)
-{
-    const uint64_t block = MIN(m->raw_bytes, CHUNK_BLOCK_BYTES + m->largest);
-
-    return (is_packed ? block + MIN(m->bytes, codec_bound(block)) : m->largest) + m->names_bytes
-           + sizeof(struct item) + sizeof(struct run) + sizeof(struct chunk);
 }
 
 static int take_pieces(struct chunk *chunk, struct heap *heap)
@@ -173,7 +85,7 @@ static int take_pieces(struct chunk *chunk, struct heap *heap)
         const struct index_section *s = run->shard->section;
 
         for (uint64_t i = run->first; i < run->first + run->count; i++, item++) {
-            item->piece = heap_take(heap, index_frame_bytes(s, i) + names_bytes(s, i, 1));
+            item->piece = heap_take(heap, index_frame_bytes(s, i) + chunk_names_bytes(s, i, 1));
             item->owns = true;
             if (item->piece == NULL)
                 return SHEAF_END;
@@ -185,7 +97,7 @@ static int take_pieces(struct chunk *chunk, struct heap *heap)
 int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
                   struct heap *heap, struct sheaf_error *err)
 {
-    const struct sizes z = sizes_of(runs, run_count);
+    const struct chunk_sizes z = chunk_sizes(runs, run_count, chunk->in_pieces);
     const size_t count = z.count;
 
     chunk->runs = room(&chunk->kept_runs, run_count * sizeof(runs[0]), err);
@@ -240,7 +152,8 @@ void chunk_shrink(struct chunk *chunk, struct budget *budget)
     buf_free(&chunk->kept_stored);
     chunk->is_shrunk = true;
     if (chunk->reserved_bytes == 0) {
-        const uint64_t bytes = chunk_passing_bytes(chunk->runs, chunk->run_count);
+        const uint64_t bytes = chunk_passing_bytes(chunk->runs, chunk->run_count,
+                                                   chunk->in_pieces);
 
         chunk->memory_bytes -= bytes;
         budget_give(budget, bytes);
@@ -256,7 +169,7 @@ struct pass {
     struct chunk *chunk;
     const struct run *run;
     const struct index_section *section;
-    struct extent extent;
+    struct chunk_extent extent;
     struct item *items;         /* of the run, in the chunk's table */
     uint8_t *data;              /* where its bytes go */
     char *names;                /* and its .lst lines; NULL: it has none */
@@ -347,7 +260,7 @@ static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
 
 static int read_plain(struct pass *p)
 {
-    const struct extent *e = &p->extent;
+    const struct chunk_extent *e = &p->extent;
     uint64_t have = 0;
     int code = read_stored(p, e->begin, e->end, p->data, &have);
 
@@ -356,38 +269,77 @@ static int read_plain(struct pass *p)
     return code;
 }
 
-/* `stored` begins with the run's first block, and has `have` bytes. */
+static const struct sheaf_dataset *source_of(const struct pass *p)
+{
+    return dataset_source(p->chunk->dataset, p->run->shard->number);
+}
+
+/* Unpacks raw bytes [begin, begin + u->size) of a block, a little at a time, and marks the records
+ * that do not come. */
+static int unpack_some(struct pass *p, uint64_t block, uint64_t begin, struct unpack *u)
+{
+    const struct index_block *b = &p->section->blocks[block];
+    struct sheaf_error error;
+    int code;
+
+    u->codec = source_of(p)->codec;
+    u->single = source_of(p)->manifest.single_member;
+    u->skip = begin - b[0].raw_offset;
+    u->raw = p->data + (begin - p->extent.begin);
+    code = unpack_part(u, &error);
+    p->chunk->read_bytes += u->read_bytes;
+    if (code == SHEAF_OK)
+        return SHEAF_OK;
+    if (!u->is_damaged) {
+        p->chunk->error = error;
+        return code;
+    }
+    if (u->end < b[1].stored_offset)
+        return mark_truncated(p, begin + u->got, begin + u->size);
+    err_prefix(&error, "the %s block at stored offset %" PRIu64 ": ", u->codec->name,
+               b[0].stored_offset);
+    return mark_range(p, begin + u->got, begin + u->size, &error);
+}
+
+/* `stored` begins with the run's first block, and has `have` bytes.  Of a block that is not whole,
+ * or damaged, what can be unpacked is. */
 static int unpack_block(struct pass *p, uint64_t block, const uint8_t *stored, uint64_t have)
 {
     const struct index_block *b = &p->section->blocks[block];
-    const struct sheaf_dataset *d = dataset_source(p->chunk->dataset, p->run->shard->number);
+    const struct sheaf_dataset *d = source_of(p);
     const uint64_t skip = b[0].stored_offset - p->section->blocks[p->extent.block].stored_offset;
     const size_t size = b[1].stored_offset - b[0].stored_offset;
-    const size_t raw_size = b[1].raw_offset - b[0].raw_offset;
+    const uint64_t there = MIN(size, have - MIN(have, skip));
+    struct unpack u = { .stored = stored + skip, .begin = b[0].stored_offset,
+                        .end = b[0].stored_offset + there,
+                        .size = b[1].raw_offset - b[0].raw_offset };
     struct sheaf_error error;
 
-    if (skip + size > have)
-        return mark_truncated(p, b[0].raw_offset, b[1].raw_offset);
-    if (d->codec->decompress(d->manifest.single_member, stored + skip, size,
-                             p->data + (b[0].raw_offset - p->extent.begin), raw_size, &error)
-        == SHEAF_OK)
+    if (there == size
+        && d->codec->decompress(d->manifest.single_member, stored + skip, size,
+                                p->data + (b[0].raw_offset - p->extent.begin), (size_t)u.size,
+                                &error) == SHEAF_OK)
         return SHEAF_OK;
-    err_prefix(&error, "the %s block at stored offset %" PRIu64 ": ", d->codec->name,
-               b[0].stored_offset);
-    return mark_range(p, b[0].raw_offset, b[1].raw_offset, &error);
+    return unpack_some(p, block, b[0].raw_offset, &u);
 }
 
 static int read_packed(struct pass *p)
 {
-    const struct extent *e = &p->extent;
+    const struct chunk_extent *e = &p->extent;
     const uint64_t begin = p->section->blocks[e->block].stored_offset;
     const uint64_t end = p->section->blocks[e->block_end].stored_offset;
-    uint8_t *stored = room(&p->chunk->kept_stored, end - begin, &p->chunk->error);
+    uint8_t *stored = room(&p->chunk->kept_stored,
+                           chunk_stored_memory(p->run, e, p->chunk->in_pieces), &p->chunk->error);
+    struct unpack pieces = { .object = p->run->shard->object, .begin = begin, .room = stored,
+                             .end = begin + stored_there(p->run->shard, begin, end),
+                             .size = e->end - e->begin };
     uint64_t have;
     int code;
 
     if (stored == NULL)
         return SHEAF_ERR_MEMORY;
+    if (p->chunk->in_pieces)
+        return unpack_some(p, e->block, e->begin, &pieces);
     code = read_stored(p, begin, end, stored, &have);
     for (uint64_t i = e->block; code == SHEAF_OK && i < e->block_end; i++)
         code = unpack_block(p, i, stored, have);
@@ -397,7 +349,7 @@ static int read_packed(struct pass *p)
 static int read_names(struct pass *p)
 {
     const struct shard *shard = p->run->shard;
-    const uint64_t size = names_bytes(p->section, p->run->first, p->run->count);
+    const uint64_t size = chunk_names_bytes(p->section, p->run->first, p->run->count);
     const uint64_t offset = size == 0 ? 0 : p->section->name_offsets[p->run->first];
 
     if (size == 0 || (shard->names == NULL && shard->lines == NULL)) {
@@ -502,7 +454,8 @@ static uint8_t *data_room(struct chunk *chunk, uint64_t bytes)
 void chunk_run(struct job *job)
 {
     struct chunk *chunk = (struct chunk *)(void *)job;
-    const struct sizes z = sizes_of(chunk->runs, chunk->run_count);
+    const struct chunk_sizes z = chunk_sizes(chunk->runs, chunk->run_count, chunk->in_pieces);
+    const volatile int *before = interrupt_watch(&chunk->cancelled);
     struct item *items = chunk->items;
     uint8_t *data = data_room(chunk, z.data);
     char *names = room(&chunk->kept_names, z.names, &chunk->error);
@@ -510,13 +463,15 @@ void chunk_run(struct job *job)
     chunk->code = data == NULL || names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
     for (size_t i = 0; chunk->code == SHEAF_OK && i < chunk->run_count; i++) {
         const struct run *run = &chunk->runs[i];
-        struct pass p = { chunk, run, run->shard->section, extent_of(run), items, data, names };
+        struct pass p = { chunk, run, run->shard->section, chunk_extent(run, chunk->in_pieces),
+                          items, data, names };
 
         chunk->code = read_run(&p);
         items += run->count;
         data += p.extent.end - p.extent.begin;
-        names += names_bytes(p.section, run->first, run->count);
+        names += chunk_names_bytes(p.section, run->first, run->count);
     }
+    interrupt_watch(before);
 }
 
 /* ---- Fetching from afar --------------------------------------------------------------------- */
@@ -548,8 +503,9 @@ void chunk_fetch(struct chunk *chunk)
 {
     const struct run *run = &chunk->runs[0];
     const struct index_section *s = run->shard->section;
-    const struct extent e = extent_of(run);
-    const uint64_t names = run->shard->names == NULL ? 0 : names_bytes(s, run->first, run->count);
+    const struct chunk_extent e = chunk_extent(run, false);
+    const uint64_t names = run->shard->names == NULL
+                         ? 0 : chunk_names_bytes(s, run->first, run->count);
     const uint64_t begin = s->blocks == NULL ? e.begin : s->blocks[e.block].stored_offset;
     const uint64_t end = s->blocks == NULL ? e.end : s->blocks[e.block_end].stored_offset;
     void *data = s->blocks == NULL ? data_room(chunk, end - begin)
@@ -572,6 +528,7 @@ void chunk_fetch(struct chunk *chunk)
 
 void chunk_cancel(struct chunk *chunk)
 {
+    flag_raise(&chunk->cancelled);
     if (chunk->data_fetch.read.object != NULL)
         store_read_cancel(&chunk->data_fetch.read);
     if (chunk->names_fetch.read.object != NULL)

@@ -21,7 +21,7 @@
 
 #include "base/heap.h"
 #include "base/workers.h"
-#include "reader/shard.h"
+#include "reader/chunk_extent.h"
 
 /* A codec block has a few MiB, and the sample that passed them.  What its container adds to small
  * files is counted in. */
@@ -55,13 +55,6 @@ struct fetch {
     struct chunk *chunk;
 };
 
-/* Consecutive records of one shard. */
-struct run {
-    struct shard *shard;
-    uint64_t first;
-    size_t count;
-};
-
 struct chunk {
     struct job job;
     struct chunk *next;         /* in the lane's queue */
@@ -71,7 +64,10 @@ struct chunk {
     size_t count;               /* records */
     bool own_frames;            /* each item has a piece of its own */
     bool is_alone;              /* its item is in no piece */
+    bool in_pieces;             /* its run is within one codec block, of which it reads and unpacks
+                                   as much as it needs, a little at a time */
     bool is_shrunk;             /* by chunk_shrink */
+    volatile int cancelled;     /* nonzero: its job ends soon */
     uint64_t memory_bytes;      /* taken from the budget until the chunk is consumed; */
     uint64_t reserved_bytes;    /* and what was taken as reserved */
     struct workers *workers;    /* that run its job */
@@ -96,15 +92,22 @@ struct chunk {
     size_t taken;               /* items that the lane has taken */
 };
 
+/* ---- reader/chunk_memory.c ------------------------------------------------------------------ */
+
 /* What of chunk_memory a chunk of own frames needs only until its job is done. */
-uint64_t chunk_passing_bytes(const struct run *runs, size_t run_count);
+uint64_t chunk_passing_bytes(const struct run *runs, size_t run_count, bool in_pieces);
 /* What these runs' items take in the heap, each in a piece of its own. */
 uint64_t chunk_frames_bytes(const struct run *runs, size_t run_count);
 /* The budget that a chunk of these runs will need besides pieces of the heap. */
-uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames);
+uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames, bool in_pieces);
+/* Whether the run can be read in pieces. */
+bool chunk_can_be_in_pieces(const struct run *run);
 
-/* What a chunk of one record takes at most in a shard like this, whose index is not looked at. */
-uint64_t chunk_memory_most(const struct manifest_shard *shard, bool is_packed);
+/* What a chunk of one record takes at most, in pieces, in a shard like this, whose index is not
+ * looked at. */
+uint64_t chunk_memory_most(const struct manifest_shard *shard, bool is_packed, bool is_remote);
+
+/* ---- reader/chunk.c ------------------------------------------------------------------------- */
 
 /* Makes the tables of runs and items, and takes a piece of the heap for all their bytes, or for
  * each if the chunk has own frames, or none if it is alone.  SHEAF_END: the heap has no room

@@ -17,34 +17,37 @@ struct recall {
     struct chunk *chunk;
 };
 
+/* Takes the memory for reading a record alone.  Remotely, one request for its whole block is better
+ * than many for pieces of it. */
+static bool take_memory(struct feed *feed, const struct run *run, bool reserved,
+                        struct feed_memory *memory)
+{
+    const bool can = chunk_can_be_in_pieces(run);
+    uint64_t bytes;
+
+    if (can && run->shard->object->is_remote) {
+        *memory = (struct feed_memory){ .bytes = chunk_memory(run, 1, true, false) };
+        if (feed_take_memory(feed, memory))
+            return true;
+    }
+    bytes = chunk_memory(run, 1, true, can);
+    *memory = (struct feed_memory){ bytes, reserved ? bytes : 0, can };
+    return feed_take_memory(feed, memory);
+}
+
 int alone_begin(struct feed *feed, struct shard *shard, uint64_t record, bool reserved,
                 struct chunk **result, struct sheaf_error *err)
 {
     const struct run run = { shard, record, 1 };
-    const uint64_t memory = chunk_memory(&run, 1, true);
-    struct chunk *chunk;
+    struct feed_memory memory;
     int code;
 
-    chunk = feed_new_chunk(feed, memory);
-    if (chunk == NULL)
-        return err_memory(err, sizeof(*chunk));
-    if (!chunk_take_memory(chunk, &feed->budget, memory, reserved)) {
-        feed_recycle(feed, chunk);
+    if (!take_memory(feed, &run, reserved, &memory))
         return SHEAF_END;
-    }
-    feed_trim_spares(feed);
-    chunk->job.run = chunk_run;
-    chunk->dataset = feed->dataset;
-    chunk->workers = feed->workers;
-    chunk->is_alone = true;
-    code = chunk_prepare(chunk, &run, 1, feed->frames, err);
-    if (code != SHEAF_OK) {
-        feed_recycle(feed, chunk);
-        return code;
-    }
-    feed_submit(feed, chunk);
-    *result = chunk;
-    return SHEAF_OK;
+    code = feed_make_chunk(feed, &run, 1, &memory, true, result, err);
+    if (code == SHEAF_OK)
+        feed_submit(feed, *result);
+    return code;
 }
 
 /* ---- Recalls -------------------------------------------------------------------------------- */

@@ -13,7 +13,8 @@
  * drawn, with memory that is reserved for that.  So whatever fits into the reserve can be read, if
  * slowly.
  *
- * Each recall is a read of its own, and with a codec unpacks the sample's whole block again.
+ * Each recall is a read of its own, and with a codec unpacks its block again, from the start to the
+ * sample's end (unpack.h).
  *
  * Of the planning thread. */
 #ifndef READER_DEFERRED_H

@@ -12,7 +12,7 @@
 #include "base/flag.h"
 
 /* What a chunk is given may be twice what it needs, and so much more. */
-#define KEPT_MORE_BYTES   ((uint64_t)1 << 20)
+#define KEPT_MORE_BYTES   ((uint64_t)64 << 10)
 
 /* False: it gave up. */
 static bool wait_for_shard(struct feed *feed, struct shard *shard)
@@ -55,17 +55,40 @@ void feed_trim_spares(struct feed *feed)
 
 struct chunk *feed_new_chunk(struct feed *feed, uint64_t memory)
 {
-    struct chunk *chunk = feed->spare;
+    struct chunk **at = &feed->spare, *chunk;
 
+    while (*at != NULL && chunk_kept_bytes(*at) > 2 * memory + KEPT_MORE_BYTES)
+        at = &(*at)->next;
+    chunk = *at;
     if (chunk == NULL)
         return calloc(1, sizeof(*chunk));
-    feed->spare = chunk->next;
+    *at = chunk->next;
     feed->spare_bytes -= chunk_kept_bytes(chunk);
     chunk->next = NULL;
-    if (chunk_kept_bytes(chunk) <= 2 * memory + KEPT_MORE_BYTES)
-        return chunk;
-    chunk_free(chunk, feed->frames);
-    return calloc(1, sizeof(*chunk));
+    return chunk;
+}
+
+/* A chunk that the memory was taken for.  What a spare one has beyond that is taken, too. */
+static struct chunk *new_chunk_for(struct feed *feed, const struct feed_memory *memory)
+{
+    struct chunk *chunk = feed_new_chunk(feed, memory->bytes);
+    const uint64_t kept = chunk == NULL ? 0 : chunk_kept_bytes(chunk);
+    const uint64_t more = kept - MIN(kept, memory->bytes);
+
+    if (!budget_take(&feed->budget, more)) {
+        chunk_free(chunk, feed->frames);
+        chunk = calloc(1, sizeof(*chunk));
+    } else if (chunk != NULL) {
+        chunk->memory_bytes = more;
+    }
+    if (chunk == NULL) {
+        budget_give(&feed->budget, memory->bytes - memory->reserved);
+        budget_give_reserved(&feed->budget, memory->reserved);
+        return NULL;
+    }
+    chunk->memory_bytes += memory->bytes - memory->reserved;
+    chunk->reserved_bytes = memory->reserved;
+    return chunk;
 }
 
 void feed_recycle(struct feed *feed, struct chunk *chunk)
@@ -95,23 +118,20 @@ bool feed_take_memory(struct feed *feed, const struct feed_memory *memory)
 }
 
 int feed_make_chunk(struct feed *feed, const struct run *runs, size_t run_count,
-                    const struct feed_memory *memory, struct chunk **result,
+                    const struct feed_memory *memory, bool alone, struct chunk **result,
                     struct sheaf_error *err)
 {
-    struct chunk *chunk = feed_new_chunk(feed, memory->bytes);
+    struct chunk *chunk = new_chunk_for(feed, memory);
     int code;
 
-    if (chunk == NULL) {
-        budget_give(&feed->budget, memory->bytes - memory->reserved);
-        budget_give_reserved(&feed->budget, memory->reserved);
+    if (chunk == NULL)
         return err_memory(err, sizeof(*chunk));
-    }
     chunk->job.run = chunk_run;
     chunk->dataset = feed->dataset;
-    chunk->own_frames = feed->own_frames;
+    chunk->own_frames = feed->own_frames && !alone;
+    chunk->is_alone = alone;
+    chunk->in_pieces = memory->in_pieces;
     chunk->workers = feed->workers;
-    chunk->memory_bytes = memory->bytes - memory->reserved;
-    chunk->reserved_bytes = memory->reserved;
     code = chunk_prepare(chunk, runs, run_count, feed->frames, err);
     feed_trim_spares(feed);
     if (code != SHEAF_OK) {
@@ -145,7 +165,7 @@ int feed_make_deferred(struct feed *feed, const struct order_run *run, bool rese
 
 void feed_submit(struct feed *feed, struct chunk *chunk)
 {
-    if (chunk->runs[0].shard->object->is_remote)
+    if (chunk->runs[0].shard->object->is_remote && !chunk->in_pieces)
         chunk_fetch(chunk);
     else
         workers_submit(feed->workers, &chunk->job);
@@ -191,6 +211,7 @@ int feed_is_full(const struct feed *feed, const struct shard *shard, uint64_t re
 
     return err_set(err, SHEAF_ERR_LIMIT, "%s: record %" PRIu64 " takes %" PRIu64 " bytes of "
                    "memory, but of the budget of %" PRIu64 " bytes %" PRIu64 " are in use",
-                   feed->dataset->urls[shard->number], record, chunk_memory(&run, 1, true),
+                   feed->dataset->urls[shard->number], record,
+                   chunk_memory(&run, 1, true, chunk_can_be_in_pieces(&run)),
                    feed->budget.limit, feed->budget.used);
 }

@@ -49,18 +49,20 @@ struct feed {
  * SHEAF_ERR_INTERRUPTED. */
 int feed_open_shard(struct feed *feed, struct shard *shard, struct sheaf_error *err);
 
-/* What a chunk of these runs takes of the budget, `reserved` bytes of it of what is reserved. */
+/* What a chunk takes of the budget, `reserved` bytes of it of what is reserved; and whether it is
+ * read in pieces. */
 struct feed_memory {
     uint64_t bytes, reserved;
+    bool in_pieces;
 };
 
 /* Takes it; false: there is no room. */
 bool feed_take_memory(struct feed *feed, const struct feed_memory *memory);
 
-/* A chunk of these runs, for which the memory was taken: it goes to the chunk, or back.  SHEAF_END:
- * the heap has no room. */
+/* A chunk of these runs, for which the memory was taken: it goes to the chunk, or back.  `alone`:
+ * its one item goes into no piece of the heap.  SHEAF_END: the heap has no room. */
 int feed_make_chunk(struct feed *feed, const struct run *runs, size_t run_count,
-                    const struct feed_memory *memory, struct chunk **chunk,
+                    const struct feed_memory *memory, bool alone, struct chunk **chunk,
                     struct sheaf_error *err);
 
 /* A chunk of one deferred record.  `reserved`: what it needs is of what is reserved.  SHEAF_END:

@@ -98,7 +98,7 @@ static void add_shard(const struct sheaf_reader *r, uint32_t number, struct need
         n->mean = MAX(n->mean, m->raw_bytes / m->samples);
     if (is_packed)
         n->block = MAX(n->block, MIN(CHUNK_BLOCK_BYTES, m->raw_bytes + m->bytes));
-    n->reserve = MAX(n->reserve, memory + chunk_memory_most(m, is_packed));
+    n->reserve = MAX(n->reserve, memory + chunk_memory_most(m, is_packed, d->is_remote));
     n->frames_most = MAX(n->frames_most, m->largest);
     *section = MAX(*section, memory);
 }
@@ -142,7 +142,7 @@ static uint64_t alone_in(struct shard *shard)
     for (uint64_t i = 0; i < shard->section->samples; i++) {
         const struct run run = { shard, i, 1 };
 
-        most = MAX(most, chunk_memory(&run, 1, true));
+        most = MAX(most, chunk_memory(&run, 1, true, chunk_can_be_in_pieces(&run)));
     }
     return most;
 }
@@ -368,7 +368,7 @@ bool memory_has_room_for_draws(const struct sheaf_reader *r)
 
     for (uint32_t i = 0; i < shards; i++) {
         section = MAX(section, shards_memory(&feed->shards, i));
-        alone = MAX(alone, chunk_memory_most(&r->dataset->manifest.shards[i], false));
+        alone = MAX(alone, chunk_memory_most(&r->dataset->manifest.shards[i], false, false));
     }
     return section * (open + 1) + alone + numbers * sizeof(struct item)
            <= feed->budget.limit / 4;

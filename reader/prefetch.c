@@ -87,14 +87,24 @@ static void shrink_chunks(struct feed *feed)
                 chunk_shrink(c, &feed->budget);
 }
 
+/* Whether a chunk is read in pieces: of a local shard, rather than a whole block for a part of it;
+ * remotely, where each piece is a round trip, only if there is no other way. */
+static bool is_for_pieces(const struct feed *feed, const struct run *runs, size_t run_count,
+                          bool reserved)
+{
+    return run_count == 1 && (runs[0].shard->object->is_remote ? reserved : feed->cuts_blocks)
+           && chunk_can_be_in_pieces(&runs[0]);
+}
+
 /* Makes these runs the lane's next chunk, and begins to read it.  `reserved`: what it needs until
  * it is done is of what is reserved.  SHEAF_END: the budget has no room for it now. */
 static int begin_chunk(struct feed *feed, struct prefetch *p, const struct run *runs,
                        size_t run_count, bool reserved, struct sheaf_error *err)
 {
+    const bool in_pieces = is_for_pieces(feed, runs, run_count, reserved);
     const struct feed_memory memory = {
-        chunk_memory(runs, run_count, feed->own_frames),
-        reserved ? chunk_passing_bytes(runs, run_count) : 0,
+        chunk_memory(runs, run_count, feed->own_frames, in_pieces),
+        reserved ? chunk_passing_bytes(runs, run_count, in_pieces) : 0, in_pieces,
     };
     struct chunk *chunk = NULL;
     int code;
@@ -106,7 +116,7 @@ static int begin_chunk(struct feed *feed, struct prefetch *p, const struct run *
         if (!feed_take_memory(feed, &memory))
             return SHEAF_END;
     }
-    code = feed_make_chunk(feed, runs, run_count, &memory, &chunk, err);
+    code = feed_make_chunk(feed, runs, run_count, &memory, false, &chunk, err);
     if (code != SHEAF_OK)
         return code;
     append(feed, p, chunk);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -152,6 +153,9 @@ static void check_budgets(const struct sheaf_dataset *dataset,
     }
 }
 
+static const enum sheaf_codec codecs[] = { SHEAF_CODEC_NONE, SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4,
+                                           SHEAF_CODEC_ZSTD };
+
 /* Log-normal sizes, and some that are far larger. */
 static size_t random_size(struct rng *rng)
 {
@@ -226,8 +230,6 @@ static void every_budget_that_is_enough_reads_the_same(void **state)
 {
     static const enum sheaf_container containers[] = { SHEAF_TFRECORD, SHEAF_RECORDIO,
                                                        SHEAF_WEBDATASET };
-    static const enum sheaf_codec codecs[] = { SHEAF_CODEC_NONE, SHEAF_CODEC_GZIP,
-                                               SHEAF_CODEC_LZ4 };
     struct rng rng;
 
     (void)state;
@@ -237,11 +239,102 @@ static void every_budget_that_is_enough_reads_the_same(void **state)
             check_random_set(containers[i], codecs[c], &rng);
 }
 
+/* ---- Damage ---------------------------------------------------------------------------------- */
+
+/* The CRCs of the samples that a reader gives, and how many it passes over. */
+static uint64_t read_damaged(const struct sheaf_dataset *dataset,
+                             const struct sheaf_reader_options *options, uint64_t *corrupt)
+{
+    const struct sheaf_sample *sample;
+    struct sheaf_reader_stats stats;
+    struct sheaf_reader *reader;
+    struct outcome o = { .code = SHEAF_OK };
+    struct sheaf_error error;
+    int code;
+
+    must(sheaf_reader_open(dataset, options, &reader, &error));
+    while ((code = sheaf_reader_next(reader, &sample)) == SHEAF_OK)
+        add_sample(&o, sample);
+    if (code != SHEAF_END)
+        fail_msg("%s", sheaf_reader_error(reader)->message);
+    sheaf_reader_get_stats(reader, &stats, sizeof(stats));
+    *corrupt = stats.corrupt;
+    sheaf_reader_free(reader);
+    return o.crc;
+}
+
+/* Changes a byte of the first shard, or cuts it. */
+static void damage(const struct tree *tree, const char *shard, struct rng *rng)
+{
+    const char *path = tree_path(tree, shard);
+    FILE *file = fopen(path, "r+b");
+    long size, at;
+
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    size = ftell(file);
+    at = (long)rng_below(rng, (uint64_t)size);
+    if (rng_below(rng, 4) == 0) {
+        assert_int_equal(ftruncate(fileno(file), at), 0);
+    } else {
+        int byte;
+
+        fseek(file, at, SEEK_SET);
+        byte = fgetc(file);
+        fseek(file, at, SEEK_SET);
+        fputc(byte ^ (1 << rng_below(rng, 8)), file);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+static void check_damage(enum sheaf_codec codec, struct rng *rng)
+{
+    static const char *const suffixes[] = { "", ".gz", ".lz4", ".zst" };
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+    struct outcome refused;
+    uint64_t ample, tight, corrupt;
+    struct tree tree;
+    char shard[64];
+    const char *url;
+
+    tree_make(&tree);
+    pack_random(tree_path(&tree, "set"), SHEAF_WEBDATASET, codec, rng);
+    snprintf(shard, sizeof(shard), "set/shard-000000.tar%s", suffixes[codec]);
+    damage(&tree, shard, rng);
+    url = tree_path(&tree, "set");
+    must(sheaf_dataset_open(&url, 1, &dataset, &error));
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.seed = rng_next(rng);
+    o.on_corrupt = SHEAF_SKIP;
+    o.memory_bytes = (uint64_t)1 << 30;
+    ample = read_damaged(dataset, &o, &corrupt);
+    o.memory_bytes = 1;
+    refused = read_set(dataset, &o, 1);
+    o.memory_bytes = least_of(&refused);
+    assert_int_equal(read_damaged(dataset, &o, &tight), ample);
+    assert_int_equal(corrupt, tight);
+    sheaf_dataset_free(dataset);
+    tree_remove(&tree);
+}
+
+/* Which samples of a damaged block are lost has nothing to do with how it is read. */
+static void what_is_passed_over_does_not_depend_on_the_budget(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    for (int i = 0; i < 40; i++)
+        check_damage(codecs[i % COUNT_OF(codecs)], &rng);
+}
+
+/* ---- Small sets ------------------------------------------------------------------------------ */
+
 /* A set that is smaller than the budget is read in any number of lanes. */
 static void a_set_that_fits_is_not_refused(void **state)
 {
-    static const enum sheaf_codec codecs[] = { SHEAF_CODEC_NONE, SHEAF_CODEC_GZIP,
-                                               SHEAF_CODEC_LZ4 };
     struct sheaf_dataset_info info;
     struct sheaf_reader_options o;
     struct sheaf_dataset *dataset;
@@ -262,7 +355,8 @@ static void a_set_that_fits_is_not_refused(void **state)
             sheaf_reader_options_init(&o, sizeof(o));
             o.lanes = lanes;
             o.no_shuffle = lanes == 64;
-            o.memory_bytes = 2 * info.payload_bytes + ((uint64_t)1 << 20);
+            /* The bytes of its tars, and of its index. */
+            o.memory_bytes = info.payload_bytes + 1536 * info.samples + ((uint64_t)10 << 10);
             assert_int_equal(read_set(dataset, &o, 64).samples, info.samples);
         }
         sheaf_dataset_free(dataset);
@@ -276,6 +370,7 @@ int main(void)
         cmocka_unit_test(foreseen_is_what_comes),
         cmocka_unit_test(what_is_reserved_is_there),
         cmocka_unit_test(every_budget_that_is_enough_reads_the_same),
+        cmocka_unit_test(what_is_passed_over_does_not_depend_on_the_budget),
         cmocka_unit_test(a_set_that_fits_is_not_refused),
     };
 

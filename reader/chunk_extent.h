@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where the runs of a chunk lie in their shards: what the reckoning of its memory (chunk_memory.c)
+ * and its job (chunk.c) must see alike. */
+#ifndef READER_CHUNK_EXTENT_H
+#define READER_CHUNK_EXTENT_H
+
+#include "reader/shard.h"
+
+/* Consecutive records of one shard. */
+struct run {
+    struct shard *shard;
+    uint64_t first;
+    size_t count;
+};
+
+/* The raw bytes that are unpacked for a run: [begin, end) of the shard.  With a codec, of blocks
+ * [block, block_end): whole ones, unless it is done in pieces. */
+struct chunk_extent {
+    uint64_t begin, end;
+    uint64_t block, block_end;
+};
+struct chunk_extent chunk_extent(const struct run *run, bool in_pieces);
+
+/* What the stored bytes of blocks [block, block_end) take. */
+uint64_t chunk_stored_memory(const struct run *run, const struct chunk_extent *e, bool in_pieces);
+
+/* Of the .lst lines of `count` records from the `first` on. */
+uint64_t chunk_names_bytes(const struct index_section *s, uint64_t first, size_t count);
+
+/* What runs take in the chunk's buffers. */
+struct chunk_sizes {
+    uint64_t data, names, stored;
+    size_t count;
+};
+struct chunk_sizes chunk_sizes(const struct run *runs, size_t run_count, bool in_pieces);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A part of a block of a compressed shard, unpacked a little at a time: what comes before it is
+ * passed over, and what follows it is not looked at.
+ *
+ *     stored:  | read, then | read, then | ...
+ *                    v
+ *     raw:     | passed over ....... | the part | not unpacked |
+ *
+ * So a sample of 30 MB takes little more than 30 MB to be read.  And of a block that is damaged, or
+ * cut short, what comes before the damage is found: it is this file that decides which samples a
+ * damaged block still has, so that it does not depend on how much memory there is. */
+#ifndef READER_UNPACK_H
+#define READER_UNPACK_H
+
+#include "formats/codec.h"
+#include "store/store.h"
+
+struct unpack {
+    const struct codec_ops *codec;
+    bool single;                    /* as for codec_ops.decompress */
+    struct store_object *object;    /* has stored bytes [begin, end) of the block; or */
+    const uint8_t *stored;          /* they are here: not NULL */
+    uint64_t begin, end;
+    uint8_t *room;                  /* of unpack_room() bytes, to read into */
+    uint64_t skip;                  /* raw bytes of the block before the part */
+    uint8_t *raw;                   /* where the part goes */
+    uint64_t size;                  /* and its bytes */
+    /* Results. */
+    uint64_t got;                   /* bytes of the part */
+    uint64_t read_bytes;            /* from the object */
+    bool is_damaged;                /* the error is of the block, which has no more bytes than
+                                       that; others are final */
+};
+
+/* What reading a block of `stored` bytes takes. */
+uint64_t unpack_room(bool is_remote, uint64_t stored);
+
+int unpack_part(struct unpack *u, struct sheaf_error *err);
+
+#endif
