@@ -25,7 +25,7 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -fPIC -fvisibility=hidden -pthread $(W
 ALL_LDFLAGS = -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
 # libisal's pkg-config file is absent from some releases, so it is named directly.
-MODULES = zlib liblz4 libzstd libxxhash jansson libjpeg libcurl libcrypto expat
+MODULES = zlib liblz4 libzstd libxxhash jansson libjpeg libcurl libcrypto expat libarchive
 LIBS    = $(shell pkg-config --libs $(MODULES)) -lisal -lm
 
 VERSION_OF = $(shell sed -n 's/^\#define SHEAF_VERSION_$(1) //p' sheaf.h)

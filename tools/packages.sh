@@ -10,7 +10,7 @@ set -eu
 build="
     gcc libc6-dev make pkg-config
     zlib1g-dev liblz4-dev libzstd-dev libxxhash-dev libisal-dev libjansson-dev libjpeg62-turbo-dev
-    libcurl4-openssl-dev libssl-dev libexpat1-dev
+    libcurl4-openssl-dev libssl-dev libexpat1-dev libarchive-dev
 "
 test="
     libcmocka-dev

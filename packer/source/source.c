@@ -20,7 +20,8 @@
 /* Where several may be at one URL, the first is taken. */
 static const struct source_ops *const kinds[] = {
     &source_tree_ops, &source_prefix_ops, &source_inventory_ops, &source_manifest_ops,
-    &source_augmented_ops, &source_lst_ops, &source_csv_ops, &source_jsonl_ops, &source_list_ops,
+    &source_augmented_ops, &source_archive_ops, &source_lst_ops, &source_csv_ops,
+    &source_jsonl_ops, &source_list_ops,
 };
 
 char *source_place(const struct source *s)

@@ -56,7 +56,7 @@ struct source_ops {
 
 extern const struct source_ops source_tree_ops, source_prefix_ops, source_inventory_ops,
        source_manifest_ops, source_augmented_ops, source_list_ops, source_lst_ops, source_csv_ops,
-       source_jsonl_ops;
+       source_jsonl_ops, source_archive_ops;
 
 struct source {
     const char *url;            /* as given; borrowed */

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An archive of files, a tar, read as the directory that it would be unpacked into.
+ *
+ * A scan notes where each member's bytes are, so that they can be read in the plan's order, by any
+ * number of threads, and nothing is unpacked.  Of a tar that is compressed as a whole (gzip, xz,
+ * zstd, bzip2, lz4) no place is known but by decompressing all before it: that happens once, into a
+ * temporary file without a name, as large as the tar.  A tar within a tar, as ImageNet's, is a
+ * directory of its name.
+ *
+ * A member's place is the "URL" of its catalog_object: the offset of its bytes in the tar. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/tempfile.h"
+#include "formats/format.h"
+#include "packer/source/source.h"
+#include "store/store.h"
+
+#define CHUNK_BYTES  ((size_t)1 << 16)
+#define TAR_BYTES    512u       /* of a block */
+#define NESTED_MOST  4          /* tars within tars */
+
+struct content {
+    char *below;                /* NULL; or the directory of the archive that is the root */
+    int archive_fd;             /* -1: not opened */
+    int fd;                     /* where offsets are: the archive, or what it was decompressed to */
+    uint64_t bytes;
+    uint64_t stamp;             /* of the archive as it was opened: its size and time */
+};
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+/* `bytes`: NULL, or where its size goes. */
+static int get_stamp(int fd, uint64_t *stamp, uint64_t *bytes, struct sheaf_error *err)
+{
+    uint64_t facts[3];
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return err_errno(err, errno, "cannot stat");
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "is not a regular file: an archive is read at "
+                       "many places");
+    facts[0] = (uint64_t)st.st_size;
+    facts[1] = (uint64_t)st.st_mtim.tv_sec;
+    facts[2] = (uint64_t)st.st_mtim.tv_nsec;
+    *stamp = XXH3_64bits(facts, sizeof(facts));
+    if (bytes != NULL)
+        *bytes = facts[0];
+    return SHEAF_OK;
+}
+
+/* That the archive is still what it was. */
+static int check_stamp(const struct content *c, uint64_t stamp, struct sheaf_error *err)
+{
+    uint64_t now;
+    int code = get_stamp(c->archive_fd, &now, NULL, err);
+
+    if (code == SHEAF_OK && now != stamp)
+        code = err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: the archive was "
+                       "written to");
+    return code;
+}
+
+/* Exactly so many bytes. */
+static int read_at(const struct content *c, uint64_t offset, void *data, uint64_t size,
+                   struct sheaf_error *err)
+{
+    uint8_t *to = data;
+
+    if (offset > c->bytes || size > c->bytes - offset)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "the archive ends at byte %" PRIu64 ", %" PRIu64
+                       " bytes are expected at %" PRIu64, c->bytes, size, offset);
+    while (size != 0) {
+        const ssize_t got = pread(c->fd, to, MIN(size, (uint64_t)1 << 30), (off_t)offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? err_errno(err, errno, "cannot read at %" PRIu64, offset)
+                           : err_set(err, SHEAF_ERR_CHANGED, "the archive was cut short");
+        to += got;
+        offset += (uint64_t)got;
+        size -= (uint64_t)got;
+    }
+    return SHEAF_OK;
+}
+
+/* ---- Decompression --------------------------------------------------------------------------- */
+
+static int libarchive_error(struct archive *a, struct sheaf_error *err)
+{
+    const char *why = archive_error_string(a);
+    const int errnum = archive_errno(a);
+
+    if (errnum == ENOMEM)
+        return err_set(err, SHEAF_ERR_MEMORY, "no memory to read the archive");
+    return err_set(err, SHEAF_ERR_CORRUPT, "damaged, truncated or no tar archive: %s",
+                   why == NULL ? "it cannot be read" : why);
+}
+
+/* Only what libarchive does within itself: it would start programs for others. */
+static struct archive *new_decompressor(void)
+{
+    struct archive *a = archive_read_new();
+
+    if (a == NULL)
+        return NULL;
+    archive_read_support_filter_gzip(a);
+    archive_read_support_filter_xz(a);
+    archive_read_support_filter_bzip2(a);
+    archive_read_support_filter_zstd(a);
+    archive_read_support_filter_lz4(a);
+    archive_read_support_format_raw(a);
+    return a;
+}
+
+static int decompress(struct archive *a, int to, uint64_t *bytes, struct watch *watch,
+                      struct sheaf_error *err)
+{
+    const void *data;
+    size_t size;
+    la_int64_t offset;
+    int found, code = SHEAF_OK;
+
+    while (code == SHEAF_OK &&
+           (found = archive_read_data_block(a, &data, &size, &offset)) != ARCHIVE_EOF) {
+        if (found != ARCHIVE_OK)
+            return libarchive_error(a, err);
+        code = spool_write_at(to, (uint64_t)offset, data, size, err);
+        *bytes = (uint64_t)offset + size;
+        if (code == SHEAF_OK && watch != NULL)
+            code = watch_check(watch, err);
+    }
+    return code;
+}
+
+static int spool_into(struct content *c, struct archive *a, int fd, struct watch *watch,
+                      struct sheaf_error *err)
+{
+    uint64_t bytes = 0;
+    int code = decompress(a, fd, &bytes, watch, err);
+
+    if (code == SHEAF_OK)
+        code = check_stamp(c, c->stamp, err);
+    if (code != SHEAF_OK) {
+        close(fd);
+        return code;
+    }
+    c->fd = fd;
+    c->bytes = bytes;
+    return SHEAF_OK;
+}
+
+/* Puts what a compressed archive holds into a temporary file. */
+static int spool(struct content *c, struct archive *a, struct watch *watch,
+                 struct sheaf_error *err)
+{
+    char *directory = spool_directory(NULL);
+    int fd, code;
+
+    if (directory == NULL)
+        return err_memory(err, 1);
+    fd = spool_create(directory, err);
+    code = fd < 0 ? err->code : spool_into(c, a, fd, watch, err);
+    if (code == SHEAF_ERR_IO || fd < 0)
+        err_prefix(err, "a compressed tar is decompressed into a file in %s, which TMPDIR names (a "
+                   "plain tar, or a tree, needs none): ", directory);
+    free(directory);
+    return code;
+}
+
+/* Tars that are compressed are spooled; what else is not what it should be, the scan finds out. */
+static int spool_if_compressed(struct content *c, struct watch *watch, struct sheaf_error *err)
+{
+    struct archive *a = new_decompressor();
+    struct archive_entry *entry;
+    int code = SHEAF_OK;
+
+    if (a == NULL)
+        return err_memory(err, 1);
+    if (archive_read_open_fd(a, c->archive_fd, CHUNK_BYTES) != ARCHIVE_OK ||
+        archive_read_next_header(a, &entry) != ARCHIVE_OK)
+        code = libarchive_error(a, err);
+    else if (archive_filter_code(a, 0) != ARCHIVE_FILTER_NONE)
+        code = spool(c, a, watch, err);
+    archive_read_free(a);
+    return code;
+}
+
+static int open_content(struct source *s, struct watch *watch, struct sheaf_error *err)
+{
+    struct content *c = s->content;
+    int code = SHEAF_OK;
+
+    if (store_of(s->root, NULL) != &store_file_ops)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is an archive in a store, which cannot be "
+                       "packed from there: copy it to a disk first", s->root);
+    c->archive_fd = open(s->root, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (c->archive_fd < 0)
+        return err_errno(err, errno, "%s: cannot open the archive", s->root);
+    c->fd = c->archive_fd;
+    code = get_stamp(c->fd, &c->stamp, &c->bytes, err);
+    if (code == SHEAF_OK && c->bytes == 0)
+        code = err_set(err, SHEAF_ERR_TRUNCATED, "an empty file, expected an archive");
+    if (code == SHEAF_OK)
+        code = spool_if_compressed(c, watch, err);
+    return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", s->root);
+}
+
+/* ---- Members --------------------------------------------------------------------------------- */
+
+struct scanning {
+    const struct source *source;
+    struct content *content;
+    struct scan *scan;
+};
+
+struct member {
+    const char *path;
+    uint64_t bytes;
+    const char *problem;        /* NULL; or why it cannot be packed */
+    char where[24];             /* catalog_object.url */
+};
+
+/* The path below the root; NULL: it is not below it. */
+static const char *below_root(const struct scanning *x, const char *path)
+{
+    const char *below = x->content->below;
+    const size_t size = below == NULL ? 0 : strlen(below);
+
+    while (path[0] == '.' && path[1] == '/')
+        for (path += 2; path[0] == '/'; path++)
+            ;
+    if (size == 0)
+        return path;
+    return strncmp(path, below, size) == 0 && path[size] == '/' ? path + size + 1 : NULL;
+}
+
+static int take_member(struct scanning *x, const struct member *m, struct sheaf_error *err)
+{
+    const char *path = below_root(x, m->path);
+    const char *problem = m->problem != NULL || path == NULL ? m->problem : name_problem(path);
+    const struct catalog_stat stat = { .bytes = m->bytes, .stamp = x->content->stamp,
+                                       .url = m->where };
+    struct sheaf_error found;
+    uint32_t label;
+    int code;
+
+    if (path == NULL) {
+        x->scan->passed_over++;
+        return SHEAF_OK;
+    }
+    if (problem != NULL) {
+        err_set(&found, SHEAF_ERR_UNSUPPORTED, "%s (in the archive %s)", problem, x->source->root);
+        return scan_add_problem(x->scan, path, &found, err);
+    }
+    code = scan_class_of(x->scan, path, &label, err);
+    return code == SHEAF_OK ? scan_add_object(x->scan, path, &stat, label, err) : code;
+}
+
+/* ---- Tars ------------------------------------------------------------------------------------ */
+
+/* A tar, of which libarchive reads the headers. */
+struct tar {
+    struct scanning *scanning;
+    uint64_t begin, end;        /* of it, in the file */
+    uint64_t at;                /* what was read */
+    uint64_t members_end;       /* of those that were found */
+    const char *directory;      /* that its paths are below; "": none */
+    unsigned depth;
+    struct sheaf_error error;   /* of reading */
+    uint8_t data[CHUNK_BYTES];
+};
+
+static la_ssize_t give_bytes(struct archive *a, void *context, const void **data)
+{
+    struct tar *t = context;
+    const size_t size = (size_t)MIN(t->end - t->at, (uint64_t)sizeof(t->data));
+
+    if (read_at(t->scanning->content, t->at, t->data, size, &t->error) != SHEAF_OK) {
+        archive_set_error(a, EIO, "%s", t->error.message);
+        return ARCHIVE_FATAL;
+    }
+    *data = t->data;
+    t->at += size;
+    return (la_ssize_t)size;
+}
+
+static la_int64_t pass_bytes(struct archive *a, void *context, la_int64_t size)
+{
+    struct tar *t = context;
+    const uint64_t step = MIN((uint64_t)size, t->end - t->at);
+
+    (void)a;
+    t->at += step;
+    return (la_int64_t)step;
+}
+
+static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char *directory,
+                    unsigned depth, struct sheaf_error *err);
+
+/* Names are bytes, whatever the locale. */
+static const char *name_of(struct archive_entry *entry)
+{
+    const char *name = archive_entry_pathname(entry);
+
+    return name != NULL ? name : archive_entry_pathname_utf8(entry);
+}
+
+static const char *problem_of(struct archive_entry *entry)
+{
+    if (archive_entry_hardlink(entry) != NULL || archive_entry_filetype(entry) == AE_IFLNK)
+        return "is a link: unpack the archive for it to be followed";
+    if (archive_entry_filetype(entry) != AE_IFREG)
+        return "is a device, a pipe or a socket, not a file";
+    if (archive_entry_is_encrypted(entry))
+        return "is encrypted";
+    return archive_entry_sparse_count(entry) != 0 ? "is sparse: unpack the archive" : NULL;
+}
+
+static bool is_nested(const struct member *m)
+{
+    const size_t size = strlen(m->path);
+
+    return m->problem == NULL && size > 4 && strcmp(m->path + size - 4, ".tar") == 0 &&
+           m->path[size - 5] != '/';
+}
+
+/* A member whose path is known to be NUL-terminated and its own. */
+static int take_tar_member(struct tar *t, struct archive_entry *entry, char *path, uint64_t offset,
+                           struct sheaf_error *err)
+{
+    struct member m = { .path = path, .problem = problem_of(entry) };
+    const la_int64_t size = archive_entry_size(entry);
+
+    m.bytes = m.problem != NULL || size < 0 ? 0 : (uint64_t)size;
+    if (offset > t->end || m.bytes > t->end - offset)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: the archive ends within this member, which "
+                       "has %" PRIu64 " bytes at offset %" PRIu64 " of %" PRIu64, path, m.bytes,
+                       offset, t->end);
+    t->members_end = offset + (m.bytes + TAR_BYTES - 1) / TAR_BYTES * TAR_BYTES;
+    snprintf(m.where, sizeof(m.where), "%" PRIu64, offset);
+    if (is_nested(&m) && t->depth == NESTED_MOST)
+        m.problem = "is a tar within too many others";
+    if (!is_nested(&m))
+        return take_member(t->scanning, &m, err);
+    path[strlen(path) - 4] = '\0';
+    return scan_tar(t->scanning, offset, offset + m.bytes, path, t->depth + 1, err);
+}
+
+static int take_entry(struct tar *t, struct archive *a, struct archive_entry *entry,
+                      struct sheaf_error *err)
+{
+    const char *name = name_of(entry);
+    const uint64_t offset = t->begin + (uint64_t)archive_filter_bytes(a, 0);
+    char *path;
+    int code;
+
+    if (name == NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "a member without a name before offset %" PRIu64,
+                       offset);
+    t->members_end = offset;
+    if (archive_entry_filetype(entry) == AE_IFDIR)
+        return SHEAF_OK;
+    if (asprintf(&path, "%s%s%s", t->directory, t->directory[0] == '\0' ? "" : "/", name) < 0)
+        return err_memory(err, strlen(name));
+    code = take_tar_member(t, entry, path, offset, err);
+    free(path);
+    return code;
+}
+
+static int take_entries(struct tar *t, struct archive *a, struct sheaf_error *err)
+{
+    struct archive_entry *entry;
+    int code = SHEAF_OK, found;
+
+    while (code == SHEAF_OK && (found = archive_read_next_header(a, &entry)) != ARCHIVE_EOF) {
+        if (found != ARCHIVE_OK && found != ARCHIVE_WARN)
+            return libarchive_error(a, err);
+        code = take_entry(t, a, entry, err);
+    }
+    return code;
+}
+
+/* A tar ends with blocks of zeros: one that was cut between two members has none. */
+static int check_end(const struct tar *t, struct sheaf_error *err)
+{
+    if (t->end >= t->members_end && t->end - t->members_end >= TAR_BYTES)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_TRUNCATED, "the archive ends at byte %" PRIu64 " without the "
+                   "blocks of zeros that end a tar, so it was cut short", t->end);
+}
+
+/* Archives that stand one behind the other are all read. */
+static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char *directory,
+                    unsigned depth, struct sheaf_error *err)
+{
+    struct tar *t = calloc(1, sizeof(*t));
+    struct archive *a = archive_read_new();
+    int code;
+
+    if (t == NULL || a == NULL) {
+        code = err_memory(err, sizeof(*t));
+    } else {
+        *t = (struct tar){ .scanning = x, .begin = begin, .end = end, .at = begin,
+                           .members_end = begin, .directory = directory, .depth = depth };
+        archive_read_support_format_tar(a);
+        archive_read_set_option(a, "tar", "read_concatenated_archives", "1");
+        code = archive_read_open2(a, t, NULL, give_bytes, pass_bytes, NULL) == ARCHIVE_OK
+             ? take_entries(t, a, err) : libarchive_error(a, err);
+        if (code == SHEAF_OK)
+            code = check_end(t, err);
+        if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED && directory[0] != '\0')
+            err_prefix(err, "%s.tar: ", directory);
+    }
+    archive_read_free(a);
+    free(t);
+    return code;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static int read_member(const struct source *s, const struct catalog_file *f, void *data,
+                       struct sheaf_error *err)
+{
+    const struct content *c = s->content;
+    char *end;
+    int code;
+
+    uint64_t at;
+
+    if (f->place != CATALOG_OBJECT)
+        return err_set(err, SHEAF_ERR_CORRUPT, "no place in an archive");
+    at = strtoull(f->object->url, &end, 10);
+    code = *end != '\0' ? err_set(err, SHEAF_ERR_CORRUPT, "no place in a tar: %.40s",
+                                  f->object->url)
+                        : read_at(c, at, data, f->bytes, err);
+    /* What has changed is no longer what was read of it. */
+    if (check_stamp(c, f->object->stamp, err) != SHEAF_OK)
+        code = err->code;
+    return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "in the archive %s: ", s->root);
+}
+
+/* ---- The kind -------------------------------------------------------------------------------- */
+
+static int make_content(struct source *s, const char *below, struct sheaf_error *err)
+{
+    struct content *c = calloc(1, sizeof(*c));
+    size_t size = below == NULL ? 0 : strlen(below);
+
+    s->content = c;
+    if (c == NULL)
+        return err_memory(err, sizeof(*c));
+    c->fd = c->archive_fd = -1;
+    while (size > 0 && below[size - 1] == '/')
+        size--;
+    if (below != NULL)
+        c->below = strndup(below, size);
+    return below != NULL && c->below == NULL ? err_memory(err, size) : SHEAF_OK;
+}
+
+static int open_archive(struct source *s, const char *root, struct sheaf_error *err)
+{
+    int code = source_open_here(s, NULL, err);
+
+    return code == SHEAF_OK ? make_content(s, root, err) : code;
+}
+
+static int reopen_archive(struct source *s, struct sheaf_error *err)
+{
+    int code = make_content(s, NULL, err);
+
+    return code == SHEAF_OK ? open_content(s, NULL, err) : code;
+}
+
+static int scan_archive(struct source *s, struct scan *scan, struct sheaf_error *err)
+{
+    struct scanning x = { s, s->content, scan };
+    int code = open_content(s, scan->watch, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = scan_tar(&x, 0, x.content->bytes, "", 0, err);
+    if (code == SHEAF_OK)
+        code = check_stamp(x.content, x.content->stamp, err);
+    return code == SHEAF_OK || code == SHEAF_ERR_INTERRUPTED ? code
+                                                             : err_prefix(err, "%s: ", s->root);
+}
+
+static void close_archive(struct source *s)
+{
+    struct content *c = s->content;
+
+    if (c->fd >= 0 && c->fd != c->archive_fd)
+        close(c->fd);
+    if (c->archive_fd >= 0)
+        close(c->archive_fd);
+    free(c->below);
+    free(c);
+}
+
+const struct source_ops source_archive_ops = {
+    .name = "archive", .noun = "archive", .takes_root = true,
+    .suffixes = (const char *const[]){ ".tar", ".tgz", ".txz", ".tbz2", ".tzst", ".tar.xz",
+                                       ".tar.bz2", NULL },
+    .open = open_archive, .scan = scan_archive, .reopen = reopen_archive, .read = read_member,
+    .close = close_archive,
+};

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""Archives as sources: the shards of an archive are those of the tree that it would unpack to, and
+what is wrong with one is an error that names it and its member."""
+
+import io
+import os
+import random
+import subprocess
+import tarfile
+import time
+
+import decoders
+from jpegs import jpeg
+from support import SHEAF, Case, image_tree, make_tree, pack, read, seed, sheaf, shards_of, tree_of, \
+    write
+
+FILES = dict(image_tree(classes=4, images=10, size=3000), **{
+    "cls/%02d.cls" % i: b"%d" % i for i in range(5)})
+FILES.update({"cls/%02d.jpg" % i: jpeg(seed=900 + i) for i in range(5)})
+FILES.update({"%s/%s.jpg" % ("ü" * 60, "é" * 70): jpeg(seed=7), "a b/empty.txt": b"",
+              "large/1.bin": bytes(300000), "top.jpg": jpeg(seed=8)})
+
+COMPRESSORS = {".tar": None, ".tar.gz": "gzip", ".tgz": "gzip", ".tar.xz": "xz",
+               ".tar.bz2": "bzip2", ".tar.zst": "zstd", ".tar.lz4": "lz4"}
+
+
+def tar_of(files, form=tarfile.PAX_FORMAT):
+    """{path: bytes, or a TarInfo} as a tar."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as tar:
+        for path, data in files.items():
+            info = data if isinstance(data, tarfile.TarInfo) else tarfile.TarInfo(path)
+            if info is data:
+                tar.addfile(info)
+            else:
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def members_end(data):
+    return (len(data.rstrip(b"\0")) + 511) // 512 * 512
+
+
+def special(path, kind, target=""):
+    info = tarfile.TarInfo(path)
+    info.type, info.linkname = kind, target
+    return info
+
+
+class Archives(Case):
+    OPTIONS = ("--shard-size", "40kB")
+
+    @classmethod
+    def share(cls):
+        cls.tree = make_tree(os.path.join(cls.shared, "tree"), FILES)
+        cls.wanted = os.path.join(cls.shared, "wanted")
+        pack(cls.tree, cls.wanted, "webdataset", "none", *cls.OPTIONS)
+
+    def archive(self, name, data):
+        write(self.path(name), data)
+        return self.path(name)
+
+    def same_shards(self, one, other):
+        """But for the manifest, which says what kind of source it was."""
+        one, other = tree_of(one), tree_of(other)
+        del one["dataset.json"], other["dataset.json"]
+        self.assertEqual(one, other)
+
+    def check(self, archive, *options, **how):
+        dest = self.path("out-" + os.path.basename(archive))
+        pack(archive, dest, "webdataset", "none", *self.OPTIONS, *options, **how)
+        self.same_shards(self.wanted, dest)
+        sheaf("verify", dest)
+        return dest
+
+    def refuse(self, archive, *words, **how):
+        done = pack(archive, self.path("none"), status=1, **how)
+        self.assert_error(done, os.path.basename(archive), *words)
+        self.assert_nothing(self.path("none"))
+
+    def test_dialects_and_locales(self):
+        for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
+            for locale in ("C", "C.UTF-8"):
+                path = self.archive("%d-%s.tar" % (form, locale), tar_of(FILES, form))
+                self.check(path, env={"LC_ALL": locale})
+
+    def test_written_by_tar(self):
+        for form in ("gnu", "pax"):
+            subprocess.run(["tar", "cf", self.path(form + ".tar"), "--format=" + form, "-C",
+                            self.tree, "."], check=True)
+            self.check(self.path(form + ".tar"))
+
+    def test_containers(self):
+        path = self.archive("a.tar", tar_of(FILES))
+        for container in ("tfrecord", "recordio"):
+            pack(self.tree, self.path("t" + container), container, "gzip")
+            pack(path, self.path("a" + container), container, "gzip")
+            self.same_shards(self.path("t" + container), self.path("a" + container))
+
+    def test_compressed(self):
+        scratch = self.path("scratch")
+        os.mkdir(scratch)
+        for suffix, program in COMPRESSORS.items():
+            data = tar_of(FILES)
+            if program is not None:
+                data = subprocess.run([program, "-c"], input=data, check=True,
+                                      stdout=subprocess.PIPE).stdout
+            self.check(self.archive("a" + suffix, data), env={"TMPDIR": scratch})
+        self.assertEqual(os.listdir(scratch), [])
+        done = pack(self.path("a.tar.xz"), self.path("none"), status=1,
+                    env={"TMPDIR": self.path("missing")})
+        self.assert_error(done, "a.tar.xz", "TMPDIR", "No such file")
+
+    def test_tars_within_a_tar(self):
+        """As ImageNet's: each is a directory of its name."""
+        groups = {}
+        for path, data in FILES.items():
+            folder, _, name = path.rpartition("/")
+            groups.setdefault(folder, {})[name] = data
+        outer = {(folder + ".tar" if folder else name): (tar_of(files) if folder else data)
+                 for folder, files in groups.items() for name, data in files.items()}
+        self.check(self.archive("nested.tar", tar_of(outer)))
+        gz = subprocess.run(["gzip", "-c"], input=tar_of(outer), stdout=subprocess.PIPE, check=True)
+        self.check(self.archive("nested.tar.gz", gz.stdout))
+        self.refuse(self.archive("bad.tar", tar_of({"x/y.tar": b"no tar" * 1000})), "x/y.tar")
+        cut = tar_of({"a/1.jpg": jpeg(seed=1), "a/2.jpg": jpeg(seed=2)})[:1536]
+        self.refuse(self.archive("cut.tar", tar_of({"x/y.tar": cut})), "x/y.tar")
+        deep = jpeg(seed=1)
+        for _ in range(7):
+            deep = tar_of({"d.tar" if deep[:2] != b"\xff\xd8" else "x.jpg": deep})
+        self.refuse(self.archive("deep.tar", deep), "d/d/d", "too many")
+
+    def test_root(self):
+        """What lies elsewhere is passed over, and counted."""
+        files = dict({"down/" + path: data for path, data in FILES.items()}, **{"up.jpg": b"no"})
+        path = self.archive("a.tar", tar_of(files))
+        dest = self.check(path, "--root", "down")
+        self.assertEqual(len(decoders.DataSet(dest).classes), len({
+            p.rpartition("/")[0] for p in FILES} - {"", "cls"}))
+        done = pack(path, self.path("none"), "webdataset", "none", "--root", "elsewhere", status=1)
+        self.assert_error(done, "no file that could be packed")
+
+    def test_dry_run_and_parts(self):
+        path = self.archive("a.tar.gz", subprocess.run(
+            ["gzip", "-c"], input=tar_of(FILES), stdout=subprocess.PIPE, check=True).stdout)
+        for archive in (path, self.archive("a.tar", tar_of(FILES))):
+            dry = pack(archive, self.path("dry"), "webdataset", "none", *self.OPTIONS, "--dry-run")
+            self.assertIn(b"total\t%d\t" % len(shards_of(self.wanted)), dry.stdout + dry.stderr)
+            self.assertFalse(os.path.exists(self.path("dry")))
+            dest, plan = archive + "-out", archive + ".plan"
+            sheaf("plan", archive, dest, "-o", plan, "--format", "webdataset", *self.OPTIONS)
+            for part in (2, 0, 1):
+                sheaf("pack", "--plan", plan, "--part", "%d/3" % part)
+            sheaf("commit", plan)
+            self.same_shards(self.wanted, dest)
+
+    def test_an_archive_that_has_changed_since_its_plan(self):
+        path, plan = self.archive("a.tar", tar_of(FILES)), self.path("x.plan")
+        sheaf("plan", path, self.path("out"), "-o", plan, "--format", "webdataset")
+        self.archive("a.tar", tar_of(FILES))
+        done = sheaf("pack", "--plan", plan, "--part", "0/1", status=1)
+        self.assert_error(done, "a.tar", "changed since the scan")
+
+    def test_kill_and_resume(self):
+        chance = random.Random(seed())
+        path = self.archive("a.tar", tar_of(FILES))
+        words = ["--format", "webdataset", *self.OPTIONS]
+        for number in range(6):
+            dest = self.path("killed-%d" % number)
+            run = subprocess.Popen([SHEAF, "pack", path, dest, *words], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+            time.sleep(chance.random() * 0.1)
+            run.kill()
+            run.wait()
+            if number % 2 == 1:     # shards of the older one are not kept
+                self.archive("a.tar", tar_of(FILES))
+            sheaf("pack", path, dest, *words, "--resume")
+            self.same_shards(self.wanted, dest)
+
+    # ---- What is wrong -----------------------------------------------------------------------
+
+    def test_members_that_are_no_files(self):
+        good = {"a/1.jpg": jpeg(seed=1)}
+        for name, member, word in (
+                ("symlink", special("a/2.jpg", tarfile.SYMTYPE, "1.jpg"), "link"),
+                ("outside", special("a/2.jpg", tarfile.SYMTYPE, "/etc/passwd"), "link"),
+                ("hardlink", special("a/2.jpg", tarfile.LNKTYPE, "a/1.jpg"), "link"),
+                ("device", special("a/2.jpg", tarfile.CHRTYPE), "device"),
+                ("pipe", special("a/2.jpg", tarfile.FIFOTYPE), "pipe")):
+            path = self.archive(name + ".tar", tar_of(dict(good, **{"a/2.jpg": member})))
+            self.refuse(path, "a/2.jpg", word)
+            dest = self.path("skip-" + name)
+            pack(path, dest, "webdataset", "none", "--on-error", "skip")
+            self.assertEqual(len(list(decoders.DataSet(dest).samples())), 1)
+            self.assertIn(b"a/2.jpg", read(os.path.join(dest, "skipped.tsv")))
+
+    def test_hostile_names(self):
+        for name in ("../a/1.jpg", "/a/1.jpg", "a/../../1.jpg", "a//1.jpg", "a\n/1.jpg"):
+            self.refuse(self.archive("a.tar", tar_of({name: jpeg(seed=1)})), "1.jpg")
+
+    def test_a_name_twice(self):
+        """Appended to the archive, or in one that stands behind it: neither is lost silently."""
+        one, other = (tar_of({"a/1.jpg": jpeg(seed=i)}) for i in (1, 2))
+        for data in (one + other, one[:members_end(one)] + other):
+            done = pack(self.archive("a.tar", data), self.path("none"), status=1)
+            self.assert_error(done, "a/1.jpg", "two inputs")
+
+    def test_every_cut(self):
+        """At no length is an archive taken for a whole one."""
+        data = tar_of({"a/%d.jpg" % i: jpeg(seed=i) for i in range(4)})
+        content = members_end(data)
+        for size in [0, 1, 100] + list(range(512, content + 1, 512)) + [content - 100, 700]:
+            self.refuse(self.archive("cut.tar", data[:size]))
+        empty = tar_of({"a/1.bin": bytes(4096)})        # ends with zeros wherever it is cut
+        self.refuse(self.archive("zeros.tar", empty[:512 + 4096]))
+        packed = subprocess.run(["gzip", "-c"], input=data, stdout=subprocess.PIPE,
+                                check=True).stdout
+        for size in (1, 5, 20, len(packed) // 2, len(packed) - 9, len(packed) - 1):
+            self.refuse(self.archive("cut.tar.gz", packed[:size]))
+
+    def test_damage(self):
+        data = bytearray(tar_of({"a/%d.jpg" % i: jpeg(seed=i) for i in range(4)}))
+        data[1024 + 600] ^= 0x55
+        second = next(i for i in range(512, len(data), 512) if data[i:i + 7] == b"a/1.jpg")
+        header = bytearray(data)
+        header[second + 3] ^= 1
+        self.refuse(self.archive("header.tar", bytes(header)))
+        packed = bytearray(subprocess.run(["gzip", "-c"], input=bytes(data),
+                                          stdout=subprocess.PIPE, check=True).stdout)
+        packed[len(packed) // 2] ^= 0xff
+        self.refuse(self.archive("flipped.tar.gz", bytes(packed)))
+        self.refuse(self.archive("noise.tar", random.Random(seed()).randbytes(20000)))
+        self.refuse(self.archive("noise.tar.xz", b"no xz at all" * 100))
+        self.refuse(self.archive("zeros.tar", bytes(10240)), "no file")
+
+    def test_what_cannot_be_read_at_many_places(self):
+        os.mkfifo(self.path("pipe.tar"))
+        self.refuse(self.path("pipe.tar"), "not a regular file")
+
+    def test_sparse_members(self):
+        with open(self.path("holes.bin"), "wb") as file:
+            file.truncate(1 << 20)
+            file.seek(1 << 19)
+            file.write(b"data")
+        subprocess.run(["tar", "cSf", self.path("a.tar"), "-C", self.path(""), "holes.bin"],
+                       check=True)
+        self.refuse(self.path("a.tar"), "holes.bin", "sparse")
