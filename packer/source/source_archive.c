@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An archive of files, a tar, read as the directory that it would be unpacked into.
+ * An archive of files, a tar or a zip, read as the directory that it would be unpacked into.
  *
  * A scan notes where each member's bytes are, so that they can be read in the plan's order, by any
  * number of threads, and nothing is unpacked.  Of a tar that is compressed as a whole (gzip, xz,
@@ -8,7 +8,8 @@
  * temporary file without a name, as large as the tar.  A tar within a tar, as ImageNet's, is a
  * directory of its name.
  *
- * A member's place is the "URL" of its catalog_object: the offset of its bytes in the tar. */
+ * A member's place is the "URL" of its catalog_object: in a tar the offset of its bytes, in a zip
+ * what zip.h says. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -24,7 +25,9 @@
 #include "base/error.h"
 #include "base/tempfile.h"
 #include "formats/format.h"
+#include "packer/source/archive_file.h"
 #include "packer/source/source.h"
+#include "packer/source/zip.h"
 #include "store/store.h"
 
 #define CHUNK_BYTES  ((size_t)1 << 16)
@@ -34,8 +37,8 @@
 struct content {
     char *below;                /* NULL; or the directory of the archive that is the root */
     int archive_fd;             /* -1: not opened */
-    int fd;                     /* where offsets are: the archive, or what it was decompressed to */
-    uint64_t bytes;
+    struct archive_file file;   /* where places are: the archive, or what it was decompressed to */
+    bool is_zip;
     uint64_t stamp;             /* of the archive as it was opened: its size and time */
 };
 
@@ -71,30 +74,6 @@ static int check_stamp(const struct content *c, uint64_t stamp, struct sheaf_err
         code = err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: the archive was "
                        "written to");
     return code;
-}
-
-/* Exactly so many bytes. */
-static int read_at(const struct content *c, uint64_t offset, void *data, uint64_t size,
-                   struct sheaf_error *err)
-{
-    uint8_t *to = data;
-
-    if (offset > c->bytes || size > c->bytes - offset)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "the archive ends at byte %" PRIu64 ", %" PRIu64
-                       " bytes are expected at %" PRIu64, c->bytes, size, offset);
-    while (size != 0) {
-        const ssize_t got = pread(c->fd, to, MIN(size, (uint64_t)1 << 30), (off_t)offset);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got < 0 ? err_errno(err, errno, "cannot read at %" PRIu64, offset)
-                           : err_set(err, SHEAF_ERR_CHANGED, "the archive was cut short");
-        to += got;
-        offset += (uint64_t)got;
-        size -= (uint64_t)got;
-    }
-    return SHEAF_OK;
 }
 
 /* ---- Decompression --------------------------------------------------------------------------- */
@@ -158,8 +137,8 @@ static int spool_into(struct content *c, struct archive *a, int fd, struct watch
         close(fd);
         return code;
     }
-    c->fd = fd;
-    c->bytes = bytes;
+    c->file.fd = fd;
+    c->file.bytes = bytes;
     return SHEAF_OK;
 }
 
@@ -210,11 +189,12 @@ static int open_content(struct source *s, struct watch *watch, struct sheaf_erro
     c->archive_fd = open(s->root, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (c->archive_fd < 0)
         return err_errno(err, errno, "%s: cannot open the archive", s->root);
-    c->fd = c->archive_fd;
-    code = get_stamp(c->fd, &c->stamp, &c->bytes, err);
-    if (code == SHEAF_OK && c->bytes == 0)
+    c->file.fd = c->archive_fd;
+    code = get_stamp(c->file.fd, &c->stamp, &c->file.bytes, err);
+    if (code == SHEAF_OK && c->file.bytes == 0)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "an empty file, expected an archive");
-    if (code == SHEAF_OK)
+    c->is_zip = code == SHEAF_OK && zip_is(&c->file);
+    if (code == SHEAF_OK && !c->is_zip)
         code = spool_if_compressed(c, watch, err);
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", s->root);
 }
@@ -225,13 +205,6 @@ struct scanning {
     const struct source *source;
     struct content *content;
     struct scan *scan;
-};
-
-struct member {
-    const char *path;
-    uint64_t bytes;
-    const char *problem;        /* NULL; or why it cannot be packed */
-    char where[24];             /* catalog_object.url */
 };
 
 /* The path below the root; NULL: it is not below it. */
@@ -248,8 +221,9 @@ static const char *below_root(const struct scanning *x, const char *path)
     return strncmp(path, below, size) == 0 && path[size] == '/' ? path + size + 1 : NULL;
 }
 
-static int take_member(struct scanning *x, const struct member *m, struct sheaf_error *err)
+static int take_member(void *context, const struct archive_member *m, struct sheaf_error *err)
 {
+    struct scanning *x = context;
     const char *path = below_root(x, m->path);
     const char *problem = m->problem != NULL || path == NULL ? m->problem : name_problem(path);
     const struct catalog_stat stat = { .bytes = m->bytes, .stamp = x->content->stamp,
@@ -289,7 +263,7 @@ static la_ssize_t give_bytes(struct archive *a, void *context, const void **data
     struct tar *t = context;
     const size_t size = (size_t)MIN(t->end - t->at, (uint64_t)sizeof(t->data));
 
-    if (read_at(t->scanning->content, t->at, t->data, size, &t->error) != SHEAF_OK) {
+    if (archive_read_at(&t->scanning->content->file, t->at, t->data, size, &t->error) != SHEAF_OK) {
         archive_set_error(a, EIO, "%s", t->error.message);
         return ARCHIVE_FATAL;
     }
@@ -330,7 +304,7 @@ static const char *problem_of(struct archive_entry *entry)
     return archive_entry_sparse_count(entry) != 0 ? "is sparse: unpack the archive" : NULL;
 }
 
-static bool is_nested(const struct member *m)
+static bool is_nested(const struct archive_member *m)
 {
     const size_t size = strlen(m->path);
 
@@ -342,7 +316,7 @@ static bool is_nested(const struct member *m)
 static int take_tar_member(struct tar *t, struct archive_entry *entry, char *path, uint64_t offset,
                            struct sheaf_error *err)
 {
-    struct member m = { .path = path, .problem = problem_of(entry) };
+    struct archive_member m = { .path = path, .problem = problem_of(entry) };
     const la_int64_t size = archive_entry_size(entry);
 
     m.bytes = m.problem != NULL || size < 0 ? 0 : (uint64_t)size;
@@ -432,21 +406,27 @@ static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
+static int read_tar_member(const struct content *c, const struct catalog_file *f, void *data,
+                           struct sheaf_error *err)
+{
+    char *end;
+    const uint64_t at = strtoull(f->object->url, &end, 10);
+
+    if (*end != '\0')
+        return err_set(err, SHEAF_ERR_CORRUPT, "no place in a tar: %.40s", f->object->url);
+    return archive_read_at(&c->file, at, data, f->bytes, err);
+}
+
 static int read_member(const struct source *s, const struct catalog_file *f, void *data,
                        struct sheaf_error *err)
 {
     const struct content *c = s->content;
-    char *end;
     int code;
-
-    uint64_t at;
 
     if (f->place != CATALOG_OBJECT)
         return err_set(err, SHEAF_ERR_CORRUPT, "no place in an archive");
-    at = strtoull(f->object->url, &end, 10);
-    code = *end != '\0' ? err_set(err, SHEAF_ERR_CORRUPT, "no place in a tar: %.40s",
-                                  f->object->url)
-                        : read_at(c, at, data, f->bytes, err);
+    code = c->is_zip ? zip_read(&c->file, f->object->url, data, f->bytes, err)
+                     : read_tar_member(c, f, data, err);
     /* What has changed is no longer what was read of it. */
     if (check_stamp(c, f->object->stamp, err) != SHEAF_OK)
         code = err->code;
@@ -463,7 +443,7 @@ static int make_content(struct source *s, const char *below, struct sheaf_error 
     s->content = c;
     if (c == NULL)
         return err_memory(err, sizeof(*c));
-    c->fd = c->archive_fd = -1;
+    c->file.fd = c->archive_fd = -1;
     while (size > 0 && below[size - 1] == '/')
         size--;
     if (below != NULL)
@@ -492,7 +472,8 @@ static int scan_archive(struct source *s, struct scan *scan, struct sheaf_error 
 
     if (code != SHEAF_OK)
         return code;
-    code = scan_tar(&x, 0, x.content->bytes, "", 0, err);
+    code = x.content->is_zip ? zip_scan(&x.content->file, take_member, &x, err)
+                             : scan_tar(&x, 0, x.content->file.bytes, "", 0, err);
     if (code == SHEAF_OK)
         code = check_stamp(x.content, x.content->stamp, err);
     return code == SHEAF_OK || code == SHEAF_ERR_INTERRUPTED ? code
@@ -503,8 +484,8 @@ static void close_archive(struct source *s)
 {
     struct content *c = s->content;
 
-    if (c->fd >= 0 && c->fd != c->archive_fd)
-        close(c->fd);
+    if (c->file.fd >= 0 && c->file.fd != c->archive_fd)
+        close(c->file.fd);
     if (c->archive_fd >= 0)
         close(c->archive_fd);
     free(c->below);
@@ -514,7 +495,7 @@ static void close_archive(struct source *s)
 const struct source_ops source_archive_ops = {
     .name = "archive", .noun = "archive", .takes_root = true,
     .suffixes = (const char *const[]){ ".tar", ".tgz", ".txz", ".tbz2", ".tzst", ".tar.xz",
-                                       ".tar.bz2", NULL },
+                                       ".tar.bz2", ".zip", NULL },
     .open = open_archive, .scan = scan_archive, .reopen = reopen_archive, .read = read_member,
     .close = close_archive,
 };

@@ -8,6 +8,7 @@ import random
 import subprocess
 import tarfile
 import time
+import zipfile
 
 import decoders
 from jpegs import jpeg
@@ -38,6 +39,14 @@ def tar_of(files, form=tarfile.PAX_FORMAT):
     return out.getvalue()
 
 
+def zip_of(files, method=zipfile.ZIP_DEFLATED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for path, data in files.items():
+            archive.writestr(path, data)
+    return out.getvalue()
+
+
 def members_end(data):
     return (len(data.rstrip(b"\0")) + 511) // 512 * 512
 
@@ -48,7 +57,7 @@ def special(path, kind, target=""):
     return info
 
 
-class Archives(Case):
+class Archive(Case):
     OPTIONS = ("--shard-size", "40kB")
 
     @classmethod
@@ -79,6 +88,8 @@ class Archives(Case):
         self.assert_error(done, os.path.basename(archive), *words)
         self.assert_nothing(self.path("none"))
 
+
+class Tars(Archive):
     def test_dialects_and_locales(self):
         for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
             for locale in ("C", "C.UTF-8"):
@@ -246,3 +257,72 @@ class Archives(Case):
         subprocess.run(["tar", "cSf", self.path("a.tar"), "-C", self.path(""), "holes.bin"],
                        check=True)
         self.refuse(self.path("a.tar"), "holes.bin", "sparse")
+
+
+class Zips(Archive):
+    def test_stored_and_deflated(self):
+        for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            data = zip_of(FILES, method)
+            self.check(self.archive("%d.zip" % method, data))
+            self.check(self.archive("%d-shifted.zip" % method, b"PK\3\4 a program" + data))
+
+    def test_large_zip_and_comment(self):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            archive.comment = b"PK " * 1000
+            for path, data in FILES.items():
+                with archive.open(path, "w", force_zip64=True) as file:
+                    file.write(data)
+        self.check(self.archive("large.zip", out.getvalue()))
+        many = zip_of({"d/%06d.txt" % i: b"%d" % i for i in range(66000)}, zipfile.ZIP_STORED)
+        done = pack(self.archive("many.zip", many), self.path("none"), "webdataset", "none",
+                    "--dry-run")
+        self.assertIn(b"\t66000\t", done.stdout)
+
+    def test_root_parts_and_containers(self):
+        path = self.archive("a.zip", zip_of({"down/" + p: d for p, d in FILES.items()}))
+        self.check(path, "--root", "down/")
+        path, dest, plan = self.archive("b.zip", zip_of(FILES)), self.path("o"), self.path("p.plan")
+        sheaf("plan", path, dest, "-o", plan, "--format", "webdataset", *self.OPTIONS)
+        for part in (1, 0):
+            sheaf("pack", "--plan", plan, "--part", "%d/2" % part)
+        sheaf("commit", plan)
+        self.same_shards(self.wanted, dest)
+
+    def with_entry(self, change):
+        """Changes the directory's second entry, at an offset in it."""
+        data = bytearray(zip_of({"a/%d.jpg" % i: jpeg(seed=i) for i in range(3)}))
+        at = data.index(b"PK\1\2", data.index(b"PK\1\2") + 1)
+        change(data, at)
+        return self.archive("x.zip", bytes(data))
+
+    def put(self, offset, value):
+        def change(data, at):
+            data[at + offset:at + offset + len(value)] = value
+        return self.with_entry(change)
+
+    def test_members_that_cannot_be_packed(self):
+        for offset, value, word in (
+                (8, b"\1", "encrypted"), (10, b"\x0c", "another method"),
+                (24, b"\xff\xff\xff\x7f", "more bytes"),
+                (38, bytes((0, 0, 0xff, 0xa1)), "link"), (38, bytes((0, 0, 0xa4, 0x11)), "pipe"),
+                (16, b"crc!", "CRC-32"), (46, b"../1", "..")):
+            self.refuse(self.put(offset, value), "x.zip", word)
+
+    def test_damage(self):
+        self.refuse(self.put(0, b"XX"), "its directory")
+        self.refuse(self.put(42, b"\x10\0\0\0"), "a/1.jpg")
+        self.refuse(self.put(20, b"\xff\xff\xff\x7f"), "overlap")
+        self.refuse(self.put(24, b"\x03\0\0\0"), "a/1.jpg", "compressed bytes")
+        data = zip_of({"a/%d.jpg" % i: jpeg(seed=i) for i in range(3)})
+        self.refuse(self.archive("x.zip", data[:-12] + b"\2\0\2\0" + data[-8:-4] + data[-8:]))
+        stored = zipfile.ZipFile(io.BytesIO(data)).infolist()[0].compress_size
+        for at in range(37, 37 + stored - 1, 5):        # of the first member's content
+            flipped = bytearray(data)
+            flipped[at] ^= 0x10
+            pack(self.archive("x.zip", bytes(flipped)), self.path("none"), status=1)
+
+    def test_every_cut(self):
+        data = zip_of({"a/%d.jpg" % i: jpeg(seed=i) for i in range(3)})
+        for size in range(0, len(data), 41):
+            self.refuse(self.archive("x.zip", data[:size]))

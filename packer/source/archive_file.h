@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An archive as a file, read at places; and what is known of a member before it is read. */
+#ifndef PACKER_SOURCE_ARCHIVE_FILE_H
+#define PACKER_SOURCE_ARCHIVE_FILE_H
+
+#include <stdint.h>
+
+#include "sheaf.h"
+
+struct archive_file {
+    int fd;
+    uint64_t bytes;
+};
+
+struct archive_member {
+    const char *path;
+    uint64_t bytes;
+    const char *problem;        /* NULL; or why it cannot be packed */
+    char where[80];             /* its place, as text for who reads it */
+};
+typedef int archive_member_fn(void *context, const struct archive_member *member,
+                              struct sheaf_error *err);
+
+/* Exactly so many bytes, or an error. */
+int archive_read_at(const struct archive_file *file, uint64_t offset, void *data, uint64_t size,
+                    struct sheaf_error *err);
+
+#endif
