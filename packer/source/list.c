@@ -26,20 +26,22 @@ void list_parser_free(struct list_parser *p)
     buf_free(&p->labels);
 }
 
-bool list_add_numbers(struct list_parser *p, const char *text, size_t size)
+int list_add_numbers(struct list_parser *p, const char *text, size_t size,
+                     struct sheaf_error *err)
 {
     const size_t room = LABEL_LIMIT - p->labels.size / sizeof(double);
     /* Each number but the last takes two bytes at least. */
     const size_t most = MIN(room, size / 2 + 1);
+    int code = most == 0 ? SHEAF_END : buf_reserve(&p->labels, most * sizeof(double), err);
     long count;
 
-    if (most == 0 || buf_reserve(&p->labels, most * sizeof(double), NULL) != SHEAF_OK)
-        return false;
+    if (code != SHEAF_OK)
+        return code;
     count = label_parse(text, size, (double *)(void *)(p->labels.data + p->labels.size), most);
     if (count < 0)
-        return false;
+        return SHEAF_END;
     p->labels.size += (size_t)count * sizeof(double);
-    return true;
+    return SHEAF_OK;
 }
 
 static bool is_blank(const char *text, size_t size)
@@ -66,13 +68,17 @@ static bool is_integer(const char *text, size_t size)
 int list_set_label(struct list_parser *p, struct list_entry *entry, const char *text,
                    size_t size, struct sheaf_error *err)
 {
+    int code;
+
     if (is_blank(text, size))
         return SHEAF_OK;
-    if (list_add_numbers(p, text, size)) {
+    code = list_add_numbers(p, text, size, err);
+    if (code == SHEAF_OK) {
         entry->labels = (const double *)(const void *)p->labels.data;
         entry->label_count = p->labels.size / sizeof(double);
-        return SHEAF_OK;
     }
+    if (code != SHEAF_END)
+        return code;
     if (is_integer(text, size))
         return err_set(err, SHEAF_ERR_CORRUPT, "the label %.*s is beyond 2^53 and not a 32-bit "
                                                "float", (int)MIN(size, (size_t)40), text);
@@ -89,6 +95,7 @@ static int parse_lst(struct list_parser *p, const char *line, size_t size,
 {
     const char *end = line + size, *labels = memchr(line, '\t', size), *path, *at;
     double index;
+    int code;
 
     path = labels == NULL ? NULL : memrchr(labels, '\t', (size_t)(end - labels));
     if (path == NULL || path == labels)
@@ -100,13 +107,14 @@ static int parse_lst(struct list_parser *p, const char *line, size_t size,
                        (int)MIN(labels - line, 40), line);
     at = labels + 1;
     if (memchr(at, '\t', (size_t)(path - at)) == NULL) {
-        int code = list_set_label(p, entry, at, (size_t)(path - at), err);
-
+        code = list_set_label(p, entry, at, (size_t)(path - at), err);
         if (code != SHEAF_OK)
             return code;
     } else {
-        if (!list_add_numbers(p, at, (size_t)(path - at)))
-            return err_set(err, SHEAF_ERR_CORRUPT, "several labels, not all of them numbers");
+        code = list_add_numbers(p, at, (size_t)(path - at), err);
+        if (code != SHEAF_OK)
+            return code == SHEAF_END ? err_set(err, SHEAF_ERR_CORRUPT,
+                                               "several labels, not all of them numbers") : code;
         entry->labels = (const double *)(const void *)p->labels.data;
         entry->label_count = p->labels.size / sizeof(double);
     }

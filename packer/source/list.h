@@ -56,8 +56,9 @@ int list_parse(struct list_parser *parser, const char *line, size_t size,
 
 /* ---- Between the parsers -------------------------------------------------------------------- */
 
-/* Adds the numbers of a label's text to parser->labels; false if it is no number or numbers. */
-bool list_add_numbers(struct list_parser *parser, const char *text, size_t size);
+/* Adds the numbers of a label's text to parser->labels; SHEAF_END: it is none. */
+int list_add_numbers(struct list_parser *parser, const char *text, size_t size,
+                     struct sheaf_error *err);
 
 /* Makes one label's text the entry's class or numbers; empty text is no label. */
 int list_set_label(struct list_parser *parser, struct list_entry *entry, const char *text,

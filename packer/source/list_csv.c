@@ -122,14 +122,19 @@ static int check_header(const struct list_parser *p, struct sheaf_error *err)
 static int take_labels(struct list_parser *p, struct list_entry *entry, struct sheaf_error *err)
 {
     const size_t count = cell_count(p);
+    int code = SHEAF_OK;
 
     if (count == 2)
         return list_set_label(p, entry, cell_at(p, 1)->text, cell_at(p, 1)->size, err);
-    for (size_t i = 1; i < count; i++)
-        if (!list_add_numbers(p, cell_at(p, i)->text, cell_at(p, i)->size))
-            return err_set(err, SHEAF_ERR_CORRUPT,
+    for (size_t i = 1; i < count && code == SHEAF_OK; i++) {
+        code = list_add_numbers(p, cell_at(p, i)->text, cell_at(p, i)->size, err);
+        if (code == SHEAF_END)
+            code = err_set(err, SHEAF_ERR_CORRUPT,
                            "%zu labels, but \"%.40s\" in column %zu is not a number", count - 1,
                            cell_at(p, i)->text, i + 1);
+    }
+    if (code != SHEAF_OK)
+        return code;
     entry->labels = (const double *)(const void *)p->labels.data;
     entry->label_count = p->labels.size / sizeof(double);
     return SHEAF_OK;

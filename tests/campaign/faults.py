@@ -67,11 +67,19 @@ CASES = {
                       skips=True),
     "pack-over": Case([*PACK, "--format", "webdataset", "--overwrite"], again=((),), old=True,
                       before=(["pack", "{in}/other", "d", "--format", "webdataset"],)),
+    "pack-csv": Case(["pack", "{in}/list.csv", "d", "--format", "tfrecord"], again=RESUME),
+    "pack-jsonl": Case(["pack", "{in}/list.jsonl", "d", "--format", "recordio"], again=RESUME),
+    "pack-lst": Case(["pack", "{in}/list.lst", "d", "--format", "webdataset"], again=RESUME),
     "plan": Case(PLAN, again=(("--overwrite",), ("--resume",)),
                  after=(*PARTS, ["commit", "plan"])),
     "part": Case(PARTS[0], before=(PLAN,), after=(["commit", "plan"],)),
     "commit": Case(["commit", "plan"], before=(PLAN, *PARTS)),
     "convert": Case(CONVERT, again=RESUME),
+    "convert-over": Case([*CONVERT, "--overwrite"], again=((),), old=True,
+                         before=(["pack", "{in}/other", "d", "--format", "webdataset", "--index",
+                                  "wids"],)),
+    "convert-part": Case(["convert", "--plan", "plan"], before=(["plan", "{in}/set", "d", "-o",
+                         "plan", "--format", "webdataset"],), after=(["commit", "plan"],)),
     "unpack": Case(["unpack", "{in}/set", "d"], sets=(), anew=True),
     "index": Case(["index", "bare"], before=(["!cp", "-r", "{in}/bare", "bare"],), sets=("bare",),
                   again=(("--overwrite",),), bare=True),
@@ -91,6 +99,8 @@ def make_inputs(folder):
     files.update({"a/%02d.txt" % i: b"text %d" % i * 50 for i in range(6)})
     files.update({"c/big.bin": bytes(range(256)) * 300, "c/none.bin": b""})
     trees.write(os.path.join(folder, "tree"), files)
+    for kind in ("csv", "jsonl", "lst"):
+        write_list(folder, kind, sorted(name for name in files if name.startswith("a/")))
     trees.write(os.path.join(folder, "other"), {"x/1.bin": b"1", "y/2.bin": b"2"})
     for words in (["tree", "set", "--format", "recordio"],
                   ["tree", "packed", "--format", "tfrecord", "--codec", "lz4"],
@@ -100,6 +110,16 @@ def make_inputs(folder):
     for name in os.listdir(os.path.join(folder, "bare")):
         if not name.endswith(".tar"):
             os.unlink(os.path.join(folder, "bare", name))
+
+
+def write_list(folder, kind, names):
+    """Labels are numbers: of a file whose label cannot be read no class is to be made."""
+    lines = {"csv": "tree/%s,%d\n", "jsonl": '{"path": "tree/%s", "label": [%d, 0.5]}\n'}
+    with open(os.path.join(folder, "list." + kind), "w", encoding="ascii") as file:
+        for number, name in enumerate(names):
+            label = int(name[2:4])              # one for all files of a sample
+            file.write("%d\t%d\t1\ttree/%s\n" % (number, label, name) if kind == "lst" else
+                       lines[kind] % (name, label))
 
 
 class Bench:

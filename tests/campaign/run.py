@@ -15,6 +15,7 @@ import multiprocessing
 import os
 import random
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -89,11 +90,16 @@ def run_chain(job):
     return number, report, taken
 
 
+def pipes(folder, names):
+    """What cannot be kept: a named pipe has no content."""
+    return [name for name in names if stat.S_ISFIFO(os.lstat(os.path.join(folder, name)).st_mode)]
+
+
 def tell(chain, seed, number, text):
     """The report of a chain that differs; its files are kept."""
     kept = os.path.join(BUILD, "campaign", "%d-%d" % (seed, number))
     shutil.rmtree(kept, ignore_errors=True)
-    shutil.copytree(chain.folder, kept, symlinks=True, ignore_dangling_symlinks=True)
+    shutil.copytree(chain.folder, kept, symlinks=True, ignore_dangling_symlinks=True, ignore=pipes)
     return "\n".join([
         "chain %d differs: %s" % (number, text),
         "  again: SEED=%d CAMPAIGN_FIRST=%d CAMPAIGN_CHAINS=1 make campaign" % (seed, number),

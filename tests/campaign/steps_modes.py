@@ -32,6 +32,7 @@ def pipe_mode(chain, shards):
     root, epochs = chain.new("ml"), chain.chance.choice([1, 2])
     data = os.path.join(root, "input", "data")
     os.makedirs(chain.path(data))
+    configure(chain, root)
     words = ["pipe", shards.folder, data, "--epochs", epochs]
     chain.note("sheaf", *words, "&")
     # What comes is what a reader finds in the shards who has not their manifest.
@@ -52,6 +53,16 @@ def pipe_mode(chain, shards):
     if feeder.returncode != 0:
         chain.fail("sheaf pipe: status %d" % feeder.returncode,
                    text.decode(errors="replace")[-2000:])
+
+
+def configure(chain, root):
+    """What the platform says of the channel, so that its reader waits for the pipe."""
+    folder, text = os.path.join(root, "input", "config"), '{"train": {"TrainingInputMode": "Pipe"}}'
+    os.makedirs(chain.path(folder))
+    name = os.path.join(folder, "inputdataconfig.json")
+    with open(chain.path(name), "w", encoding="ascii") as file:
+        file.write(text)
+    chain.lines.append("mkdir -p %s; echo '%s' >%s" % (folder, text, name))
 
 
 def cached(chain, shards):
