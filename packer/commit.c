@@ -247,8 +247,9 @@ static int clean(struct commit_run *c, struct sheaf_error *err)
     struct journal_plan plan;
     int code = journal_load(&target->journal, &plan, NULL, err);
 
-    if (code == SHEAF_END || (code == SHEAF_OK && strcmp(plan.hash,
-                                                         target->journal.plan.hash) != 0))
+    if (code == SHEAF_END)
+        return target_sweep(target, err);
+    if (code == SHEAF_OK && strcmp(plan.hash, target->journal.plan.hash) != 0)
         return SHEAF_OK;
     memcpy(target->journal.plan.run, plan.run, sizeof(plan.run));
     if (code == SHEAF_OK)
@@ -258,13 +259,18 @@ static int clean(struct commit_run *c, struct sheaf_error *err)
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
 
-static int check_and_publish(struct commit_run *c, struct sheaf_error *err)
+/* *finished: where nobody is kept out, another commit has ended meanwhile. */
+static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_error *err)
 {
     struct target *target = &c->planned.target;
     int code = target_lock(target, false, &target->lock, err);
 
     if (code == SHEAF_OK)
         code = check_all(c, err);
+    if (code == SHEAF_OK)
+        code = target_is_finished(target, false, finished, err);
+    if (code == SHEAF_OK && *finished)
+        return SHEAF_OK;
     if (code == SHEAF_OK && c->planned.file.facts.plan.sample_count != 0)
         code = problems_check_packed(&c->problems, c->result.samples, err);
     target->checked = c->sums;
@@ -283,7 +289,7 @@ static int run(struct commit_run *c, struct sheaf_error *err)
     int code = target_join(target, 0, &finished, err);
 
     if (code == SHEAF_OK && !finished) {
-        code = check_and_publish(c, err);
+        code = check_and_publish(c, &finished, err);
         if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
             target_is_finished(target, false, &finished, NULL) != SHEAF_OK)
             finished = false;

@@ -225,6 +225,24 @@ int target_result(const struct target *o, struct sheaf_pack_result *result,
     return count_skipped(o, &result->skipped, err);
 }
 
+static int sweep(const char *directory, struct sheaf_error *err)
+{
+    char *url = store_join(directory, MANIFEST_NAME);
+    const int code = url == NULL ? err_memory(err, strlen(directory)) : store_sweep(url, err);
+
+    free(url);
+    return code;
+}
+
+int target_sweep(const struct target *o, struct sheaf_error *err)
+{
+    int code = sweep(o->dest, err);
+
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = sweep(o->directories[i], err);
+    return code;
+}
+
 int target_end(const struct target *o, struct sheaf_error *err)
 {
     return journal_clear(&o->journal, err);

@@ -123,6 +123,9 @@ int target_listing_has_entry(const struct target_listing *listing, const struct 
                              uint32_t split, const char *name, bool *has,
                              struct sheaf_error *err);
 
+/* Of a finished data set: removes what a run that was killed at its very end has left of its
+ * manifest's writer, and the directory of the journal where that is empty. */
+int target_sweep(const struct target *target, struct sheaf_error *err);
 /* Ends the journal. */
 int target_end(const struct target *target, struct sheaf_error *err);
 /* After a failure: removes all that the run has made, or only what is of no use to another one

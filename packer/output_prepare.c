@@ -298,7 +298,9 @@ static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
     const int code = check_go_on(o, &g, err);
 
     *finished = g.finished;
-    if (code != SHEAF_OK || g.finished)
+    if (code == SHEAF_OK && g.finished)
+        return target_sweep(o, err);
+    if (code != SHEAF_OK)
         return code;
     return g.has_claim ? go_on_with(o, &g.plan, &g.seen, finished, err)
                        : begin(o, &g.seen, g.is_damaged, err);

@@ -414,14 +414,14 @@ static void file_abort(struct store_writer *writer)
 
 static int file_sweep(const char *url, struct sheaf_error *err)
 {
-    const char *path = local_path(url);
+    const char *path = local_path(url), *slash = strrchr(path, '/');
     char *directory = directory_of(path);
     char *partial = directory == NULL ? NULL : partial_of(directory);
-    const char *slash = strrchr(path, '/');
-    const int code = partial == NULL
-        ? err_memory(err, strlen(path))
-        : local_sweep(partial, slash == NULL ? path : slash + 1, err);
+    const int code = partial == NULL ? err_memory(err, strlen(path))
+                                     : local_sweep(partial, slash == NULL ? path : slash + 1, err);
 
+    if (code == SHEAF_OK)
+        drop_partial(directory);
     free(partial);
     free(directory);
     return code;

@@ -28,8 +28,9 @@ static int run(const struct command *command, int argc, char **argv)
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
-    printf("committed %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64 " shard%s (%"
-           PRIu64 " bytes)", result.samples, plural(result.samples), result.payload_bytes,
+    printf("%s %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64 " shard%s (%"
+           PRIu64 " bytes)", result.shards_kept != 0 ? "was committed already:" : "committed",
+           result.samples, plural(result.samples), result.payload_bytes,
            result.shards, plural(result.shards), result.stored_bytes);
     if (result.files != 0)
         print_files(&result);

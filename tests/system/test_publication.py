@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: MIT
+"""What is at a destination is found out, or the run fails: a store that says nothing is not an
+empty one.  Nothing is removed for a plan that cannot be stored; several commits at once make one
+data set; a note that a power loss brings back removes nothing."""
+
+import errno
+import itertools
+import os
+import subprocess
+import unittest
+
+import fake_s3
+import servers
+import support
+from support import SHEAF, Case, make_tree, read, sheaf, tree_of, write
+
+COMMITS = 6
+
+
+def files(count=40, mark=b"x"):
+    """Some of them are skipped."""
+    made = {"c%d/%03d.txt" % (i % 4, i): b"%d" % i * 50 + mark for i in range(count)}
+    made["c0/bad.jpg"] = b"no image"
+    return made
+
+
+# ---- Six at once -------------------------------------------------------------------------------
+
+class Commits:
+    """What is the same for local directories and for S3."""
+
+    def test_six_at_once(self):
+        source = make_tree(self.path("source"), files())
+        options = ("--format", "webdataset", "--shard-count", "20", "--on-error", "skip")
+        one, dest, plan = self.path("one"), self.spot("many"), self.spot("plan")
+        sheaf("pack", source, one, *options)
+        self.run_sheaf("plan", source, dest, "-o", plan, *options)
+        self.run_sheaf("pack", "--plan", plan)
+        running = [subprocess.Popen([SHEAF, "commit", plan], env=self.environment(),
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                   for _ in range(COMMITS)]
+        said = []
+        for process in running:
+            out, errors = process.communicate()
+            self.assertEqual((process.returncode, errors), (0, b""))
+            said.append(out)
+        first = [out for out in said if out.startswith(b"committed 40 samples")]
+        late = [out for out in said if out.startswith(b"was committed already: 40 samples")]
+        self.assertEqual(len(first) + len(late), COMMITS)
+        self.check_first(len(first))
+        self.assertIn(b"1 skipped", said[0].replace(b" file", b""))
+        self.compare(one, dest)
+        stamp = self.stamp(dest)
+        self.assertTrue(self.run_sheaf("commit", plan).stdout.startswith(b"was committed already"))
+        self.assertEqual(self.stamp(dest), stamp)
+
+
+class LocalCommits(Commits, Case):
+    def spot(self, name):
+        return self.path(name)
+
+    def run_sheaf(self, *words, **how):
+        return sheaf(*words, **how)
+
+    def environment(self):
+        return None
+
+    def check_first(self, count):
+        self.assertEqual(count, 1)
+
+    def compare(self, one, dest):
+        self.assert_same_tree(one, dest)
+        self.assertFalse(os.path.exists(os.path.join(dest, ".sheaf-partial")))
+
+    def stamp(self, dest):
+        return [os.stat(os.path.join(dest, name)).st_ino
+                for name in ("skipped.tsv", "dataset.json", "dataset.index")]
+
+
+class RemoteCommits(Commits, servers.S3Case):
+    def spot(self, name):
+        return self.url(name)
+
+    def run_sheaf(self, *words, **how):
+        return self.sheaf(*words, **how)
+
+    def environment(self):
+        return self.env
+
+    def check_first(self, count):
+        """Nobody can be kept out there: those who come before the first has ended do it, too."""
+        self.assertGreaterEqual(count, 1)
+
+    def compare(self, one, dest):
+        self.assert_same_objects("many", one)
+
+    def stamp(self, dest):
+        return [self.client.request("HEAD", "/%s/many/%s" % (self.bucket, name))[1].getheader(
+            "last-modified") for name in ("skipped.tsv", "dataset.json")]
+
+
+# ---- A place that cannot be looked at ----------------------------------------------------------
+
+class Refusals(Case):
+    """Local calls that fail."""
+
+    @classmethod
+    def share(cls):
+        cls.library = os.path.join(cls.shared, "refuse.so")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.library,
+                        os.path.join(support.HERE, "refuse.c"), "-ldl"], check=True)
+        cls.source = make_tree(os.path.join(cls.shared, "source"), files())
+        cls.other = make_tree(os.path.join(cls.shared, "other"), files(mark=b"other"))
+        cls.options = ("--format", "webdataset", "--shard-count", "4", "--on-error", "skip")
+
+    def refused(self, name, number, *words, sync=False, status=1):
+        env = dict(os.environ, LD_PRELOAD=self.library, REFUSE_END=name, REFUSE_ERRNO=str(number))
+        if sync:
+            env["REFUSE_SYNC"] = "1"
+        done = sheaf(*words, status=status, env=env)
+        return done.stderr.decode()
+
+    def test_no_answer_is_not_absence(self):
+        dest, plan, beside = self.path("dest"), self.path("plan"), self.path("beside")
+        sheaf("pack", self.source, dest, *self.options)
+        sheaf("plan", self.source, beside, "-o", plan, *self.options)
+        before = tree_of(dest)
+        for name in ("dataset.json", ".sheaf-partial/plan"):
+            for number in (errno.EIO, errno.EACCES):
+                for words in (("pack", self.other, dest, *self.options),
+                              ("pack", self.other, dest, *self.options, "--resume"),
+                              ("pack", self.other, dest, *self.options, "--overwrite"),
+                              ("plan", self.other, dest, "-o", self.path("new"), *self.options),
+                              ("convert", beside + "-c", dest, "--format", "tfrecord",
+                               "--overwrite")):
+                    with self.subTest(name=name, number=number, words=words[0::3]):
+                        if words[0] == "convert" and not os.path.exists(beside + "-c"):
+                            sheaf("pack", self.source, beside + "-c", *self.options)
+                        text = self.refused(name, number, *words, status=None)
+                        if name == "dataset.json":
+                            self.assertIn(os.strerror(number), text)
+                        self.assertNotEqual(text, "")
+                        self.assertEqual(tree_of(dest), before)
+                text = self.refused(name, number, "pack", "--plan", plan)
+                self.assertIn(os.strerror(number), text)
+                text = self.refused(name, number, "commit", plan)
+                self.assertIn(os.strerror(number), text)
+        sheaf("pack", "--plan", plan)
+        sheaf("commit", plan)
+        self.assertEqual(tree_of(beside), before)
+
+    def test_readers(self):
+        """Shards are not foreign ones only because nobody can say whether they are."""
+        dest = self.path("dest")
+        sheaf("pack", self.source, dest, *self.options)
+        for name in ("dataset.json", ".sheaf-partial/plan"):
+            if name != "dataset.json":
+                os.unlink(os.path.join(dest, "dataset.json"))
+            for command in ("cat", "info", "verify", "index", "unpack"):
+                for number in (errno.EIO, errno.EACCES):
+                    words = (command, dest) + ((self.path("out"),) if command == "unpack" else ())
+                    self.assertIn(os.strerror(number), self.refused(name, number, *words))
+
+    def test_a_plan_that_cannot_be_stored_removes_nothing(self):
+        dest = self.path("dest")
+        sheaf("pack", self.source, dest, *self.options)
+        before = tree_of(dest)
+        plan = os.path.join(dest, "x.plan")
+        with support.small_disk(self.path("full"), 1 << 20):
+            write(self.path("full/fill"), b"x" * ((1 << 20) - 8192))
+            with self.assertRaises(OSError):
+                write(self.path("full/more"), b"x" * 65536)
+            for where in (self.path("full/plan"), self.path("source.txt/plan"), dest):
+                write(self.path("source.txt"), b"no directory")
+                done = sheaf("plan", self.other, dest, "-o", where, *self.options, "--overwrite",
+                             status=1)
+                self.assert_error(done)
+                self.assertEqual(tree_of(dest), before)
+        sheaf("plan", self.other, dest, "-o", plan, *self.options, "--overwrite")
+        sheaf("pack", "--plan", plan)
+        sheaf("commit", plan)
+        whole = self.path("whole")
+        sheaf("pack", self.other, whole, *self.options)
+        self.assertEqual({n: d for n, d in tree_of(dest).items() if n != "x.plan"}, tree_of(whole))
+
+    def test_a_directory_that_cannot_be_synced(self):
+        """The manifest has its name: what is there is whole, and the error says so."""
+        dest = self.path("dest")
+        text = self.refused("dataset.json", errno.EIO, "pack", self.source, dest, *self.options,
+                            sync=True)
+        self.assertIn("dataset.json: is complete and in place, but may not survive a power loss",
+                      text)
+        sheaf("verify", dest)
+        self.assertIn(b"4 of them kept", sheaf("pack", self.source, dest, *self.options,
+                                               "--resume").stdout)
+        sheaf("pack", self.source, self.path("whole"), *self.options)
+        self.assert_same_tree(dest, self.path("whole"))
+        self.assertFalse(os.path.exists(os.path.join(dest, ".sheaf-partial")))
+
+    def test_a_note_that_comes_back(self):
+        """What a run replaced was noted; after a power loss the note, and perhaps the claim, are
+        there again beside the new data set, whose shards have the old ones' names."""
+        dest, notes = self.path("dest"), os.path.join(self.path("dest"), ".sheaf-partial")
+        sheaf("pack", self.source, dest, *self.options)
+        old = read(os.path.join(dest, "dataset.json"))
+        sheaf("plan", self.other, dest, "-o", self.path("plan"), *self.options, "--overwrite")
+        claim = read(os.path.join(notes, "plan"))
+        sheaf("pack", "--plan", self.path("plan"))
+        sheaf("commit", self.path("plan"))
+        new = tree_of(dest)
+        for with_claim in (False, True):
+            for again in (("commit", self.path("plan")),
+                          ("pack", self.other, dest, *self.options, "--resume"))[:2 - with_claim]:
+                with self.subTest(with_claim=with_claim, again=again[0]):
+                    write(os.path.join(notes, "replaced.json"), old)
+                    if with_claim:
+                        write(os.path.join(notes, "plan"), claim)
+                    sheaf("verify", dest)
+                    sheaf(*again)
+                    found = {n: d for n, d in tree_of(dest).items()
+                             if not n.startswith(".sheaf-partial")}
+                    self.assertEqual(found, new)
+                    sheaf("verify", dest)
+
+    def test_an_empty_directory_is_removed(self):
+        """A run was killed when it had removed its claim, and not yet the directory of it."""
+        dest, plan = self.path("dest"), self.path("plan")
+        sheaf("plan", self.source, dest, "-o", plan, *self.options)
+        sheaf("pack", "--plan", plan)
+        sheaf("commit", plan)
+        for words in (("commit", plan), ("pack", self.source, dest, *self.options, "--resume")):
+            os.mkdir(os.path.join(dest, ".sheaf-partial"))
+            sheaf(*words)
+            self.assertNotIn(".sheaf-partial", os.listdir(dest))
+
+    def test_killed_between_manifest_and_shards(self):
+        """Whatever of a data set that is replaced is there still, it is no data set."""
+        library = os.path.join(self.shared, "kill.so")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
+                        os.path.join(os.path.dirname(support.HERE), "campaign", "faults.c"),
+                        "-ldl"], check=True)
+        dest, whole = self.path("dest"), self.path("whole")
+        sheaf("pack", self.other, whole, *self.options)
+        for at in itertools.count(support.random.Random(support.seed()).randrange(1, 8), 7):
+            subprocess.run(["rm", "-rf", dest], check=True)
+            sheaf("pack", self.source, dest, *self.options)
+            before = tree_of(dest)
+            done = sheaf("pack", self.other, dest, *self.options, "--overwrite", status=None,
+                         env=dict(os.environ, LD_PRELOAD=library, FAULT_KIND="kill",
+                                  FAULT_AT=str(at)))
+            if done.returncode == 0:
+                break
+            seen = sheaf("info", dest, status=None)
+            found = {n: d for n, d in tree_of(dest).items() if not n.startswith(".sheaf-partial")}
+            if seen.returncode == 0:
+                self.assertIn(found, (before, tree_of(whole)), at)
+            if at % 2:          # refused where the old data set is there still
+                sheaf("pack", self.other, dest, *self.options, "--resume", status=None)
+            sheaf("pack", self.other, dest, *self.options, "--overwrite")
+            self.assert_same_tree(dest, whole)
+        self.assertEqual(done.returncode, 0)
+        self.assertGreater(at, 20)
+
+
+class RemoteRefusals(Case):
+    """The same of S3, which says 403 or 500 for as long as it is asked."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = fake_s3.Server(support.seed())
+        self.addCleanup(self.server.stop)
+        self.env = dict(servers.clean_environment(), AWS_ACCESS_KEY_ID="key",
+                        AWS_SECRET_ACCESS_KEY="secret", AWS_ENDPOINT_URL=self.server.url,
+                        AWS_REGION="us-east-1", AWS_MAX_ATTEMPTS="2")
+        self.source = make_tree(self.path("source"), files())
+        self.other = make_tree(self.path("other"), files(mark=b"other"))
+
+    def refuse(self, end, fault):
+        self.server._fault = lambda method, key, query: \
+            fault if end and (key.endswith(end) or not key and query.get("prefix", "").endswith(
+                end.rsplit("/", 1)[0] + "/")) else None
+
+    def objects(self):
+        return {k: o.data for k, o in self.server.buckets["bucket"].objects.items()}
+
+    def test_no_answer_is_not_absence(self):
+        options = ("--format", "webdataset", "--shard-count", "4", "--on-error", "skip")
+        sheaf("pack", self.source, "s3://bucket/set", *options, env=self.env)
+        before = self.objects()
+        for end in ("set/dataset.json", "set/.sheaf-partial/plan"):
+            for fault, words in (("denied", "AccessDenied"), ("500", "InternalError")):
+                for more in ((), ("--resume",), ("--overwrite",)):
+                    with self.subTest(end=end, fault=fault, more=more):
+                        self.refuse(end, fault)
+                        done = sheaf("pack", self.other, "s3://bucket/set", *options, *more, status=1,
+                                     env=self.env)
+                        if end.endswith("json"):
+                            self.assertIn(words, done.stderr.decode())
+                        self.assertEqual(self.objects(), before)
+        self.refuse("", "")
+        sheaf("verify", "s3://bucket/set", env=self.env)
+
+
+del Commits     # its tests run in the classes that say where
+
+
+if __name__ == "__main__":
+    unittest.main()
