@@ -32,6 +32,8 @@ static const struct advice all[] = {
       "--memory raises it, a smaller --shuffle-buffer or fewer --lanes need less" },
     { SHEAF_ERR_LIMIT, "the memory budget is", " convert ",
       "--memory raises it: half of it is for reading" },
+    { SHEAF_ERR_IO, "File exists", " unpack ",
+      "--resume keeps what is there already, if it is the same" },
     { SHEAF_ERR_NOT_FOUND, "holds an unfinished run", NULL,
       "the command that was packing it continues with --resume" },
 };

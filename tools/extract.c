@@ -28,9 +28,12 @@ struct slot {
 };
 
 struct extract {
-    const char *directory;  /* the caller's, for messages */
+    char *directory;        /* for messages */
     int root;               /* locked, so that no two write there */
     bool resume;            /* what is there already, and the same, is kept */
+    uint64_t *written;      /* then: hashes of the paths that this run has dealt with, so that two
+                             * samples are not taken for one; 0 is an empty place */
+    size_t written_count, written_room;     /* a power of two */
     struct slot slots[SLOT_COUNT];
 };
 
@@ -92,18 +95,21 @@ int extract_open(const char *directory, bool resume, struct extract **extract,
         x->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         errnum = x->root < 0 ? errno : 0;
     }
-    free(copy);
+    for (size_t end = copy ? strlen(directory) : 0; end > 1 && directory[end - 1] == '/'; end--)
+        copy[end - 1] = '\0';
     /* A file system without locks is none the worse for it. */
     if (!errnum && flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         close(x->root);
+        free(copy);
         free(x);
         return set_error(error, "%s: another process is unpacking into it", directory);
     }
     if (errnum) {
+        free(copy);
         free(x);
         return set_error(error, "%s: %s", directory, strerror(errnum));
     }
-    x->directory = directory;
+    x->directory = copy;
     x->resume = resume;
     *extract = x;
     return SHEAF_OK;
@@ -119,6 +125,8 @@ void extract_close(struct extract *extract)
         free(extract->slots[i].path);
     }
     close(extract->root);
+    free(extract->written);
+    free(extract->directory);
     free(extract);
 }
 
@@ -238,6 +246,62 @@ static int has_bytes(int fd, const uint8_t *data, size_t size)
     return 1;
 }
 
+/* FNV-1a, with 64 bits: paths of one data set do not meet by chance. */
+static uint64_t hash_path(const char *path)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (; *path != '\0'; path++)
+        hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
+    return hash == 0 ? 1 : hash;
+}
+
+/* Finds a hash, or the empty place where it belongs. */
+static uint64_t *find_written(uint64_t *written, size_t room, uint64_t hash)
+{
+    size_t at = (hash ^ hash >> 32) & (room - 1);
+
+    while (written[at] != 0 && written[at] != hash)
+        at = (at + 1) & (room - 1);
+    return &written[at];
+}
+
+static bool make_room(struct extract *x)
+{
+    const size_t room = x->written_room == 0 ? 1024 : 2 * x->written_room;
+    uint64_t *grown;
+
+    if (2 * (x->written_count + 1) <= x->written_room)
+        return true;
+    grown = calloc(room, sizeof(grown[0]));
+    if (grown == NULL)
+        return false;
+    for (size_t i = 0; i < x->written_room; i++)
+        if (x->written[i] != 0)
+            *find_written(grown, room, x->written[i]) = x->written[i];
+    free(x->written);
+    x->written = grown;
+    x->written_room = room;
+    return true;
+}
+
+/* A file that this run has written or kept is not kept for another sample, too. */
+static int note_path(struct extract *x, const char *path, struct sheaf_error *error)
+{
+    const uint64_t hash = hash_path(path);
+    uint64_t *place;
+
+    if (!make_room(x))
+        return set_errno(error, x, path, ENOMEM);
+    place = find_written(x->written, x->written_room, hash);
+    if (*place == hash)
+        return set_error(error, "%s/%s: two samples of the data set have this file", x->directory,
+                         path);
+    *place = hash;
+    x->written_count++;
+    return SHEAF_OK;
+}
+
 /* What is there of an earlier run: sets *kept if it is the file already. */
 static int keep_file(const struct extract *x, int directory, const char *name, const char *path,
                      const void *data, size_t size, bool *kept, struct sheaf_error *error)
@@ -315,8 +379,10 @@ int extract_file(struct extract *extract, const char *path, const void *data, si
     if (directory < 0)
         return set_errno(error, extract, path, errno);
     if (extract->resume) {
-        const int code = keep_file(extract, directory, name, path, data, size, &kept, error);
+        int code = note_path(extract, path, error);
 
+        if (code == SHEAF_OK)
+            code = keep_file(extract, directory, name, path, data, size, &kept, error);
         if (code != SHEAF_OK || kept)
             return code;
     }

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What unpack leaves when it is killed, and how it goes on."""
 
+import io
 import os
 import subprocess
+import tarfile
 import unittest
 
 from support import SHEAF, Case, make_tree, pack, read, sheaf, write
@@ -21,7 +23,9 @@ class Unpack(Case):
             os.unlink(os.path.join(out, name))
         write(os.path.join(out, "03", ".sheaf-unpack"), b"half of it")
         done = sheaf("unpack", self.path("set"), out, status=1)
-        self.assert_error(done, "File exists")
+        self.assert_error(done, "File exists", "--resume keeps what is there already")
+        done = sheaf("unpack", self.path("set"), out + "//", status=1)
+        self.assertIn(b" %s/0" % out.encode(), done.stderr)
         kept = os.stat(os.path.join(out, list(files)[1])).st_ino
         sheaf("unpack", self.path("set"), out, "--resume")
         self.assert_same_tree(out, tree)
@@ -30,6 +34,18 @@ class Unpack(Case):
             write(os.path.join(out, "01/001.bin"), damaged)
             done = sheaf("unpack", self.path("set"), out, "--resume", status=1)
             self.assert_error(done, "01/001.bin: exists, and differs from the data set")
+
+    def test_two_samples_of_one_key(self):
+        """They are two also where they are the same."""
+        with tarfile.open(self.path("a.tar"), "w") as tar:
+            for name in ("a.txt", "b.txt", "a.txt"):
+                member = tarfile.TarInfo(name)
+                member.size = 3
+                tar.addfile(member, io.BytesIO(b"abc"))
+        for words in ((), ("--resume",), ("--resume",)):
+            done = sheaf("unpack", self.path("a.tar"), self.path("out"), *words, status=1)
+            self.assert_error(done, "a.txt: two samples of the data set have this file" if words
+                              else "a.txt: File exists")
 
     def test_kills(self):
         """Under its name a file is whole, whenever the process ends."""
