@@ -4,11 +4,11 @@
  * headers do not have all of them. */
 #include "store/file_system.h"
 
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "base/bytes.h"
-#include "store/local_read.h"
 
 #define READ_BYTES ((size_t)8 << 20)    /* what a round trip is worth; read-ahead aside */
 
@@ -20,6 +20,11 @@ static const struct {
     { 0x0bd00bd0, FILE_SYSTEM_LUSTRE },
     { 0x6969, FILE_SYSTEM_NFS },            /* EFS, too */
 };
+
+const char *local_path(const char *url)
+{
+    return strncmp(url, "file://", 7) == 0 ? url + 7 : url;
+}
 
 enum file_system file_system_of_type(unsigned long type)
 {

@@ -9,6 +9,9 @@
 /* Those behind a network: each read costs a round trip, and may fail in ways that pass. */
 enum file_system { FILE_SYSTEM_LOCAL, FILE_SYSTEM_FUSE, FILE_SYSTEM_LUSTRE, FILE_SYSTEM_NFS };
 
+/* The path of a local file, which may be given as file://PATH. */
+const char *local_path(const char *url);
+
 /* By statfs's f_type. */
 enum file_system file_system_of_type(unsigned long type);
 

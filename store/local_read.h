@@ -5,17 +5,11 @@
 #ifndef STORE_LOCAL_READ_H
 #define STORE_LOCAL_READ_H
 
-#include <string.h>
-
+#include "store/file_system.h"
 #include "store/store.h"
 
 /* The kernel takes 2 GiB - 4 KiB a call at most. */
 #define IO_MOST ((size_t)1 << 30)
-
-static inline const char *local_path(const char *url)
-{
-    return strncmp(url, "file://", 7) == 0 ? url + 7 : url;
-}
 
 /* After a failure to read a directory: waits a little, and true, if it may pass, as those of files
  * do; false if it will not, or was tried often enough.  *tries is 0 at first. */

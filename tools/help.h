@@ -4,7 +4,7 @@
 #ifndef TOOLS_HELP_H
 #define TOOLS_HELP_H
 
-#include "tools/options.h"
+#include "tools/option_table.h"
 
 /* On standard output.  Called before a value was stored: the variables hold the defaults. */
 void help_print(const struct command *command, const struct option *options);
