@@ -88,9 +88,11 @@ $(BUILD)/%: $(BUILD)/tools/generate/%.o
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/tests/test_advise: $(BUILD)/tools/mode_advice.o $(BUILD)/tools/size_text.o
+
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_COMMON) $(BUILD)/internal.a
 	$(SAY) LINK $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(TEST_COMMON) $(BUILD)/internal.a $(LIBS) -lcmocka
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/internal.a $(LIBS) -lcmocka
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/internal.a
 	$(SAY) FUZZER $@

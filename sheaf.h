@@ -971,7 +971,7 @@ SHEAF_API SHEAF_CHECK int sheaf_feed(const char *source, const char *directory,
                                      struct sheaf_feed_result *result,
                                      struct sheaf_error *error);
 
-/* ---- Which input mode? ----------------------------------------------------------------------- */
+/* ---- Survey of a source --------------------------------------------------------------------- */
 
 #define SHEAF_SURVEY_DECADES 8
 
@@ -992,87 +992,6 @@ struct sheaf_survey {
 SHEAF_API SHEAF_CHECK int sheaf_survey(const char *source,
                                        const struct sheaf_fetch_options *options,
                                        struct sheaf_survey *survey, size_t sizeof_survey,
-                                       struct sheaf_error *error);
-
-/* The constants of the estimates: name, value, unit, meaning.  Prices are in US dollars.  Prices
- * and rates of services change: look up or measure those that matter, and set them. */
-#define SHEAF_CONSTANTS(X)                                                                       \
-    X(LIST_RATE,         "list-rate",         5500,   "objects/s", "listing of a prefix")        \
-    X(FILE_RATE,         "file-rate",         200e6,  "B/s", "File mode's download")             \
-    X(FILE_MOST,         "file-most",         100e9,  "B",   "what File mode is for, at most")   \
-    X(SMALL_FILE,        "small-file",        50e6,   "B",   "objects below it are to be packed") \
-    X(SHARD_SIZE,        "shard-size",        150e6,  "B",   "of a packed shard")                \
-    X(GET_TIME,          "get-time",          0.03,   "s",   "to the first byte of an object")   \
-    X(FILE_REQUESTS,     "file-requests",     16,     "",    "under way at once, File mode")     \
-    X(FASTFILE_RATE,     "fastfile-rate",     600e6,  "B/s", "FastFile mode's reads")            \
-    X(FASTFILE_READ,     "fastfile-read",     8e6,    "B",   "of a GET, FastFile mode")          \
-    X(OPEN_FILES,        "open-files",        8,      "",    "files that are read at once")      \
-    X(LOCAL_RATE,        "local-rate",        1000e6, "B/s", "the instance's own disk")          \
-    X(PACK_RATE,         "pack-rate",         200e6,  "B/s", "packing")                          \
-    X(PACK_REQUESTS,     "pack-requests",     128,    "",    "under way at once, packing")       \
-    X(FSX_CREATE,        "fsx-create",        600,    "s",   "to make the file system")          \
-    X(FSX_LEAST,         "fsx-least",         1.2e12, "B",   "the smallest file system")         \
-    X(FSX_RATE,          "fsx-rate",          200,    "B/s/MB", "throughput by capacity")        \
-    X(FSX_OPEN,          "fsx-open",          0.0005, "s",   "to open a file")                   \
-    X(EFS_RATE,          "efs-rate",          300e6,  "B/s", "reads and writes")                 \
-    X(EFS_OPEN,          "efs-open",          0.003,  "s",   "to open a file")                   \
-    X(GET_PRICE,         "get-price",         0.4,    "$/M", "GET requests")                     \
-    X(PUT_PRICE,         "put-price",         5,      "$/M", "PUT and LIST requests")            \
-    X(FSX_PRICE,         "fsx-price",         0.14,   "$/GB/month", "capacity")                  \
-    X(EFS_PRICE,         "efs-price",         0.30,   "$/GB/month", "what is stored")            \
-    X(INSTANCE_PRICE,    "instance-price",    0,      "$/h", "all instances; 0: not counted")
-
-enum sheaf_constant {
-#define SHEAF_CONSTANT_ENUM(id, name, value, unit, meaning) SHEAF_CONSTANT_##id,
-    SHEAF_CONSTANTS(SHEAF_CONSTANT_ENUM)
-#undef SHEAF_CONSTANT_ENUM
-    SHEAF_CONSTANT_COUNT
-};
-
-struct sheaf_advise_options {
-    size_t sizeof_options;          /* set by _init */
-    uint64_t epochs;                /* 10 */
-    double reads_per_epoch;         /* 1: how often an epoch reads each object */
-    double consumer_bytes_s;        /* 0: as fast as they come */
-    double constants[SHEAF_CONSTANT_COUNT];
-};
-
-SHEAF_API void sheaf_advise_options_init(struct sheaf_advise_options *options,
-                                         size_t sizeof_options);
-
-/* PACK_FILE and PACK_FASTFILE: the objects are packed into shards first, once. */
-enum sheaf_mode {
-    SHEAF_MODE_FILE, SHEAF_MODE_FASTFILE, SHEAF_MODE_FSX, SHEAF_MODE_EFS,
-    SHEAF_MODE_PACK_FILE, SHEAF_MODE_PACK_FASTFILE, SHEAF_MODE_COUNT
-};
-
-/* "File", "FastFile", "FSx for Lustre", "EFS", "pack, then File", "pack, then FastFile". */
-SHEAF_API const char *sheaf_mode_name(enum sheaf_mode mode);
-
-struct sheaf_mode_estimate {
-    double prepare_s;               /* before the first job: packing, or filling a file system */
-    double startup_s;               /* of the job, until training begins */
-    double first_epoch_s, epoch_s;  /* the first, and each later one */
-    double total_s;                 /* of the job: without prepare_s */
-    double requests;                /* GET, PUT and LIST, over all epochs and the preparation */
-    double request_cost;            /* $ */
-    double other_cost;              /* $: the file system's, and the instances', over total_s */
-};
-
-#define SHEAF_REASONS_MOST 6
-
-struct sheaf_advice {
-    enum sheaf_mode mode;
-    struct sheaf_mode_estimate estimates[SHEAF_MODE_COUNT];
-    size_t reason_count;
-    char reasons[SHEAF_REASONS_MOST][200];
-};
-
-/* Recommends as AWS's guide does; pure.  SHEAF_ERR_ARGUMENT for an empty survey or invalid
- * constants. */
-SHEAF_API SHEAF_CHECK int sheaf_advise(const struct sheaf_survey *survey,
-                                       const struct sheaf_advise_options *options,
-                                       struct sheaf_advice *advice, size_t sizeof_advice,
                                        struct sheaf_error *error);
 
 #ifdef __cplusplus

@@ -8,16 +8,18 @@
 #include <string.h>
 
 #include "tools/json.h"
+#include "tools/mode_advice.h"
 #include "tools/options.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
+#include "tools/size_text.h"
 
 static const struct constant {
     const char *name;       /* first, for nearest() */
     const char *unit, *meaning;
 } constants[] = {
 #define ROW(id, name, value, unit, meaning) { name, unit, meaning },
-    SHEAF_CONSTANTS(ROW)
+    MODE_CONSTANTS(ROW)
 #undef ROW
 };
 
@@ -46,12 +48,12 @@ static int set_constants(const char *list, double *values)
 
         if (value != NULL)
             *value++ = '\0';
-        while (i < SHEAF_CONSTANT_COUNT && strcmp(constants[i].name, item) != 0)
+        while (i < CONSTANT_COUNT && strcmp(constants[i].name, item) != 0)
             i++;
-        hint = nearest(item, constants, SHEAF_CONSTANT_COUNT, sizeof(constants[0]));
+        hint = nearest(item, constants, CONSTANT_COUNT, sizeof(constants[0]));
         if (value == NULL)
             status = misuse("--constant: \"%s\" is not NAME=VALUE", item);
-        else if (i == SHEAF_CONSTANT_COUNT)
+        else if (i == CONSTANT_COUNT)
             status = misuse("--constant: unknown constant \"%s\"; %s%s", item,
                             hint != NULL ? "did you mean " : "the output lists them all",
                             hint != NULL ? hint : "");
@@ -64,16 +66,11 @@ static int set_constants(const char *list, double *values)
 
 /* ---- For people ------------------------------------------------------------------------------ */
 
-static void print_size(double bytes)
+static void print_size(uint64_t bytes)
 {
-    static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
-    size_t i = 0;
+    char text[SIZE_TEXT_ROOM];
 
-    while (bytes >= 1000 && i < 4) {
-        bytes /= 1000;
-        i++;
-    }
-    printf("%.*f %s", i == 0 || bytes >= 100 ? 0 : 1, bytes, units[i]);
+    printf("%s", size_text((double)bytes, text));
 }
 
 static void print_survey(const char *source, const struct sheaf_survey *s)
@@ -83,13 +80,13 @@ static void print_survey(const char *source, const struct sheaf_survey *s)
     };
 
     printf("%s\n  %" PRIu64 " object%s, ", shown(source), s->objects, plural(s->objects));
-    print_size((double)s->bytes);
+    print_size(s->bytes);
     printf(", on %s\n  smallest ", shown(s->place));
-    print_size((double)s->smallest_bytes);
+    print_size(s->smallest_bytes);
     printf(", median ");
-    print_size((double)s->median_bytes);
+    print_size(s->median_bytes);
     printf(", largest ");
-    print_size((double)s->largest_bytes);
+    print_size(s->largest_bytes);
     putchar('\n');
     if (s->is_dataset)
         printf("  a data set of %" PRIu64 " sample%s\n", s->samples, plural(s->samples));
@@ -98,7 +95,7 @@ static void print_survey(const char *source, const struct sheaf_survey *s)
         if (s->decades[i].objects == 0)
             continue;
         printf("  %-9s %12" PRIu64 "  ", decades[i], s->decades[i].objects);
-        print_size((double)s->decades[i].bytes);
+        print_size(s->decades[i].bytes);
         putchar('\n');
     }
 }
@@ -116,14 +113,14 @@ static void print_seconds(double seconds)
     printf(" %10s", text);
 }
 
-static void print_estimates(const struct sheaf_advice *a)
+static void print_estimates(const struct mode_advice *a)
 {
     printf("\n  %-20s %10s %10s %10s %10s %10s %10s %9s %9s\n", "mode", "prepare", "start",
            "1st epoch", "epoch", "job", "requests", "$ requests", "$ other");
-    for (int i = 0; i < SHEAF_MODE_COUNT; i++) {
-        const struct sheaf_mode_estimate *e = &a->estimates[i];
+    for (int i = 0; i < MODE_COUNT; i++) {
+        const struct mode_estimate *e = &a->estimates[i];
 
-        printf("%c %-20s", i == (int)a->mode ? '*' : ' ', sheaf_mode_name((enum sheaf_mode)i));
+        printf("%c %-20s", i == (int)a->mode ? '*' : ' ', mode_name((enum input_mode)i));
         print_seconds(e->prepare_s);
         print_seconds(e->startup_s);
         print_seconds(e->first_epoch_s);
@@ -134,18 +131,18 @@ static void print_estimates(const struct sheaf_advice *a)
 }
 
 static void print_text(const char *source, const struct sheaf_survey *s,
-                       const struct sheaf_advise_options *o, const struct sheaf_advice *a)
+                       const struct mode_options *o, const struct mode_advice *a)
 {
     print_survey(source, s);
     print_estimates(a);
-    printf("\n%s\n", sheaf_mode_name(a->mode));
+    printf("\n%s\n", mode_name(a->mode));
     for (size_t i = 0; i < a->reason_count; i++)
         printf("  - %s\n", shown(a->reasons[i]));
-    if (a->mode == SHEAF_MODE_PACK_FILE || a->mode == SHEAF_MODE_PACK_FASTFILE)
+    if (a->mode == MODE_PACK_FILE || a->mode == MODE_PACK_FASTFILE)
         printf("  sheaf pack %s DEST --format webdataset\n", shown(source));
     printf("\nEstimates for %" PRIu64 " epoch%s, from these (--constant NAME=VALUE):\n", o->epochs,
            plural(o->epochs));
-    for (size_t i = 0; i < SHEAF_CONSTANT_COUNT; i++)
+    for (size_t i = 0; i < CONSTANT_COUNT; i++)
         printf("  %-16s %10.6g %-10s  %s\n", constants[i].name, o->constants[i],
                constants[i].unit, constants[i].meaning);
 }
@@ -166,7 +163,7 @@ static void print_json_survey(const struct sheaf_survey *s)
     printf("]}");
 }
 
-static void print_json_estimate(const char *mode, const struct sheaf_mode_estimate *e)
+static void print_json_estimate(const char *mode, const struct mode_estimate *e)
 {
     printf("{\"mode\":");
     print_json_string(stdout, mode);
@@ -177,37 +174,37 @@ static void print_json_estimate(const char *mode, const struct sheaf_mode_estima
 }
 
 static void print_json(const char *source, const struct sheaf_survey *s,
-                       const struct sheaf_advise_options *o, const struct sheaf_advice *a)
+                       const struct mode_options *o, const struct mode_advice *a)
 {
     printf("{\"source\":");
     print_json_string(stdout, source);
     putchar(',');
     print_json_survey(s);
     printf(",\"mode\":");
-    print_json_string(stdout, sheaf_mode_name(a->mode));
+    print_json_string(stdout, mode_name(a->mode));
     printf(",\"reasons\":[");
     for (size_t i = 0; i < a->reason_count; i++) {
         printf("%s", i > 0 ? "," : "");
         print_json_string(stdout, a->reasons[i]);
     }
     printf("],\"epochs\":%" PRIu64 ",\"estimates\":[", o->epochs);
-    for (int i = 0; i < SHEAF_MODE_COUNT; i++) {
+    for (int i = 0; i < MODE_COUNT; i++) {
         printf("%s", i > 0 ? "," : "");
-        print_json_estimate(sheaf_mode_name((enum sheaf_mode)i), &a->estimates[i]);
+        print_json_estimate(mode_name((enum input_mode)i), &a->estimates[i]);
     }
     printf("],\"constants\":{");
-    for (size_t i = 0; i < SHEAF_CONSTANT_COUNT; i++)
+    for (size_t i = 0; i < CONSTANT_COUNT; i++)
         printf("%s\"%s\":%.9g", i > 0 ? "," : "", constants[i].name, o->constants[i]);
     printf("}}\n");
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-static int advise(const char *source, const struct sheaf_advise_options *options, bool as_json)
+static int advise(const char *source, const struct mode_options *options, bool as_json)
 {
     struct sheaf_fetch_options how;
     struct sheaf_survey survey;
-    struct sheaf_advice advice;
+    struct mode_advice advice;
     struct sheaf_error error;
     int code;
 
@@ -218,7 +215,7 @@ static int advise(const char *source, const struct sheaf_advise_options *options
     code = sheaf_survey(source, &how, &survey, sizeof(survey), &error);
     progress_clear();
     if (code == SHEAF_OK)
-        code = sheaf_advise(&survey, options, &advice, sizeof(advice), &error);
+        code = mode_advise(&survey, options, &advice, &error);
     if (code != SHEAF_OK)
         return refuse(&error);
     (as_json ? print_json : print_text)(source, &survey, options, &advice);
@@ -228,12 +225,12 @@ static int advise(const char *source, const struct sheaf_advise_options *options
 static int run(const struct command *command, int argc, char **argv)
 {
     const char *reads = "1", *list = NULL;
-    struct sheaf_advise_options o;
+    struct mode_options o;
     uint64_t rate = 0;
     int as_json = 0, status;
     size_t count;
 
-    sheaf_advise_options_init(&o, sizeof(o));
+    mode_options_init(&o);
     {
         const struct option table[] = {
             { "epochs", OPTION_NUMBER, "N", .number = &o.epochs, .least = 1,

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/size_text.h"
+
 #define INTERVAL_SECONDS 0.1
 
 static struct {
@@ -25,18 +27,6 @@ double seconds_now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static void bytes_text(double bytes, char *text, size_t size)
-{
-    static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
-    size_t i = 0;
-
-    while (bytes >= 999.5 && i < sizeof(units) / sizeof(units[0]) - 1) {
-        bytes /= 1000;
-        i++;
-    }
-    snprintf(text, size, "%.*f %s", i > 0 && bytes < 99.95, bytes, units[i]);
 }
 
 /* The part that is done, by bytes where they are known, else by count; below 0: not known. */
@@ -63,7 +53,7 @@ static void print_time_left(char *text, size_t size, double seconds)
 static void compose(const struct sheaf_progress *p, double elapsed, char *text, size_t size)
 {
     const double part = part_done(p);
-    char bytes[32], rate[32];
+    char bytes[SIZE_TEXT_ROOM], rate[SIZE_TEXT_ROOM];
     size_t n = (size_t)snprintf(text, size, "%s", p->stage);
 
     if (part >= 0)
@@ -73,13 +63,13 @@ static void compose(const struct sheaf_progress *p, double elapsed, char *text, 
     if (p->done_count > 0 && p->total_count > 0)
         n += (size_t)snprintf(text + n, size - n, " of %" PRIu64, p->total_count);
     if (p->done_bytes > 0) {
-        bytes_text((double)p->done_bytes, bytes, sizeof(bytes));
+        size_text((double)p->done_bytes, bytes);
         n += (size_t)snprintf(text + n, size - n, "  %s", bytes);
     }
     if (p->done_count > 0 && elapsed > 1)
         n += (size_t)snprintf(text + n, size - n, "  %.0f/s", (double)p->done_count / elapsed);
     if (p->done_bytes > 0 && part >= 0 && elapsed > 0) {    /* a scan reads no bytes */
-        bytes_text((double)p->done_bytes / elapsed, rate, sizeof(rate));
+        size_text((double)p->done_bytes / elapsed, rate);
         n += (size_t)snprintf(text + n, size - n, "  %s/s", rate);
     }
     if (part > 0.001 && part <= 1 && elapsed > 1)

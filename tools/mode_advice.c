@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_advise: which input mode, and what each would take.  Pure arithmetic over a survey and a
- * table of constants.
+ * Which input mode, and what each would take.  Pure arithmetic over a survey and a table of
+ * constants; see mode_advice.h.
  *
  * The estimates are those of a pipeline: what can overlap takes as long as its slowest stage.  The
  * choice follows AWS's guide: files of less than some 50 MB belong into shards; up to some 100 GB
  * File mode will do, unless its download is a large part of the job; more is for FastFile mode,
  * or for FSx for Lustre where a GPU reads faster than that, or the same data again and again. */
+#include "tools/mode_advice.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
-#include "base/error.h"
+#include "tools/size_text.h"
 
 #define MONTH_S        (30 * 86400.0)
 #define STARTUP_SHARE  0.1      /* of a job, that a start may be */
@@ -31,31 +32,27 @@ struct load {
     const double *c;            /* constants */
 };
 
-#define C(name) (l->c[SHEAF_CONSTANT_##name])
+#define C(name) (l->c[CONSTANT_##name])
 
-void sheaf_advise_options_init(struct sheaf_advise_options *options, size_t sizeof_options)
+void mode_options_init(struct mode_options *options)
 {
-    static const struct sheaf_advise_options defaults = {
+    *options = (struct mode_options){
         .epochs = 10, .reads_per_epoch = 1,
         .constants = {
 #define VALUE(id, name, value, unit, meaning) value,
-            SHEAF_CONSTANTS(VALUE)
+            MODE_CONSTANTS(VALUE)
 #undef VALUE
         },
     };
-
-    memset(options, 0, sizeof_options);
-    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
-    options->sizeof_options = sizeof_options;
 }
 
-const char *sheaf_mode_name(enum sheaf_mode mode)
+const char *mode_name(enum input_mode mode)
 {
     static const char *const names[] = {
         "File", "FastFile", "FSx for Lustre", "EFS", "pack, then File", "pack, then FastFile",
     };
 
-    return (unsigned)mode < COUNT_OF(names) ? names[mode] : NULL;
+    return names[mode];
 }
 
 /* ---- Estimates ------------------------------------------------------------------------------- */
@@ -76,14 +73,14 @@ static double read_s(const struct load *l, double rate, double each_s, double at
     return fmax(l->bytes / rate, l->files * each_s / at_once);
 }
 
-static void add_requests(const struct load *l, struct sheaf_mode_estimate *e, double gets,
+static void add_requests(const struct load *l, struct mode_estimate *e, double gets,
                          double puts)
 {
     e->requests += gets + puts;
     e->request_cost += (gets * C(GET_PRICE) + puts * C(PUT_PRICE)) / 1e6;
 }
 
-static void finish(const struct load *l, struct sheaf_mode_estimate *e)
+static void finish(const struct load *l, struct mode_estimate *e)
 {
     e->first_epoch_s = fmax(e->first_epoch_s, l->consumer_s);
     e->epoch_s = fmax(e->epoch_s, l->consumer_s);
@@ -91,7 +88,7 @@ static void finish(const struct load *l, struct sheaf_mode_estimate *e)
     e->other_cost += e->total_s / 3600 * C(INSTANCE_PRICE);
 }
 
-static void estimate_file(const struct load *l, struct sheaf_mode_estimate *e)
+static void estimate_file(const struct load *l, struct mode_estimate *e)
 {
     e->startup_s = list_s(l) + read_s(l, C(FILE_RATE), C(GET_TIME), C(FILE_REQUESTS));
     e->first_epoch_s = e->epoch_s = l->reads * l->bytes / C(LOCAL_RATE);
@@ -99,7 +96,7 @@ static void estimate_file(const struct load *l, struct sheaf_mode_estimate *e)
     finish(l, e);
 }
 
-static void estimate_fastfile(const struct load *l, struct sheaf_mode_estimate *e)
+static void estimate_fastfile(const struct load *l, struct mode_estimate *e)
 {
     const double gets = fmax(l->files, ceil(l->bytes / C(FASTFILE_READ)));
 
@@ -111,7 +108,7 @@ static void estimate_fastfile(const struct load *l, struct sheaf_mode_estimate *
 }
 
 /* The first epoch loads from S3; later ones read what is there. */
-static void estimate_fsx(const struct load *l, struct sheaf_mode_estimate *e)
+static void estimate_fsx(const struct load *l, struct mode_estimate *e)
 {
     const double capacity = ceil(fmax(l->bytes / C(FSX_LEAST), 1)) * C(FSX_LEAST);
     const double rate = capacity / 1e6 * C(FSX_RATE);
@@ -126,7 +123,7 @@ static void estimate_fsx(const struct load *l, struct sheaf_mode_estimate *e)
     e->other_cost += capacity / 1e9 * C(FSX_PRICE) * (e->prepare_s + e->total_s) / MONTH_S;
 }
 
-static void estimate_efs(const struct load *l, bool is_there, struct sheaf_mode_estimate *e)
+static void estimate_efs(const struct load *l, bool is_there, struct mode_estimate *e)
 {
     const double again = read_s(l, C(EFS_RATE), C(EFS_OPEN), C(OPEN_FILES));
 
@@ -141,7 +138,7 @@ static void estimate_efs(const struct load *l, bool is_there, struct sheaf_mode_
 }
 
 /* Once, whatever mode the shards are then read in. */
-static void add_packing(const struct load *l, struct sheaf_mode_estimate *e)
+static void add_packing(const struct load *l, struct mode_estimate *e)
 {
     e->prepare_s += list_s(l) + read_s(l, C(PACK_RATE), C(GET_TIME), C(PACK_REQUESTS));
     add_requests(l, e, l->files, list_requests(l) + ceil(l->bytes / PART_BYTES));
@@ -155,55 +152,42 @@ static struct load packed(const struct load *l)
     return shards;
 }
 
-static void estimate_all(const struct load *l, bool is_on_nfs, struct sheaf_advice *a)
+static void estimate_all(const struct load *l, bool is_on_nfs, struct mode_advice *a)
 {
     const struct load shards = packed(l);
 
-    estimate_file(l, &a->estimates[SHEAF_MODE_FILE]);
-    estimate_fastfile(l, &a->estimates[SHEAF_MODE_FASTFILE]);
-    estimate_fsx(l, &a->estimates[SHEAF_MODE_FSX]);
-    estimate_efs(l, is_on_nfs, &a->estimates[SHEAF_MODE_EFS]);
-    estimate_file(&shards, &a->estimates[SHEAF_MODE_PACK_FILE]);
-    estimate_fastfile(&shards, &a->estimates[SHEAF_MODE_PACK_FASTFILE]);
-    add_packing(l, &a->estimates[SHEAF_MODE_PACK_FILE]);
-    add_packing(l, &a->estimates[SHEAF_MODE_PACK_FASTFILE]);
+    estimate_file(l, &a->estimates[MODE_FILE]);
+    estimate_fastfile(l, &a->estimates[MODE_FASTFILE]);
+    estimate_fsx(l, &a->estimates[MODE_FSX]);
+    estimate_efs(l, is_on_nfs, &a->estimates[MODE_EFS]);
+    estimate_file(&shards, &a->estimates[MODE_PACK_FILE]);
+    estimate_fastfile(&shards, &a->estimates[MODE_PACK_FASTFILE]);
+    add_packing(l, &a->estimates[MODE_PACK_FILE]);
+    add_packing(l, &a->estimates[MODE_PACK_FASTFILE]);
 }
 
 /* ---- The choice ------------------------------------------------------------------------------ */
 
-static void say(struct sheaf_advice *a, const char *format, ...)
+static void say(struct mode_advice *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void say(struct sheaf_advice *a, const char *format, ...)
+static void say(struct mode_advice *a, const char *format, ...)
 {
     va_list arguments;
 
-    if (a->reason_count == SHEAF_REASONS_MOST)
+    if (a->reason_count == MODE_REASONS_MOST)
         return;
     va_start(arguments, format);
     vsnprintf(a->reasons[a->reason_count++], sizeof(a->reasons[0]), format, arguments);
     va_end(arguments);
 }
 
-static const char *size_text(double bytes, char text[32])
-{
-    static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
-    size_t i = 0;
-
-    while (bytes >= 1000 && i + 1 < COUNT_OF(units)) {
-        bytes /= 1000;
-        i++;
-    }
-    snprintf(text, 32, "%.*f %s", i == 0 || bytes >= 100 ? 0 : 1, bytes, units[i]);
-    return text;
-}
-
 /* Small, and so many that it matters: a few small files beside large ones do not. */
-static bool are_small(const struct load *l, struct sheaf_advice *a)
+static bool are_small(const struct load *l, struct mode_advice *a)
 {
     const double mean = l->bytes / l->files;
     const double overhead = l->files * C(GET_TIME) / C(OPEN_FILES);
-    char mean_text[32], small_text[32];
+    char mean_text[SIZE_TEXT_ROOM], small_text[SIZE_TEXT_ROOM];
 
     if (mean >= C(SMALL_FILE) || overhead <= OVERHEAD_SHARE * l->bytes / C(FASTFILE_RATE))
         return false;
@@ -213,36 +197,36 @@ static bool are_small(const struct load *l, struct sheaf_advice *a)
 }
 
 /* Between File and FastFile, for shards or large files. */
-static enum sheaf_mode choose_streaming(const struct load *l,
-                                        const struct sheaf_mode_estimate *file,
-                                        const struct sheaf_mode_estimate *fast,
-                                        struct sheaf_advice *a)
+static enum input_mode choose_streaming(const struct load *l,
+                                        const struct mode_estimate *file,
+                                        const struct mode_estimate *fast,
+                                        struct mode_advice *a)
 {
     const double share = file->startup_s / file->total_s;
-    char bytes[32], most[32];
+    char bytes[SIZE_TEXT_ROOM], most[SIZE_TEXT_ROOM];
 
     size_text(l->bytes, bytes);
     size_text(C(FILE_MOST), most);
     if (l->bytes > C(FILE_MOST)) {
         say(a, "%s exceed the %s that File mode is for", bytes, most);
-        return SHEAF_MODE_FASTFILE;
+        return MODE_FASTFILE;
     }
     say(a, "%s are within the %s that File mode is for", bytes, most);
     if (share > STARTUP_SHARE && file->total_s > fast->total_s) {
         say(a, "but its download of %.1f s would be %.0f %% of the job, and FastFile mode starts "
             "at once", file->startup_s, 100 * share);
-        return SHEAF_MODE_FASTFILE;
+        return MODE_FASTFILE;
     }
     say(a, "its download takes %.1f s, %.1f %% of the job", file->startup_s, 100 * share);
-    return SHEAF_MODE_FILE;
+    return MODE_FILE;
 }
 
 /* Where FastFile mode cannot keep up, or its requests cost more than a file system. */
-static bool needs_fsx(const struct load *l, double consumer_bytes_s, struct sheaf_advice *a)
+static bool needs_fsx(const struct load *l, double consumer_bytes_s, struct mode_advice *a)
 {
-    const struct sheaf_mode_estimate *fast = &a->estimates[SHEAF_MODE_FASTFILE];
-    const struct sheaf_mode_estimate *fsx = &a->estimates[SHEAF_MODE_FSX];
-    char wanted[32], given[32];
+    const struct mode_estimate *fast = &a->estimates[MODE_FASTFILE];
+    const struct mode_estimate *fsx = &a->estimates[MODE_FSX];
+    char wanted[SIZE_TEXT_ROOM], given[SIZE_TEXT_ROOM];
 
     if (fast->request_cost > fsx->request_cost + fsx->other_cost &&
         fsx->total_s < fast->total_s) {
@@ -259,7 +243,7 @@ static bool needs_fsx(const struct load *l, double consumer_bytes_s, struct shea
 }
 
 static void choose(const struct load *l, const struct sheaf_survey *s, double consumer_bytes_s,
-                   struct sheaf_advice *a)
+                   struct mode_advice *a)
 {
     const bool pack = !s->is_dataset && are_small(l, a);
     const struct load shards = packed(l);
@@ -268,81 +252,89 @@ static void choose(const struct load *l, const struct sheaf_survey *s, double co
         say(a, "it is a data set of %llu samples already", (unsigned long long)s->samples);
     if (!pack && strcmp(s->place, "Lustre") == 0) {
         say(a, "it is on Lustre already");
-        a->mode = SHEAF_MODE_FSX;
+        a->mode = MODE_FSX;
         return;
     }
     if (!pack && strcmp(s->place, "NFS") == 0) {
         say(a, "it is on NFS already, as EFS is");
-        a->mode = SHEAF_MODE_EFS;
+        a->mode = MODE_EFS;
         return;
     }
     if (pack)
-        a->mode = choose_streaming(&shards, &a->estimates[SHEAF_MODE_PACK_FILE],
-                                   &a->estimates[SHEAF_MODE_PACK_FASTFILE], a);
+        a->mode = choose_streaming(&shards, &a->estimates[MODE_PACK_FILE],
+                                   &a->estimates[MODE_PACK_FASTFILE], a);
     else
-        a->mode = choose_streaming(l, &a->estimates[SHEAF_MODE_FILE],
-                                   &a->estimates[SHEAF_MODE_FASTFILE], a);
+        a->mode = choose_streaming(l, &a->estimates[MODE_FILE],
+                                   &a->estimates[MODE_FASTFILE], a);
     if (pack)
-        a->mode = a->mode == SHEAF_MODE_FILE ? SHEAF_MODE_PACK_FILE : SHEAF_MODE_PACK_FASTFILE;
-    else if (a->mode == SHEAF_MODE_FASTFILE && needs_fsx(l, consumer_bytes_s, a))
-        a->mode = SHEAF_MODE_FSX;
+        a->mode = a->mode == MODE_FILE ? MODE_PACK_FILE : MODE_PACK_FASTFILE;
+    else if (a->mode == MODE_FASTFILE && needs_fsx(l, consumer_bytes_s, a))
+        a->mode = MODE_FSX;
 }
 
 /* ---- The call -------------------------------------------------------------------------------- */
 
-static int check(const struct sheaf_survey *s, const struct sheaf_advise_options *o,
+static int invalid(struct sheaf_error *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int invalid(struct sheaf_error *err, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(err->message, sizeof(err->message), format, arguments);
+    va_end(arguments);
+    return err->code = SHEAF_ERR_ARGUMENT;
+}
+
+static int check(const struct sheaf_survey *s, const struct mode_options *o,
                  struct sheaf_error *err)
 {
     static const char *const names[] = {
 #define NAME(id, name, value, unit, meaning) name,
-        SHEAF_CONSTANTS(NAME)
+        MODE_CONSTANTS(NAME)
 #undef NAME
     };
-    static const bool may_be_zero[SHEAF_CONSTANT_COUNT] = {
-        [SHEAF_CONSTANT_FILE_MOST] = true, [SHEAF_CONSTANT_SMALL_FILE] = true,
-        [SHEAF_CONSTANT_GET_TIME] = true, [SHEAF_CONSTANT_FSX_CREATE] = true,
-        [SHEAF_CONSTANT_FSX_OPEN] = true, [SHEAF_CONSTANT_EFS_OPEN] = true,
-        [SHEAF_CONSTANT_GET_PRICE] = true, [SHEAF_CONSTANT_PUT_PRICE] = true,
-        [SHEAF_CONSTANT_FSX_PRICE] = true, [SHEAF_CONSTANT_EFS_PRICE] = true,
-        [SHEAF_CONSTANT_INSTANCE_PRICE] = true,
+    static const bool may_be_zero[CONSTANT_COUNT] = {
+        [CONSTANT_FILE_MOST] = true, [CONSTANT_SMALL_FILE] = true,
+        [CONSTANT_GET_TIME] = true, [CONSTANT_FSX_CREATE] = true,
+        [CONSTANT_FSX_OPEN] = true, [CONSTANT_EFS_OPEN] = true,
+        [CONSTANT_GET_PRICE] = true, [CONSTANT_PUT_PRICE] = true,
+        [CONSTANT_FSX_PRICE] = true, [CONSTANT_EFS_PRICE] = true,
+        [CONSTANT_INSTANCE_PRICE] = true,
     };
 
     if (s->objects == 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "no objects to advise about");
+        return invalid(err, "no objects to advise about");
     if (o->epochs == 0 || !(o->reads_per_epoch > 0) || !isfinite(o->reads_per_epoch) ||
         !(o->consumer_bytes_s >= 0) || !isfinite(o->consumer_bytes_s))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%llu epochs, %g reads per epoch, %g bytes/s of "
+        return invalid(err, "%llu epochs, %g reads per epoch, %g bytes/s of "
                        "a consumer are not valid", (unsigned long long)o->epochs,
                        o->reads_per_epoch, o->consumer_bytes_s);
-    for (size_t i = 0; i < SHEAF_CONSTANT_COUNT; i++)
+    for (size_t i = 0; i < CONSTANT_COUNT; i++)
         if (!isfinite(o->constants[i]) || o->constants[i] < 0 ||
             (o->constants[i] == 0 && !may_be_zero[i]))
-            return err_set(err, SHEAF_ERR_ARGUMENT, "the constant %s is %g, expected more than 0",
+            return invalid(err, "the constant %s is %g, expected more than 0",
                            names[i], o->constants[i]);
     return SHEAF_OK;
 }
 
-int sheaf_advise(const struct sheaf_survey *survey, const struct sheaf_advise_options *options,
-                 struct sheaf_advice *advice, size_t sizeof_advice, struct sheaf_error *err)
+int mode_advise(const struct sheaf_survey *survey, const struct mode_options *options,
+                struct mode_advice *advice, struct sheaf_error *error)
 {
-    struct sheaf_advise_options o;
-    struct sheaf_advice a = { 0 };
-    struct load load;
-    int code;
+    struct load load = {
+        .files = (double)survey->objects, .bytes = (double)survey->bytes,
+        .reads = options->reads_per_epoch, .epochs = (double)options->epochs,
+        .c = options->constants,
+    };
+    const int code = check(survey, options, error);
 
-    sheaf_advise_options_init(&o, sizeof(o));
-    memcpy(&o, options, MIN(options->sizeof_options, sizeof(o)));
-    code = check(survey, &o, err);
     if (code != SHEAF_OK)
         return code;
-    load = (struct load){
-        .files = (double)survey->objects, .bytes = (double)survey->bytes,
-        .reads = o.reads_per_epoch, .epochs = (double)o.epochs, .c = o.constants,
-    };
-    if (o.consumer_bytes_s > 0)
-        load.consumer_s = load.bytes * load.reads / o.consumer_bytes_s;
-    estimate_all(&load, strcmp(survey->place, "NFS") == 0, &a);
-    choose(&load, survey, o.consumer_bytes_s, &a);
-    memcpy(advice, &a, MIN(sizeof_advice, sizeof(a)));
+    memset(advice, 0, sizeof(*advice));
+    if (options->consumer_bytes_s > 0)
+        load.consumer_s = load.bytes * load.reads / options->consumer_bytes_s;
+    estimate_all(&load, strcmp(survey->place, "NFS") == 0, advice);
+    choose(&load, survey, options->consumer_bytes_s, advice);
     return SHEAF_OK;
 }
