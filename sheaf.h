@@ -13,12 +13,14 @@
  *    code.  Calls without a handle for the message take a `struct sheaf_error *`, which may be
  *    NULL and is written only on failure.
  *  - Options.  An _init function stores the size and the defaults of an options struct, so that
- *    programs built against an older header keep working.
+ *    programs built against an older header keep working; `size` is that of the struct.
+ *    An option `interrupt` is NULL or a flag: once it is not 0, the call ends with
+ *    SHEAF_ERR_INTERRUPTED.  `progress`, `report` and `plan` are called with `context`.
  *  - Threads.  An object may be used by one thread at a time; different threads may use different
  *    objects.  An open data set never changes, and any number of readers and threads may share it.
  *    sheaf_reader_interrupt may be called from any thread.
  *  - Ownership.  Strings and arrays passed in are borrowed for the length of the call unless
- *    stated otherwise.  Freeing NULL is a no-op.
+ *    stated otherwise.  Pointers in an _info are valid as long as its object.  NULL may be freed.
  *  - Conservation.  What goes in comes out, or is counted and named as skipped, passed over or
  *    repeated.  At its end, an epoch compares the samples handed out plus the corrupt records with
  *    what was promised (for a stream: found).  A difference is SHEAF_ERR_MISMATCH, not SHEAF_END.
@@ -37,19 +39,22 @@ extern "C" {
 #define SHEAF_VERSION_MINOR 1
 #define SHEAF_VERSION_PATCH 0
 
+/* SHEAF_CALL: a function whose result must be looked at. */
 #if defined(__GNUC__)
-#define SHEAF_API   __attribute__((visibility("default")))
-#define SHEAF_CHECK __attribute__((warn_unused_result))
+#define SHEAF_API  __attribute__((visibility("default")))
+#define SHEAF_CALL __attribute__((visibility("default"), warn_unused_result))
 #else
 #define SHEAF_API
-#define SHEAF_CHECK
+#define SHEAF_CALL
 #endif
 
-/* sheaf_version: "MAJOR.MINOR.PATCH" of the library that is running. */
+/* "MAJOR.MINOR.PATCH" of the library that is running. */
 SHEAF_API const char *sheaf_version(void);
 
-/* ---- Errors ------------------------------------------------------------------------------- */
+struct sheaf_dataset; struct sheaf_reader; struct sheaf_kept; struct sheaf_channel;
+struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder;
 
+/* ---- Errors ------------------------------------------------------------------------------- */
 #define SHEAF_OK    0       /* done; or: here is a sample */
 #define SHEAF_END   1       /* no more samples in this epoch */
 
@@ -83,8 +88,7 @@ struct sheaf_error {
     char message[1020];     /* one line: where (shard, offset, record), found, expected */
 };
 
-/* sheaf_strerror: the sentence of a code; never NULL. */
-SHEAF_API const char *sheaf_strerror(int code);
+SHEAF_API const char *sheaf_strerror(int code);     /* the sentence of a code; never NULL */
 
 /* Text for display on one line: invalid UTF-8, control characters (C1 included) and characters that
  * change the writing direction become \xNN, one per byte.  Messages of this library are already
@@ -93,7 +97,6 @@ SHEAF_API const char *sheaf_strerror(int code);
 SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
 
 /* ---- Samples ------------------------------------------------------------------------------ */
-
 /* The bytes of one file.  The name is what follows the first dot of the file's base name, in lower
  * case ("jpg", "seg.png"); the suffix has the file's own case ("JPG"). */
 struct sheaf_field {
@@ -107,10 +110,8 @@ struct sheaf_field {
  * values that a 32-bit float represents exactly; a sample may have none.  Text is UTF-8. */
 struct sheaf_sample {
     const char *key;
-    const struct sheaf_field *fields;
-    size_t field_count;
-    const double *labels;
-    size_t label_count;
+    const struct sheaf_field *fields; size_t field_count;
+    const double *labels; size_t label_count;
     const char *class_name; /* of the label, if the data set names its classes; or NULL */
     uint64_t number;        /* 0-based, in the data set, in manifest order; `record` in streams */
     uint32_t shard;         /* 0-based, in manifest order */
@@ -132,13 +133,10 @@ SHEAF_API int sheaf_codec_of(const char *name);
 enum sheaf_on_error { SHEAF_FAIL = 0, SHEAF_SKIP = 1 };
 
 /* ---- Progress and reports ----------------------------------------------------------------- */
-
 struct sheaf_progress {
     const char *stage;          /* "scan", "pack", "verify", ...; static */
-    uint64_t done_bytes;        /* <= total_bytes where that is known */
-    uint64_t total_bytes;       /* 0: not known */
-    uint64_t done_count;        /* files or samples */
-    uint64_t total_count;       /* 0: not known */
+    uint64_t done_bytes, total_bytes;   /* done <= total, unless total is 0: not known */
+    uint64_t done_count, total_count;   /* files or samples */
 };
 
 /* Called at most about ten times a second, from the thread that made the call. */
@@ -172,8 +170,6 @@ typedef void sheaf_report_fn(void *context, const char *where, const struct shea
  *   - The fingerprint combines those of the sources in order: a position of one union, or of one
  *     source of it, is CHANGED for another. */
 
-struct sheaf_dataset;
-
 struct sheaf_shard_info {
     const char *name;           /* relative to the manifest; of foreign shards as given; with
                                    several sources, below its source's directory */
@@ -190,10 +186,8 @@ struct sheaf_source_info {
     int has_manifest;
     enum sheaf_container container;
     enum sheaf_codec codec;
-    size_t first_shard;         /* its shards and samples in the data set */
-    size_t shard_count;
-    uint64_t first_number;
-    uint64_t samples;
+    size_t first_shard, shard_count;    /* its shards and samples in the data set */
+    uint64_t first_number, samples;
     size_t class_count;
     int label_base;
     const char *fingerprint;
@@ -218,46 +212,35 @@ struct sheaf_dataset_info {
     size_t source_count;        /* at least 1 */
 };
 
-SHEAF_API SHEAF_CHECK int sheaf_dataset_open(const char *const *sources, size_t source_count,
-                                             struct sheaf_dataset **dataset,
-                                             struct sheaf_error *error);
-/* The identity of the samples as 32 digits: a hash of the fingerprint and the shards' locations,
- * and for foreign shards also their inodes and times, or ETags.  SHEAF_ERR_UNSUPPORTED if the data
- * set can be read only once. */
-SHEAF_API SHEAF_CHECK int sheaf_dataset_identity(const struct sheaf_dataset *dataset,
-                                                 char identity[33], struct sheaf_error *error);
+SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
+    struct sheaf_dataset **dataset, struct sheaf_error *error);
+/* The identity of the samples as 32 digits: a hash of fingerprint and shards' locations, and for
+ * foreign shards inodes and times, or ETags.  SHEAF_ERR_UNSUPPORTED: it can be read only once. */
+SHEAF_CALL int sheaf_dataset_identity(const struct sheaf_dataset *dataset, char identity[33],
+    struct sheaf_error *error);
 /* Free all its readers first. */
 SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);
-/* The pointers remain valid as long as the data set. */
 SHEAF_API void sheaf_dataset_get_info(const struct sheaf_dataset *dataset,
-                                      struct sheaf_dataset_info *info, size_t sizeof_info);
+    struct sheaf_dataset_info *info, size_t sizeof_info);
 /* SHEAF_ERR_ARGUMENT for an index that is too large. */
-SHEAF_API SHEAF_CHECK int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t index,
-                                              struct sheaf_shard_info *info, size_t sizeof_info);
+SHEAF_CALL int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t index,
+    struct sheaf_shard_info *info, size_t sizeof_info);
 /* The same for its sources. */
-SHEAF_API SHEAF_CHECK int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t index,
-                                               struct sheaf_source_info *info,
-                                               size_t sizeof_info);
+SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t index,
+    struct sheaf_source_info *info, size_t sizeof_info);
 /* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
 
 /* ---- Reader --------------------------------------------------------------------------------
- * To read epochs:
- *   1) sheaf_reader_options_init, and set what differs from the defaults;
- *   2) sheaf_reader_open: the first epoch is options.epoch;
- *   3) sheaf_reader_next until SHEAF_END;
- *   4) sheaf_reader_begin_epoch for another epoch, and 3) again;
- *   5) sheaf_reader_free.
+ * To read epochs: options_init, _open (the first epoch is options.epoch), _next until SHEAF_END,
+ * _begin_epoch for another epoch, and _free.
  *
  * The order of an epoch depends only on (data set, seed, epoch, lanes, shuffle buffer);
  * reader/ORDER.md specifies it.  Over all ranks and workers each sample is read exactly once per
  * epoch, except as `remainder` specifies. */
 
-struct sheaf_reader;
-
-/* Used if the number of lanes does not divide the samples.  KEEP: lengths of lanes differ by one.
- * DROP: the remainder, at most lanes - 1 samples, is left out.  PAD: shorter lanes repeat one
- * sample. */
+/* If the number of lanes does not divide the samples.  KEEP: lengths of lanes differ by one.  DROP:
+ * the remainder, at most lanes - 1 samples, is left out.  PAD: shorter lanes repeat one sample. */
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
 
 /* Called before the first `bytes` of options.memory are used, so that they can be made available.
@@ -291,9 +274,7 @@ struct sheaf_reader_options {
     sheaf_memory_fn *memory_needed; /* NULL */
     void *memory_context;
 };
-
-SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options,
-                                         size_t sizeof_options);
+SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);
 
 /* The rank and world size of this process, from the first of these in its environment: RANK and
  * WORLD_SIZE (torchrun); OMPI_COMM_WORLD_RANK and _SIZE (Open MPI); SLURM_PROCID and SLURM_NTASKS;
@@ -302,27 +283,24 @@ SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options,
  * NULL, is set to a static string that names it.  SHEAF_END: none of them.  SHEAF_ERR_ARGUMENT: an
  * invalid value, or one of torchrun's or Open MPI's two without the other (Slurm sets one alone in
  * jobs without ranks).  No other call of the library reads these variables. */
-SHEAF_API SHEAF_CHECK int sheaf_world_from_environment(const char *config, uint32_t *rank,
-                                                       uint32_t *world_size,
-                                                       const char **source,
-                                                       struct sheaf_error *error);
+SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
+    uint32_t *world_size, const char **source, struct sheaf_error *error);
 
 /* Borrows the data set until sheaf_reader_free.  memory_bytes must hold the largest sample, the
  * index of its shard, and 64 bytes per sample of the shuffle buffers (with a codec, also 64 KiB,
  * remotely 1 MiB); otherwise SHEAF_ERR_LIMIT, with the size that is enough.  Other samples that do
  * not fit are read when they are drawn, each with a read of its own; with a codec, its block is
  * unpacked again up to the sample's end. */
-SHEAF_API SHEAF_CHECK int sheaf_reader_open(const struct sheaf_dataset *dataset,
-                                            const struct sheaf_reader_options *options,
-                                            struct sheaf_reader **reader,
-                                            struct sheaf_error *error);
+SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
+    const struct sheaf_reader_options *options, struct sheaf_reader **reader,
+    struct sheaf_error *error);
 SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
 
 /* Starts an epoch, wherever the reader was. */
-SHEAF_API SHEAF_CHECK int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
+SHEAF_CALL int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
 
 /* Moves to sample number `sample`, from 0, of the epoch; with one lane only. */
-SHEAF_API SHEAF_CHECK int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t sample);
+SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t sample);
 
 /* The exact number of samples in this reader's part of the epoch, records skipped as corrupt
  * included; UINT64_MAX for a stream. */
@@ -331,31 +309,26 @@ SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader)
 /* The next sample, valid until the next call on this reader.  SHEAF_END at the end of the epoch.
  * After SHEAF_ERR_CORRUPT or _TRUNCATED under on_corrupt = FAIL, and after any other error except
  * INTERRUPTED, only _error, _get_stats and _free may be called. */
-SHEAF_API SHEAF_CHECK int sheaf_reader_next(struct sheaf_reader *reader,
-                                            const struct sheaf_sample **sample);
+SHEAF_CALL int sheaf_reader_next(struct sheaf_reader *reader, const struct sheaf_sample **sample);
 
 /* Up to `max` samples, all valid until the next call on this reader.  Returns SHEAF_OK with
  * *count >= 1, or as sheaf_reader_next; an error after some samples is kept for the next call.
  * `max` 0 is SHEAF_ERR_ARGUMENT and changes nothing. */
-SHEAF_API SHEAF_CHECK int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
-                                                  const struct sheaf_sample **samples,
-                                                  size_t *count);
+SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
+    const struct sheaf_sample **samples, size_t *count);
 
 /* Detaches the samples of the last call from the reader: *samples (*count of them) stay valid until
  * sheaf_kept_free, even after reader and data set are freed.  The pointers which that call returned
  * become invalid.  Samples of 4 KiB or more are not copied while the reader's memory budget, in
  * which they stay, has room for them and for the neighbours in the same piece of memory (about a
  * MiB; 8 for remote shards).  Others are copied to memory outside the budget, with fields of equal
- * index and size back to back.  SHEAF_ERR_STATE if the call returned no samples, or they were
- * detached already.
+ * index and size back to back.  SHEAF_ERR_STATE: there are no samples, or they were detached.
  *
  * Samples that are not copied lie in options.memory, if it is set: another process or a device that
  * sees this memory needs no copy either.  The memory belongs to the reader until the reader and
  * everything detached are freed. */
-struct sheaf_kept;
-SHEAF_API SHEAF_CHECK int sheaf_reader_keep(struct sheaf_reader *reader,
-                                            const struct sheaf_sample **samples, size_t *count,
-                                            struct sheaf_kept **kept);
+SHEAF_CALL int sheaf_reader_keep(struct sheaf_reader *reader, const struct sheaf_sample **samples,
+    size_t *count, struct sheaf_kept **kept);
 /* From any thread. */
 SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);
 
@@ -363,23 +336,22 @@ SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);
 
 /* Writes the reader's position: printable text of at most 256 bytes, with a checksum, valid on any
  * machine.  SHEAF_ERR_UNSUPPORTED for standard input, and for pipes that the platform shuffles. */
-SHEAF_API SHEAF_CHECK int sheaf_reader_position(const struct sheaf_reader *reader,
-                                                char text[SHEAF_POSITION_SIZE]);
+SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
+    char text[SHEAF_POSITION_SIZE]);
 
 /* Writes the position `back` samples ago, for programs that read ahead and need the position of
  * what they have used.  `back` reaches to where the epoch was started or resumed, and at most
  * SHEAF_BACK_MOST (else SHEAF_ERR_ARGUMENT); 0 is sheaf_reader_position. */
 #define SHEAF_BACK_MOST ((uint64_t)1 << 20)
-SHEAF_API SHEAF_CHECK int sheaf_reader_position_back(const struct sheaf_reader *reader,
-                                                     uint64_t back,
-                                                     char text[SHEAF_POSITION_SIZE]);
+SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
+    char text[SHEAF_POSITION_SIZE]);
 
 /* Resumes at a position; seed, epoch, lanes, buffer and remainder come from the text.  A position
  * after a whole round of the lanes fits any world_size x workers that divides lanes; any other fits
  * only the same rank and worker.  SHEAF_ERR_CHANGED: the position is of another data set.
  * SHEAF_ERR_ARGUMENT: it is damaged, or outside the epoch (for a stream, reported by the next
  * sheaf_reader_next). */
-SHEAF_API SHEAF_CHECK int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
+SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
 
 /* Makes a blocked or the next sheaf_reader_next return SHEAF_ERR_INTERRUPTED, once; the reader
  * then continues normally.  From any thread, and from a signal handler. */
@@ -401,15 +373,14 @@ struct sheaf_reader_stats {
     uint64_t passed_over;           /* members of foreign tars without an index that belong to no
                                        sample: links, devices, directories, names without key or
                                        suffix; of compressed tars and pipes, so far */
-    uint64_t repeated;              /* samples repeated to pad a lane (SHEAF_PAD);
-                                       <= samples */
+    uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
     uint64_t lost_bytes;            /* of foreign shards without an index, behind damage up to the
                                        shard's end: no record was found there, and how many they
                                        held is unknown; of compressed ones, stored bytes */
 };
 
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
-                                      struct sheaf_reader_stats *stats, size_t sizeof_stats);
+    struct sheaf_reader_stats *stats, size_t sizeof_stats);
 
 /* The last error of this reader; valid until the next call on it. */
 SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
@@ -421,8 +392,7 @@ SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader
  *   1) ROOT/input/data/NAME is a directory (File and FastFile mode, FSx for Lustre, EFS): a source
  *      like any other;
  *   2) ROOT/input/data/NAME_0 or a later number is a named pipe (Pipe mode): the reader's epochs
- *      come from the pipes NAME_0, NAME_1, ..., in the platform's order; the shuffle buffer is
- *      ours;
+ *      come from the pipes NAME_0, NAME_1, ... in the platform's order, shuffled by our buffer;
  *   3) the variable SM_CHANNEL_NAME (in capitals) names a directory;
  *   4) ROOT/input/config/inputdataconfig.json, or else the variable SM_INPUT_DATA_CONFIG, has a
  *      "TrainingInputMode" of "Pipe" for NAME: the library waits for the pipe;
@@ -440,16 +410,12 @@ SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader
  * middle of a record is SHEAF_ERR_TRUNCATED.  A sample of an augmented manifest has a field for
  * each NAME-ref, whose name is detected from its content, and for each other attribute.  The
  * exception is a `label` (or else `class`) that is a number or an array of numbers: that is the
- * label. Positions work if the platform does not shuffle (no "ShuffleConfig"): resuming reads
+ * label.  Positions work if the platform does not shuffle (no "ShuffleConfig"): resuming reads
  * forward. */
 
-struct sheaf_channel;
-
-enum sheaf_channel_kind {
-    SHEAF_CHANNEL_DIRECTORY = 1,
-    SHEAF_CHANNEL_PIPE = 2,
-    SHEAF_CHANNEL_DIRECT = 3            /* from S3 or another store */
-};
+/* DIRECT: from S3 or another store. */
+enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
+                          SHEAF_CHANNEL_DIRECT = 3 };
 
 struct sheaf_channel_options {
     size_t sizeof_options;          /* set by _init */
@@ -475,46 +441,36 @@ struct sheaf_channel_info {
     int64_t shuffle_seed;
     const char *description;        /* one line: what was found, and how it will be read */
 };
-
-SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options,
-                                          size_t sizeof_options);
+SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t size);
 /* Detects the channel.  `options` may be NULL.  SHEAF_ERR_NOT_FOUND: there is none of that name
  * (the message lists those that exist); SHEAF_ERR_ARGUMENT: an invalid name; SHEAF_ERR_CORRUPT: an
  * invalid configuration. */
-SHEAF_API SHEAF_CHECK int sheaf_channel_open(const char *name,
-                                             const struct sheaf_channel_options *options,
-                                             struct sheaf_channel **channel,
-                                             struct sheaf_error *error);
+SHEAF_CALL int sheaf_channel_open(const char *name, const struct sheaf_channel_options *options,
+    struct sheaf_channel **channel, struct sheaf_error *error);
 SHEAF_API void sheaf_channel_free(struct sheaf_channel *channel);
-/* The pointers remain valid as long as the channel. */
 SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
-                                      struct sheaf_channel_info *info, size_t sizeof_info);
+    struct sheaf_channel_info *info, size_t sizeof_info);
 /* Opens the channel as a data set, which outlives it. */
-SHEAF_API SHEAF_CHECK int sheaf_channel_dataset(const struct sheaf_channel *channel,
-                                                struct sheaf_dataset **dataset,
-                                                struct sheaf_error *error);
+SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
+    struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* sheaf_world_from_environment for readers of this channel.  If the platform distributes the
  * objects among the hosts (ShardedByS3Key), the world is the processes of this host: LOCAL_RANK and
  * LOCAL_WORLD_SIZE (torchrun); OMPI_COMM_WORLD_LOCAL_RANK and _SIZE (Open MPI); SLURM_LOCALID and
  * SLURM_NTASKS_PER_NODE. */
-SHEAF_API SHEAF_CHECK int sheaf_channel_world(const struct sheaf_channel *channel,
-                                              uint32_t *rank, uint32_t *world_size,
-                                              const char **source, struct sheaf_error *error);
+SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
+    uint32_t *world_size, const char **source, struct sheaf_error *error);
 /* Sets `options` (initialised) from the job's hyperparameters sheaf_seed, sheaf_epoch,
  * sheaf_shuffle_buffer and sheaf_lanes, each the text of a whole number, in
  * ROOT/input/config/hyperparameters.json or else the variable SM_HPS; others stay unchanged.
- * SHEAF_ERR_ARGUMENT: another name that begins with sheaf_, an invalid number, or not a JSON
- * object. */
-SHEAF_API SHEAF_CHECK int sheaf_channel_order(const struct sheaf_channel *channel,
-                                              struct sheaf_reader_options *options,
-                                              struct sheaf_error *error);
+ * SHEAF_ERR_ARGUMENT: another name that begins with sheaf_, an invalid number, no JSON object. */
+SHEAF_CALL int sheaf_channel_order(const struct sheaf_channel *channel,
+    struct sheaf_reader_options *options, struct sheaf_error *error);
 /* Tells the platform why the job fails: writes the first 1024 bytes of the message to
  * ROOT/output/failure.  `root` NULL: /opt/ml.  SHEAF_ERR_NOT_FOUND if ROOT does not exist. */
-SHEAF_API SHEAF_CHECK int sheaf_channel_report_failure(const char *root, const char *message,
-                                                       struct sheaf_error *error);
+SHEAF_CALL int sheaf_channel_report_failure(const char *root, const char *message,
+    struct sheaf_error *error);
 
 /* ---- The plan of an epoch, without reading data --------------------------------------------- */
-
 /* A range of one shard that one worker of one rank reads, in one lane. */
 struct sheaf_stretch {
     uint32_t rank, worker, lane;
@@ -525,12 +481,11 @@ struct sheaf_stretch {
 typedef void sheaf_stretch_fn(void *context, const struct sheaf_stretch *stretch);
 
 /* The plan of options->epoch: calls `each` for every stretch of every lane, in the order of (rank,
- * worker, lane, sequence).  options->rank and worker are ignored.  SHEAF_ERR_UNSUPPORTED for a
- * stream. */
-SHEAF_API SHEAF_CHECK int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
-                                             const struct sheaf_reader_options *options,
-                                             sheaf_stretch_fn *each, void *context,
-                                             struct sheaf_error *error);
+ * worker, lane, sequence).  rank and worker of the options are ignored.  Not for streams
+ * (_UNSUPPORTED). */
+SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
+    const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
+    struct sheaf_error *error);
 
 #define SHEAF_MIXING_POINTS 1000
 #define SHEAF_MIXING_BATCH  256
@@ -539,17 +494,13 @@ SHEAF_API SHEAF_CHECK int sheaf_dataset_plan(const struct sheaf_dataset *dataset
  * in manifest order, by which a class-sorted data set is sorted. */
 struct sheaf_mixing {
     uint64_t samples;                   /* of the epoch, over all ranks */
-    double displacement;                /* mean distance of a sample from its manifest position */
-    double ideal_displacement;
-    double neighbours;                  /* share of samples that stay within 100 steps of their
-                                           manifest neighbour */
-    double ideal_neighbours;
+    double displacement, ideal_displacement;    /* mean distance from the manifest position */
+    double neighbours, ideal_neighbours;        /* share within 100 steps of the manifest's
+                                                   next sample */
     int has_labels;                     /* the index knows the labels; else zeros follow */
-    double label_run;                   /* mean length of runs of one label */
-    double ideal_label_run;
+    double label_run, ideal_label_run;  /* mean length of runs of one label */
     uint64_t longest_label_run;
-    double batch_labels;                /* mean number of labels in SHEAF_MIXING_BATCH samples */
-    double ideal_batch_labels;
+    double batch_labels, ideal_batch_labels;    /* mean number in SHEAF_MIXING_BATCH samples */
     size_t point_count;                 /* <= SHEAF_MIXING_POINTS: samples at equal steps of
                                            the epoch, for a plot: */
     double came[SHEAF_MIXING_POINTS];   /* its position in the epoch, in [0, 1) */
@@ -557,10 +508,9 @@ struct sheaf_mixing {
 };
 
 /* Replays options->epoch on numbers. */
-SHEAF_API SHEAF_CHECK int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
-                                               const struct sheaf_reader_options *options,
-                                               struct sheaf_mixing *mixing, size_t sizeof_mixing,
-                                               struct sheaf_error *error);
+SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
+    const struct sheaf_reader_options *options, struct sheaf_mixing *mixing, size_t sizeof_mixing,
+    struct sheaf_error *error);
 
 /* ---- Packing a source ----------------------------------------------------------------------
  * sheaf_pack makes a data set from files, in one call.  The source is one of
@@ -573,15 +523,13 @@ SHEAF_API SHEAF_CHECK int sheaf_dataset_mixing(const struct sheaf_dataset *datas
  *     its content (packer/source/augmented.h says how its attributes are used).
  * Lists and their root may be in S3.  Files whose paths agree up to the first dot of the base name
  * are one sample.  The plan (keys, labels, splits, order, shard boundaries) is made before any file
- * is read.  The plan and the files alone determine every byte of the output: jobs, time, user and
- * file system do not. */
+ * is read.  The plan and the files alone determine every byte of the output, not jobs or time. */
 
 /* One shard of a plan. */
 struct sheaf_plan_shard {
     const char *split;          /* the split's name; "" without splits */
     const char *name;           /* "shard-000000.tar" */
-    uint64_t samples;
-    uint64_t payload_bytes;
+    uint64_t samples, payload_bytes;
 };
 typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
 
@@ -615,19 +563,15 @@ struct sheaf_pack_options {
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
     sheaf_plan_fn *plan;            /* NULL; with dry_run, called for each shard of the plan */
-    void *context;                  /* of these three */
-    const volatile int *interrupt;  /* NULL; a nonzero value ends the work with INTERRUPTED */
-    const char *const *sources;     /* NULL; for sheaf_packer_open: the directories, files and
-                                       objects that the samples are read from; DEST must not
-                                       hold them, because overwriting would remove them */
+    void *context; const volatile int *interrupt;
+    const char *const *sources;     /* NULL; for sheaf_packer_open: what the samples are read from;
+                                       DEST must not hold it: overwriting would remove it */
     size_t source_count;
     const char *origin;             /* NULL: as identity; what the samples are made of, wherever and
                                        since whenever that lies: a hash of it goes into the
                                        manifest, and resume knows a finished data set by that */
 };
-
-SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options,
-                                       size_t sizeof_options);
+SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
 
 struct sheaf_pack_result {
     uint64_t files;             /* in the source; of a part, in its shards; of sheaf_packer, fields.
@@ -637,8 +581,7 @@ struct sheaf_pack_result {
     uint64_t samples;           /* packed (with dry_run: planned) */
     uint64_t payload_bytes;     /* of their fields */
     uint64_t stored_bytes;      /* of the shards */
-    uint64_t shards;
-    uint64_t shards_kept;       /* of those: kept by resume */
+    uint64_t shards, shards_kept;       /* kept by resume */
     uint64_t skipped;           /* files, each in the report file; of sheaf_packer, samples */
     uint64_t multipart_records; /* RecordIO: records that contain the magic, stored in parts */
     uint64_t memory_peak_bytes; /* buffers and unacknowledged parts; <= memory_bytes */
@@ -654,10 +597,9 @@ struct sheaf_pack_result {
 /* Writes shards, dataset.index and, last, dataset.json to the directory `dest`, which is created if
  * needed (each split in a directory of its own below it).  A failed call leaves no dataset.json;
  * finished shards remain for `resume`.  Local shards bypass the page cache. */
-SHEAF_API SHEAF_CHECK int sheaf_pack(const char *source, const char *dest,
-                                     const struct sheaf_pack_options *options,
-                                     struct sheaf_pack_result *result,
-                                     struct sheaf_error *error);
+SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
+    const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+    struct sheaf_error *error);
 
 /* ---- Packing on many machines ---------------------------------------------------------------
  *   1) sheaf_plan_make, once: lists the sources and stores a plan
@@ -676,31 +618,26 @@ SHEAF_API SHEAF_CHECK int sheaf_pack(const char *source, const char *dest,
  * if that is in S3, in /var/tmp.  dry_run is ignored.  The result has the planned samples, bytes
  * and shards.  SHEAF_ERR_LIMIT: packing a sample needs more than memory_bytes, or a shard of this
  * size cannot be sent with it. */
-SHEAF_API SHEAF_CHECK int sheaf_plan_make(const char *const *sources, size_t count,
-                                          const char *dest, const char *plan,
-                                          const struct sheaf_pack_options *options,
-                                          struct sheaf_pack_result *result,
-                                          struct sheaf_error *error);
+SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
+    const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+    struct sheaf_error *error);
 
 /* Packs part `part` of `parts`: a range of the plan's shards with about its share of the bytes;
  * none if there are more parts than shards.  Only jobs, memory_bytes, progress, report and
  * interrupt of the options are used.  SHEAF_ERR_CHANGED: a file has changed since the plan was made
  * (with on_error FAIL; its shard is not published), or `dest` is for another plan.
  * SHEAF_ERR_LIMIT: a sample of the part needs more than memory_bytes; nothing was written. */
-SHEAF_API SHEAF_CHECK int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
-                                          const struct sheaf_pack_options *options,
-                                          struct sheaf_pack_result *result,
-                                          struct sheaf_error *error);
+SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
+    const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+    struct sheaf_error *error);
 
 /* Checks that every shard exists as it was packed, and publishes the data set: index, report, and
  * the manifest last.  Shards with their original ETag, or inode and time, are not read; others, for
  * example copies, are compared by hash.  SHEAF_ERR_NOT_FOUND, or _CORRUPT if any was altered: the
  * message names the shards and their parts, and nothing was published.  Repeating a commit is
  * SHEAF_OK.  Options as for sheaf_pack_part. */
-SHEAF_API SHEAF_CHECK int sheaf_commit(const char *plan,
-                                       const struct sheaf_pack_options *options,
-                                       struct sheaf_pack_result *result,
-                                       struct sheaf_error *error);
+SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
+    struct sheaf_pack_result *result, struct sheaf_error *error);
 
 /* The part and the number of parts of this process, from the first of these in its environment:
  * SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT and _STEP (a Slurm array; the default step is 1);
@@ -709,13 +646,10 @@ SHEAF_API SHEAF_CHECK int sheaf_commit(const char *plan,
  * and SLURM_NTASKS; SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in the directory
  * `config` (NULL: /opt/ml/config and /opt/ml/input/config).  Otherwise as
  * sheaf_world_from_environment. */
-SHEAF_API SHEAF_CHECK int sheaf_part_from_environment(const char *config, uint32_t *part,
-                                                      uint32_t *parts, const char **source,
-                                                      struct sheaf_error *error);
+SHEAF_CALL int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
+    const char **source, struct sheaf_error *error);
 
 /* A stored plan, and the progress of its packing. */
-struct sheaf_plan;
-
 struct sheaf_plan_info {
     const char *dest;
     const char *source;             /* its kind: "tree", "list", ... */
@@ -734,22 +668,18 @@ struct sheaf_plan_info {
 
 /* Reads a plan and checks the state of its data set; works while parts run.  A shard without its
  * original ETag, or inode and time, is read. */
-SHEAF_API SHEAF_CHECK int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
-                                          struct sheaf_error *error);
+SHEAF_CALL int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
+    struct sheaf_error *error);
 /* Whether the file or object at `url` is a plan, judged by its first bytes. */
 SHEAF_API int sheaf_is_plan(const char *url);
-/* The pointers remain valid as long as the plan. */
 SHEAF_API void sheaf_plan_get_info(const struct sheaf_plan *plan, struct sheaf_plan_info *info,
-                                   size_t sizeof_info);
-/* Shard `index` (below info.shards); its name is valid until the next call.  *done: it exists as it
- * was packed. */
-SHEAF_API SHEAF_CHECK int sheaf_plan_shard(const struct sheaf_plan *plan, uint64_t index,
-                                           struct sheaf_plan_shard *shard, int *done,
-                                           struct sheaf_error *error);
+    size_t sizeof_info);
+/* Shard `index`, below info.shards; its name is valid until the next call.  *done: it is packed. */
+SHEAF_CALL int sheaf_plan_shard(const struct sheaf_plan *plan, uint64_t index,
+    struct sheaf_plan_shard *shard, int *done, struct sheaf_error *error);
 /* The shards of part `part` of `parts`: from *first to before *end. */
-SHEAF_API SHEAF_CHECK int sheaf_plan_part(const struct sheaf_plan *plan, uint32_t part,
-                                          uint32_t parts, uint64_t *first, uint64_t *end,
-                                          struct sheaf_error *error);
+SHEAF_CALL int sheaf_plan_part(const struct sheaf_plan *plan, uint32_t part, uint32_t parts,
+    uint64_t *first, uint64_t *end, struct sheaf_error *error);
 SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
 
 /* ---- Packing samples made by a program -----------------------------------------------------
@@ -759,42 +689,35 @@ SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
  * and dry_run are ignored.  resume requires the same identity as that of the interrupted run: then
  * append all samples again; those of finished shards are skipped. */
 
-struct sheaf_packer;
-
-SHEAF_API SHEAF_CHECK int sheaf_packer_open(const char *dest,
-                                            const struct sheaf_pack_options *options,
-                                            struct sheaf_packer **packer,
-                                            struct sheaf_error *error);
+SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options,
+    struct sheaf_packer **packer, struct sheaf_error *error);
 /* Names the classes of the labels label_base, label_base + 1, ...; call it before the first sample.
  * Without it, the manifest lists the class names of the samples (from label 0, or 1 if that is the
  * smallest; an unnamed label between them is named by its number).  TFRecords also keep each
  * sample's own name; in other containers, a sample whose name does not fit such a list is rejected
  * (_ARGUMENT): its label has another name already, or is not an integer from 0 to 2^20 - 1. */
-SHEAF_API SHEAF_CHECK int sheaf_packer_set_classes(struct sheaf_packer *packer,
-                                                   const char *const *names, size_t count);
+SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
+    size_t count);
 /* A packer for the shards of a conversion's plan (sheaf_plan_make of a data set): start each shard
  * by its number and append its samples in order; finish waits for them, and sheaf_commit writes the
  * manifest.  Only jobs, memory_bytes, progress and interrupt of the options are used.  Classes need
  * not be set. */
-SHEAF_API SHEAF_CHECK int sheaf_packer_open_part(const char *plan, uint32_t parts,
-                                                 const struct sheaf_pack_options *options,
-                                                 struct sheaf_packer **packer,
-                                                 struct sheaf_error *error);
+SHEAF_CALL int sheaf_packer_open_part(const char *plan, uint32_t parts,
+    const struct sheaf_pack_options *options, struct sheaf_packer **packer,
+    struct sheaf_error *error);
 /* The next sample is the first of shard `shard` of the plan.  SHEAF_ERR_CHANGED: the previous shard
  * lacks some of its planned samples. */
-SHEAF_API SHEAF_CHECK int sheaf_packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
+SHEAF_CALL int sheaf_packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
 /* Copies the sample.  Blocks while the memory budget is used up. */
-SHEAF_API SHEAF_CHECK int sheaf_packer_append(struct sheaf_packer *packer,
-                                              const struct sheaf_sample *sample);
+SHEAF_CALL int sheaf_packer_append(struct sheaf_packer *packer, const struct sheaf_sample *sample);
 /* The next sample starts a new shard; repeated cuts create no empty shards.  Without cuts, a shard
  * ends when its payload reaches shard_bytes. */
-SHEAF_API SHEAF_CHECK int sheaf_packer_cut(struct sheaf_packer *packer);
+SHEAF_CALL int sheaf_packer_cut(struct sheaf_packer *packer);
 /* 1: the data set was finished before, as a run with resume, or a part, finds it.  Nothing need be
  * appended then, what is appended is counted only, and finish says what is there. */
 SHEAF_API int sheaf_packer_is_there(const struct sheaf_packer *packer);
 /* Waits for everything, then writes the manifest.  `result` may be NULL. */
-SHEAF_API SHEAF_CHECK int sheaf_packer_finish(struct sheaf_packer *packer,
-                                              struct sheaf_pack_result *result);
+SHEAF_CALL int sheaf_packer_finish(struct sheaf_packer *packer, struct sheaf_pack_result *result);
 /* Leaves nothing behind.  Keeps the first error. */
 SHEAF_API void sheaf_packer_abort(struct sheaf_packer *packer);
 SHEAF_API const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *packer);
@@ -803,47 +726,35 @@ SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless
 /* ---- Samples as a stream of one container --------------------------------------------------
  * Encodes samples as the bytes of one shard, for the caller to write. */
 
-struct sheaf_encoder;
-
-SHEAF_API SHEAF_CHECK int sheaf_encoder_open(enum sheaf_container container,
-                                             struct sheaf_encoder **encoder,
-                                             struct sheaf_error *error);
+SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
+    struct sheaf_error *error);
 /* *data is valid until the next call on the encoder.  For a tar, SHEAF_ERR_EXISTS: the previous
  * sample has the same key, so that readers would merge the two; the sample is left out, and the
  * encoder can be used further. */
-SHEAF_API SHEAF_CHECK int sheaf_encoder_add(struct sheaf_encoder *encoder,
-                                            const struct sheaf_sample *sample,
-                                            const void **data, size_t *size,
-                                            struct sheaf_error *error);
+SHEAF_CALL int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *sample,
+    const void **data, size_t *size, struct sheaf_error *error);
 /* What ends the shard (two zero blocks for a tar; nothing for the others). */
-SHEAF_API SHEAF_CHECK int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **data,
-                                            size_t *size, struct sheaf_error *error);
+SHEAF_CALL int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **data, size_t *size,
+    struct sheaf_error *error);
 SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
 
 /* ---- Checking and indexing ----------------------------------------------------------------- */
-
 struct sheaf_verify_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t memory_bytes;          /* 1 GiB */
     unsigned threads;               /* 0: the processors, 8 at most */
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each problem */
-    void *context;                  /* of both */
-    const volatile int *interrupt;  /* NULL; a nonzero value ends the work with INTERRUPTED */
+    void *context; const volatile int *interrupt;
     uint32_t part, parts;           /* 0 of 0: all; else the shards of part `part` of `parts`, a
                                        range, so that many machines can share the work */
 };
-
-SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options,
-                                         size_t sizeof_options);
+SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
 
 struct sheaf_verify_result {
-    uint64_t shards;
-    uint64_t samples;
-    uint64_t bytes;             /* read */
+    uint64_t shards, samples, bytes;    /* read */
     uint64_t problems;          /* 0: the data set is sound */
-    uint64_t passed_over;       /* members of foreign tars that belong to no sample: links, devices,
-                                   names without key or suffix (directories are not counted) */
+    uint64_t passed_over;       /* as in sheaf_reader_stats, without directories */
     uint64_t unused_classes;    /* classes of the manifest without samples: not a problem, as a
                                    split may lack some; 0 if only a part was verified, or there are
                                    problems */
@@ -852,18 +763,16 @@ struct sheaf_verify_result {
 /* Reads everything and checks each shard's size and hash, each record's framing and checksums, the
  * counts, and the index against the shards.  Problems are reported and counted, and the result is
  * still SHEAF_OK; an error means that the check itself failed. */
-SHEAF_API SHEAF_CHECK int sheaf_verify(const struct sheaf_dataset *dataset,
-                                       const struct sheaf_verify_options *options,
-                                       struct sheaf_verify_result *result,
-                                       struct sheaf_error *error);
+SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
+    const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
+    struct sheaf_error *error);
 
 /* Indexes foreign shards as a data set: reads them once and writes dataset.index and dataset.json
  * into `directory`, which must contain the shards.  SHEAF_ERR_EXISTS if it has a manifest and
  * `overwrite` is 0.  `peers` as sheaf_pack_options.index. */
-SHEAF_API SHEAF_CHECK int sheaf_index(const char *directory, const char *peers, int overwrite,
-                                      const struct sheaf_verify_options *options,
-                                      struct sheaf_verify_result *result,
-                                      struct sheaf_error *error);
+SHEAF_CALL int sheaf_index(const char *directory, const char *peers, int overwrite,
+    const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
+    struct sheaf_error *error);
 
 /* ---- SageMaker's File mode, outside SageMaker ------------------------------------------------
  * Copies the objects of a source into a directory, as they are. */
@@ -875,12 +784,9 @@ struct sheaf_fetch_options {
                                        objects; 256 MiB */
     unsigned threads;               /* that write and check; 0: one per processor, at most 8 */
     sheaf_progress_fn *progress;    /* NULL */
-    void *context;
-    const volatile int *interrupt;  /* NULL; a nonzero value ends the work with INTERRUPTED */
+    void *context; const volatile int *interrupt;
 };
-
-SHEAF_API void sheaf_fetch_options_init(struct sheaf_fetch_options *options,
-                                        size_t sizeof_options);
+SHEAF_API void sheaf_fetch_options_init(struct sheaf_fetch_options *options, size_t size);
 
 struct sheaf_fetch_result {
     uint64_t objects, bytes;            /* in total */
@@ -904,22 +810,17 @@ struct sheaf_fetch_result {
  * next call keeps a file with that time and size, and replaces one that differs.  Other files are
  * left alone.  A failed call leaves the finished files and the partial large ones, which the next
  * call resumes if the object's ETag is the same.  `result` is always written. */
-SHEAF_API SHEAF_CHECK int sheaf_fetch(const char *source, const char *directory,
-                                      const struct sheaf_fetch_options *options,
-                                      struct sheaf_fetch_result *result,
-                                      struct sheaf_error *error);
+SHEAF_CALL int sheaf_fetch(const char *source, const char *directory,
+    const struct sheaf_fetch_options *options, struct sheaf_fetch_result *result,
+    struct sheaf_error *error);
 
-struct sheaf_warm_result {
-    uint64_t files, bytes;
-};
+struct sheaf_warm_result { uint64_t files, bytes; };
 
 /* Reads every file below `path`, or the file `path`, once and completely, several at a time, so
  * that a file system that loads data lazily (Lustre, NFS, FUSE) has it.  Writes nothing.  host,
  * hosts and memory_bytes are ignored. */
-SHEAF_API SHEAF_CHECK int sheaf_warm(const char *path,
-                                     const struct sheaf_fetch_options *options,
-                                     struct sheaf_warm_result *result,
-                                     struct sheaf_error *error);
+SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
+    struct sheaf_warm_result *result, struct sheaf_error *error);
 
 /* ---- SageMaker's Pipe mode, the feeding end -------------------------------------------------
  * Writes to named pipes what SageMaker writes: the objects of a source one after the other, with
@@ -941,11 +842,9 @@ struct sheaf_feed_options {
                                        without the list of objects; 256 MiB */
     sheaf_progress_fn *progress;    /* NULL; counts objects and bytes of an epoch */
     void *context;
-    const volatile int *interrupt;  /* NULL; a nonzero value ends the work with INTERRUPTED */
+    const volatile int *interrupt;  /* NULL */
 };
-
-SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options,
-                                       size_t sizeof_options);
+SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options, size_t size);
 
 struct sheaf_feed_result {
     uint64_t epochs;            /* that had a reader */
@@ -966,22 +865,19 @@ struct sheaf_feed_result {
  * a failure cuts short never ends at the end of an object.  SHEAF_ERR_EXISTS while another process
  * feeds the channel; SHEAF_ERR_CHANGED if an object changed during the call.  `result` is always
  * written. */
-SHEAF_API SHEAF_CHECK int sheaf_feed(const char *source, const char *directory,
-                                     const struct sheaf_feed_options *options,
-                                     struct sheaf_feed_result *result,
-                                     struct sheaf_error *error);
+SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
+    const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
+    struct sheaf_error *error);
 
 /* ---- Survey of a source --------------------------------------------------------------------- */
-
 #define SHEAF_SURVEY_DECADES 8
 
 /* What a source consists of. */
 struct sheaf_survey {
     uint64_t objects, bytes;
     uint64_t smallest_bytes, median_bytes, largest_bytes;   /* of an object */
-    struct {                        /* objects of less than 1 kB, 10 kB, ... 1 GB; and the rest */
-        uint64_t objects, bytes;
-    } decades[SHEAF_SURVEY_DECADES];
+    /* Objects of less than 1 kB, 10 kB, ... 1 GB; and the rest. */
+    struct { uint64_t objects, bytes; } decades[SHEAF_SURVEY_DECADES];
     int is_dataset;                 /* it has a dataset.json that the packer wrote */
     uint64_t samples;               /* of the data set; else 0 */
     char place[16];                 /* "S3", "local disk", "FUSE", "Lustre", "NFS" */
@@ -989,10 +885,8 @@ struct sheaf_survey {
 
 /* Examines a directory, prefix, manifest or augmented manifest (of that, only its objects) without
  * reading objects.  Only the last three options are used. */
-SHEAF_API SHEAF_CHECK int sheaf_survey(const char *source,
-                                       const struct sheaf_fetch_options *options,
-                                       struct sheaf_survey *survey, size_t sizeof_survey,
-                                       struct sheaf_error *error);
+SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
+    struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
 
 #ifdef __cplusplus
 }

@@ -141,7 +141,7 @@ class Install(Case):
 class Symbols(Case):
     def declared(self):
         text = re.sub(r"/\*.*?\*/", "", read(os.path.join(ROOT, "sheaf.h")).decode(), flags=re.S)
-        return set(re.findall(r"SHEAF_API[^;]*?\b(sheaf_\w+)\(", text))
+        return set(re.findall(r"SHEAF_(?:API|CALL)[^;]*?\b(sheaf_\w+)\(", text))
 
     def symbols(self, *words):
         text = subprocess.run(["nm", *words], check=True, stdout=subprocess.PIPE,
