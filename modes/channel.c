@@ -324,8 +324,8 @@ static int open_direct(const struct sheaf_channel *c, struct sheaf_dataset **dat
     if (channel_word_is(type, "ManifestFile"))
         return channel_list_open(c->location, dataset, err);
     return err_set(err, SHEAF_ERR_UNSUPPORTED, "channel %s: %s is read directly only if it is a "
-                   "prefix or a manifest file, and it is of the type %s: sheaf fetch copies what "
-                   "it lists, and sheaf pipe feeds it", c->name, c->location, type);
+                   "prefix or a manifest file, and it is of the type %s", c->name, c->location,
+                   type);
 }
 
 int sheaf_channel_dataset(const struct sheaf_channel *c, struct sheaf_dataset **dataset,

@@ -34,6 +34,8 @@ static const struct advice all[] = {
       "--memory raises it: half of it is for reading" },
     { SHEAF_ERR_IO, "File exists", " unpack ",
       "--resume keeps what is there already, if it is the same" },
+    { SHEAF_ERR_UNSUPPORTED, "is read directly only if it is a prefix or a manifest file", NULL,
+      "sheaf fetch copies what it lists, and sheaf pipe feeds it" },
     { SHEAF_ERR_NOT_FOUND, "holds an unfinished run", NULL,
       "the command that was packing it continues with --resume" },
 };
