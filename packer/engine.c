@@ -120,8 +120,26 @@ static void run_commit(struct job *job)
 {
     struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));
 
+    const uint8_t *own = c->entry.skipped.data;
+
     c->entry.facts = c->writer->facts;
     c->code = target_publish_shard(c->target, c->split, c->writer, &c->entry, &c->error);
+    c->is_others = c->entry.skipped.data != own;
+}
+
+/* What that process has skipped takes the place of what was skipped here. */
+static int adopt_problems(struct engine *e, const struct commit *c, struct sheaf_error *err)
+{
+    const struct buf *skipped = &c->entry.skipped;
+    const size_t before = e->problems->count;
+    const int code = problems_replace(e->problems, c->first_problem, c->problem_count,
+                                      (const char *)skipped->data, skipped->size, err);
+    const size_t more = e->problems->count - before;    /* modulo 2^64 */
+
+    for (size_t i = 0; i < e->commit_count; i++)
+        e->commits[(e->commit_head + i) % ENGINE_COMMITS].first_problem += more;
+    e->first_problem += more;
+    return code;
 }
 
 /* Waits for the oldest of the shards that are being committed. */
@@ -138,6 +156,8 @@ static int reap_commit(struct engine *e, struct sheaf_error *err)
         engine_count(e, &c->entry.facts);
     else if (err != NULL)
         *err = c->error;
+    if (code == SHEAF_OK && c->is_others)
+        code = adopt_problems(e, c, err);
     shard_writer_close(c->writer);
     c->writer = NULL;
     journal_entry_free(&c->entry);
@@ -157,7 +177,8 @@ static int end_shard(struct engine *e, const struct plan_shard *shard, struct sh
     *c = (struct commit){
         .job.run = run_commit, .target = e->target, .writer = e->writer,
         .split = shard->split, .entry.source = shard->source,
-        .entry.skipped = BUF_INIT(SIZE_MAX / 4),
+        .entry.skipped = BUF_INIT(SIZE_MAX / 4), .first_problem = e->first_problem,
+        .problem_count = e->problems->count - e->first_problem,
     };
     e->writer = NULL;
     e->commit_count++;

@@ -43,6 +43,8 @@ struct commit {
     struct shard_writer *writer;
     uint32_t split;
     struct journal_entry entry;
+    size_t first_problem, problem_count;    /* of the shard, as it was made here */
+    bool is_others;             /* the entry is that of another process, which finished it first */
     int code;
     struct sheaf_error error;
 };

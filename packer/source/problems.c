@@ -192,6 +192,26 @@ void problems_sort(struct problems *p)
         qsort(p->items, p->count, sizeof(p->items[0]), compare);
 }
 
+int problems_replace(struct problems *p, size_t first, size_t count, const char *text,
+                     size_t size, struct sheaf_error *err)
+{
+    const size_t before = p->count, behind = first + count;
+    int code = problems_read(p, text, size, err);
+    const size_t added = p->count - before;
+    struct problem *lines = malloc((added + 1) * sizeof(lines[0]));
+
+    if (code == SHEAF_OK && lines == NULL)
+        code = err_memory(err, added * sizeof(lines[0]));
+    if (code == SHEAF_OK && before + added != 0) {
+        memcpy(lines, p->items + before, added * sizeof(lines[0]));
+        memmove(p->items + first + added, p->items + behind, (before - behind) * sizeof(lines[0]));
+        memcpy(p->items + first, lines, added * sizeof(lines[0]));
+        p->count = before + added - count;
+    }
+    free(lines);
+    return code;
+}
+
 void problems_free(struct problems *p)
 {
     arena_free(&p->arena);

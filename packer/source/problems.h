@@ -53,6 +53,9 @@ int problems_write(const struct problems *p, size_t first, struct buf *out,
                    struct sheaf_error *err);
 /* Takes such lines back, unreported. */
 int problems_read(struct problems *p, const char *text, size_t size, struct sheaf_error *err);
+/* Replaces `count` of them, from `first` on, by such lines. */
+int problems_replace(struct problems *p, size_t first, size_t count, const char *text,
+                     size_t size, struct sheaf_error *err);
 /* Puts them into byte order. */
 void problems_sort(struct problems *p);
 

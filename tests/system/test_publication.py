@@ -7,6 +7,7 @@ import errno
 import itertools
 import os
 import subprocess
+import time
 import unittest
 
 import fake_s3
@@ -221,6 +222,43 @@ class Refusals(Case):
                              if not n.startswith(".sheaf-partial")}
                     self.assertEqual(found, new)
                     sheaf("verify", dest)
+
+    def test_a_part_twice_that_differs(self):
+        """A file that only one of them can read: who is second takes what the first has made, with
+        what that has skipped, and the sum of each is right."""
+        library, victim = os.path.join(self.shared, "hold.so"), self.path("source/c1/005.txt")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
+                        os.path.join(support.HERE, "hold.c"), "-ldl"], check=True)
+        source = make_tree(self.path("source"), files())
+        data, stamp = read(victim), os.stat(victim)
+        for first_lacks in (True, False):
+            with self.subTest(first_lacks=first_lacks):
+                dest, plan, mark = self.path("dest"), self.path("plan"), self.path("mark")
+                sheaf("plan", source, dest, "-o", plan, *self.options, "--overwrite")
+                aside = self.path("aside")
+                os.rename(victim, aside) if first_lacks else None
+                first = subprocess.Popen(
+                    [SHEAF, "pack", "--plan", plan, "--jobs", "1"], stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, env=dict(os.environ, LD_PRELOAD=library,
+                                                     HOLD_END=".tar", HOLD_FILE=mark))
+                while not os.path.exists(mark):
+                    self.assertIsNone(first.poll())
+                    time.sleep(0.005)
+                os.rename(aside, victim) if first_lacks else os.rename(victim, aside)
+                second = subprocess.Popen([SHEAF, "pack", "--plan", plan], stdout=subprocess.PIPE,
+                                          stderr=subprocess.PIPE)
+                time.sleep(0.3)         # it may come as far as it can, or not
+                os.unlink(mark)
+                for process in (first, second):
+                    out, errors = process.communicate(timeout=60)
+                    self.assertEqual(process.returncode, 0, (out, errors))
+                if not first_lacks:
+                    os.rename(aside, victim)
+                said = sheaf("commit", plan).stdout
+                self.assertIn(b"committed %d samples" % (40 - first_lacks), said)
+                sheaf("verify", dest)
+                self.assertEqual((read(victim), os.stat(victim).st_mtime_ns),
+                                 (data, stamp.st_mtime_ns))
 
     def test_an_empty_directory_is_removed(self):
         """A run was killed when it had removed its claim, and not yet the directory of it."""
