@@ -126,6 +126,19 @@ static int replace(struct publication *p, struct sheaf_error *err)
     return journal_put(journal, split_of(p), p->entry, &entry, &now, err);
 }
 
+/* A commit removes the entries after it has published the manifest: a shard without an entry may be
+ * one of a whole data set, which is not touched. */
+static int refuse_finished(const struct publication *p, struct sheaf_error *err)
+{
+    bool finished;
+    int code = target_is_finished(p->target, false, &finished, err);
+
+    if (code == SHEAF_OK && finished)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s/%s: another process has published the data set",
+                       p->target->dest, p->entry->facts.name);
+    return code;
+}
+
 /* SHEAF_END: there is something, so that nobody else may be at work. */
 static int publish(struct publication *p, bool alone, struct sheaf_error *err)
 {
@@ -138,6 +151,8 @@ static int publish(struct publication *p, bool alone, struct sheaf_error *err)
         code = find_winner(p, &won, err);
     if (code == SHEAF_OK && !won)
         code = journal_check(&p->target->journal, err);
+    if (code == SHEAF_OK && !won && !p->seen.entry.is_there && is_anything(p))
+        code = refuse_finished(p, err);
     if (code != SHEAF_OK || won)
         return code;
     code = replace(p, err);

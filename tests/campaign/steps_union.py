@@ -19,6 +19,8 @@ def several(chain, shards):
     sources = [shards, *chain.chance.sample(others, min(len(others), chain.chance.choice([1, 2])))]
     chain.chance.shuffle(sources)
     arguments = [word for source in sources for word in source.arguments]
+    if not any(source.is_set for source in sources) and any(s.is_stream for s in sources):
+        return streams(chain, sources, arguments)
     try:
         classes, base, found = merged(sources)
     except Refused as why:
@@ -33,6 +35,16 @@ def several(chain, shards):
     chain.things.append(Shards(arguments, [[next(cut) for _ in range(n)] for n in counts],
                                container=None, codec="none", is_set=False, classes=classes,
                                base=base, sources=sources))
+    return None
+
+
+def streams(chain, sources, arguments):
+    """Foreign shards next to each other are one source, and may be streams."""
+    if len({(source.container, source.codec) for source in sources}) > 1:
+        raise Foreseen("streams of several kinds")
+    chain.things.append(Shards(arguments, [shard for source in sources for shard in source.shards],
+                               container=sources[0].container, codec=sources[0].codec,
+                               is_set=False, sources=sources))
 
 
 def merged(sources):
