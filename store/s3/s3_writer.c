@@ -7,28 +7,26 @@
  * (part_memory.h).  A slot's bytes stay until the store has acknowledged them, since an attempt may
  * have to be repeated; the writer waits when all are under way, or when there is no memory.
  *
- *     FREE --filled by write()--> WAITING --hashed, MD5_LANES at once--> SENT --acknowledged--+
+ *     idle --filled by write()--> waiting --hashed, MD5_LANES at once--> sent --acknowledged--+
  *      ^                                                                   proofs[number - 1] |
  *      +--------------------------------------------------------------------------------------+
  *
  * Hashing a part (MD5, and SHA-256 without TLS) takes longer than all else that is done with its
  * bytes, so threads of the writer do it while the next parts fill; and since three parts side by
  * side take as long as one, a part waits for two more, if there is memory for that. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/inflight.h"
 #include "base/md5.h"
-#include "base/workers.h"
 #include "store/part_memory.h"
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
 #define SLOTS 8
 #define HASHERS 2u
-#define BATCHES 4u
 #define PART_BYTES ((uint64_t)8 << 20)
 #define PART_STEP  ((uint64_t)1 << 20)
 #define PART_MOST  ((uint64_t)4 << 30)
@@ -40,21 +38,20 @@
  * filled of two writers, and one more. */
 #define PARTS_TO_WAIT   8
 
+/* The first of up to MD5_LANES parts that are hashed together has the job. */
 struct slot {
+    struct inflight_item item;      /* the first member */
     struct s3_put put;
     struct s3_writer *writer;
     uint8_t *data;
     size_t size, capacity;
     unsigned number;                /* of its part, from 1 */
-};
-
-/* The hashing and sending of up to MD5_LANES parts. */
-struct batch {
     struct job job;
-    struct s3_writer *writer;
+    struct slot *together[MD5_LANES];
+    size_t together_count;
+    enum { WAITING, HASHED, SENT } stage;
+    struct sheaf_error error;       /* once it is done; code 0: none */
 };
-
-enum slot_state { FREE, WAITING, SENT };
 
 struct s3_writer {
     struct store_writer base;
@@ -65,22 +62,15 @@ struct s3_writer {
     uint64_t bytes;
     uint64_t first_part_bytes;      /* of the first PARTS_EXPECTED */
     unsigned part_count;            /* parts sent */
-    unsigned waiting_count;         /* of those, not yet handed to the hashers */
+    struct slot *waiting[MD5_LANES];
+    size_t waiting_count;           /* of those, not yet handed to the hashers */
     struct part_memory *memory, *own_memory;    /* own: NULL if it was given one */
     struct s3_proof *proofs;        /* of each, once it is acknowledged */
     struct workers *hashers;        /* NULL: nothing was sent yet */
     struct slot slots[SLOTS];
     struct slot *filling;           /* NULL: take a free one */
-    struct batch batches[BATCHES];  /* a ring */
-    unsigned batch_count;           /* begun */
-
-    pthread_mutex_t lock;
-    pthread_cond_t acknowledged;
-    struct {
-        enum slot_state state[SLOTS];
-        unsigned under_way;         /* slots that wait or were sent */
-        struct sheaf_error error;   /* the first that a part had; code 0: none */
-    } locked;
+    struct inflight window;         /* of slots: parts that wait or were sent */
+    struct sheaf_error error;       /* the first that a part had; code 0: none */
 };
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
@@ -109,61 +99,66 @@ static void give_memory(struct slot *slot)
     slot->data = NULL;
 }
 
-/* The slot's part has come to its end, this or that. */
+/* The slot's part has come to its end, this or that; on any thread. */
 static void end_part(struct slot *slot, const struct sheaf_error *error)
 {
-    struct s3_writer *w = slot->writer;
-
-    pthread_mutex_lock(&w->lock);
-    if (error == NULL)
-        w->proofs[slot->number - 1] = slot->put.proof;
-    else if (w->locked.error.code == SHEAF_OK)
-        w->locked.error = *error;
-    request_free(&slot->put.request);
+    slot->error = error == NULL ? (struct sheaf_error){ 0 } : *error;
     give_memory(slot);
-    w->locked.state[slot - w->slots] = FREE;
-    w->locked.under_way--;
-    pthread_cond_signal(&w->acknowledged);
-    pthread_mutex_unlock(&w->lock);
+    inflight_done(&slot->item);
+}
+
+/* What came of a part. */
+static void settle(struct s3_writer *w, struct slot *slot)
+{
+    if (slot->error.code == SHEAF_OK)
+        w->proofs[slot->number - 1] = slot->put.proof;
+    else if (w->error.code == SHEAF_OK)
+        w->error = slot->error;
+    if (slot->stage != WAITING)
+        request_free(&slot->put.request);
+    inflight_add(&w->window, &slot->item);
+}
+
+/* When no hasher is at work. */
+static void cancel_part(struct inflight_item *item)
+{
+    static const struct sheaf_error never = { .code = SHEAF_ERR_INTERRUPTED };
+    struct slot *slot = (struct slot *)item;
+
+    if (slot->stage == WAITING)
+        end_part(slot, &never);
+    else if (slot->stage == SENT)
+        request_cancel(&slot->put.request);
+}
+
+static struct slot *slot_of(struct s3_put *put)
+{
+    return (struct slot *)(void *)((char *)put - offsetof(struct slot, put));
 }
 
 /* On the engine's thread. */
 static void part_done(struct request *r)
 {
-    end_part((struct slot *)r, r->code == SHEAF_OK ? NULL : &r->error);
+    end_part(slot_of((struct s3_put *)r), r->code == SHEAF_OK ? NULL : &r->error);
 }
 
-/* Parts that wait, as many as are hashed side by side.  They count as sent from here on: whoever
- * cancels them waits for this thread first. */
-static size_t take_waiting(struct s3_writer *w, struct slot *taken[MD5_LANES])
-{
-    size_t count = 0;
-
-    pthread_mutex_lock(&w->lock);
-    for (size_t i = 0; i < SLOTS && count < MD5_LANES; i++) {
-        if (w->locked.state[i] == WAITING) {
-            w->locked.state[i] = SENT;
-            taken[count++] = &w->slots[i];
-        }
-    }
-    pthread_mutex_unlock(&w->lock);
-    return count;
-}
-
-/* On a hasher's thread. */
+/* On a hasher's thread.  A slot that is sent may be used again before this returns. */
 static void hash_and_send(struct job *job)
 {
-    struct s3_writer *w = ((struct batch *)job)->writer;
-    struct slot *taken[MD5_LANES];
-    struct s3_put *puts[MD5_LANES];
-    const size_t taken_count = take_waiting(w, taken);
+    struct slot *first = (struct slot *)(void *)((char *)job - offsetof(struct slot, job));
+    struct s3_writer *w = first->writer;
+    struct slot *slots[MD5_LANES];
+    struct s3_put *puts[MD5_LANES] = { NULL };
+    const size_t slot_count = first->together_count;
     size_t count = 0;
     struct sheaf_error error;
     int code;
 
-    for (size_t i = 0; i < taken_count; i++) {
-        struct slot *slot = taken[i];
+    memcpy(slots, first->together, sizeof(slots));
+    for (size_t i = 0; i < slot_count; i++) {
+        struct slot *slot = slots[i];
 
+        slot->stage = HASHED;
         code = s3_put_init(&slot->put, w->bucket, w->key, w->upload_id, slot->number, slot->data,
                            slot->size, &error);
         if (code == SHEAF_OK)
@@ -174,9 +169,10 @@ static void hash_and_send(struct job *job)
     code = s3_puts_prove(w->bucket, puts, count, &error);
     for (size_t i = 0; i < count; i++) {
         if (code != SHEAF_OK) {
-            end_part((struct slot *)puts[i], &error);
+            end_part(slot_of(puts[i]), &error);
             continue;
         }
+        slot_of(puts[i])->stage = SENT;
         puts[i]->request.done = part_done;
         request_start(&puts[i]->request);
     }
@@ -193,14 +189,13 @@ static int begin_upload(struct s3_writer *w, struct sheaf_error *err)
 
 static void hash_waiting(struct s3_writer *w)
 {
-    struct batch *batch = &w->batches[w->batch_count % BATCHES];
+    struct slot *first = w->waiting[0];
 
-    if (w->batch_count++ >= BATCHES)
-        workers_wait(w->hashers, &batch->job);
+    memcpy(first->together, w->waiting, sizeof(w->waiting));
+    first->together_count = w->waiting_count;
     w->waiting_count = 0;
-    batch->writer = w;
-    batch->job.run = hash_and_send;
-    workers_submit(w->hashers, &batch->job);
+    first->job = (struct job){ .run = hash_and_send, .detached = true };
+    workers_submit(w->hashers, &first->job);
 }
 
 /* The part that fills is full, or the last. */
@@ -217,22 +212,20 @@ static int send_part(struct s3_writer *w, struct sheaf_error *err)
     if (code != SHEAF_OK)
         return code;
     slot->number = ++w->part_count;
-    w->waiting_count++;
+    slot->stage = WAITING;
+    w->waiting[w->waiting_count++] = slot;
     w->filling = NULL;
-    pthread_mutex_lock(&w->lock);
-    w->locked.state[slot - w->slots] = WAITING;
-    w->locked.under_way++;
-    pthread_mutex_unlock(&w->lock);
+    inflight_begin(&w->window, &slot->item);
     if (w->waiting_count == MD5_LANES ||
         part_memory_limit(w->memory) / PARTS_TO_WAIT < part_bytes(w, w->part_count + 1))
         hash_waiting(w);
     return SHEAF_OK;
 }
 
-static int failed_locked(const struct s3_writer *w, struct sheaf_error *err)
+static int failed(const struct s3_writer *w, struct sheaf_error *err)
 {
-    return w->locked.error.code == SHEAF_OK
-           ? SHEAF_OK : err_set(err, w->locked.error.code, "%s", w->locked.error.message);
+    return w->error.code == SHEAF_OK ? SHEAF_OK
+                                     : err_set(err, w->error.code, "%s", w->error.message);
 }
 
 /* Memory for the slot.  What is waited for is on its way: parts of this thread's writers do not
@@ -254,37 +247,35 @@ static int take_memory(struct s3_writer *w, struct slot *slot, struct sheaf_erro
 /* A slot that is free, with room for the next part; waits for one. */
 static int take_slot(struct s3_writer *w, struct sheaf_error *err)
 {
-    struct slot *slot = w->slots;
+    struct inflight_item *item;
+    struct slot *slot;
     int code;
 
-    pthread_mutex_lock(&w->lock);
-    while ((code = failed_locked(w, err)) == SHEAF_OK && w->locked.under_way == SLOTS)
-        pthread_cond_wait(&w->acknowledged, &w->lock);
-    while (code == SHEAF_OK && w->locked.state[slot - w->slots] != FREE)
-        slot++;
-    pthread_mutex_unlock(&w->lock);
+    while ((item = w->window.count == SLOTS ? inflight_next(&w->window)
+                                            : inflight_take(&w->window)) != NULL)
+        settle(w, (struct slot *)item);
+    code = failed(w, err);
     if (code != SHEAF_OK)
         return code;
+    slot = (struct slot *)inflight_idle(&w->window);
     slot->capacity = part_bytes(w, w->part_count + 1);
-    code = take_memory(w, slot, err);
-    if (code != SHEAF_OK)
-        return code;
     slot->size = 0;
-    w->filling = slot;              /* FREE for all others: only this thread takes slots */
-    return SHEAF_OK;
+    code = take_memory(w, slot, err);
+    if (code == SHEAF_OK)
+        w->filling = slot;
+    else
+        inflight_add(&w->window, &slot->item);
+    return code;
 }
 
 /* Waits until no part is under way. */
 static int drain(struct s3_writer *w, struct sheaf_error *err)
 {
-    int code;
+    struct slot *slot;
 
-    pthread_mutex_lock(&w->lock);
-    while (w->locked.under_way != 0)
-        pthread_cond_wait(&w->acknowledged, &w->lock);
-    code = failed_locked(w, err);
-    pthread_mutex_unlock(&w->lock);
-    return code;
+    while ((slot = (struct slot *)inflight_next(&w->window)) != NULL)
+        settle(w, slot);
+    return failed(w, err);
 }
 
 /* ---- The store's calls ----------------------------------------------------------------------- */
@@ -299,8 +290,7 @@ static void writer_free(struct s3_writer *w)
     free(w->upload_id);
     free(w->key);
     free(w->base.url);
-    pthread_cond_destroy(&w->acknowledged);
-    pthread_mutex_destroy(&w->lock);
+    inflight_close(&w->window);
     free(w);
 }
 
@@ -314,13 +304,14 @@ int s3_create_within(const char *url, struct part_memory *memory, uint64_t expec
         return err_memory(err, sizeof(*w));
     w->memory = memory;
     w->first_part_bytes = s3_part_bytes(expected_bytes);
-    pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->acknowledged, NULL);
+    inflight_open(&w->window, INFLIGHT_ANY, cancel_part, NULL);
     w->base.ops = &store_s3_ops;
     w->base.url = strdup(url);
     w->proofs = calloc(S3_PARTS_MOST, sizeof(w->proofs[0]));
-    for (size_t i = 0; i < SLOTS; i++)
+    for (size_t i = 0; i < SLOTS; i++) {
         w->slots[i].writer = w;
+        inflight_add(&w->window, &w->slots[i].item);
+    }
     code = s3_locate(url, &w->bucket, &w->key, err);
     if (code == SHEAF_OK && *w->key == '\0')
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a bucket, not an object", url);
@@ -496,29 +487,13 @@ int s3_commit(struct store_writer *writer, struct sheaf_error *err)
     return s3_commit_over(writer, NULL, &now, err);
 }
 
-/* Makes the parts under way end soon. */
-static void cancel_parts(struct s3_writer *w)
-{
-    if (w->hashers != NULL)
-        workers_cancel(w->hashers);     /* from now on, what waits will never be sent */
-    pthread_mutex_lock(&w->lock);
-    for (size_t i = 0; i < SLOTS; i++) {
-        if (w->locked.state[i] == SENT) {
-            request_cancel(&w->slots[i].put.request);
-        } else if (w->locked.state[i] == WAITING) {
-            give_memory(&w->slots[i]);
-            w->locked.state[i] = FREE;
-            w->locked.under_way--;
-        }
-    }
-    pthread_mutex_unlock(&w->lock);
-}
-
 void s3_abort(struct store_writer *writer)
 {
     struct s3_writer *w = (struct s3_writer *)writer;
 
-    cancel_parts(w);
+    if (w->hashers != NULL)
+        workers_cancel(w->hashers);     /* from now on, what waits will never be sent */
+    inflight_cancel(&w->window);
     (void)drain(w, NULL);
     /* What cannot be aborted now is found by store_clean later. */
     if (w->upload_id != NULL)
