@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Temporary files. */
+ * Temporary files, and bytes that become one when they are many. */
 #include "base/tempfile.h"
 
 #include <errno.h>
@@ -15,19 +15,23 @@
 #include "base/error.h"
 #include "base/varint.h"
 
-#define BUFFER_BYTES ((size_t)1 << 20)
+#define BUFFER_FIRST ((size_t)64 << 10)
+#define BUFFER_BYTES ((size_t)1 << 20)      /* once there is a file */
 
 char *spool_directory(const char *path)
 {
     const char *given = getenv("TMPDIR");
     char *copy, *directory;
+    bool is_usable;
 
     if (given != NULL && given[0] != '\0')
         return strdup(given);
     if (path == NULL)
         return strdup("/var/tmp");
     copy = strdup(path);
-    directory = copy == NULL ? NULL : strdup(dirname(copy));
+    directory = copy == NULL ? NULL : dirname(copy);
+    is_usable = directory != NULL && access(directory, W_OK | X_OK) == 0;
+    directory = directory == NULL ? NULL : strdup(is_usable ? directory : "/var/tmp");
     free(copy);
     return directory;
 }
@@ -97,21 +101,32 @@ int spool_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf
 
 /* ---- With a buffer --------------------------------------------------------------------------- */
 
-int spool_open(struct spool *s, const char *directory, struct sheaf_error *err)
+int spool_open(struct spool *s, const char *directory, size_t memory_bytes,
+               struct sheaf_error *err)
 {
-    *s = (struct spool){ .fd = spool_create(directory, err) };
-    if (s->fd < 0)
-        return err == NULL ? SHEAF_ERR_IO : err->code;
-    s->buffer = malloc(BUFFER_BYTES);
-    return s->buffer == NULL ? err_memory(err, BUFFER_BYTES) : SHEAF_OK;
+    *s = (struct spool){ .fd = -1, .directory = strdup(directory),
+                         .memory_bytes = MAX(memory_bytes, BUFFER_FIRST) };
+    return s->directory == NULL ? err_memory(err, strlen(directory)) : SHEAF_OK;
 }
 
 void spool_close(struct spool *s)
 {
     if (s->fd >= 0)
         close(s->fd);
+    free(s->directory);
     free(s->buffer);
     *s = (struct spool){ .fd = -1 };
+}
+
+static int resize(struct spool *s, size_t capacity, struct sheaf_error *err)
+{
+    uint8_t *buffer = realloc(s->buffer, capacity);
+
+    if (buffer == NULL)
+        return err_memory(err, capacity);
+    s->buffer = buffer;
+    s->capacity = capacity;
+    return SHEAF_OK;
 }
 
 static int flush(struct spool *s, struct sheaf_error *err)
@@ -123,23 +138,40 @@ static int flush(struct spool *s, struct sheaf_error *err)
     return code;
 }
 
+/* The buffer is full: it grows as far as it may; then what is in it goes to the file. */
+static int make_room(struct spool *s, struct sheaf_error *err)
+{
+    const size_t before = s->capacity;
+    int code;
+
+    if (s->fd < 0 && before < s->memory_bytes)
+        return resize(s, MIN(MAX(2 * before, BUFFER_FIRST), s->memory_bytes), err);
+    if (s->fd < 0)
+        s->fd = spool_create(s->directory, err);
+    if (s->fd < 0)
+        return err == NULL ? SHEAF_ERR_IO : err->code;
+    code = flush(s, err);
+    return code == SHEAF_OK && before > BUFFER_BYTES ? resize(s, BUFFER_BYTES, err) : code;
+}
+
 int spool_put(struct spool *s, const void *data, size_t size, struct sheaf_error *err)
 {
     const uint8_t *at = data;
 
     while (size != 0) {
-        const size_t part = MIN(size, BUFFER_BYTES - s->used);
+        const size_t part = MIN(size, s->capacity - s->used);
 
+        if (part == 0) {
+            const int code = make_room(s, err);
+
+            if (code != SHEAF_OK)
+                return code;
+            continue;
+        }
         memcpy(s->buffer + s->used, at, part);
         s->used += part;
         at += part;
         size -= part;
-        if (s->used == BUFFER_BYTES) {
-            const int code = flush(s, err);
-
-            if (code != SHEAF_OK)
-                return code;
-        }
     }
     return SHEAF_OK;
 }
@@ -151,19 +183,38 @@ int spool_put_varint(struct spool *s, uint64_t value, struct sheaf_error *err)
     return spool_put(s, bytes, varint_put(bytes, value), err);
 }
 
-/* Written bytes wait in the buffer only until it is read for the first time. */
 int spool_rewind(struct spool *s, struct sheaf_error *err)
 {
-    const int code = s->offset == 0 && s->used != 0 ? flush(s, err) : SHEAF_OK;
+    int code = SHEAF_OK;
 
-    s->offset = 0;
-    s->used = s->at = 0;
+    if (!s->is_written && s->fd < 0)
+        s->size = s->used;
+    else if (!s->is_written)
+        code = flush(s, err);
+    s->is_written = true;
+    s->offset = s->fd < 0 ? s->size : 0;
+    s->used = (size_t)s->offset;
+    s->at = 0;
     return code;
+}
+
+int spool_view(const struct spool *s, uint64_t offset, size_t size, struct buf *room,
+               const uint8_t **data, struct sheaf_error *err)
+{
+    int code;
+
+    *data = s->fd < 0 ? s->buffer + offset : NULL;
+    if (s->fd < 0)
+        return SHEAF_OK;
+    room->size = 0;
+    code = buf_reserve(room, size, err);
+    *data = room->data;
+    return code == SHEAF_OK ? spool_read_at(s->fd, offset, room->data, size, err) : code;
 }
 
 static int fill(struct spool *s, struct sheaf_error *err)
 {
-    const size_t size = (size_t)MIN(BUFFER_BYTES, s->size - s->offset);
+    const size_t size = (size_t)MIN(s->capacity, s->size - s->offset);
 
     if (size == 0)
         return err_set(err, SHEAF_ERR_TRUNCATED, "a temporary file has only %llu bytes",

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes that do not fit into memory: a temporary file, written once from its start to its end and
- * then read, as often as need be.  It has no name, so nothing is left of it however the process
- * ends. */
+ * Bytes that may not fit into memory, written once from their start to their end and then read, as
+ * often as need be: where they are many, in a temporary file.  It has no name, so nothing is left of
+ * it however the process ends. */
 #ifndef BASE_TEMPFILE_H
 #define BASE_TEMPFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "sheaf.h"
 
-/* The directory of temporary files: TMPDIR, else that of `path` if it is not NULL, else /var/tmp.
- * In memory of its own. */
+/* The directory of temporary files: TMPDIR, else that of `path` if it is not NULL and can be written
+ * to, else /var/tmp.  In memory of its own. */
 char *spool_directory(const char *path);
 
 /* A new file in a directory, without a name; -1 and an error. */
@@ -22,22 +24,30 @@ int spool_write_at(int fd, uint64_t offset, const void *data, size_t size,
                    struct sheaf_error *err);
 int spool_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err);
 
-/* With a buffer.  Zero-initialised with fd -1. */
+/* With a buffer, in which they stay unless they are more than so many.  Zero-initialised with fd
+ * -1. */
 struct spool {
-    int fd;
+    char *directory;            /* where the file will be */
+    size_t memory_bytes;        /* the buffer's most, before there is a file */
+    int fd;                     /* -1: the buffer has everything */
     uint8_t *buffer;
-    size_t used, at;            /* of the buffer: its bytes, and those that were read */
-    uint64_t size;              /* of the file, once it is all written */
-    uint64_t offset;            /* where the buffer's next bytes are in it */
+    size_t capacity, used, at;  /* of the buffer: its bytes, and those that were read */
+    bool is_written;
+    uint64_t size;              /* of what is written */
+    uint64_t offset;            /* where the bytes after the buffer's are */
 };
 
-int spool_open(struct spool *spool, const char *directory, struct sheaf_error *err);
+int spool_open(struct spool *spool, const char *directory, size_t memory_bytes,
+               struct sheaf_error *err);
 void spool_close(struct spool *spool);
 int spool_put(struct spool *spool, const void *data, size_t size, struct sheaf_error *err);
 int spool_put_varint(struct spool *spool, uint64_t value, struct sheaf_error *err);
-/* To the beginning, to read. */
+/* To the beginning, to read: no more is written from then on. */
 int spool_rewind(struct spool *spool, struct sheaf_error *err);
 int spool_get(struct spool *spool, void *data, size_t size, struct sheaf_error *err);
 int spool_get_varint(struct spool *spool, uint64_t *value, struct sheaf_error *err);
+/* Bytes from anywhere in it, once it was rewound: where they are, or in `room`. */
+int spool_view(const struct spool *spool, uint64_t offset, size_t size, struct buf *room,
+               const uint8_t **data, struct sheaf_error *err);
 
 #endif

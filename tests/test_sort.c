@@ -159,20 +159,59 @@ static void test_nothing_is_left(void **state)
     random_start(&rng);
     check_sort(&rng, COUNT, 50, 65536);
     assert_int_equal(tree_count(&tree, "."), 0);
-    assert_int_not_equal(sort_open(&(struct sort *){ NULL }, "/nonexistent", 4096, &err),
-                         SHEAF_OK);
 }
 
-static void test_spool(void **state)
+/* What fits into memory needs no file; what does not fails without one. */
+static void test_a_file_only_for_what_is_large(void **state)
 {
+    uint8_t *key, *value, data[1000] = { 0 };
+    struct sort *sort;
+    struct sort_entry found;
     struct spool spool;
-    struct rng rng, again;
-    uint8_t data[3000], found[3000];
 
     (void)state;
-    random_start(&rng);
-    again = rng;
-    assert_int_equal(spool_open(&spool, tree.root, &err), SHEAF_OK);
+    assert_int_equal(sort_open(&sort, "/nonexistent", 4096, &err), SHEAF_OK);
+    assert_int_equal(sort_add(sort, 1, 1, 2000, &key, &value, &err), SHEAF_OK);
+    assert_int_equal(sort_finish(sort, &err), SHEAF_OK);
+    assert_int_equal(sort_next(sort, &found, &err), SHEAF_OK);
+    assert_int_equal(sort_next(sort, &found, &err), SHEAF_END);
+    sort_close(sort);
+    assert_int_equal(sort_open(&sort, "/nonexistent", 4096, &err), SHEAF_OK);
+    assert_int_equal(sort_add(sort, 1, 1, 2000, &key, &value, &err), SHEAF_OK);
+    assert_int_equal(sort_add(sort, 1, 1, 2000, &key, &value, &err), SHEAF_OK);
+    assert_int_equal(sort_add(sort, 1, 1, 2000, &key, &value, &err), SHEAF_ERR_NOT_FOUND);
+    sort_close(sort);
+    assert_int_equal(spool_open(&spool, "/nonexistent", 100000, &err), SHEAF_OK);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(spool_put(&spool, data, sizeof(data), &err), SHEAF_OK);
+    assert_int_equal(spool_put(&spool, data, 1, &err), SHEAF_ERR_NOT_FOUND);
+    spool_close(&spool);
+}
+
+/* Any bytes of it, which begin with so many of what was written first. */
+static void check_view(const struct spool *spool, struct rng rng)
+{
+    struct buf room = BUF_INIT(SIZE_MAX / 4);
+    uint8_t first[1000];
+    const uint8_t *data;
+
+    random_bytes(&rng, first, sizeof(first));
+    for (size_t at = 0; at < sizeof(first); at += 100) {
+        assert_int_equal(spool_view(spool, at, sizeof(first) - at, &room, &data, &err), SHEAF_OK);
+        assert_memory_equal(data, first + at, sizeof(first) - at);
+    }
+    buf_free(&room);
+}
+
+static void check_spool(struct rng rng, size_t memory)
+{
+    const struct rng again = rng;
+    uint8_t data[3000], found[3000];
+    struct spool spool;
+
+    assert_int_equal(spool_open(&spool, tree.root, memory, &err), SHEAF_OK);
+    random_bytes(&rng, data, 1000);
+    assert_int_equal(spool_put(&spool, data, 1000, &err), SHEAF_OK);
     for (int i = 0; i < 2000; i++) {
         const size_t size = rng_below(&rng, sizeof(data));
 
@@ -185,6 +224,8 @@ static void test_spool(void **state)
 
         rng = again;
         assert_int_equal(spool_rewind(&spool, &err), SHEAF_OK);
+        random_bytes(&rng, data, 1000);
+        assert_int_equal(spool_get(&spool, found, 1000, &err), SHEAF_OK);
         for (int i = 0; i < 2000; i++) {
             assert_int_equal(spool_get_varint(&spool, &size, &err), SHEAF_OK);
             assert_int_equal(size, rng_below(&rng, sizeof(data)));
@@ -193,8 +234,21 @@ static void test_spool(void **state)
             assert_memory_equal(found, data, size);
         }
         assert_int_equal(spool_get_varint(&spool, &size, &err), SHEAF_ERR_TRUNCATED);
+        check_view(&spool, again);
     }
     spool_close(&spool);
+}
+
+static void test_spool(void **state)
+{
+    static const size_t memories[] = { 1, 100000, 1 << 20, 2000000, 16 << 20 };
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    for (size_t i = 0; i < COUNT_OF(memories); i++)
+        check_spool(rng, memories[i]);
+    assert_int_equal(tree_count(&tree, "."), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -205,6 +259,7 @@ int main(void)
         TEST(test_order),
         TEST(test_large_entries),
         TEST(test_nothing_is_left),
+        TEST(test_a_file_only_for_what_is_large),
         TEST(test_spool),
     };
 

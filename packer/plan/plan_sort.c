@@ -288,7 +288,7 @@ static int gather_all(struct gather *x, struct sample_stream *all, struct sheaf_
 int gather_samples(struct gather *x, struct plan *plan, struct sheaf_error *err)
 {
     struct sample_stream all;
-    int code = samples_open(&all, x->directory, err);
+    int code = samples_open(&all, x->directory, x->memory_bytes, err);
 
     if (code == SHEAF_OK)
         code = gather_all(x, &all, err);
@@ -303,13 +303,14 @@ int gather_samples(struct gather *x, struct plan *plan, struct sheaf_error *err)
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
-int samples_open(struct sample_stream *s, const char *directory, struct sheaf_error *err)
+int samples_open(struct sample_stream *s, const char *directory, size_t memory_bytes,
+                 struct sheaf_error *err)
 {
     int code;
 
     *s = (struct sample_stream){ .records.fd = -1, .sizes.fd = -1, .cls_is_label = true };
-    code = spool_open(&s->records, directory, err);
-    return code == SHEAF_OK ? spool_open(&s->sizes, directory, err) : code;
+    code = spool_open(&s->records, directory, memory_bytes, err);
+    return code == SHEAF_OK ? spool_open(&s->sizes, directory, memory_bytes, err) : code;
 }
 
 void samples_close(struct sample_stream *s)

@@ -53,7 +53,8 @@ int gather_samples(struct gather *gather, struct plan *plan, struct sheaf_error 
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
-int samples_open(struct sample_stream *stream, const char *directory, struct sheaf_error *err);
+int samples_open(struct sample_stream *stream, const char *directory, size_t memory_bytes,
+                 struct sheaf_error *err);
 void samples_close(struct sample_stream *stream);
 int samples_put(struct sample_stream *stream, const uint8_t *record, size_t size,
                uint64_t payload_bytes, bool has_cls, struct sheaf_error *err);

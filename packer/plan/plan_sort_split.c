@@ -108,7 +108,7 @@ static int distribute(struct dealing *d, struct buf *record, struct sheaf_error 
 
     for (uint32_t s = 0; s < d->spec.count && code == SHEAF_OK; s++) {
         g->stream_count = s + 1;
-        code = samples_open(&g->streams[s], g->directory, err);
+        code = samples_open(&g->streams[s], g->directory, g->memory_bytes / d->spec.count, err);
     }
     for (uint64_t i = 0; i < d->all->count && code == SHEAF_OK; i++) {
         struct plan_record_head head;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The buffer, the runs and their merge.
+ * The buffer, the runs and their merge.  If the buffer never was full, there are no runs: then it is
+ * sorted where it is, and there is no file.
  *
  *     buffer    | entry | entry | ... -->          <-- ... | ref | ref |
  *     file      | run                | run              | ...
@@ -41,7 +42,9 @@ struct run {
 struct sort {
     uint8_t *buffer;
     size_t capacity, data, ref_count;
-    int fd;
+    size_t next;                /* of the refs, where there are no runs */
+    char *directory;
+    int fd;                     /* -1: no run was written yet */
     uint64_t written;
     uint64_t *ends;             /* of each run */
     size_t run_count, run_capacity;
@@ -62,10 +65,10 @@ int sort_open(struct sort **sort, const char *directory, size_t memory_bytes,
         return err_memory(err, sizeof(*s));
     s->capacity = MIN(memory_bytes, BUFFER_MOST) & ~(sizeof(struct ref) - 1);
     s->buffer = malloc(s->capacity);
-    s->out = malloc(WINDOW_MOST);
-    s->fd = spool_create(directory, err);
-    if (s->buffer == NULL || s->out == NULL || s->fd < 0) {
-        const int code = s->fd < 0 ? SHEAF_ERR_IO : err_memory(err, s->capacity);
+    s->directory = strdup(directory);
+    s->fd = -1;
+    if (s->buffer == NULL || s->directory == NULL) {
+        const int code = err_memory(err, s->capacity);
 
         sort_close(s);
         return code;
@@ -86,6 +89,7 @@ void sort_close(struct sort *s)
     free(s->heap);
     free(s->ends);
     free(s->out);
+    free(s->directory);
     free(s->buffer);
     free(s);
 }
@@ -170,15 +174,31 @@ static int note_run(struct sort *s, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+static void sort_refs(struct sort *s)
+{
+    if (s->ref_count > 1)
+        qsort_r(refs_of(s), s->ref_count, sizeof(struct ref), compare_refs, s->buffer);
+}
+
+static int open_file(struct sort *s, struct sheaf_error *err)
+{
+    if (s->fd >= 0)
+        return SHEAF_OK;
+    s->out = malloc(WINDOW_MOST);
+    if (s->out == NULL)
+        return err_memory(err, WINDOW_MOST);
+    s->fd = spool_create(s->directory, err);
+    return s->fd >= 0 ? SHEAF_OK : err == NULL ? SHEAF_ERR_IO : err->code;
+}
+
 /* Sorts the buffer and writes it. */
 static int write_run(struct sort *s, struct sheaf_error *err)
 {
     const struct ref *refs = refs_of(s);
     size_t used = 0;
-    int code = SHEAF_OK;
+    int code = open_file(s, err);
 
-    if (s->ref_count > 1)
-        qsort_r(refs_of(s), s->ref_count, sizeof(*refs), compare_refs, s->buffer);
+    sort_refs(s);
     for (size_t i = 0; i < s->ref_count && code == SHEAF_OK; i++) {
         code = put(s, &used, &refs[i].order, sizeof(refs[i].order), err);
         if (code == SHEAF_OK)
@@ -337,8 +357,13 @@ static int begin_run(struct sort *s, size_t i, struct sheaf_error *err)
 
 int sort_finish(struct sort *s, struct sheaf_error *err)
 {
-    int code = write_run(s, err);
+    int code;
 
+    if (s->run_count == 0) {
+        sort_refs(s);
+        return SHEAF_OK;
+    }
+    code = write_run(s, err);
     if (code != SHEAF_OK)
         return code;
     free(s->buffer);
@@ -355,8 +380,27 @@ int sort_finish(struct sort *s, struct sheaf_error *err)
     return code;
 }
 
+static int next_in_memory(struct sort *s, struct sort_entry *entry, struct sheaf_error *err)
+{
+    const struct ref *ref = &refs_of(s)[s->next];
+    const uint8_t *at, *end;
+    uint64_t key_size, value_size;
+
+    if (s->next == s->ref_count)
+        return SHEAF_END;
+    at = s->buffer + ref->at;
+    end = at + ref->size;
+    if (!varint_take(&at, end, &key_size) || !varint_take(&at, end, &value_size))
+        return err_set(err, SHEAF_ERR_CORRUPT, "an entry without its sizes");
+    s->next++;
+    *entry = (struct sort_entry){ ref->order, at, at + key_size, key_size, value_size };
+    return SHEAF_OK;
+}
+
 int sort_next(struct sort *s, struct sort_entry *entry, struct sheaf_error *err)
 {
+    if (s->run_count == 0)
+        return next_in_memory(s, entry, err);
     if (s->begun) {
         const int code = advance(s, s->heap[0], err);
 
