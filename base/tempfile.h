@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes that may not fit into memory, written once from their start to their end and then read, as
- * often as need be: where they are many, in a temporary file.  It has no name, so nothing is left of
- * it however the process ends. */
+ * Bytes that may not fit into memory, written once from their start to their end and then read,
+ * as often as need be: where they are many, in a temporary file.  It has no name, so nothing is
+ * left of it however the process ends. */
 #ifndef BASE_TEMPFILE_H
 #define BASE_TEMPFILE_H
 
@@ -13,8 +13,8 @@
 #include "base/buf.h"
 #include "sheaf.h"
 
-/* The directory of temporary files: TMPDIR, else that of `path` if it is not NULL and can be written
- * to, else /var/tmp.  In memory of its own. */
+/* The directory of temporary files: TMPDIR, else that of `path` if it is not NULL and can be
+ * written to, else /var/tmp.  In memory of its own. */
 char *spool_directory(const char *path);
 
 /* A new file in a directory, without a name; -1 and an error. */

@@ -177,15 +177,6 @@ uint64_t target_entry_sum(const struct journal_entry *entry)
                                 XXH3_64bits(entry->facts.xxh3, sizeof(entry->facts.xxh3)));
 }
 
-int target_find_shard(const struct target *o, uint32_t split, const char *name,
-                      struct journal_entry *entry, bool *found, struct sheaf_error *err)
-{
-    const int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
-
-    *found = code == SHEAF_OK && target_is_intact(o, split, entry);
-    return code == SHEAF_END ? SHEAF_OK : code;
-}
-
 /* ---- A finished data set --------------------------------------------------------------------- */
 
 /* The lines of the skipped.tsv that is there; 0 without one. */

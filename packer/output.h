@@ -55,10 +55,6 @@ int target_result(const struct target *target, struct sheaf_pack_result *result,
 /* Fails as target_prepare would with neither option, and changes nothing. */
 int target_look(const struct target *target, struct sheaf_error *err);
 
-/* Whether a shard is there, whole, from an earlier run, in which case `entry` says what it is. */
-int target_find_shard(const struct target *target, uint32_t split, const char *name,
-                      struct journal_entry *entry, bool *found, struct sheaf_error *err);
-
 /* Whether shard and sides have the sizes and hashes that an entry says; reads all of them.  An
  * error: they cannot be read. */
 int target_check_shard(const struct target *target, uint32_t split,
@@ -98,8 +94,9 @@ int target_parts(const struct target *target, uint32_t *parts, struct sheaf_erro
 int target_stamp(const struct target *target, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t target_stamp_add(uint64_t combined, uint64_t stamp);
-/* As target_find_shard, but shard and sides are read only where their stamps are not those of the
- * entry: where they were not noted, or somebody has moved or changed the files. */
+/* Whether a shard is there, whole, from an earlier run, in which case `entry` says what it is.
+ * Shard and sides are read only where their stamps are not those of the entry: where they were not
+ * noted, or somebody has moved or changed the files. */
 int target_look_for_shard(const struct target *target, uint32_t split, const char *name,
                           struct journal_entry *entry, bool *found, struct sheaf_error *err);
 /* Removes what killed runs have left: temporary files, and uploads that were not completed. */

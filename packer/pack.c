@@ -1,33 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_pack: scan, plan, pack, publish. */
+ * sheaf_pack: what many machines do with a stored plan, at once: make the plan, pack all its
+ * shards, publish. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/error.h"
-#include "packer/engine.h"
 #include "packer/output.h"
 #include "packer/pack_options.h"
-#include "packer/plan/plan.h"
 #include "packer/plan/plan_stash.h"
+#include "packer/planner.h"
 #include "packer/publish.h"
 #include "packer/run.h"
-#include "packer/source/source.h"
 #include "store/store.h"
 
 struct pack {
     struct sheaf_pack_options options;
     const char *dest;
-    struct source source;
-    struct catalog catalog;
+    struct planner planner;
     struct problems problems;
     struct watch watch;
-    struct plan plan;           /* its samples are in the stash while it is packed */
-    struct plan_stash stash;
+    struct plan plan;
+    struct plan_stash stash;    /* its samples */
     struct block_setup setup;
     struct target target;
-    bool *kept;                 /* shards that an earlier run has finished */
     struct sheaf_pack_result result;
 };
 
@@ -46,54 +42,45 @@ static int refuse_data_set(const struct source *source, struct sheaf_error *err)
                    "or unpack it first", source->url);
 }
 
-static int scan(struct pack *p, const char *source, struct sheaf_error *err)
+/* The samples go where they wait for their shard's turn. */
+static int stash_samples(struct pack *p, struct sheaf_error *err)
 {
-    struct scan scan = { .catalog = &p->catalog, .problems = &p->problems, .watch = &p->watch };
-    int code = source_open(source, p->options.root, &p->source, err);
+    const struct gather *gather = &p->planner.gather;
+    int code = plan_stash_open(&p->stash, gather->directory, gather->memory_bytes, err);
 
     if (code == SHEAF_OK)
-        code = refuse_data_set(&p->source, err);
-    if (code == SHEAF_OK && !p->options.dry_run)
-        code = source_refuse(&p->source, p->dest, err);
-    if (code != SHEAF_OK)
-        return code;
-    code = source_scan(&p->source, &scan, err);
-    p->result.files = scan.found;
-    p->result.passed_over = scan.passed_over;
-    p->result.left_out = scan.left_out;
-    return code;
-}
-
-/* Shards have their sources in the journal, so that only those are packed again of which a file has
- * changed since. */
-static int identify(struct pack *p, struct sheaf_error *err)
-{
-    char *place = source_place(&p->source);
-
-    if (place == NULL)
-        return err_memory(err, strlen(p->source.root));
-    plan_identify(&p->plan, place, false);
-    free(place);
-    return SHEAF_OK;
+        code = planner_write(&p->planner, &p->stash.sections, err);
+    return code == SHEAF_OK ? plan_stash_end(&p->stash, &p->plan, err) : code;
 }
 
 static int make_plan(struct pack *p, const char *source, struct sheaf_error *err)
 {
-    int code = plan_make(&p->catalog, &p->options, &p->problems, &p->plan, err);
+    struct planner *planner = &p->planner;
+    const bool is_local = store_of(p->dest, NULL) == &store_file_ops;
+    int code = planner_open(planner, &p->options, &p->problems, &p->watch, &p->plan,
+                            is_local ? p->dest : NULL, err);
 
-    for (size_t i = 0; i < p->plan.sample_count && code == SHEAF_OK; i++)
-        p->result.files_packed += p->plan.samples[i].file_count;
-    code = problems_after(&p->problems, code, err);
     if (code == SHEAF_OK)
-        code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
-    if (code == SHEAF_OK && p->plan.sample_count == 0)
-        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file that could be packed (%llu found)",
-                       source, (unsigned long long)p->result.files);
+        code = planner_open_sources(planner, &source, 1, err);
     if (code == SHEAF_OK)
-        code = identify(p, err);
-    p->result.plan_bytes = p->plan.memory_bytes;
-    p->setup.source = &p->source;
-    p->setup.interrupt = p->options.interrupt;
+        code = refuse_data_set(planner->sources, err);
+    if (code == SHEAF_OK && !p->options.dry_run)
+        code = planner_refuse(planner, p->dest, err);
+    if (code == SHEAF_OK)
+        code = planner_scan(planner, err);
+    if (code == SHEAF_OK)
+        code = planner_plan(planner, err);
+    if (code == SHEAF_OK)
+        code = stash_samples(p, err);
+    /* Shards have their sources in the journal, so that only those are packed again of which a file
+     * has changed since: so the identity is free of them. */
+    if (code == SHEAF_OK)
+        code = planner_identify(planner, false, err);
+    p->result.files = planner->files;
+    p->result.passed_over = planner->passed_over;
+    p->result.left_out = planner->left_out;
+    p->result.files_packed = planner->files_packed;
+    p->result.plan_bytes = planner->gather.memory_peak;
     return code;
 }
 
@@ -119,114 +106,6 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* ---- What is there already ------------------------------------------------------------------- */
-
-/* A finished shard is no use if its files have changed since, and one without the files that were
- * skipped is none if none may be skipped. */
-static int find_kept(struct pack *p, struct engine *e, struct sheaf_error *err)
-{
-    struct journal_entry entry = { .facts = { .bytes = 0 } };
-    int code = SHEAF_OK;
-
-    for (size_t i = 0; i < p->plan.shard_count && code == SHEAF_OK; i++) {
-        const struct plan_shard *shard = &p->plan.shards[i];
-        char name[SHARD_NAME_BYTES];
-
-        code = target_shard_name(&p->target, shard, name, err);
-        if (code == SHEAF_OK)
-            code = watch_check(&p->watch, err);
-        if (code == SHEAF_OK)
-            code = target_find_shard(&p->target, shard->split, name, &entry, &p->kept[i], err);
-        if (code != SHEAF_OK || !p->kept[i])
-            continue;
-        p->kept[i] = entry.source == shard->source &&
-                     (entry.skipped.size == 0 || p->options.on_error == SHEAF_SKIP);
-        if (!p->kept[i])
-            continue;
-        code = problems_read(&p->problems, (const char *)entry.skipped.data, entry.skipped.size,
-                             err);
-        engine_count(e, &entry.facts);
-        e->result.shards_kept++;
-        e->progress.done_bytes += shard->payload_bytes;
-        e->progress.done_count += shard->sample_count;
-        watch_show(&p->watch, &e->progress);
-    }
-    journal_entry_free(&entry);
-    return code;
-}
-
-/* What shards take beyond their payload: at most two tar headers with padding for a file, and
- * some for the index.  With a codec, nobody knows. */
-static int check_space(struct pack *p, struct sheaf_error *err)
-{
-    uint64_t needed = 1 << 20, space;
-    int code = store_free_space(p->dest, &space, err);
-
-    if (code != SHEAF_OK || p->setup.codec != NULL)
-        return code;
-    for (size_t i = 0; i < p->plan.shard_count; i++) {
-        const struct plan_shard *shard = &p->plan.shards[i];
-
-        if (p->kept[i])
-            continue;
-        needed += shard->payload_bytes + 1024 * (shard->sample_count + p->stash.shards[i].files);
-    }
-    if (needed > space)
-        return err_set(err, SHEAF_ERR_IO, "%s: %llu bytes are free there, about %llu are needed",
-                       p->dest, (unsigned long long)space, (unsigned long long)needed);
-    return SHEAF_OK;
-}
-
-/* ---- Pack ------------------------------------------------------------------------------------ */
-
-static void take_result(struct pack *p, const struct engine *e)
-{
-    const struct sheaf_pack_result before = p->result;
-
-    p->result = e->result;
-    p->result.files = before.files;
-    p->result.passed_over = before.passed_over;
-    p->result.left_out = before.left_out;
-    p->result.plan_bytes = before.plan_bytes;
-    p->result.memory_peak_bytes = engine_peak(e);
-}
-
-static int load(void *context, size_t shard, struct plan_batch *batch, struct sheaf_error *err)
-{
-    const struct pack *p = context;
-
-    return plan_stash_take(&p->stash, shard, batch, err);
-}
-
-static int run_engine(struct pack *p, struct sheaf_error *err)
-{
-    struct engine e;
-    int code = plan_stash_make(&p->stash, &p->plan, &p->catalog, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    p->kept = calloc(p->plan.shard_count, sizeof(p->kept[0]));
-    if (p->kept == NULL)
-        return err_memory(err, p->plan.shard_count);
-    p->setup.context.classes = p->plan.classes;
-    p->setup.context.class_count = p->plan.class_count;
-    code = engine_open(&e, &p->setup, &p->target, &p->problems, &p->watch,
-                       run_jobs(p->options.jobs, p->source.is_remote),
-                       run_largest_shard(&p->plan, 0, p->plan.shard_count),
-                       p->options.memory_bytes, err);
-    e.progress.total_bytes = p->plan.payload_bytes;
-    e.progress.total_count = p->plan.sample_count;
-    if (code == SHEAF_OK && p->options.resume)
-        code = find_kept(p, &e, err);
-    if (code == SHEAF_OK)
-        code = check_space(p, err);
-    if (code == SHEAF_OK)
-        code = run_shards(&e, p->plan.shard_count, p->kept, load, p, err);
-    take_result(p, &e);
-    engine_close(&e);
-    return code;
-}
-
 /* ---- Publish --------------------------------------------------------------------------------- */
 
 /* Nothing is published that is not all there was, or not anything. */
@@ -240,17 +119,12 @@ static int check_sum(const struct pack *p, struct sheaf_error *err)
 static int publish(struct pack *p, struct sheaf_error *err)
 {
     char *json[SPLIT_LIMIT] = { NULL };
-    int code = SHEAF_OK;
+    int code = planner_options_json(&p->planner, json, err);
 
-    for (uint32_t s = 0; s < p->plan.split_count && code == SHEAF_OK; s++) {
-        json[s] = pack_options_json(&p->options, p->source.ops->name, p->plan.hash,
-                                    p->plan.splits[s].name);
-        code = json[s] == NULL ? err_memory(err, 1024) : SHEAF_OK;
-    }
     if (code == SHEAF_OK)
         code = publish_plan(&p->target, &p->problems, &p->plan, p->options.label_base,
                             (const char *const *)json, err);
-    for (uint32_t s = 0; s < p->plan.split_count; s++)
+    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
         free(json[s]);
     return code == SHEAF_OK ? target_end(&p->target, err) : code;
 }
@@ -264,13 +138,13 @@ static int finished_result(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-static int pack_to_dest(struct pack *p, struct sheaf_error *err)
+static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_error *err)
 {
     bool finished = false;
     int code = store_make_directory(p->dest, err);
 
     if (code == SHEAF_OK)       /* its name may lead through what was not there before */
-        code = source_refuse(&p->source, p->dest, err);
+        code = planner_refuse(&p->planner, p->dest, err);
     if (code == SHEAF_OK)
         code = target_prepare(&p->target, p->options.resume, p->options.overwrite, &finished,
                               err);
@@ -281,7 +155,7 @@ static int pack_to_dest(struct pack *p, struct sheaf_error *err)
     if (p->options.resume || p->options.overwrite)
         code = target_clean(&p->target, err);
     if (code == SHEAF_OK)
-        code = run_engine(p, err);
+        code = run_plan(run, &p->result, err);
     if (code == SHEAF_OK)
         code = watch_check(&p->watch, err);
     if (code == SHEAF_OK)
@@ -294,22 +168,36 @@ static int pack_to_dest(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
+/* Of the plan, with what it says of labels and of where the files are. */
+static struct run run_of(struct pack *p)
+{
+    p->setup.context.classes = p->plan.classes;
+    p->setup.context.class_count = p->plan.class_count;
+    p->setup.source = p->planner.sources;
+    p->setup.interrupt = p->options.interrupt;
+    return (struct run){
+        .options = &p->options, .setup = &p->setup, .target = &p->target,
+        .problems = &p->problems, .watch = &p->watch, .rows = plan_stash_rows(&p->stash),
+        .end = p->plan.shard_count, .resumes = p->options.resume,
+    };
+}
+
 static int run(struct pack *p, const char *source, struct sheaf_error *err)
 {
-    int code = scan(p, source, err);
+    struct run all;
+    int code = make_plan(p, source, err);
 
-    if (code == SHEAF_OK)
-        code = make_plan(p, source, err);
     if (code == SHEAF_OK)
         code = target_open(&p->target, p->dest, &p->setup, p->options.prefix, &p->plan, err);
     p->result.skipped = p->problems.count;
     if (code != SHEAF_OK)
         return code;
-    code = run_check_memory(&p->plan, &p->setup, p->dest, p->options.memory_bytes, err);
+    all = run_of(p);
+    code = run_check_memory(&all, err);
     if (code != SHEAF_OK)
         return code;
     if (!p->options.dry_run)
-        return pack_to_dest(p, err);
+        return pack_to_dest(p, &all, err);
     code = p->options.resume || p->options.overwrite ? SHEAF_OK : target_look(&p->target, err);
     return code == SHEAF_OK ? show_plan(p, err) : code;
 }
@@ -317,7 +205,7 @@ static int run(struct pack *p, const char *source, struct sheaf_error *err)
 int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_options *options,
                struct sheaf_pack_result *result, struct sheaf_error *error)
 {
-    struct pack p = { .dest = dest, .source.root_fd = -1 };
+    struct pack p = { .dest = dest, .stash.blocks.fd = -1, .target.lock = -1 };
     struct sheaf_error found;
     int code = pack_options_take(options, &p.options, &found);
 
@@ -327,12 +215,10 @@ int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_opt
         code = run(&p, source, &found);
     }
     target_close(&p.target);
-    plan_stash_free(&p.stash);
+    plan_stash_close(&p.stash);
     plan_free(&p.plan);
-    catalog_free(&p.catalog);
+    planner_close(&p.planner);
     problems_free(&p.problems);
-    source_close(&p.source);
-    free(p.kept);
     if (result != NULL)
         *result = p.result;
     if (code != SHEAF_OK && error != NULL)

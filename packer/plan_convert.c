@@ -107,7 +107,7 @@ static int store(struct conversion *c, const char *url, struct target *target,
     int code = plan_writer_open(url, &w, err);
 
     for (size_t i = 0; i < c->facts.plan.shard_count && code == SHEAF_OK; i++)
-        code = plan_writer_end_shard(w, err);
+        code = plan_sections_end_shard(plan_writer_sections(w), err);
     if (code == SHEAF_OK)
         code = target_check(target, c->options.resume, c->options.overwrite, err);
     if (code == SHEAF_OK)

@@ -72,7 +72,7 @@ int resumed_find(struct resumed *r, const struct target *target, struct engine *
         if (code == SHEAF_OK)
             code = watch_check(e->watch, err);
         if (code == SHEAF_OK)
-            code = target_find_shard(target, 0, name, &entry, &found, err);
+            code = target_look_for_shard(target, 0, name, &entry, &found, err);
         found = found && code == SHEAF_OK && is_whole(&entry);
         if (found)
             code = keep(r, &entry.facts, err);

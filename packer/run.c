@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cutting the shards of a plan into blocks, and charging their memory.  The samples of a shard are
- * there from its first block to its last. */
+ * Finding the shards that are there, cutting the others into blocks, and charging their memory.
+ * The samples of a shard are in memory from its first block to its last. */
 #include "packer/run.h"
 
 #include <stdlib.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/store.h"
 
 #define FETCHING_JOBS 4u
 
@@ -82,33 +83,141 @@ int run_check_sample(const struct block_setup *setup, const char *key, size_t ke
                    (unsigned long long)left);
 }
 
-int run_check_memory(const struct plan *plan, const struct block_setup *setup, const char *dest,
-                     uint64_t memory_bytes, struct sheaf_error *err)
+/* What blocks take beside their files' bytes is less than that, unless their names are long. */
+#define OVERHEAD_BYTES ((uint64_t)16 << 20)
+
+/* Whether no block of the shard can take so much memory. */
+static bool surely_fits(const struct plan_shard *shard, uint64_t left)
+{
+    const uint64_t bytes = MIN(shard->payload_bytes, shard->largest + BLOCK_BYTES);
+
+    return shard->largest < BLOCK_BYTES || 3 * bytes + bytes / 256 + OVERHEAD_BYTES <= left;
+}
+
+static int check_blocks(const struct block_setup *setup, const struct plan *plan, uint64_t left,
+                        struct sheaf_error *err)
 {
     struct block b = { .plan = plan, .setup = setup };
-    uint64_t limit;
-    int code = run_memory_left(setup, dest, run_largest_shard(plan, 0, plan->shard_count),
-                               memory_bytes, &limit, err);
+    int code = SHEAF_OK;
 
-    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
-        const struct plan_shard *shard = &plan->shards[i];
-        const uint64_t end = shard->sample + shard->sample_count;
+    for (; b.first < plan->sample_count && code == SHEAF_OK; b.first = b.end) {
+        struct block_need need;
+        uint64_t total;
 
-        for (b.first = shard->sample; b.first < end && code == SHEAF_OK; b.first = b.end) {
-            struct block_need need;
-            uint64_t total;
-
-            b.end = plan_block_end(plan, b.first, end);
-            if (plan->samples[b.end - 1].payload_bytes < BLOCK_BYTES)
-                continue;
-            need = block_need_planned(&b, BLOCK_USUAL);
-            total = block_need_total(&need, setup);
-            if (total > limit)
-                code = refuse_sample(&b, total, limit, err);
-        }
+        b.end = plan_block_end(plan, b.first, plan->sample_count);
+        if (plan->samples[b.end - 1].payload_bytes < BLOCK_BYTES)
+            continue;
+        need = block_need_planned(&b, BLOCK_USUAL);
+        total = block_need_total(&need, setup);
+        if (total > left)
+            code = refuse_sample(&b, total, left, err);
     }
     return code;
 }
+
+int run_check_memory(const struct run *run, struct sheaf_error *err)
+{
+    const struct plan *plan = run->rows.plan;
+    struct plan_batch batch = { .plan.file_count = 0 };
+    uint64_t left;
+    int code = run_memory_left(run->setup, run->target->dest,
+                               run_largest_shard(plan, run->first, run->end),
+                               run->options->memory_bytes, &left, err);
+
+    for (size_t i = run->first; i < run->end && code == SHEAF_OK; i++) {
+        if (surely_fits(&plan->shards[i], left))
+            continue;
+        code = plan_rows_load(&run->rows, i, i + 1, &batch, err);
+        if (code == SHEAF_OK)
+            code = check_blocks(run->setup, &batch.plan, left, err);
+        plan_batch_free(&batch);
+    }
+    return code;
+}
+
+/* ---- What is there already ------------------------------------------------------------------- */
+
+/* A run that is under way. */
+struct running {
+    const struct run *run;
+    struct engine engine;
+    bool *kept;                 /* of the run's shards, those that an earlier run has finished */
+    uint64_t batch_bytes;       /* memory of the largest that was loaded */
+};
+
+static void count_kept(struct running *r, const struct plan_shard *shard,
+                       const struct journal_entry *entry)
+{
+    struct engine *e = &r->engine;
+
+    engine_count(e, &entry->facts);
+    e->result.shards_kept++;
+    e->progress.done_bytes += shard->payload_bytes;
+    e->progress.done_count += shard->sample_count;
+    watch_show(r->run->watch, &e->progress);
+}
+
+/* A finished shard is no use if its files have changed since, and one without the files that were
+ * skipped is none if none may be skipped. */
+static bool is_of_use(const struct run *run, const struct plan_shard *shard,
+                      const struct journal_entry *entry)
+{
+    return entry->source == shard->source &&
+           (entry->skipped.size == 0 || run->problems->on_error == SHEAF_SKIP);
+}
+
+static int find_kept(struct running *r, struct sheaf_error *err)
+{
+    const struct run *run = r->run;
+    struct journal_entry entry = { .facts = { .bytes = 0 } };
+    int code = SHEAF_OK;
+
+    for (size_t i = run->first; i < run->end && code == SHEAF_OK; i++) {
+        const struct plan_shard *shard = &run->rows.plan->shards[i];
+        bool *kept = &r->kept[i - run->first];
+        char name[SHARD_NAME_BYTES];
+
+        code = target_shard_name(run->target, shard, name, err);
+        if (code == SHEAF_OK)
+            code = watch_check(run->watch, err);
+        if (code == SHEAF_OK)
+            code = target_look_for_shard(run->target, shard->split, name, &entry, kept, err);
+        *kept = code == SHEAF_OK && *kept && is_of_use(run, shard, &entry);
+        if (!*kept)
+            continue;
+        code = problems_read(run->problems, (const char *)entry.skipped.data, entry.skipped.size,
+                             err);
+        count_kept(r, shard, &entry);
+    }
+    journal_entry_free(&entry);
+    return code;
+}
+
+/* What shards take beyond their payload: at most two tar headers with padding for a file, and
+ * some for the index.  With a codec, nobody knows. */
+static int check_space(const struct running *r, struct sheaf_error *err)
+{
+    const struct run *run = r->run;
+    const char *dest = run->target->dest;
+    uint64_t needed = 1 << 20, space;
+    int code = store_free_space(dest, &space, err);
+
+    if (code != SHEAF_OK || run->setup->codec != NULL)
+        return code;
+    for (size_t i = run->first; i < run->end; i++) {
+        const struct plan_shard *shard = &run->rows.plan->shards[i];
+
+        if (!r->kept[i - run->first])
+            needed += shard->payload_bytes +
+                      1024 * (shard->sample_count + run->rows.sections[i].files);
+    }
+    if (needed > space)
+        return err_set(err, SHEAF_ERR_IO, "%s: %llu bytes are free there, about %llu are needed",
+                       dest, (unsigned long long)space, (unsigned long long)needed);
+    return SHEAF_OK;
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 static int run_block(struct engine *e, const struct plan *plan, const struct plan_shard *shard,
                      uint64_t *at, struct sheaf_error *err)
@@ -172,43 +281,97 @@ static int run_shard(struct engine *e, struct loaded *l, struct sheaf_error *err
     return code;
 }
 
-static int load_and_run(struct engine *e, struct loaded_list *list, run_load_fn *load,
-                        void *context, size_t i, struct sheaf_error *err)
+static int load_and_run(struct running *r, struct loaded_list *list, size_t i,
+                        struct sheaf_error *err)
 {
     struct loaded *l = calloc(1, sizeof(*l));
     int code;
 
-    while (list->first != NULL && list->first->end <= e->consumed)
+    while (list->first != NULL && list->first->end <= r->engine.consumed)
         drop_first(list);
     if (l == NULL)
         return err_memory(err, sizeof(*l));
     *list->last = l;
     list->last = &l->next;
-    code = load(context, i, &l->batch, err);
-    return code == SHEAF_OK ? run_shard(e, l, err) : code;
+    code = plan_rows_load(&r->run->rows, i, i + 1, &l->batch, err);
+    r->batch_bytes = MAX(r->batch_bytes, catalog_memory(&l->batch.catalog));
+    return code == SHEAF_OK ? run_shard(&r->engine, l, err) : code;
 }
 
-int run_shards(struct engine *e, size_t shard_count, const bool *kept, run_load_fn *load,
-               void *context, struct sheaf_error *err)
+/* After a failure nothing is under way that needs what was loaded. */
+static int run_shards(struct running *r, struct sheaf_error *err)
 {
+    const struct run *run = r->run;
     struct loaded_list list = { .last = &list.first };
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i < shard_count && code == SHEAF_OK; i++)
-        if (!kept[i])
-            code = load_and_run(e, &list, load, context, i, err);
+    for (size_t i = run->first; i < run->end && code == SHEAF_OK; i++)
+        if (!r->kept[i - run->first])
+            code = load_and_run(r, &list, i, err);
     if (code == SHEAF_OK)
-        code = engine_drain(e, err);
+        code = engine_drain(&r->engine, err);
     if (code != SHEAF_OK)
-        engine_stop(e);
+        engine_stop(&r->engine);
     while (list.first != NULL)
         drop_first(&list);
     return code;
 }
 
-unsigned run_jobs(unsigned jobs, bool is_remote)
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+/* A thread that waits for objects costs nothing, and keeps more requests under way. */
+static unsigned jobs_of(const struct run *run)
 {
-    if (jobs == 0)
-        jobs = MIN(workers_processors(), 8u);
-    return is_remote ? jobs + FETCHING_JOBS : jobs;
+    const unsigned jobs = run->options->jobs == 0 ? MIN(workers_processors(), 8u)
+                                                  : run->options->jobs;
+
+    return run->setup->source->is_remote ? jobs + FETCHING_JOBS : jobs;
+}
+
+static int open_engine(struct running *r, struct sheaf_error *err)
+{
+    const struct run *run = r->run;
+    const struct plan *plan = run->rows.plan;
+    const int code = engine_open(&r->engine, run->setup, run->target, run->problems, run->watch,
+                                 jobs_of(run), run_largest_shard(plan, run->first, run->end),
+                                 run->options->memory_bytes, err);
+
+    for (size_t i = run->first; i < run->end; i++) {
+        r->engine.progress.total_bytes += plan->shards[i].payload_bytes;
+        r->engine.progress.total_count += plan->shards[i].sample_count;
+    }
+    return code;
+}
+
+static void take_result(struct running *r, struct sheaf_pack_result *result)
+{
+    const struct sheaf_pack_result before = *result;
+
+    *result = r->engine.result;
+    result->files = before.files;
+    result->passed_over = before.passed_over;
+    result->left_out = before.left_out;
+    result->plan_bytes = MAX(before.plan_bytes, r->batch_bytes);
+    result->memory_peak_bytes = engine_peak(&r->engine);
+}
+
+int run_plan(const struct run *run, struct sheaf_pack_result *result, struct sheaf_error *err)
+{
+    struct running r = { .run = run,
+                         .kept = calloc(MAX(run->end - run->first, (size_t)1), sizeof(bool)) };
+    int code;
+
+    if (r.kept == NULL)
+        return err_memory(err, run->end - run->first);
+    code = open_engine(&r, err);
+    if (code == SHEAF_OK && run->resumes)
+        code = find_kept(&r, err);
+    if (code == SHEAF_OK)
+        code = check_space(&r, err);
+    if (code == SHEAF_OK)
+        code = run_shards(&r, err);
+    take_result(&r, result);
+    engine_close(&r.engine);
+    free(r.kept);
+    return code;
 }

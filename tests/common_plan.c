@@ -5,16 +5,110 @@
 
 #include <string.h>
 
+#include "packer/plan/plan_stash.h"
+#include "packer/planner.h"
+
 struct catalog catalog;
 struct problems problems;
 struct plan plan;
 
+static struct watch watch;
+static struct planner planner;      /* whose labels the plan points to, */
+static struct plan_batch batch;     /* and whose files */
+
 void plan_start_again(void)
 {
     plan_free(&plan);
+    plan_batch_free(&batch);
+    planner_close(&planner);
     catalog_free(&catalog);
     problems_free(&problems);
     problems = (struct problems){ .on_error = SHEAF_SKIP };
+}
+
+/* The label of the catalog, in the planner's. */
+static int take_label(uint32_t label, uint32_t *taken, struct sheaf_error *err)
+{
+    const struct catalog_label *l = &catalog.labels[label];
+    struct catalog *to = &planner.gather.catalog;
+
+    *taken = LABEL_NONE;
+    if (label == LABEL_NONE)
+        return SHEAF_OK;
+    return l->class_name != NULL
+               ? catalog_class(to, l->class_name, strlen(l->class_name), taken, err)
+               : catalog_numbers(to, l->values, l->value_count, taken, err);
+}
+
+static int scan(struct sheaf_error *err)
+{
+    struct catalog *to = &planner.gather.catalog;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < catalog.file_count && code == SHEAF_OK; i++) {
+        const struct catalog_file *f = &catalog.files[i];
+        const struct catalog_stat stat = {
+            .bytes = f->bytes, .stamp = f->place == CATALOG_OBJECT ? f->object->stamp : 0,
+            .mtime_ns = f->place == CATALOG_BELOW ? f->mtime_ns : 0,
+            .url = f->place == CATALOG_OBJECT ? f->object->url : NULL,
+            .text = f->place == CATALOG_TEXT ? f->text : NULL,
+        };
+        struct catalog_found found = { f->path, f->key_size, &stat, LABEL_NONE, f->bad };
+
+        code = take_label(f->label, &found.label, err);
+        if (code == SHEAF_OK)
+            code = to->sink(to->sink_context, &found, err);
+    }
+    planner.files = catalog.file_count;
+    return code;
+}
+
+/* All of its samples at once, as no packer has them. */
+static int load(const struct plan_stash *stash, struct sheaf_error *err)
+{
+    const struct plan_rows rows = plan_stash_rows(stash);
+    const int code = plan_rows_load(&rows, 0, plan.shard_count, &batch, err);
+
+    plan.samples = batch.plan.samples;
+    plan.files = batch.plan.files;
+    plan.file_count = batch.plan.file_count;
+    batch.plan.samples = NULL;
+    return code;
+}
+
+static int make(struct sheaf_error *err)
+{
+    struct plan_stash stash;
+    size_t bad = problems.count;
+    int code = planner_plan(&planner, err);
+
+    if (code == SHEAF_ERR_NOT_FOUND)
+        return SHEAF_OK;
+    if (code != SHEAF_OK)
+        return code;
+    for (size_t i = 0; i < catalog.file_count; i++)
+        bad -= catalog.files[i].bad;
+    planner.files += bad;
+    code = plan_stash_open(&stash, planner.gather.directory, 1 << 20, err);
+    if (code == SHEAF_OK)
+        code = planner_write(&planner, &stash.sections, err);
+    if (code == SHEAF_OK)
+        code = plan_stash_end(&stash, &plan, err);
+    if (code == SHEAF_OK)
+        code = load(&stash, err);
+    plan_stash_close(&stash);
+    return code;
+}
+
+int plan_catalog(const struct sheaf_pack_options *options, struct sheaf_error *err)
+{
+    int code;
+
+    planner_close(&planner);
+    code = planner_open(&planner, options, &problems, &watch, &plan, NULL, err);
+    if (code == SHEAF_OK)
+        code = scan(err);
+    return code == SHEAF_OK ? make(err) : code;
 }
 
 bool has_problem(const char *path, const char *words)

@@ -13,6 +13,9 @@ extern struct plan plan;
 /* Frees and empties all three; bad files are noted, and no failure. */
 void plan_start_again(void);
 
+/* Makes `plan`, with all its samples and files, of `catalog`, as sheaf_pack would. */
+int plan_catalog(const struct sheaf_pack_options *options, struct sheaf_error *err);
+
 /* Whether `path` has a problem whose reason holds these words. */
 bool has_problem(const char *path, const char *words);
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "tests/common_model_plan.h"
 #include "tests/common_plan.h"
 #include "tests/common_random.h"
 
@@ -45,7 +46,7 @@ static void add(const char *path, uint64_t bytes, const char *class)
 
 static int make(void)
 {
-    return plan_make(&catalog, &options, &problems, &plan, &err);
+    return plan_catalog(&options, &err);
 }
 
 static const struct catalog_file *first_file(const struct plan_sample *s)
@@ -244,6 +245,16 @@ static void test_files_change_the_hash(void **state)
     assert_string_not_equal(hashes[0], hashes[2]);
 }
 
+/* How many samples come before it in byte order of keys. */
+static size_t rank_of(const struct plan_sample *s)
+{
+    size_t rank = 0;
+
+    for (size_t i = 0; i < plan.sample_count; i++)
+        rank += strcmp(first_file(&plan.samples[i])->path, first_file(s)->path) < 0;
+    return rank;
+}
+
 static void test_shuffle_is_one(void **state)
 {
     struct rng rng;
@@ -255,11 +266,41 @@ static void test_shuffle_is_one(void **state)
     add_random(&rng, 3000, 1);
     assert_int_equal(make(), SHEAF_OK);
     for (size_t i = 0; i + 1 < plan.sample_count; i++) {
-        in_place += plan.samples[i].file == i;
-        ascending += plan.samples[i].file < plan.samples[i + 1].file;
+        in_place += rank_of(&plan.samples[i]) == i;
+        ascending += strcmp(first_file(&plan.samples[i])->path,
+                            first_file(&plan.samples[i + 1])->path) < 0;
     }
     assert_true(in_place < 20);
     assert_true(ascending > 1300 && ascending < 1700);
+}
+
+/* Its hash is of all that there is in it. */
+static void test_it_is_the_model_s(void **state)
+{
+    static const char *const splits[] = { NULL, "a=0.5,b=0.3,c=0.2", "a=2/class,b=rest" };
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    for (int round = 0; round < 24; round++) {
+        struct plan expected;
+
+        options.split = splits[round % 3];
+        options.no_shuffle = round % 2;
+        options.seed = rng_next(&rng);
+        options.shard_bytes = 1 + rng_below(&rng, 2000000);
+        add_random(&rng, 100 + rng_below(&rng, 300), rng_next(&rng));
+        assert_int_equal(make(), SHEAF_OK);
+        assert_int_equal(model_plan(&catalog, &options, &problems, &expected, &err), SHEAF_OK);
+        assert_string_equal(plan.hash, expected.hash);
+        assert_int_equal(plan.shard_count, expected.shard_count);
+        for (size_t i = 0; i < plan.shard_count; i++) {
+            assert_int_equal(plan.shards[i].payload_bytes, expected.shards[i].payload_bytes);
+            assert_int_equal(plan.shards[i].source, expected.shards[i].source);
+        }
+        plan_free(&expected);
+        plan_start_again();
+    }
 }
 
 /* ---- Shards ---------------------------------------------------------------------------------- */
@@ -356,6 +397,7 @@ static void test_every_sample_is_in_one_shard(void **state)
             }
         }
         assert_int_equal(samples, plan.file_count);
+        assert_int_equal(samples, catalog.file_count);
         assert_int_equal(at, plan.sample_count);
         assert_int_equal(payload, plan.payload_bytes);
         free(seen);
@@ -432,6 +474,7 @@ int main(void)
         TEST(test_every_option_that_counts_changes_the_hash),
         TEST(test_files_change_the_hash),
         TEST(test_shuffle_is_one),
+        TEST(test_it_is_the_model_s),
         TEST(test_shards_are_equal_and_never_empty),
         TEST(test_number_of_shards),
         TEST(test_every_sample_is_in_one_shard),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Stored plans: what is written is read back, shard by shard; what is damaged, cut off or of
- * another version is refused; and a plan that was made with temporary files is the one that is
- * made in memory. */
+ * another version is refused; and a plan that was made with temporary files is that of the
+ * model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "packer/plan/plan_file.h"
 #include "packer/plan/plan_sort.h"
+#include "tests/common_model_plan.h"
 #include "tests/common_plan.h"
 #include "tests/common_random.h"
 #include "tests/common_tree.h"
@@ -128,8 +129,10 @@ static void write_plan(const char *url, struct plan_facts *facts)
 {
     struct buf record = BUF_INIT(PLAN_BLOCK_LIMIT);
     struct plan_writer *writer;
+    struct plan_sections *out;
 
     assert_int_equal(plan_writer_open(url, &writer, &err), SHEAF_OK);
+    out = plan_writer_sections(writer);
     for (size_t i = 0; i < plan.shard_count; i++) {
         const struct plan_shard *shard = &plan.shards[i];
 
@@ -138,10 +141,10 @@ static void write_plan(const char *url, struct plan_facts *facts)
 
             record.size = 0;
             assert_int_equal(plan_record_write(s, &plan.files[s->file], &record, &err), SHEAF_OK);
-            assert_int_equal(plan_writer_add(writer, record.data, record.size, s->file_count,
-                                             &err), SHEAF_OK);
+            assert_int_equal(plan_sections_add(out, record.data, record.size, s->file_count,
+                                               &err), SHEAF_OK);
         }
-        assert_int_equal(plan_writer_end_shard(writer, &err), SHEAF_OK);
+        assert_int_equal(plan_sections_end_shard(out, &err), SHEAF_OK);
     }
     assert_int_equal(plan_writer_commit(writer, facts, &err), SHEAF_OK);
     buf_free(&record);
@@ -161,7 +164,7 @@ static const char *make_stored(struct rng *rng, int count)
 
     options.label_base = facts.label_base;
     fill(&catalog, rng, count);
-    assert_int_equal(plan_make(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
+    assert_int_equal(model_plan(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
     plan_identify(&plan, facts.root, true);
     facts.plan = plan;
     for (uint32_t s = 0; s < plan.split_count; s++)
@@ -201,9 +204,10 @@ static void check_facts(const struct plan_file *file)
 
 static void check_shards(const struct plan_file *file, size_t first, size_t end)
 {
+    const struct plan_rows rows = plan_file_rows(file);
     struct plan_batch batch = { .plan.file_count = 0 };
 
-    assert_int_equal(plan_file_load(file, first, end, &batch, &err), SHEAF_OK);
+    assert_int_equal(plan_rows_load(&rows, first, end, &batch, &err), SHEAF_OK);
     assert_int_equal(batch.plan.shard_count, end - first);
     for (size_t i = first; i < end; i++) {
         const struct plan_shard *a = &plan.shards[i], *b = &batch.plan.shards[i - first];
@@ -252,7 +256,7 @@ static void test_the_first_version(void **state)
     (void)state;
     random_start(&rng);
     fill(&catalog, &rng, 50);
-    assert_int_equal(plan_make(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
+    assert_int_equal(model_plan(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
     plan_identify(&plan, facts.root, true);
     facts.plan = plan;
     assert_int_equal(plan_facts_write(&facts, &text, &err), SHEAF_OK);
@@ -273,7 +277,7 @@ static uint64_t hash_of_identity(int64_t mtime_ns, const char *url, const char *
 
     plan_start_again();
     add(&catalog, "a/b.jpg", &stat, LABEL_NONE);
-    assert_int_equal(plan_make(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
+    assert_int_equal(model_plan(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
     plan_identify(&plan, root, true);
     memcpy(identity, plan.identity, PLAN_HASH_SIZE);
     return XXH3_64bits(identity, PLAN_HASH_SIZE);
@@ -302,12 +306,14 @@ static int read_all(const char *path)
 {
     struct plan_batch batch = { .plan.file_count = 0 };
     struct plan_file file;
+    struct plan_rows rows;
     int code = plan_file_open(path, &file, &err);
 
     if (code != SHEAF_OK)
         return code;
+    rows = plan_file_rows(&file);
     for (size_t i = 0; i < file.facts.plan.shard_count && code == SHEAF_OK; i++)
-        code = plan_file_load(&file, i, i + 1, &batch, &err);
+        code = plan_rows_load(&rows, i, i + 1, &batch, &err);
     plan_batch_free(&batch);
     plan_file_close(&file);
     return code;
@@ -359,7 +365,7 @@ static void test_every_flip(void **state)
 /* ---- Without memory -------------------------------------------------------------------------- */
 
 
-/* What gather_samples makes is what plan_make made of the same files. */
+/* What gather_samples makes is what the model makes of the same files. */
 static void check_streams(struct gather *g, const struct plan *gathered)
 {
     struct buf found = BUF_INIT(SIZE_MAX / 4), record = BUF_INIT(SIZE_MAX / 4);
@@ -406,7 +412,7 @@ static void check_gather(uint64_t seed, int count)
 
     rng_seed(&rng, RNG_LANE, seed, 0, 0);
     fill(&catalog, &rng, count);
-    assert_int_equal(plan_make(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
+    assert_int_equal(model_plan(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
     noted = problems.count;
     assert_int_equal(gather_open(&g, &options, &problems, &watch, tree_path(&tree, "here"), &err),
                      SHEAF_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan that is put away comes back shard by shard, with all that it said, and is not kept beside
- * what was put away. */
+ * A plan that is put away comes back shard by shard, with all that it said, from memory and from a
+ * temporary file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +10,10 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
+#include "packer/plan/plan_record.h"
 #include "packer/plan/plan_stash.h"
+#include "tests/common_model_plan.h"
 #include "tests/common_plan.h"
 #include "tests/common_random.h"
 
@@ -57,14 +60,16 @@ static void same_sample(const struct plan *a, const struct plan_sample *x, const
     }
 }
 
-/* `kept`: what was put away, once more, as it was. */
+/* `kept`: what was put away. */
 static void same_shards(const struct plan_stash *stash, const struct plan *kept)
 {
+    const struct plan_rows rows = plan_stash_rows(stash);
+
     for (size_t i = 0; i < kept->shard_count; i++) {
         const struct plan_shard *shard = &kept->shards[i];
         struct plan_batch batch = { .plan.file_count = 0 };
 
-        assert_int_equal(plan_stash_take(stash, i, &batch, &err), SHEAF_OK);
+        assert_int_equal(plan_rows_load(&rows, i, i + 1, &batch, &err), SHEAF_OK);
         assert_int_equal(batch.plan.shard_count, 1);
         assert_int_equal(batch.plan.sample_count, shard->sample_count);
         assert_int_equal(batch.plan.shards[0].sample, 0);
@@ -76,60 +81,84 @@ static void same_shards(const struct plan_stash *stash, const struct plan *kept)
     }
 }
 
-static void make(struct catalog *c, struct rng rng, const struct sheaf_pack_options *options,
-                 struct plan *made)
+static void put_away(struct plan_stash *stash, size_t memory_bytes)
 {
-    fill(c, &rng, 6000);
-    assert_int_equal(plan_make(c, options, &problems, made, &err), SHEAF_OK);
+    struct buf record = BUF_INIT(SIZE_MAX / 4);
+
+    assert_int_equal(plan_stash_open(stash, "/tmp", memory_bytes, &err), SHEAF_OK);
+    for (size_t i = 0; i < plan.shard_count; i++) {
+        const struct plan_shard *shard = &plan.shards[i];
+
+        for (uint64_t k = 0; k < shard->sample_count; k++) {
+            const struct plan_sample *s = &plan.samples[shard->sample + k];
+
+            record.size = 0;
+            assert_int_equal(plan_record_write(s, &plan.files[s->file], &record, &err), SHEAF_OK);
+            assert_int_equal(plan_sections_add(&stash->sections, record.data, record.size,
+                                               s->file_count, &err), SHEAF_OK);
+        }
+        assert_int_equal(plan_sections_end_shard(&stash->sections, &err), SHEAF_OK);
+    }
+    assert_int_equal(plan_stash_end(stash, &plan, &err), SHEAF_OK);
+    buf_free(&record);
+}
+
+static void make(struct rng *rng)
+{
+    struct sheaf_pack_options options;
+
+    plan_start_again();
+    sheaf_pack_options_init(&options, sizeof(options));
+    options.shard_count = 3;
+    options.split = "train=0.9,val=0.1";
+    fill(&catalog, rng, 6000);
+    assert_int_equal(model_plan(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
 }
 
 static void each_shard_comes_back(void **state)
 {
-    struct catalog again = { 0 };
-    struct sheaf_pack_options options;
-    struct plan_stash stash = { 0 };
-    struct plan kept;
+    static const size_t memories[] = { 1, 100000, 64 << 20 };
+    struct plan_stash stash;
     struct rng rng;
 
     (void)state;
-    plan_start_again();
     random_start(&rng);
-    sheaf_pack_options_init(&options, sizeof(options));
-    options.shard_count = 3;
-    options.split = "train=0.9,val=0.1";
-    make(&catalog, rng, &options, &plan);
-    make(&again, rng, &options, &kept);
-    assert_int_equal(plan_stash_make(&stash, &plan, &catalog, &err), SHEAF_OK);
-    assert_null(plan.samples);
-    assert_null(catalog.files);
-    assert_true(catalog_memory(&catalog) < catalog_memory(&again) / 2);
-    assert_int_equal(catalog.label_count, again.label_count);
-    same_shards(&stash, &kept);
-    same_shards(&stash, &kept);     /* as often as need be */
-    plan_stash_free(&stash);
-    plan_free(&kept);
-    catalog_free(&again);
+    make(&rng);
+    for (size_t i = 0; i < COUNT_OF(memories); i++) {
+        put_away(&stash, memories[i]);
+        same_shards(&stash, &plan);
+        same_shards(&stash, &plan);     /* as often as need be */
+        plan_stash_close(&stash);
+    }
     plan_start_again();
+}
+
+static void load_damaged(const struct plan_stash *stash)
+{
+    const struct plan_rows rows = plan_stash_rows(stash);
+    struct plan_batch batch = { .plan.file_count = 0 };
+
+    assert_int_equal(plan_rows_load(&rows, 1, 2, &batch, &err), SHEAF_ERR_CORRUPT);
+    plan_batch_free(&batch);
 }
 
 static void what_is_not_as_planned_is_noticed(void **state)
 {
-    struct plan_batch batch = { .plan.file_count = 0 };
-    struct sheaf_pack_options options;
-    struct plan_stash stash = { 0 };
+    struct plan_section *sections;
+    struct plan_stash stash;
     struct rng rng;
 
     (void)state;
-    plan_start_again();
     random_start(&rng);
-    sheaf_pack_options_init(&options, sizeof(options));
-    make(&catalog, rng, &options, &plan);
-    assert_int_equal(plan_stash_make(&stash, &plan, &catalog, &err), SHEAF_OK);
-    stash.shards[0].files++;
-    assert_int_equal(plan_stash_take(&stash, 0, &batch, &err), SHEAF_ERR_CORRUPT);
-    plan_batch_free(&batch);
-    plan_stash_free(&stash);
-    plan_stash_free(&stash);
+    make(&rng);
+    put_away(&stash, 64 << 20);
+    sections = (struct plan_section *)(void *)stash.sections.ended.data;
+    sections[1].files++;
+    load_damaged(&stash);
+    sections[1].files--;
+    stash.blocks.buffer[sections[1].offset + sections[1].bytes / 2] ^= 1;
+    load_damaged(&stash);
+    plan_stash_close(&stash);
     plan_start_again();
 }
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan: which samples there are, in which order, in which shard.  A pure function of a
- * catalog and the options; every byte of the output follows from it and from the files.
+ * The plan: which samples there are, in which order, in which shard.  A pure function of the
+ * source's files and the options (planner.h makes it); every byte of the output follows from it and
+ * from the files.
  *
  *     splits    | train                                  | val         |
  *     shards    | 0         | 1          | 2             | 0           |
  *     blocks    |   |   |   |   |    |   |   |   |   |   |   |   |     |
  *     samples   .........................................................
- *     files     sorted by key; a sample's files are a stretch of them, in byte order of suffix
+ *     files     a sample's are a stretch of them, in byte order of suffix
  *
  * A shard is made from its stretch of the samples alone, so parts of a plan may be packed
- * anywhere, in any order. */
+ * anywhere, in any order.  A plan has all its samples and files in memory only if it has one shard
+ * or a few (plan_batch.h); of a whole one they are elsewhere (plan_section.h). */
 #ifndef PACKER_PLAN_PLAN_H
 #define PACKER_PLAN_PLAN_H
 
@@ -28,7 +30,6 @@
 #define BLOCK_FILE_BYTES ((uint64_t)512)
 
 struct plan_sample {
-    uint64_t order;             /* places it within its split, ties going to the lesser key */
     uint64_t payload_bytes;
     uint32_t file, file_count;  /* a stretch of plan.files */
     uint32_t label;             /* an index of plan.labels */
@@ -48,6 +49,7 @@ struct plan_shard {
     uint64_t sample, sample_count;
     uint64_t first;             /* the place of its first sample within the split */
     uint64_t payload_bytes;
+    uint64_t largest;           /* payload of its largest sample, at most */
     uint64_t source;            /* hash of its files' stamps and URLs; 0 in a stored plan */
 };
 
@@ -76,19 +78,14 @@ struct plan {
     size_t shard_count;
     char hash[PLAN_HASH_SIZE];      /* of all that determines the bytes; the manifest has it */
     char identity[PLAN_HASH_SIZE];  /* the hash, and which files it is of: plan_identify */
-    uint64_t memory_bytes;
 };
 
-/* Makes the plan of a catalog, whose files it sorts and whose memory it points to.  Files that
- * make no sample go to `problems`. */
-int plan_make(struct catalog *catalog, const struct sheaf_pack_options *options,
-              struct problems *problems, struct plan *plan, struct sheaf_error *err);
 void plan_free(struct plan *plan);
 
 /* Where the block that begins with sample `first` ends; at most `end`. */
 uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end);
 
-/* ---- Pieces, for the tests and for samples that a program makes ----------------------------- */
+/* ---- Pieces ---------------------------------------------------------------------------------- */
 
 /* Cuts `count` samples of the given sizes into *shard_count shards, at most one a sample:
  * starts[k] is the first sample of shard k, starts[*shard_count] == count.  The sizes are given
@@ -99,12 +96,9 @@ uint64_t plan_shard_count(uint64_t payload_bytes, uint64_t samples, uint64_t sha
 void plan_cut(plan_size_fn *size_of, void *context, uint64_t count, uint64_t payload_bytes,
               uint64_t shard_count, uint64_t *starts);
 
-/* plan_hash.c: the hash of all that determines the bytes, of a whole plan; */
-int plan_hash(struct plan *plan, const struct sheaf_pack_options *options,
-              struct sheaf_error *err);
-/* and piece by piece, for plans that are in no memory: begin, then for each shard _shard, for each
- * of its samples _sample, for each of its files _file, then end, which frees it.  NULL: out of
- * memory. */
+/* plan_hash.c: the hash of all that determines the bytes, piece by piece: begin, then for each
+ * shard _shard, for each of its samples _sample, for each of its files _file, then end, which frees
+ * it.  NULL: out of memory. */
 struct XXH3_state_s *plan_hash_begin(const struct plan *plan,
                                      const struct sheaf_pack_options *options,
                                      uint64_t shard_count);
@@ -127,20 +121,15 @@ void plan_identify(struct plan *plan, const char *root, bool of_sources);
 /* What sizes may add up to, so that no sum of them passes 63 bits. */
 #define PAYLOAD_LIMIT ((uint64_t)1 << 62)
 
-/* plan_group.c: files to samples. */
-int plan_group(struct plan *plan, struct problems *problems, struct sheaf_error *err);
-
-/* What the samples of a key may not be; notes the files of those that cannot be one. */
+/* plan_group.c: whether files of one key can be a sample; notes those that cannot be one. */
 int plan_check_group(const struct catalog_file *files, uint32_t count, struct problems *problems,
                      bool *good, struct sheaf_error *err);
 /* The sample of such files; its label is the catalog's. */
 void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s);
 
-/* plan_label.c: numbers the classes, and puts labels into an order of their own. */
-int plan_number_labels(struct plan *plan, const struct catalog *catalog, int label_base,
-                       struct sheaf_error *err);
-/* The same without samples: used[i] says whether label i of the catalog is some sample's, and
- * (*renamed)[i], to be freed, what it becomes. */
+/* plan_label.c: numbers the classes, and puts labels into an order of their own.  used[i] says
+ * whether label i of the catalog is some sample's, and (*renamed)[i], to be freed, what it
+ * becomes. */
 int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const bool *used,
                      int label_base, uint32_t **renamed, struct sheaf_error *err);
 

@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "packer/plan/plan.h"
-#include "packer/plan/plan_batch.h"
 #include "packer/plan/plan_record.h"
+#include "packer/plan/plan_section.h"
 #include "store/store.h"
 
 /* What a plan says as a whole.  A loaded one's texts are in its arena. */
@@ -37,20 +37,13 @@ struct plan_facts {
     struct arena arena;
 };
 
-/* Where the section of a shard is. */
-struct plan_section {
-    uint64_t offset, bytes, files, sum;
-};
-
 /* ---- Writing (plan_file_write.c) ------------------------------------------------------------- */
 
 struct plan_writer;
 
 int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err);
-/* The next sample of the shard: a record, with its number of files. */
-int plan_writer_add(struct plan_writer *writer, const uint8_t *record, size_t size,
-                    uint64_t files, struct sheaf_error *err);
-int plan_writer_end_shard(struct plan_writer *writer, struct sheaf_error *err);
+/* To write its shards to. */
+struct plan_sections *plan_writer_sections(struct plan_writer *writer);
 /* Writes what follows the sections, and makes the plan visible.  facts->plan.shards are those
  * that were ended, in order.  Frees the writer, whatever comes of it. */
 int plan_writer_commit(struct plan_writer *writer, const struct plan_facts *facts,
@@ -70,10 +63,8 @@ struct plan_file {
 int plan_file_open(const char *url, struct plan_file *file, struct sheaf_error *err);
 void plan_file_close(struct plan_file *file);
 
-/* Reads the sections of the shards from `first` to before `end` into a batch, in place of what it
- * held.  The batch points into the file. */
-int plan_file_load(const struct plan_file *file, size_t first, size_t end,
-                   struct plan_batch *batch, struct sheaf_error *err);
+/* Its samples, which are read shard by shard. */
+struct plan_rows plan_file_rows(const struct plan_file *file);
 
 /* Whether the object begins as a plan does. */
 bool plan_file_is(const char *url);

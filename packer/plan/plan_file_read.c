@@ -108,7 +108,7 @@ static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, ui
     section->bytes = load64(entry + 8);
     shard->sample_count = load64(entry + 16);
     section->files = load64(entry + 24);
-    shard->payload_bytes = load64(entry + 32);
+    shard->payload_bytes = shard->largest = load64(entry + 32);
     section->sum = load64(entry + 40);
     if (section->offset != place || section->bytes > end - place ||
         shard->sample_count == 0 ||
@@ -262,9 +262,10 @@ static int read_section(const struct plan_file *file, size_t i, struct plan_batc
     return code;
 }
 
-int plan_file_load(const struct plan_file *file, size_t first, size_t end,
-                   struct plan_batch *batch, struct sheaf_error *err)
+static int load(const void *context, size_t first, size_t end, struct plan_batch *batch,
+                struct sheaf_error *err)
 {
+    const struct plan_file *file = context;
     struct buf block = BUF_INIT(PLAN_BLOCK_LIMIT);
     int code;
 
@@ -274,4 +275,9 @@ int plan_file_load(const struct plan_file *file, size_t first, size_t end,
         code = read_section(file, i, batch, &batch->plan.shards[i - first], &block, err);
     buf_free(&block);
     return code;
+}
+
+struct plan_rows plan_file_rows(const struct plan_file *file)
+{
+    return (struct plan_rows){ &file->facts.plan, file->sections, load, file };
 }

@@ -12,23 +12,15 @@
 struct plan_writer {
     struct store_writer *out;
     uint64_t offset;            /* bytes written */
-    struct buf block;           /* records, not yet compressed */
-    struct buf packed;
-    XXH3_state_t *sum;          /* of the section so far */
-    struct plan_section section;
-    struct buf sections;        /* struct plan_section[] of the shards that have ended */
+    struct plan_sections sections;
 };
 
-static int put(struct plan_writer *w, const void *data, size_t size, struct sheaf_error *err)
+static int put(void *context, const void *data, size_t size, struct sheaf_error *err)
 {
+    struct plan_writer *w = context;
+
     w->offset += size;
     return store_write(w->out, data, size, err);
-}
-
-static void begin_section(struct plan_writer *w)
-{
-    w->section = (struct plan_section){ .offset = w->offset };
-    XXH3_64bits_reset(w->sum);
 }
 
 int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err)
@@ -39,30 +31,29 @@ int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_
 
     if (w == NULL)
         return err_memory(err, sizeof(*w));
-    w->block.limit = PLAN_BLOCK_LIMIT;
-    w->packed.limit = w->sections.limit = SIZE_MAX / 4;
-    w->sum = XXH3_createState();
     store32(head + 8, PLAN_FILE_VERSION);
-    code = w->sum == NULL ? err_memory(err, 1024) : store_sweep(url, err);
+    code = plan_sections_open(&w->sections, sizeof(head), put, w, err);
+    if (code == SHEAF_OK)
+        code = store_sweep(url, err);
     if (code == SHEAF_OK)
         code = store_create(url, &w->out, err);
     if (code == SHEAF_OK)
         code = put(w, head, sizeof(head), err);
-    if (code != SHEAF_OK) {
+    if (code == SHEAF_OK)
+        *writer = w;
+    else
         plan_writer_abort(w);
-        return code;
-    }
-    begin_section(w);
-    *writer = w;
-    return SHEAF_OK;
+    return code;
+}
+
+struct plan_sections *plan_writer_sections(struct plan_writer *w)
+{
+    return &w->sections;
 }
 
 static void writer_free(struct plan_writer *w)
 {
-    XXH3_freeState(w->sum);
-    buf_free(&w->block);
-    buf_free(&w->packed);
-    buf_free(&w->sections);
+    plan_sections_free(&w->sections);
     free(w);
 }
 
@@ -72,42 +63,6 @@ void plan_writer_abort(struct plan_writer *w)
         return;
     store_abort(w->out);
     writer_free(w);
-}
-
-static int flush(struct plan_writer *w, struct sheaf_error *err)
-{
-    int code;
-
-    w->packed.size = 0;
-    code = plan_block_pack(&w->block, &w->packed, err);
-    if (code != SHEAF_OK || w->packed.size == 0)
-        return code;
-    XXH3_64bits_update(w->sum, w->packed.data, w->packed.size);
-    return put(w, w->packed.data, w->packed.size, err);
-}
-
-int plan_writer_add(struct plan_writer *w, const uint8_t *record, size_t size, uint64_t files,
-                    struct sheaf_error *err)
-{
-    int code = buf_append(&w->block, record, size, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    w->section.files += files;
-    return w->block.size >= PLAN_BLOCK_BYTES ? flush(w, err) : SHEAF_OK;
-}
-
-int plan_writer_end_shard(struct plan_writer *w, struct sheaf_error *err)
-{
-    int code = flush(w, err);
-
-    if (code == SHEAF_OK) {
-        w->section.bytes = w->offset - w->section.offset;
-        w->section.sum = XXH3_64bits_digest(w->sum);
-        code = buf_append(&w->sections, &w->section, sizeof(w->section), err);
-        begin_section(w);
-    }
-    return code;
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
@@ -130,8 +85,8 @@ static int put_facts(struct plan_writer *w, const struct plan_facts *facts, uint
 static int put_table(struct plan_writer *w, const struct plan *plan, uint64_t *foot,
                      struct sheaf_error *err)
 {
-    const struct plan_section *sections = (const void *)w->sections.data;
-    XXH3_state_t *sum = w->sum;
+    const struct plan_section *sections = plan_sections_ended(&w->sections);
+    XXH3_state_t *sum = w->sections.sum;
     int code = SHEAF_OK;
 
     XXH3_64bits_reset(sum);
@@ -154,12 +109,13 @@ int plan_writer_commit(struct plan_writer *w, const struct plan_facts *facts,
                        struct sheaf_error *err)
 {
     uint64_t foot[PLAN_FOOT_BYTES / sizeof(uint64_t)];
+    const size_t ended = w->sections.ended.size / sizeof(struct plan_section);
     struct store_writer *out = w->out;
     int code = SHEAF_OK;
 
-    if (w->sections.size / sizeof(struct plan_section) != facts->plan.shard_count)
-        code = err_set(err, SHEAF_ERR_STATE, "%zu sections of %zu shards",
-                       w->sections.size / sizeof(struct plan_section), facts->plan.shard_count);
+    if (ended != facts->plan.shard_count)
+        code = err_set(err, SHEAF_ERR_STATE, "%zu sections of %zu shards", ended,
+                       facts->plan.shard_count);
     if (code == SHEAF_OK)
         code = put_facts(w, facts, foot, err);
     if (code == SHEAF_OK)

@@ -10,24 +10,9 @@
 #include "formats/format.h"
 #include "packer/plan/plan.h"
 
-static int compare_keys(const struct catalog_file *a, const struct catalog_file *b)
-{
-    const int order = memcmp(a->path, b->path, MIN(a->key_size, b->key_size));
-
-    return order != 0 ? order : (int)a->key_size - (int)b->key_size;
-}
-
 static const char *suffix_of(const struct catalog_file *f)
 {
     return f->path + f->key_size + 1;
-}
-
-static int compare_files(const void *a, const void *b)
-{
-    const struct catalog_file *x = a, *y = b;
-    const int order = compare_keys(x, y);
-
-    return order != 0 ? order : strcmp(suffix_of(x), suffix_of(y));
 }
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
@@ -117,47 +102,4 @@ void plan_make_sample(const struct catalog_file *files, uint32_t count, struct p
     }
     if (s->has_cls)
         s->label = LABEL_NONE;
-}
-
-static struct group next_group(const struct plan *plan, size_t at)
-{
-    struct group g = { &plan->files[at], 1 };
-
-    while (at + g.count < plan->file_count &&
-           compare_keys(g.files, &plan->files[at + g.count]) == 0)
-        g.count++;
-    return g;
-}
-
-int plan_group(struct plan *plan, struct problems *problems, struct sheaf_error *err)
-{
-    const size_t most = MAX(plan->file_count, (size_t)1);
-
-    /* Pages of it that no sample needs are never touched. */
-    plan->samples = calloc(most, sizeof(plan->samples[0]));
-    if (plan->samples == NULL)
-        return err_memory(err, most * sizeof(plan->samples[0]));
-    if (plan->file_count > 1)
-        qsort(plan->files, plan->file_count, sizeof(plan->files[0]), compare_files);
-    for (size_t at = 0; at < plan->file_count;) {
-        const struct group g = next_group(plan, at);
-        struct plan_sample *s = &plan->samples[plan->sample_count];
-        bool good;
-        int code = plan_check_group(g.files, g.count, problems, &good, err);
-
-        if (code != SHEAF_OK)
-            return code;
-        if (good) {
-            plan_make_sample(g.files, g.count, s);
-            s->file = (uint32_t)at;
-        }
-        at += g.count;
-        if (!good)
-            continue;
-        if (s->payload_bytes > PAYLOAD_LIMIT - plan->payload_bytes)
-            return err_set(err, SHEAF_ERR_LIMIT, "the files have more than 2^62 bytes");
-        plan->payload_bytes += s->payload_bytes;
-        plan->sample_count++;
-    }
-    return SHEAF_OK;
 }

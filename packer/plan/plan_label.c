@@ -97,22 +97,3 @@ int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const boo
         free(renamed);
     return code;
 }
-
-int plan_number_labels(struct plan *plan, const struct catalog *catalog, int label_base,
-                       struct sheaf_error *err)
-{
-    bool *used = calloc((size_t)catalog->label_count + 1, sizeof(*used));
-    uint32_t *renamed = NULL;
-    int code;
-
-    if (used == NULL)
-        return err_memory(err, catalog->label_count);
-    for (size_t i = 0; i < plan->sample_count; i++)
-        used[plan->samples[i].label] = true;
-    code = plan_rank_labels(plan, catalog, used, label_base, &renamed, err);
-    for (size_t i = 0; code == SHEAF_OK && i < plan->sample_count; i++)
-        plan->samples[i].label = renamed[plan->samples[i].label];
-    free(renamed);
-    free(used);
-    return code;
-}

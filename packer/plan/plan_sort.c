@@ -73,15 +73,25 @@ int gather_open(struct gather *g, const struct sheaf_pack_options *options,
     return sort_open(&g->files, g->directory, g->memory_bytes, err);
 }
 
-void gather_close(struct gather *g)
+void gather_end(struct gather *g)
 {
     for (uint32_t s = 0; s < g->stream_count; s++)
         samples_close(&g->streams[s]);
+    g->stream_count = 0;
     sort_close(g->files);
-    catalog_free(&g->catalog);
+    g->files = NULL;
     free(g->label_counts);
     free(g->renamed);
+    g->label_counts = NULL;
+    g->renamed = NULL;
+}
+
+void gather_close(struct gather *g)
+{
+    gather_end(g);
+    catalog_free(&g->catalog);
     free(g->directory);
+    g->directory = NULL;
 }
 
 /* ---- Groups out of it ------------------------------------------------------------------------ */
@@ -280,6 +290,8 @@ static int gather_all(struct gather *x, struct sample_stream *all, struct sheaf_
     buf_free(&g.files);
     buf_free(&g.texts);
     buf_free(&g.record);
+    x->memory_peak = catalog_memory(&x->catalog) + sort_memory(x->files) +
+                     all->records.capacity + all->sizes.capacity;
     sort_close(x->files);       /* its space may be needed */
     x->files = NULL;
     return code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the files of a source to the samples of a plan, however many there are: what plan_make()
- * does in memory, with sorting that may use temporary files.
+ * From the files of a source to the samples of a plan, however many there are: what does not fit
+ * into memory is in temporary files.
  *
  *     scan -> files, sorted by (order of their key, key, suffix) -> samples -> splits
  *
@@ -31,7 +31,8 @@ struct gather {
     struct problems *problems;
     struct watch *watch;
     char *directory;            /* of temporary files */
-    size_t memory_bytes;        /* of each sort */
+    size_t memory_bytes;        /* of each sort, and of each stream */
+    uint64_t memory_peak;       /* what the first sort, its stream and the labels took */
     struct catalog catalog;     /* labels; its sink is the first sort */
     struct sort *files;
     uint64_t file_count;
@@ -45,6 +46,8 @@ struct gather {
 int gather_open(struct gather *gather, const struct sheaf_pack_options *options,
                 struct problems *problems, struct watch *watch, const char *near,
                 struct sheaf_error *err);
+/* Gives back all but the labels. */
+void gather_end(struct gather *gather);
 void gather_close(struct gather *gather);
 
 /* Once the catalog was filled: makes the streams, and the plan's labels and splits (without

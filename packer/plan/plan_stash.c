@@ -1,91 +1,70 @@
 /* SPDX-License-Identifier: MIT
  *
- * Putting samples away, shard by shard. */
+ * Putting samples away, shard by shard, and taking them back. */
 #include "packer/plan/plan_stash.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/bytes.h"
 #include "base/error.h"
-#include "packer/plan/plan_record.h"
 
-/* What the shards have in common while they are put away. */
-struct stashing {
-    const struct plan *plan;
-    struct buf records, blocks;
-};
-
-static int stash_shard(struct stashing *s, const struct plan_shard *shard, struct stashed *out,
-                       struct sheaf_error *err)
+static int put(void *context, const void *data, size_t size, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
-
-    s->blocks.size = 0;
-    for (uint64_t i = 0; i < shard->sample_count && code == SHEAF_OK; i++) {
-        const struct plan_sample *sample = &s->plan->samples[shard->sample + i];
-
-        code = plan_record_write(sample, &s->plan->files[sample->file], &s->records, err);
-        if (code == SHEAF_OK && s->records.size >= PLAN_BLOCK_BYTES)
-            code = plan_block_pack(&s->records, &s->blocks, err);
-        out->files += sample->file_count;
-    }
-    if (code == SHEAF_OK)
-        code = plan_block_pack(&s->records, &s->blocks, err);
-    if (code != SHEAF_OK)
-        return code;
-    out->size = s->blocks.size;
-    out->blocks = malloc(MAX(out->size, (size_t)1));
-    if (out->blocks == NULL)
-        return err_memory(err, out->size);
-    if (out->size != 0)
-        memcpy(out->blocks, s->blocks.data, out->size);
-    return SHEAF_OK;
+    return spool_put(&((struct plan_stash *)context)->blocks, data, size, err);
 }
 
-int plan_stash_make(struct plan_stash *stash, struct plan *plan, struct catalog *catalog,
+int plan_stash_open(struct plan_stash *stash, const char *directory, size_t memory_bytes,
                     struct sheaf_error *err)
 {
-    struct stashing s = { .plan = plan, .records.limit = PLAN_BLOCK_LIMIT,
-                          .blocks.limit = SIZE_MAX / 4 };
-    int code = SHEAF_OK;
+    int code = plan_sections_open(&stash->sections, 0, put, stash, err);
 
+    stash->plan = NULL;
+    stash->blocks = (struct spool){ .fd = -1 };
+    return code == SHEAF_OK ? spool_open(&stash->blocks, directory, memory_bytes, err) : code;
+}
+
+int plan_stash_end(struct plan_stash *stash, const struct plan *plan, struct sheaf_error *err)
+{
     stash->plan = plan;
-    stash->shards = calloc(MAX(plan->shard_count, (size_t)1), sizeof(stash->shards[0]));
-    if (stash->shards == NULL)
-        return err_memory(err, plan->shard_count * sizeof(stash->shards[0]));
-    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++)
-        code = stash_shard(&s, &plan->shards[i], &stash->shards[i], err);
-    buf_free(&s.records);
-    buf_free(&s.blocks);
-    if (code != SHEAF_OK)
-        return code;
-    free(plan->samples);
-    plan->samples = NULL;
-    plan->files = NULL;
-    plan->file_count = 0;
-    catalog_free_files(catalog);
-    return SHEAF_OK;
+    return spool_rewind(&stash->blocks, err);
 }
 
-int plan_stash_take(const struct plan_stash *stash, size_t shard, struct plan_batch *batch,
-                    struct sheaf_error *err)
+void plan_stash_close(struct plan_stash *stash)
 {
-    const struct stashed *s = &stash->shards[shard];
-    struct buf block = BUF_INIT(PLAN_BLOCK_LIMIT);
-    int code = plan_batch_begin(batch, stash->plan, shard, shard + 1, err);
+    plan_sections_free(&stash->sections);
+    spool_close(&stash->blocks);
+}
 
-    if (code == SHEAF_OK)
-        code = plan_batch_take(batch, &batch->plan.shards[0], s->files, s->blocks, s->size,
-                               &block, err);
+static int take_section(const struct plan_stash *stash, const struct plan_section *section,
+                        struct plan_batch *batch, const struct plan_shard *shard,
+                        struct buf *block, struct buf *room, struct sheaf_error *err)
+{
+    const uint8_t *data;
+    int code = spool_view(&stash->blocks, section->offset, section->bytes, room, &data, err);
+
+    if (code == SHEAF_OK && XXH3_64bits(data, section->bytes) != section->sum)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has other bytes than were "
+                       "written");
+    return code == SHEAF_OK ? plan_batch_take(batch, shard, section->files, data, section->bytes,
+                                              block, err) : code;
+}
+
+static int load(const void *context, size_t first, size_t end, struct plan_batch *batch,
+                struct sheaf_error *err)
+{
+    const struct plan_stash *stash = context;
+    const struct plan_section *sections = plan_sections_ended(&stash->sections);
+    struct buf block = BUF_INIT(PLAN_BLOCK_LIMIT), room = BUF_INIT(SIZE_MAX / 4);
+    int code;
+
+    plan_batch_free(batch);
+    code = plan_batch_begin(batch, stash->plan, first, end, err);
+    for (size_t i = first; i < end && code == SHEAF_OK; i++)
+        code = take_section(stash, &sections[i], batch, &batch->plan.shards[i - first], &block,
+                            &room, err);
     buf_free(&block);
+    buf_free(&room);
     return code;
 }
 
-void plan_stash_free(struct plan_stash *stash)
+struct plan_rows plan_stash_rows(const struct plan_stash *stash)
 {
-    for (size_t i = 0; stash->shards != NULL && i < stash->plan->shard_count; i++)
-        free(stash->shards[i].blocks);
-    free(stash->shards);
-    *stash = (struct plan_stash){ 0 };
+    return (struct plan_rows){ stash->plan, plan_sections_ended(&stash->sections), load, stash };
 }

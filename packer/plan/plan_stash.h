@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samples of a plan that are put away until it is their shard's turn: as they are, they take
- * some 100 bytes each, and of a large source more memory than all buffers. */
+ * The samples of a plan that is packed at once, put away until it is their shard's turn: in memory,
+ * or in a temporary file where they are many. */
 #ifndef PACKER_PLAN_PLAN_STASH_H
 #define PACKER_PLAN_PLAN_STASH_H
 
-#include "packer/plan/plan_batch.h"
+#include "base/tempfile.h"
+#include "packer/plan/plan_section.h"
 
-struct stashed {
-    uint8_t *blocks;
-    size_t size;
-    uint64_t files;
-};
-
-/* Zero-initialised. */
 struct plan_stash {
+    struct spool blocks;                /* fd -1 before it is opened */
+    struct plan_sections sections;      /* to write the shards to */
     const struct plan *plan;
-    struct stashed *shards;     /* one for each of the plan's */
 };
 
-/* Takes the samples and the files out of the plan and of its catalog. */
-int plan_stash_make(struct plan_stash *stash, struct plan *plan, struct catalog *catalog,
+/* More than `memory_bytes` go to a file in the directory. */
+int plan_stash_open(struct plan_stash *stash, const char *directory, size_t memory_bytes,
                     struct sheaf_error *err);
-/* The plan of one shard, into an empty batch. */
-int plan_stash_take(const struct plan_stash *stash, size_t shard, struct plan_batch *batch,
-                    struct sheaf_error *err);
-void plan_stash_free(struct plan_stash *stash);
+/* No more comes: the shards that were ended are those of this plan, in order. */
+int plan_stash_end(struct plan_stash *stash, const struct plan *plan, struct sheaf_error *err);
+struct plan_rows plan_stash_rows(const struct plan_stash *stash);
+void plan_stash_close(struct plan_stash *stash);
 
 #endif

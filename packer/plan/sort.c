@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The buffer, the runs and their merge.  If the buffer never was full, there are no runs: then it is
- * sorted where it is, and there is no file.
+ * The buffer, the runs and their merge.  If the buffer never was full, there are no runs: then it
+ * is sorted where it is, and there is no file.
  *
  *     buffer    | entry | entry | ... -->          <-- ... | ref | ref |
  *     file      | run                | run              | ...
@@ -378,6 +378,12 @@ int sort_finish(struct sort *s, struct sheaf_error *err)
     for (size_t i = s->heap_size / 2; i-- > 0;)
         sink(s, i);
     return code;
+}
+
+uint64_t sort_memory(const struct sort *s)
+{
+    return s->run_count == 0 ? s->data + s->ref_count * sizeof(struct ref)
+                             : MAX(s->capacity, s->run_count * s->window);
 }
 
 static int next_in_memory(struct sort *s, struct sort_entry *entry, struct sheaf_error *err)

@@ -35,6 +35,8 @@ int sort_add(struct sort *sort, uint64_t order, size_t key_size, size_t value_si
              uint8_t **key, uint8_t **value, struct sheaf_error *err);
 /* No more will come. */
 int sort_finish(struct sort *sort, struct sheaf_error *err);
+/* Bytes of memory that it takes. */
+uint64_t sort_memory(const struct sort *sort);
 /* The next in order; it stays until the next call.  SHEAF_END after the last. */
 int sort_next(struct sort *sort, struct sort_entry *entry, struct sheaf_error *err);
 

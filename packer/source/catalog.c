@@ -235,17 +235,10 @@ uint64_t catalog_memory(const struct catalog *c)
            (uint64_t)c->slot_count * sizeof(c->slots[0]) + c->arena.bytes + c->texts.bytes;
 }
 
-void catalog_free_files(struct catalog *c)
+void catalog_free(struct catalog *c)
 {
     free(c->files);
     arena_free(&c->texts);
-    c->files = NULL;
-    c->file_count = c->file_capacity = 0;
-}
-
-void catalog_free(struct catalog *c)
-{
-    catalog_free_files(c);
     free(c->labels);
     free(c->slots);
     arena_free(&c->arena);

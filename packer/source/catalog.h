@@ -102,9 +102,6 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
 /* Bytes of memory that it takes. */
 uint64_t catalog_memory(const struct catalog *c);
 
-/* Forgets the files; the labels stay. */
-void catalog_free_files(struct catalog *c);
-
 void catalog_free(struct catalog *c);
 
 #endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing sections, wherever they go. */
+#include "packer/plan/plan_section.h"
+
+#include "base/error.h"
+
+static void begin(struct plan_sections *s, uint64_t offset)
+{
+    s->open = (struct plan_section){ .offset = offset };
+    XXH3_64bits_reset(s->sum);
+}
+
+int plan_sections_open(struct plan_sections *s, uint64_t offset, plan_put_fn *put, void *context,
+                       struct sheaf_error *err)
+{
+    *s = (struct plan_sections){
+        .put = put, .context = context, .sum = XXH3_createState(),
+        .block.limit = PLAN_BLOCK_LIMIT, .packed.limit = SIZE_MAX / 4, .ended.limit = SIZE_MAX / 4,
+    };
+    if (s->sum == NULL)
+        return err_memory(err, 1024);
+    begin(s, offset);
+    return SHEAF_OK;
+}
+
+void plan_sections_free(struct plan_sections *s)
+{
+    XXH3_freeState(s->sum);
+    buf_free(&s->block);
+    buf_free(&s->packed);
+    buf_free(&s->ended);
+    *s = (struct plan_sections){ .put = NULL };
+}
+
+static int flush(struct plan_sections *s, struct sheaf_error *err)
+{
+    int code;
+
+    s->packed.size = 0;
+    code = plan_block_pack(&s->block, &s->packed, err);
+    if (code != SHEAF_OK || s->packed.size == 0)
+        return code;
+    XXH3_64bits_update(s->sum, s->packed.data, s->packed.size);
+    s->open.bytes += s->packed.size;
+    return s->put(s->context, s->packed.data, s->packed.size, err);
+}
+
+int plan_sections_add(struct plan_sections *s, const uint8_t *record, size_t size,
+                      uint64_t files, struct sheaf_error *err)
+{
+    int code = buf_append(&s->block, record, size, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    s->open.files += files;
+    return s->block.size >= PLAN_BLOCK_BYTES ? flush(s, err) : SHEAF_OK;
+}
+
+int plan_sections_end_shard(struct plan_sections *s, struct sheaf_error *err)
+{
+    int code = flush(s, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    s->open.sum = XXH3_64bits_digest(s->sum);
+    code = buf_append(&s->ended, &s->open, sizeof(s->open), err);
+    begin(s, s->open.offset + s->open.bytes);
+    return code;
+}

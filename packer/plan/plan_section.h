@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The samples of a plan's shards as bytes: for each shard a section, of records (plan_record.h) in
+ * compressed blocks, which take a fifth of the memory of what they stand for.  A stored plan has
+ * them (plan_file.h), and so has one that is packed at once (plan_stash.h): whoever makes a plan
+ * writes either in the same way, and whoever packs its shards reads either in the same way. */
+#ifndef PACKER_PLAN_PLAN_SECTION_H
+#define PACKER_PLAN_PLAN_SECTION_H
+
+#include <xxhash.h>
+
+#include "base/buf.h"
+#include "packer/plan/plan_batch.h"
+
+/* Where the section of a shard is. */
+struct plan_section {
+    uint64_t offset, bytes, files, sum;
+};
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+typedef int plan_put_fn(void *context, const void *data, size_t size, struct sheaf_error *err);
+
+struct plan_sections {
+    plan_put_fn *put;           /* where the bytes go */
+    void *context;
+    struct buf block;           /* records, not yet compressed */
+    struct buf packed;
+    XXH3_state_t *sum;          /* of the open section so far */
+    struct plan_section open;
+    struct buf ended;           /* struct plan_section[] of the shards that have ended */
+};
+
+/* `offset`: of the first section. */
+int plan_sections_open(struct plan_sections *sections, uint64_t offset, plan_put_fn *put,
+                       void *context, struct sheaf_error *err);
+/* The next sample of the shard: a record, with its number of files. */
+int plan_sections_add(struct plan_sections *sections, const uint8_t *record, size_t size,
+                      uint64_t files, struct sheaf_error *err);
+int plan_sections_end_shard(struct plan_sections *sections, struct sheaf_error *err);
+/* Of an empty one, too. */
+void plan_sections_free(struct plan_sections *sections);
+
+static inline const struct plan_section *plan_sections_ended(const struct plan_sections *s)
+{
+    return (const struct plan_section *)(const void *)s->ended.data;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Makes a batch that of the shards from `first` to before `end`, in place of what it held.  It
+ * points into the plan. */
+typedef int plan_load_fn(const void *context, size_t first, size_t end, struct plan_batch *batch,
+                         struct sheaf_error *err);
+
+/* A plan whose samples are somewhere else. */
+struct plan_rows {
+    const struct plan *plan;
+    const struct plan_section *sections;    /* of its shards; offset and bytes are the loader's */
+    plan_load_fn *load;
+    const void *context;
+};
+
+static inline int plan_rows_load(const struct plan_rows *rows, size_t first, size_t end,
+                                 struct plan_batch *batch, struct sheaf_error *err)
+{
+    return rows->load(rows->context, first, end, batch, err);
+}
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From sources to the sections of a plan. */
+#include "packer/planner.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/manifest.h"
+#include "packer/pack_options.h"
+#include "packer/run.h"
+
+/* ---- Sources --------------------------------------------------------------------------------- */
+
+int planner_open(struct planner *p, const struct sheaf_pack_options *options,
+                 struct problems *problems, struct watch *watch, struct plan *plan,
+                 const char *near, struct sheaf_error *err)
+{
+    *p = (struct planner){
+        .options = options, .problems = problems, .watch = watch, .plan = plan,
+    };
+    return gather_open(&p->gather, options, problems, watch, near, err);
+}
+
+void planner_close(struct planner *p)
+{
+    gather_close(&p->gather);
+    for (size_t i = 0; i < p->source_count; i++)
+        source_close(&p->sources[i]);
+    free(p->sources);
+    p->sources = NULL;
+    p->source_count = 0;
+}
+
+int planner_open_sources(struct planner *p, const char *const *urls, size_t count,
+                         struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    p->name = urls[0];
+    p->sources = calloc(count, sizeof(p->sources[0]));
+    if (p->sources == NULL)
+        return err_memory(err, count * sizeof(p->sources[0]));
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        code = source_open(urls[i], p->options->root, &p->sources[i], err);
+        p->source_count = i + 1;
+    }
+    return code;
+}
+
+int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < p->source_count && code == SHEAF_OK; i++)
+        code = source_refuse(&p->sources[i], dest, err);
+    return code;
+}
+
+int planner_scan(struct planner *p, struct sheaf_error *err)
+{
+    struct scan scan = { .catalog = &p->gather.catalog, .problems = p->problems,
+                         .watch = p->watch };
+    int code = p->source_count > 1 ? source_join(p->sources, p->source_count, err) : SHEAF_OK;
+
+    for (size_t i = 0; i < p->source_count && code == SHEAF_OK; i++)
+        code = source_scan(&p->sources[i], &scan, err);
+    p->files = scan.found;
+    p->passed_over = scan.passed_over;
+    p->left_out = scan.left_out;
+    return code;
+}
+
+/* ---- Shards ---------------------------------------------------------------------------------- */
+
+struct cutting {
+    struct sample_stream *stream;
+    int code;
+    struct sheaf_error *err;
+};
+
+/* Asked for one sample after the other. */
+static uint64_t next_size(void *context, uint64_t sample)
+{
+    struct cutting *c = context;
+    uint64_t bytes = 0;
+
+    (void)sample;
+    if (c->code == SHEAF_OK)
+        c->code = spool_get_varint(&c->stream->sizes, &bytes, c->err);
+    return bytes;
+}
+
+/* Cuts the samples of one split; its shards' payload is counted when they are written. */
+static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
+{
+    struct plan *plan = p->plan;
+    struct plan_split *split = &plan->splits[s];
+    struct cutting cutting = { &p->gather.streams[s], SHEAF_OK, err };
+    uint64_t *starts = calloc(split->shard_count + (size_t)1, sizeof(*starts));
+    int code = starts == NULL ? err_memory(err, split->shard_count * sizeof(*starts))
+                              : samples_rewind(cutting.stream, err);
+
+    if (code == SHEAF_OK) {
+        plan_cut(next_size, &cutting, split->sample_count, split->payload_bytes,
+                 split->shard_count, starts);
+        code = cutting.code;
+    }
+    for (uint32_t k = 0; k < split->shard_count && code == SHEAF_OK; k++)
+        plan->shards[split->shard + k] = (struct plan_shard){
+            .split = s, .number = k, .sample = split->sample + starts[k], .first = starts[k],
+            .sample_count = starts[k + 1] - starts[k],
+        };
+    free(starts);
+    return code;
+}
+
+static int make_shards(struct planner *p, struct sheaf_error *err)
+{
+    struct plan *plan = p->plan;
+    int code = SHEAF_OK;
+
+    for (uint32_t s = 0; s < plan->split_count; s++) {
+        const struct sample_stream *stream = &p->gather.streams[s];
+        struct plan_split *split = &plan->splits[s];
+        const uint64_t count = plan_shard_count(stream->payload_bytes, stream->count,
+                                                p->options->shard_bytes, p->options->shard_count);
+
+        if (count > SHARD_LIMIT)
+            return err_set(err, SHEAF_ERR_LIMIT, "%llu shards, the limit is %u",
+                           (unsigned long long)count, SHARD_LIMIT);
+        split->sample = plan->sample_count;
+        split->sample_count = stream->count;
+        split->payload_bytes = stream->payload_bytes;
+        split->cls_is_label = stream->cls_is_label;
+        split->shard = (uint32_t)plan->shard_count;
+        split->shard_count = (uint32_t)count;
+        plan->shard_count += count;
+        plan->sample_count += stream->count;
+        plan->payload_bytes += stream->payload_bytes;
+    }
+    plan->shards = calloc(MAX(plan->shard_count, (size_t)1), sizeof(plan->shards[0]));
+    if (plan->shards == NULL)
+        return err_memory(err, plan->shard_count * sizeof(plan->shards[0]));
+    for (uint32_t s = 0; s < plan->split_count && code == SHEAF_OK; s++)
+        code = cut_split(p, s, err);
+    return code;
+}
+
+int planner_plan(struct planner *p, struct sheaf_error *err)
+{
+    int code = problems_after(p->problems, gather_samples(&p->gather, p->plan, err), err);
+
+    if (code == SHEAF_OK)
+        code = make_shards(p, err);
+    if (code == SHEAF_OK && p->plan->sample_count == 0)
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file that could be packed (%llu found)",
+                       p->name, (unsigned long long)p->files);
+    return code;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+struct writing {
+    struct plan_sections *out;
+    XXH3_state_t *hash;
+    struct buf found, record;
+    struct sheaf_progress progress;
+};
+
+static int check_sample(const struct planner *p, const struct plan_record_head *head,
+                        uint64_t payload, struct sheaf_error *err)
+{
+    return p->setup == NULL ? SHEAF_OK
+                            : run_check_sample(p->setup, (const char *)head->key, head->key_size,
+                                               payload, head->file_count, p->memory_left, err);
+}
+
+static int write_sample(struct planner *p, struct writing *w, struct plan_shard *shard,
+                        struct sheaf_error *err)
+{
+    struct sample_stream *stream = &p->gather.streams[shard->split];
+    struct plan_record_head head;
+    uint64_t payload;
+    int code = samples_get(stream, &w->found, &payload, err);
+
+    if (code == SHEAF_OK)
+        code = plan_record_head(w->found.data, w->found.size, &head, err);
+    if (code == SHEAF_OK)
+        code = check_sample(p, &head, payload, err);
+    if (code != SHEAF_OK)
+        return code;
+    w->record.size = 0;
+    code = plan_record_relabel(w->found.data, w->found.size, p->gather.renamed[head.label],
+                               &w->record, err);
+    if (code == SHEAF_OK)
+        code = plan_record_hash(w->record.data, w->record.size, w->hash, &shard->source, err);
+    if (code == SHEAF_OK)
+        code = plan_sections_add(w->out, w->record.data, w->record.size, head.file_count, err);
+    shard->payload_bytes += payload;
+    shard->largest = MAX(shard->largest, payload);
+    p->files_packed += head.file_count;
+    return code;
+}
+
+static int write_shard(struct planner *p, struct writing *w, struct plan_shard *shard,
+                       struct sheaf_error *err)
+{
+    int code = watch_check(p->watch, err);
+
+    plan_hash_shard(w->hash, p->plan->splits[shard->split].name, shard->number,
+                    shard->sample_count);
+    for (uint64_t i = 0; i < shard->sample_count && code == SHEAF_OK; i++)
+        code = write_sample(p, w, shard, err);
+    w->progress.done_count += shard->sample_count;
+    watch_show(p->watch, &w->progress);
+    return code == SHEAF_OK ? plan_sections_end_shard(w->out, err) : code;
+}
+
+static int write_shards(struct planner *p, struct writing *w, struct sheaf_error *err)
+{
+    struct plan *plan = p->plan;
+    int code = SHEAF_OK;
+
+    w->hash = plan_hash_begin(plan, p->options, plan->shard_count);
+    if (w->hash == NULL)
+        return err_memory(err, 1024);
+    w->progress.total_count = plan->sample_count;
+    for (uint32_t s = 0; s < plan->split_count && code == SHEAF_OK; s++)
+        code = samples_rewind(&p->gather.streams[s], err);
+    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++)
+        code = write_shard(p, w, &plan->shards[i], err);
+    plan_hash_end(w->hash, plan->hash);
+    return code;
+}
+
+int planner_write(struct planner *p, struct plan_sections *out, struct sheaf_error *err)
+{
+    struct writing w = { .out = out, .found = BUF_INIT(SIZE_MAX / 4),
+                         .record = BUF_INIT(SIZE_MAX / 4), .progress.stage = "write" };
+    int code = write_shards(p, &w, err);
+
+    gather_end(&p->gather);
+    buf_free(&w.found);
+    buf_free(&w.record);
+    return code == SHEAF_OK ? problems_conserve(p->problems, p->files, p->files_packed, err)
+                            : code;
+}
+
+/* ---- What is said of it as a whole ----------------------------------------------------------- */
+
+int planner_identify(const struct planner *p, bool of_sources, struct sheaf_error *err)
+{
+    char *place = source_place(p->sources);
+
+    if (place == NULL)
+        return err_memory(err, strlen(p->sources[0].root));
+    plan_identify(p->plan, place, of_sources);
+    free(place);
+    return SHEAF_OK;
+}
+
+int planner_options_json(const struct planner *p, char *json[SPLIT_LIMIT],
+                         struct sheaf_error *err)
+{
+    for (uint32_t s = 0; s < p->plan->split_count; s++) {
+        json[s] = pack_options_json(p->options, p->sources[0].ops->name, p->plan->hash,
+                                    p->plan->splits[s].name);
+        if (json[s] == NULL)
+            return err_memory(err, 1024);
+    }
+    return SHEAF_OK;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Making a plan: scan the sources, sort what they have, cut shards, and write each shard's samples
+ * to where the plan is kept - a file for many machines (plan_make.c), or a stash for this one
+ * (pack.c).  However many samples there are, they are never all in memory: plan_sort.h makes
+ * streams of them. */
+#ifndef PACKER_PLANNER_H
+#define PACKER_PLANNER_H
+
+#include "packer/block.h"
+#include "packer/plan/plan_section.h"
+#include "packer/plan/plan_sort.h"
+#include "packer/source/source.h"
+
+struct planner {
+    const struct sheaf_pack_options *options;
+    struct problems *problems;
+    struct watch *watch;
+    struct plan *plan;          /* what is made; its texts are the planner's */
+    const char *name;           /* the first source, for messages */
+    struct source *sources;     /* with one root */
+    size_t source_count;
+    struct gather gather;
+    uint64_t files, passed_over, left_out;      /* as in struct scan */
+    uint64_t files_packed;
+    const struct block_setup *setup;    /* NULL; or samples are refused that could not be packed
+                                           with so much memory */
+    uint64_t memory_left;
+};
+
+/* All that it is given is borrowed; *plan is empty.  `near`: a local path beside which temporary
+ * files may be, or NULL. */
+int planner_open(struct planner *planner, const struct sheaf_pack_options *options,
+                 struct problems *problems, struct watch *watch, struct plan *plan,
+                 const char *near, struct sheaf_error *err);
+void planner_close(struct planner *planner);
+
+int planner_open_sources(struct planner *planner, const char *const *urls, size_t count,
+                         struct sheaf_error *err);
+/* Refuses a destination in one of the sources. */
+int planner_refuse(const struct planner *planner, const char *dest, struct sheaf_error *err);
+
+/* Finds their files. */
+int planner_scan(struct planner *planner, struct sheaf_error *err);
+/* Finds the samples, and the cuts between shards.  SHEAF_ERR_NOT_FOUND: there is nothing to be
+ * packed. */
+int planner_plan(struct planner *planner, struct sheaf_error *err);
+/* Writes the samples, shard by shard; then the plan has its payload, sources and hash. */
+int planner_write(struct planner *planner, struct plan_sections *out, struct sheaf_error *err);
+
+/* Then: gives the plan its identity, as plan_identify has it, */
+int planner_identify(const struct planner *planner, bool of_sources, struct sheaf_error *err);
+/* and says the options of each split's manifest, to be freed in any case. */
+int planner_options_json(const struct planner *planner, char *json[SPLIT_LIMIT],
+                         struct sheaf_error *err);
+
+#endif
