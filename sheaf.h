@@ -615,9 +615,9 @@ SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
  * overwrite specify), and stores it at `plan`, a path or an s3:// URL.  Local paths are stored as
  * absolute paths and must mean the same on every machine.  Memory does not grow with the number of
  * files: sorting uses temporary files in the directory TMPDIR, or else in the plan's directory, or,
- * if that is in S3, in /var/tmp.  dry_run is ignored.  The result has the planned samples, bytes
- * and shards.  SHEAF_ERR_LIMIT: packing a sample needs more than memory_bytes, or a shard of this
- * size cannot be sent with it. */
+ * if that is in S3 or read-only, in /var/tmp; so does sheaf_pack, beside a local `dest`.  dry_run
+ * is ignored.  The result has the planned samples, bytes and shards.  SHEAF_ERR_LIMIT: packing a
+ * sample needs more than memory_bytes, or a shard of this size cannot be sent with it. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
