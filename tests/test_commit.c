@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "sheaf.h"
+#include "packer/journal.h"
 #include "tests/common_fake_s3.h"
 #include "tests/common_must.h"
 #include "tests/common_tree.h"
@@ -103,12 +104,40 @@ static void what_cannot_be_read_is_not_called_altered(void **state)
     assert_null(fake_s3_object(&s3, "/bucket/set/dataset.json"));
 }
 
+/* An entry of the plan, sound by its sum, that counts fewer or more files than there were. */
+static void a_sum_that_is_wrong_is_not_published(void **state)
+{
+    struct journal_entry entry = { .facts = { .bytes = 0 } };
+    struct store_seen seen, now;
+    struct journal journal;
+
+    (void)state;
+    for (int more = -1; more <= 1; more += 2) {
+        must(journal_open(&journal, DEST, &error));
+        must(journal_load(&journal, &journal.plan, NULL, &error));
+        must(journal_get(&journal, "", "shard-000003.tar", &entry, &error));
+        must(journal_see(&journal, "", "shard-000003.tar", &seen, &error));
+        entry.facts.files = (uint64_t)(1 + more);
+        must(journal_put(&journal, "", &entry, &seen, &now, &error));
+        assert_int_equal(commit(), SHEAF_ERR_CHANGED);
+        assert_non_null(strstr(error.message, "the sum is wrong"));
+        assert_null(fake_s3_object(&s3, "/bucket/set/dataset.json"));
+        must(journal_see(&journal, "", "shard-000003.tar", &seen, &error));
+        entry.facts.files = 1;
+        must(journal_put(&journal, "", &entry, &seen, &now, &error));
+        journal_close(&journal);
+    }
+    journal_entry_free(&entry);
+    must(commit());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(entries_are_read_several_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_is_not_called_altered, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_sum_that_is_wrong_is_not_published, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,5 +41,7 @@ class Conservation(Case):
             write(os.path.join(one, shards_of(one)[1]),
                   read(os.path.join(fewer, shards_of(fewer)[1])))
             self.refused(one)
+            done = sheaf("pipe", one, self.path("pipes"), status=1)
+            self.assertIn(b"but dataset.json says", done.stderr)
             for name in os.listdir(self.path("files")):
                 os.unlink(self.path("files", name))

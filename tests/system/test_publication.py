@@ -339,6 +339,23 @@ class RemoteRefusals(Case):
         sheaf("verify", "s3://bucket/set", env=self.env)
 
 
+    def test_fetch_of_another_shard(self):
+        """Of another size, or of this size with other bytes: the copy is not whole."""
+        options = ("--format", "webdataset", "--shard-count", "4", "--on-error", "skip")
+        sheaf("pack", self.source, "s3://bucket/set", *options, env=self.env)
+        objects = self.server.buckets["bucket"].objects
+        whole = objects["set/shard-000002.tar"]
+        for number, data in enumerate((whole.data[:-512], support.flip(whole.data, 700))):
+            objects["set/shard-000002.tar"] = fake_s3.Object(data)
+            out = self.path("out-%d" % number)
+            done = sheaf("fetch", "s3://bucket/set", out, status=1, env=self.env)
+            self.assertIn(b"shard-000002.tar", done.stderr)
+            self.assertFalse(os.path.exists(os.path.join(out, "shard-000002.tar")))
+        objects["set/shard-000002.tar"] = whole
+        sheaf("fetch", "s3://bucket/set", out, env=self.env)
+        sheaf("verify", out)
+
+
 del Commits     # its tests run in the classes that say where
 
 
