@@ -7,11 +7,13 @@
  *     FAULT_LOG   a file that gets a line: the call that failed, or how many calls there were
  *
  * Standard error is left alone, since the message must get out.  Memory comes from the C library's
- * own names of its functions: dlsym() itself allocates. */
+ * own names of its functions: dlsym() itself allocates.  libcrypto always gets its memory: where it
+ * does not while it sets itself up, it uses a lock that it has not made. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -91,12 +93,42 @@ static bool fails(unsigned bits, const char *what)
     return true;
 }
 
+/* ---- libcrypto ------------------------------------------------------------------------------- */
+
+static uintptr_t spared_from, spared_to;
+
+static int find_spared(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size, (void)context;
+    if (strstr(info->dlpi_name, "libcrypto.so") == NULL)
+        return 0;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+        if (part->p_type == PT_LOAD && part->p_flags & PF_X) {
+            spared_from = info->dlpi_addr + part->p_vaddr;
+            spared_to = spared_from + part->p_memsz;
+        }
+    }
+    return 1;
+}
+
+static bool lacks_memory(const char *what, const void *caller)
+{
+    if ((uintptr_t)caller >= spared_from && (uintptr_t)caller < spared_to)
+        return false;
+    return fails(ENOMEM_BIT, what);
+}
+
+/* ---- main() ---------------------------------------------------------------------------------- */
+
 static int (*real_main)(int, char **, char **);
 
 static int main_with_faults(int argc, char **argv, char **environment)
 {
     int status;
 
+    dl_iterate_phdr(find_spared, NULL);
     atomic_store(&armed, kind != NULL);
     status = real_main(argc, argv, environment);
     atomic_store(&armed, false);
@@ -123,17 +155,19 @@ int __libc_start_main(int (*main_function)(int, char **, char **), int argc, cha
 
 void *malloc(size_t size)
 {
-    return fails(ENOMEM_BIT, "malloc") ? NULL : __libc_malloc(size);
+    return lacks_memory("malloc", __builtin_return_address(0)) ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
-    return fails(ENOMEM_BIT, "calloc") ? NULL : __libc_calloc(count, size);
+    return lacks_memory("calloc", __builtin_return_address(0)) ? NULL
+                                                               : __libc_calloc(count, size);
 }
 
 void *realloc(void *old, size_t size)
 {
-    return fails(ENOMEM_BIT, "realloc") ? NULL : __libc_realloc(old, size);
+    return lacks_memory("realloc", __builtin_return_address(0)) ? NULL
+                                                                : __libc_realloc(old, size);
 }
 
 int posix_memalign(void **memory, size_t alignment, size_t size)

@@ -13,7 +13,7 @@ PACKED = (r"packed (\d+) samples? \((\d+) payload bytes\) into (\d+) shards? \((
 PLANNED = r"planned (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?" + FILES
 PART = (r"part \d+ of \d+: (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?, (\d+) of them "
         r"kept" + FILES)
-COMMITTED = r"committed (\d+) samples? \((\d+) payload bytes\) in (\d+) shards? \((\d+) bytes\)"
+COMMITTED = r"committed (?:already: )?(\d+) samples? \((\d+) payload bytes\) in (\d+) shards? \((\d+) bytes\)"
 PEERS = {"webdataset": ["wids", "dali", "energon", "wids,energon"], "tfrecord": ["dali"],
          "recordio": ["mxnet", "dali"]}
 
