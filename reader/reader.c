@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls of the reader.  The work is elsewhere: the order in order.c, the lanes and
- * their prefetch in lane.c, reading and checking in chunk.c, the epoch in epoch.c. */
+ * The public calls of the reader.  The work is elsewhere: the order in order.c and shuffle.c, the
+ * epoch in epoch.c, the lanes in lane.c, what is read ahead for them in prefetch.c, reading and
+ * checking in chunk.c, and how the memory is shared out in memory.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
