@@ -520,7 +520,9 @@ SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
  *     *.jsonl (objects with "path" and "label"), any other file (one path per line; the directory
  *     is the class);
  *   - SageMaker's manifest file or augmented manifest, *.manifest, *.json or *.jsonl, recognised by
- *     its content (packer/source/augmented.h says how its attributes are used).
+ *     its content (packer/source/augmented.h says how its attributes are used);
+ *   - a local archive, *.tar, *.zip, *.tar.gz, *.tgz, *.tar.xz, *.tar.zst, ...: the directory that
+ *     it would unpack to (doc/prepare.md).
  * Lists and their root may be in S3.  Files whose paths agree up to the first dot of the base name
  * are one sample.  The plan (keys, labels, splits, order, shard boundaries) is made before any file
  * is read.  The plan and the files alone determine every byte of the output, not jobs or time. */
@@ -542,7 +544,7 @@ struct sheaf_pack_options {
     uint64_t shard_count;           /* 0: from shard_bytes; else the number of shards (per split),
                                        at most one for each sample */
     const char *prefix;             /* "shard" */
-    const char *root;               /* NULL: the directory of the list */
+    const char *root;               /* NULL: the list's directory; the whole archive */
     int no_shuffle;                 /* 0; 1: samples stay in byte order of keys */
     uint64_t seed;                  /* 0: of the shuffle and of splits */
     int label_base;                 /* 0 or 1: the number of the first class */

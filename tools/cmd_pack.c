@@ -166,7 +166,8 @@ const struct command pack_command = {
             "agree up to the first dot of the file name become fields of one sample.\n\nSRC is a "
             "directory tree, where a file's directory is its class, or a list, recognised by its "
             "name: *.lst (MXNet), *.csv, *.jsonl, or any other file with one path a "
-            "line.\n\nWith --plan, packs the shards of one part of a stored plan, on any "
+            "line; or an archive, *.tar, *.zip or *.tar.gz, as the directory that it would unpack "
+            "to.\n\nWith --plan, packs the shards of one part of a stored plan, on any "
             "machine, in any order, any number of times. When all parts are done, sheaf commit "
             "publishes the data set.", .run = run,
 };

@@ -49,11 +49,11 @@ class Readme(Case):
                 self.run_commands(page)
 
     def run_commands(self, page):
-        """Every `sheaf` line of a page's shell blocks, in order, in one directory that has the
-        tree they speak of."""
+        """Every line of a page's shell blocks that begins with `sheaf` or `tar`, in order, in one
+        directory that has the tree they speak of."""
         lines = [line for block in blocks("sh", page)
                  for line in block.replace("\\\n", " ").splitlines()
-                 if re.match(r"(\$ )?(sheaf|build/sheaf) ", line)]
+                 if re.match(r"(\$ )?(sheaf|build/sheaf|tar) ", line)]
         work = self.path("work-" + os.path.basename(page))
         os.makedirs(work)
         trees = {m for line in lines for m in re.findall(r"sheaf (?:pack|plan) ([^-\s]\S*)", line)}
