@@ -26,6 +26,7 @@
 #include "base/tempfile.h"
 #include "formats/format.h"
 #include "packer/source/archive_file.h"
+#include "packer/source/clutter.h"
 #include "packer/source/source.h"
 #include "packer/source/zip.h"
 #include "store/store.h"
@@ -234,6 +235,10 @@ static int take_member(void *context, const struct archive_member *m, struct she
 
     if (path == NULL) {
         x->scan->passed_over++;
+        return SHEAF_OK;
+    }
+    if (clutter_is_path(path)) {
+        x->scan->left_out++;
         return SHEAF_OK;
     }
     if (problem != NULL) {

@@ -217,6 +217,16 @@ class Tars(Archive):
             done = pack(self.archive("a.tar", data), self.path("none"), status=1)
             self.assert_error(done, "a/1.jpg", "two inputs")
 
+    def test_what_is_no_data(self):
+        """Is left out as in a tree, and said; also where it could not be packed."""
+        clutter = {".git/HEAD.jpg": b"", "a/.DS_Store": b"", "a/._1.jpg": b"",
+                   ".git/link.jpg": special(".git/link.jpg", tarfile.SYMTYPE, "x"),
+                   "__MACOSX/a/._1.jpg": b""}
+        path = self.archive("a.tar", tar_of(dict(FILES, **clutter)))
+        done = pack(path, self.path("said"), "webdataset", "none", *self.OPTIONS)
+        self.same_shards(self.wanted, self.path("said"))
+        self.assertIn(b"5 left out", done.stderr)
+
     def test_every_cut(self):
         """At no length is an archive taken for a whole one."""
         data = tar_of({"a/%d.jpg" % i: jpeg(seed=i) for i in range(4)})
