@@ -52,17 +52,16 @@ int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *
                       const void **data, size_t *size, struct sheaf_error *error)
 {
     const struct encode_context none = { 0 };
-    const bool is_tar = encoder->format->id == SHEAF_WEBDATASET;
     struct encoded encoded;
     int code = SHEAF_OK;
 
     encoder->out.size = encoder->names.size = 0;
-    if (is_tar && sample->key != NULL)
+    if (encoder->format->has_members && sample->key != NULL)
         code = check_key(encoder, sample->key, error);
     if (code == SHEAF_OK)
         code = encoder->format->encode(sample, &none, &encoder->out, &encoder->names, &encoded,
                                        error);
-    if (code == SHEAF_OK && is_tar)
+    if (code == SHEAF_OK && encoder->format->has_members)
         code = keep_key(encoder, sample->key, error);
     *data = encoder->out.data;
     *size = encoder->out.size;

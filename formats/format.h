@@ -105,11 +105,22 @@ struct encoded {
     bool multipart;             /* RecordIO: it holds the magic */
 };
 
+/* Readers that have index files of their own (interop_index.c). */
+enum { PEER_DALI = 1, PEER_MXNET = 2, PEER_WIDS = 4, PEER_ENERGON = 8 };
+
 struct format_ops {
     enum sheaf_container id;
     const char *name;           /* "tfrecord" */
     const char *suffix;         /* ".tfrecord" */
     bool has_names;             /* keys are in a .lst beside each shard (RecordIO) */
+    bool has_members;           /* a frame is several parts, each whole for itself, so it does not
+                                   show that one is missing, and equal keys join (tar) */
+    bool keeps_class;           /* a frame has the name of its sample's class (TFRecord) */
+    unsigned peers;             /* which other readers' index files a shard can have, */
+    unsigned peers_always;      /* and which it always has */
+    /* Appends the line of an index that lists frames; NULL with has_members: that lists members. */
+    int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
+                      struct sheaf_error *err);
 
     /* Appends the frame of `sample` to `out`, and to `names` its .lst line if has_names.  On
      * failure both are as they were.  SHEAF_ERR_LIMIT: too large for the container. */

@@ -16,21 +16,14 @@
 #include "formats/json_dump.h"
 #include "formats/tar.h"
 
-enum { PEER_DALI = 1, PEER_MXNET = 2, PEER_WIDS = 4, PEER_ENERGON = 8 };
-
-#define CONTAINER_BIT(container) (1u << (container))
-
-/* None of them reads compressed shards at places of its choice. */
+/* Which containers they read, the table of those says; compressed shards, none of them does at
+ * places of its choice. */
 static const struct peer {
     const char *name;
     unsigned bit;
-    unsigned containers;
 } known_peers[] = {
-    { "dali", PEER_DALI, CONTAINER_BIT(SHEAF_TFRECORD) | CONTAINER_BIT(SHEAF_RECORDIO) |
-                         CONTAINER_BIT(SHEAF_WEBDATASET) },
-    { "mxnet", PEER_MXNET, CONTAINER_BIT(SHEAF_RECORDIO) },
-    { "wids", PEER_WIDS, CONTAINER_BIT(SHEAF_WEBDATASET) },
-    { "energon", PEER_ENERGON, CONTAINER_BIT(SHEAF_WEBDATASET) },
+    { "dali", PEER_DALI }, { "mxnet", PEER_MXNET }, { "wids", PEER_WIDS },
+    { "energon", PEER_ENERGON },
 };
 
 /* In DALI's index of a tar, until it is known whether the members' paths can be written. */
@@ -47,7 +40,7 @@ static int add_peer(struct peers_writer *w, const char *name, size_t size,
 
         if (strlen(peer->name) != size || memcmp(peer->name, name, size) != 0)
             continue;
-        if ((peer->containers & CONTAINER_BIT(w->container)) == 0)
+        if ((format_of(w->container)->peers & peer->bit) == 0)
             return err_set(err, SHEAF_ERR_ARGUMENT, "index: %s does not read %s", peer->name,
                            sheaf_container_name(w->container));
         if (w->codec != SHEAF_CODEC_NONE)
@@ -77,8 +70,7 @@ int peers_open(struct peers_writer *w, const char *list, enum sheaf_container co
             return code;
         name = name[size] == ',' ? name + size + 1 : NULL;
     }
-    if (container == SHEAF_RECORDIO)
-        w->peers |= PEER_MXNET;
+    w->peers |= format_of(container)->peers_always;
     return SHEAF_OK;
 }
 
@@ -176,15 +168,10 @@ static int add_tar_frame(struct peers_writer *w, uint64_t offset, const uint8_t 
 static int add_to_index(struct peers_writer *w, uint64_t number, uint64_t offset,
                         const uint8_t *frame, size_t size, struct sheaf_error *err)
 {
-    switch (w->container) {
-    case SHEAF_RECORDIO:
-        return buf_printf(&w->index, err, "%llu\t%llu\n", (unsigned long long)number,
-                          (unsigned long long)offset);
-    case SHEAF_TFRECORD:
-        return buf_printf(&w->index, err, "%llu %zu\n", (unsigned long long)offset, size);
-    default:
-        return add_tar_frame(w, offset, frame, size, err);
-    }
+    const struct format_ops *format = format_of(w->container);
+
+    return format->has_members ? add_tar_frame(w, offset, frame, size, err)
+                               : format->index_line(&w->index, number, offset, size, err);
 }
 
 int peers_add_frame(struct peers_writer *w, uint64_t number, uint64_t offset,
@@ -247,7 +234,7 @@ static int put_index(struct peers_writer *w, const char *shard_name, peers_put_f
 
     if (asprintf(&name, "%.*s.idx", stem, shard_name) < 0)
         return err_memory(err, strlen(shard_name));
-    if (w->container == SHEAF_WEBDATASET)
+    if (format_of(w->container)->has_members)
         code = put_tar_index(w, name, put, context, err);
     else
         code = put(context, name, w->index.data, w->index.size, err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/format.h"
 
 static bool has_control(const char *text)
 {
@@ -63,7 +64,7 @@ static const char *shard_problem(const struct manifest *m, const struct manifest
         return "\"raw_bytes\" differs from \"bytes\" without a codec";
     if (s->largest > s->raw_bytes || (s->largest == 0) != (s->samples == 0))
         return "\"largest\" does not agree with \"samples\" and \"raw_bytes\"";
-    if (s->names_bytes != 0 && m->container != SHEAF_RECORDIO)
+    if (s->names_bytes != 0 && !format_of(m->container)->has_names)
         return "\"names_bytes\" is for RecordIO only";
     return NULL;
 }

@@ -352,8 +352,20 @@ static unsigned recordio_bid(const uint8_t *data, size_t size)
     return size >= HEADER_BYTES && check_header(data, false, NULL) == SHEAF_OK ? 35 : 0;
 }
 
+/* MXNet's, which DALI reads, too: number and offset. */
+static int recordio_index_line(struct buf *index, uint64_t number, uint64_t offset, size_t size,
+                               struct sheaf_error *err)
+{
+    (void)size;
+    return buf_printf(index, err, "%llu\t%llu\n", (unsigned long long)number,
+                      (unsigned long long)offset);
+}
+
 const struct format_ops recordio_ops = {
     .id = SHEAF_RECORDIO,
+    .peers = PEER_DALI | PEER_MXNET,
+    .peers_always = PEER_MXNET,
+    .index_line = recordio_index_line,
     .name = "recordio",
     .suffix = ".rec",
     .has_names = true,

@@ -156,8 +156,19 @@ static unsigned tfrecord_bid(const uint8_t *data, size_t size)
          ? 64 : 32;
 }
 
+/* DALI's: offset and size. */
+static int tfrecord_index_line(struct buf *index, uint64_t number, uint64_t offset, size_t size,
+                               struct sheaf_error *err)
+{
+    (void)number;
+    return buf_printf(index, err, "%llu %zu\n", (unsigned long long)offset, size);
+}
+
 const struct format_ops tfrecord_ops = {
     .id = SHEAF_TFRECORD,
+    .keeps_class = true,
+    .peers = PEER_DALI,
+    .index_line = tfrecord_index_line,
     .name = "tfrecord",
     .suffix = ".tfrecord",
     .encode = tfrecord_encode,

@@ -402,7 +402,7 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
     code = check_sample(p, &s, &payload);
     if (code == SHEAF_OK)
         code = class_names_check(&p->class_names, &p->setup.context,
-                                 p->setup.format->id == SHEAF_TFRECORD, !p->is_part, &s,
+                                 p->setup.format->keeps_class, !p->is_part, &s,
                                  &p->error);
     if (code == SHEAF_OK && resumed_has_next(&p->resumed))
         return pass(p, &s, payload);

@@ -176,7 +176,7 @@ static int resync(struct frames *f, struct sheaf_error *err)
             format_scan_free(&f->scan);
             format_scan_reset(&f->scan);
             if (code == SHEAF_OK && part.kind != PART_MORE) {
-                f->suspect = f->format->id == SHEAF_WEBDATASET;
+                f->suspect = f->format->has_members;
                 return SHEAF_OK;
             }
             if (code != SHEAF_OK)
@@ -271,7 +271,7 @@ static int whole_part(struct frames *f, size_t *at, uint64_t size, struct sheaf_
  * it; those of other containers say themselves whether they are whole. */
 static bool is_whole(const struct frames *f)
 {
-    return f->format->id != SHEAF_WEBDATASET && !f->scan.frame_open;
+    return !f->format->has_members && !f->scan.frame_open;
 }
 
 /* The part at `at`: the one kept from before, or the next one. */
@@ -289,7 +289,7 @@ static int find_end(struct frames *f, size_t size, bool open, struct sheaf_error
 {
     const int code = f->format->end(&f->scan, err);
 
-    if (code == SHEAF_ERR_TRUNCATED && f->format->id == SHEAF_WEBDATASET) {
+    if (code == SHEAF_ERR_TRUNCATED && f->format->has_members) {
         f->lacks_end = true;
         f->last_size = open ? size : 0;
     }

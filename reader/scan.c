@@ -107,7 +107,7 @@ static uint64_t drop_open(struct scan *s)
     const struct extent *last = last_sample(s);
     uint64_t begin = s->offset;
 
-    if (s->open && last != NULL && (s->format->id == SHEAF_WEBDATASET || s->state.frame_open)) {
+    if (s->open && last != NULL && (s->format->has_members || s->state.frame_open)) {
         begin = last->begin;
         s->extents.size -= sizeof(*last);
         s->records--;
@@ -144,7 +144,7 @@ static int resync(struct scan *s, struct sheaf_error *err)
             format_scan_free(&s->state);
             format_scan_reset(&s->state);
             if (code == SHEAF_OK && part.size <= s->object->bytes - s->offset) {
-                s->suspect = s->format->id == SHEAF_WEBDATASET;
+                s->suspect = s->format->has_members;
                 return SHEAF_OK;
             }
         }
@@ -231,7 +231,7 @@ int scan_run(struct scan *s, struct sheaf_error *err)
     }
     if (!s->ended && s->format->end(&s->state, err) != SHEAF_OK) {
         s->ended = true;
-        s->open &= s->format->id != SHEAF_WEBDATASET;   /* its last member is whole */
+        s->open &= !s->format->has_members;   /* its last member is whole */
         return damage(s, err);
     }
     return SHEAF_END;

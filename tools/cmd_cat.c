@@ -347,7 +347,7 @@ static int run(const struct command *command, int argc, char **argv)
     {
         const struct option table[] = {
             CHANNEL_ROWS(&cat.channel),
-            { "to", OPTION_CHOICE, "NAME", .choice = &container, .choices = container_choices,
+            { "to", OPTION_CHOICE, "NAME", .choice = &container, .choices = container_choices(),
               .meaning = "container of the stream: tfrecord, recordio or webdataset",
               .standard = "webdataset" },
             { "list", OPTION_FLAG, .flag = &cat.list,

@@ -373,7 +373,7 @@ static int run(const struct command *command, int argc, char **argv)
     {
         const struct option table[] = {
             { "format", OPTION_CHOICE, "NAME", .choice = &container,
-              .choices = container_choices,
+              .choices = container_choices(),
               .meaning = "container: tfrecord, recordio or webdataset (required)" },
             CODEC_ROW(&codec),
             { "resume", OPTION_FLAG, .flag = &o.resume,

@@ -10,15 +10,26 @@
 
 #include "tools/help.h"
 
-const struct choice container_choices[] = {
-    { "tfrecord", SHEAF_TFRECORD }, { "recordio", SHEAF_RECORDIO },
-    { "webdataset", SHEAF_WEBDATASET }, { NULL, 0 },
-};
 const struct choice on_error_choices[] = {
     { "fail", SHEAF_FAIL }, { "skip", SHEAF_SKIP }, { NULL, 0 },
 };
 
-#define CODECS_MOST 15
+#define CONTAINERS_MOST 15
+#define CODECS_MOST     15
+
+const struct choice *container_choices(void)
+{
+    static struct choice choices[CONTAINERS_MOST + 1];
+
+    for (int i = 0; i < CONTAINERS_MOST; i++) {
+        const char *name = sheaf_container_name((enum sheaf_container)(i + 1));
+
+        if (name == NULL)
+            break;
+        choices[i] = (struct choice){ name, i + 1 };
+    }
+    return choices;
+}
 
 const struct choice *codec_choices(void)
 {

@@ -11,7 +11,9 @@
 
 #include "tools/option_table.h"
 
-extern const struct choice container_choices[], on_error_choices[];
+extern const struct choice on_error_choices[];
+
+const struct choice *container_choices(void);
 
 /* Those that the library has, and the row of an option for them; a pointer to an int. */
 const struct choice *codec_choices(void);
