@@ -96,6 +96,21 @@ const char *codec_names(char text[CODEC_NAMES_BYTES])
     return text;
 }
 
+const char *codec_library(const struct codec_ops *ops, char text[CODEC_LIBRARY_BYTES])
+{
+    text[0] = '\0';
+    if (ops != NULL)
+        snprintf(text, CODEC_LIBRARY_BYTES, "%s %s", ops->library, ops->version());
+    return text;
+}
+
+bool codec_library_is(const char *text)
+{
+    return strlen(text) < CODEC_LIBRARY_BYTES
+           && text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789 .-+_")] == '\0';
+}
+
 static const struct codec_ops *ops_of_name(const char *name)
 {
     const size_t size = strlen(name);

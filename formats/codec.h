@@ -34,6 +34,8 @@ struct codec_ops {
     enum sheaf_codec id;
     const char *name;           /* "gzip" */
     const char *suffix;         /* ".gz" */
+    const char *library;        /* "zlib", */
+    const char *(*version)(void);   /* and the release of it that runs: it decides the bytes */
     /* Whether a shard is one member or frame, of which blocks are pieces (for decompress()). */
     bool single_member;
     /* The first bytes of a stream. */
@@ -82,6 +84,12 @@ const char *codec_unread(const uint8_t *data, size_t size);
 /* "gzip or lz4", into `text`, which it returns. */
 #define CODEC_NAMES_BYTES 80
 const char *codec_names(char text[CODEC_NAMES_BYTES]);
+
+/* "zlib 1.2.13", what compresses; "" for no codec.  Returns `text`. */
+#define CODEC_LIBRARY_BYTES 64
+const char *codec_library(const struct codec_ops *ops, char text[CODEC_LIBRARY_BYTES]);
+/* Whether a text from outside may be one. */
+bool codec_library_is(const char *text);
 
 /* The codec that a file's name ends with; SHEAF_CODEC_NONE if with none. */
 enum sheaf_codec codec_of_name(const char *name);

@@ -12,6 +12,7 @@
  *
  * LZ4 blocks are at most 256 KiB: larger ones gain little, and cost every decoder buffers of that
  * size.  In shards of older releases a block of ours is a whole frame. */
+#include <lz4.h>
 #include <lz4frame.h>
 #include <stdlib.h>
 
@@ -314,6 +315,8 @@ const struct codec_ops lz4_ops = {
     .id = SHEAF_CODEC_LZ4,
     .name = "lz4",
     .suffix = ".lz4",
+    .library = "liblz4",
+    .version = LZ4_versionString,
     .single_member = true,
     .detect = lz4_detect,
     .begin = lz4_begin,

@@ -2,8 +2,10 @@
  *
  * The journal's files.  An entry is
  *
- *     magic | words | plan hash | XXH3 of the shard | name | section | skipped | sides |
- *     XXH3-64 of all before */
+ *     magic | words | plan hash | XXH3 of the shard | name | section | skipped | sides | library |
+ *     XXH3-64 of all before
+ *
+ * Entries of release 0.1 have neither the library that compressed the shard nor its word. */
 #include "packer/journal.h"
 
 #include <stdio.h>
@@ -21,13 +23,15 @@
 #define HEX_BYTES  32
 #define SUM_BYTES  8
 
-static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '4' };
+static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '5' };
+static const uint8_t older_magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '4' };
 
 enum word {
     WORD_BYTES, WORD_RAW_BYTES, WORD_PAYLOAD_BYTES, WORD_SAMPLES, WORD_FILES,
     WORD_LARGEST, WORD_NAMES_BYTES, WORD_MULTIPART, WORD_HAS_CLS, WORD_SOURCE, WORD_STAMP,
     WORD_NAME_SIZE, WORD_SECTION_SIZE, WORD_SKIPPED_SIZE, WORD_SIDES_SIZE,
-    WORD_COUNT
+    WORD_LIBRARY_SIZE,
+    WORD_COUNT, OLDER_WORD_COUNT = WORD_LIBRARY_SIZE
 };
 
 /* ---- Entries as bytes ------------------------------------------------------------------------ */
@@ -37,15 +41,17 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
 {
     const struct shard_facts *f = &entry->facts;
     const size_t start = out->size, name_size = strlen(f->name);
+    const size_t library_size = strlen(f->library);
     const uint64_t words[WORD_COUNT] = {
         f->bytes, f->raw_bytes, f->payload_bytes, f->samples, f->files, f->largest,
         f->names_bytes, f->multipart, f->has_cls, entry->source, entry->stamp, name_size,
         entry->section.size, entry->skipped.size, entry->sides.size,
+        library_size,
     };
     XXH64_canonical_t sum;
     int code = buf_reserve(out, sizeof(magic) + sizeof(words) + 2 * HEX_BYTES + name_size +
                            entry->section.size + entry->skipped.size + entry->sides.size +
-                           SUM_BYTES, err);
+                           library_size + SUM_BYTES, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -57,31 +63,47 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     buf_put(out, entry->section.data, entry->section.size);
     buf_put(out, entry->skipped.data, entry->skipped.size);
     buf_put(out, entry->sides.data, entry->sides.size);
+    buf_put(out, f->library, library_size);
     XXH64_canonicalFromHash(&sum, XXH3_64bits(out->data + start, out->size - start));
     buf_put(out, &sum, SUM_BYTES);
     return SHEAF_OK;
 }
 
-/* Whether the sizes in the words are those of an entry of `size` bytes. */
-static bool sizes_fit(const uint64_t *words, size_t size)
+/* How many words an entry has that begins so; 0: it is none. */
+static size_t word_count(const uint8_t *data, size_t size)
 {
-    const size_t fixed = sizeof(magic) + WORD_COUNT * sizeof(words[0]) + 2 * HEX_BYTES +
-                         SUM_BYTES;
+    if (size >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0)
+        return WORD_COUNT;
+    return size >= sizeof(magic) && memcmp(data, older_magic, sizeof(magic)) == 0
+           ? OLDER_WORD_COUNT : 0;
+}
+
+static size_t fixed_bytes(size_t words)
+{
+    return sizeof(magic) + words * sizeof(uint64_t) + 2 * HEX_BYTES + SUM_BYTES;
+}
+
+/* Whether the sizes in the words are those of an entry of `size` bytes, `fixed` of them without
+ * what has a size of its own. */
+static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
+{
     uint64_t sum = fixed;
 
     return words[WORD_NAME_SIZE] > 0 && words[WORD_NAME_SIZE] < SHARD_NAME_BYTES &&
+           words[WORD_LIBRARY_SIZE] < CODEC_LIBRARY_BYTES &&
            !__builtin_add_overflow(sum, words[WORD_NAME_SIZE], &sum) &&
            !__builtin_add_overflow(sum, words[WORD_SECTION_SIZE], &sum) &&
            !__builtin_add_overflow(sum, words[WORD_SKIPPED_SIZE], &sum) &&
-           !__builtin_add_overflow(sum, words[WORD_SIDES_SIZE], &sum) && sum == size;
+           !__builtin_add_overflow(sum, words[WORD_SIDES_SIZE], &sum) &&
+           !__builtin_add_overflow(sum, words[WORD_LIBRARY_SIZE], &sum) && sum == size;
 }
 
 static bool is_whole(const uint8_t *data, size_t size)
 {
+    const size_t words = word_count(data, size);
     XXH64_canonical_t sum;
 
-    if (size < sizeof(magic) + WORD_COUNT * sizeof(uint64_t) + 2 * HEX_BYTES + SUM_BYTES ||
-        memcmp(data, magic, sizeof(magic)) != 0)
+    if (words == 0 || size < fixed_bytes(words))
         return false;
     memcpy(&sum, data + size - SUM_BYTES, SUM_BYTES);
     return XXH64_hashFromCanonical(&sum) == XXH3_64bits(data, size - SUM_BYTES);
@@ -98,7 +120,8 @@ static int take(const uint8_t **at, struct buf *into, uint64_t size, struct shea
 int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
                         struct journal_entry *entry, struct sheaf_error *err)
 {
-    uint64_t words[WORD_COUNT];
+    const size_t count = word_count(data, size);
+    uint64_t words[WORD_COUNT] = { 0 };
     const uint8_t *at = data + sizeof(magic);
     int code;
 
@@ -106,9 +129,10 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     entry->section.limit = entry->skipped.limit = entry->sides.limit = ENTRY_BYTES;
     if (!is_whole(data, size))
         return SHEAF_END;
-    memcpy(words, at, sizeof(words));
-    at += sizeof(words);
-    if (!sizes_fit(words, size) || (hash != NULL && memcmp(at, hash, HEX_BYTES) != 0))
+    memcpy(words, at, count * sizeof(words[0]));
+    at += count * sizeof(words[0]);
+    if (!sizes_fit(words, fixed_bytes(count), size) ||
+        (hash != NULL && memcmp(at, hash, HEX_BYTES) != 0))
         return SHEAF_END;
     at += HEX_BYTES;
     entry->facts = (struct shard_facts){
@@ -127,7 +151,11 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     code = take(&at, &entry->section, words[WORD_SECTION_SIZE], err);
     if (code == SHEAF_OK)
         code = take(&at, &entry->skipped, words[WORD_SKIPPED_SIZE], err);
-    return code == SHEAF_OK ? take(&at, &entry->sides, words[WORD_SIDES_SIZE], err) : code;
+    if (code == SHEAF_OK)
+        code = take(&at, &entry->sides, words[WORD_SIDES_SIZE], err);
+    if (code == SHEAF_OK)
+        memcpy(entry->facts.library, at, words[WORD_LIBRARY_SIZE]);
+    return code == SHEAF_OK && !codec_library_is(entry->facts.library) ? SHEAF_END : code;
 }
 
 void journal_entry_free(struct journal_entry *entry)

@@ -4,6 +4,7 @@
  * data set. */
 #include "packer/publish.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,11 +80,64 @@ static uint64_t first_of(const struct target *o, uint32_t split)
     return first;
 }
 
+/* ---- Libraries ------------------------------------------------------------------------------- */
+
+/* The releases of a library that compressed the shards: several, if several machines did. */
+#define LIBRARIES_MOST 16
+
+struct libraries {
+    char names[LIBRARIES_MOST][CODEC_LIBRARY_BYTES];
+    size_t count;
+};
+
+static void add_library(struct libraries *l, const char *name)
+{
+    size_t at = 0;
+
+    while (at < l->count && strcmp(l->names[at], name) < 0)
+        at++;
+    if (name[0] == '\0' || l->count == LIBRARIES_MOST
+        || (at < l->count && strcmp(l->names[at], name) == 0))
+        return;
+    memmove(l->names[at + 1], l->names[at], (l->count - at) * sizeof(l->names[0]));
+    snprintf(l->names[at], sizeof(l->names[at]), "%s", name);
+    l->count++;
+}
+
+/* Puts them into the options, an object with other keys, which come after this one. */
+static int list_libraries(const struct libraries *l, struct manifest *m, struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT(MANIFEST_LIMIT);
+    char *json = NULL;
+    int code = SHEAF_OK;
+
+    if (l->count == 0)
+        return SHEAF_OK;
+    for (size_t i = 0; i < l->count && code == SHEAF_OK; i++)
+        code = buf_printf(&text, err, "%s\"%s\"", i == 0 ? "{\"codec_libraries\":[" : ",",
+                          l->names[i]);
+    if (code == SHEAF_OK)
+        code = buf_printf(&text, err, "],%s", m->options_json + 1);
+    if (code == SHEAF_OK) {
+        json = strndup((const char *)text.data, text.size);
+        code = json == NULL ? err_memory(err, text.size) : SHEAF_OK;
+    }
+    buf_free(&text);
+    if (code != SHEAF_OK)
+        return code;
+    free(m->options_json);
+    m->options_json = json;
+    return SHEAF_OK;
+}
+
+/* ---- Index and manifest ---------------------------------------------------------------------- */
+
 /* Joins the sections, as the journal has them, and gathers the manifest on the way. */
 static int write_index(const struct target *o, uint32_t split, uint64_t shard_count,
                        struct manifest *m, struct store_writer *writer, struct sheaf_error *err)
 {
     const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, split);
+    struct libraries libraries = { .count = 0 };
     struct entries *entries = NULL;
     int code = entries_open(o, shard_count, shard_of_split, &split, &entries, err);
 
@@ -98,10 +152,12 @@ static int write_index(const struct target *o, uint32_t split, uint64_t shard_co
         if (code == SHEAF_OK)
             code = describe_shard(m, entry, err);
         if (code == SHEAF_OK)
+            add_library(&libraries, entry->facts.library);
+        if (code == SHEAF_OK)
             code = store_write(writer, entry->section.data, entry->section.size, err);
     }
     entries_close(entries);
-    return code;
+    return code == SHEAF_OK ? list_libraries(&libraries, m, err) : code;
 }
 
 static int put_index(const struct target *o, uint32_t split, uint64_t shard_count,

@@ -106,6 +106,7 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     w->hash = XXH3_createState();
     w->names_hash = XXH3_createState();
     snprintf(w->facts.name, sizeof(w->facts.name), "%s", name);
+    codec_library(setup->codec, w->facts.library);
     if (w->directory == NULL || w->hash == NULL || w->names_hash == NULL) {
         shard_writer_close(w);
         return err_memory(err, sizeof(*w));

@@ -27,6 +27,7 @@ struct shard_facts {
     uint64_t multipart;         /* records */
     bool has_cls;               /* samples that a program made: some have a field `cls` */
     char xxh3[HASH_TEXT_BYTES];
+    char library[CODEC_LIBRARY_BYTES];      /* that compressed it; "" if nobody knows */
 };
 
 /* A file beside a shard, once the shard has ended. */

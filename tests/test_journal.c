@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include <cmocka.h>
 
 #include "packer/journal.h"
 #include "store/store.h"
+#include "tests/common_must.h"
 #include "tests/common_tree.h"
 
 #define HASH  "0123456789abcdef0123456789abcdef"
@@ -33,7 +35,7 @@ static int setup(void **state)
     entry = (struct journal_entry){
         .facts = { .name = "shard-000003.tar", .bytes = 1, .raw_bytes = 2, .payload_bytes = 3,
                    .samples = 4, .largest = 5, .names_bytes = 6, .multipart = 7,
-                   .xxh3 = "fedcba9876543210fedcba9876543210" },
+                   .xxh3 = "fedcba9876543210fedcba9876543210", .library = "zlib 1.2.13" },
         .section = BUF_INIT(100), .skipped = BUF_INIT(100), .sides = BUF_INIT(100),
         .stamp = 8,
     };
@@ -94,6 +96,74 @@ static void test_bytes(void **state)
     }
     journal_entry_free(&found);
     buf_free(&bytes);
+}
+
+/* An entry of release 0.1: one word and one text less. */
+static void test_older_entries(void **state)
+{
+    struct buf bytes = BUF_INIT(1000);
+    struct journal_entry found = { .facts = { .bytes = 0 } };
+    const size_t words = 8 + 15 * 8;
+    XXH64_canonical_t sum;
+    struct sheaf_error err;
+
+    (void)state;
+    memset(entry.facts.library, 0, sizeof(entry.facts.library));
+    assert_int_equal(journal_entry_write(&entry, HASH, &bytes, &err), SHEAF_OK);
+    memmove(bytes.data + words, bytes.data + words + 8, bytes.size - words - 8);
+    bytes.size -= 8;
+    bytes.data[7] = '4';
+    assert_int_equal(journal_entry_parse(bytes.data, bytes.size, HASH, &found, &err), SHEAF_END);
+    XXH64_canonicalFromHash(&sum, XXH3_64bits(bytes.data, bytes.size - sizeof(sum)));
+    memcpy(bytes.data + bytes.size - sizeof(sum), &sum, sizeof(sum));
+    assert_int_equal(journal_entry_parse(bytes.data, bytes.size, HASH, &found, &err), SHEAF_OK);
+    assert_same_entry(&found, &entry);
+    journal_entry_free(&found);
+    buf_free(&bytes);
+}
+
+/* Says that the first shard was compressed by another library. */
+static void change_library(const char *dest)
+{
+    static const char shard[] = "shard-000000.tar.gz";
+    struct journal_entry found = { .facts = { .bytes = 0 } };
+    struct journal other;
+    struct store_seen seen;
+    struct sheaf_error error;
+
+    must(journal_open(&other, dest, &error));
+    must(journal_load(&other, &other.plan, &other.claim, &error));
+    must(journal_get(&other, "", shard, &found, &error));
+    assert_ptr_equal(strstr(found.facts.library, "zlib "), found.facts.library);
+    snprintf(found.facts.library, sizeof(found.facts.library), "zlib 0.9-other");
+    must(journal_see(&other, "", shard, &seen, &error));
+    must(journal_put(&other, "", &found, &seen, &now, &error));
+    journal_entry_free(&found);
+    journal_close(&other);
+}
+
+static void test_the_manifest_lists_the_libraries(void **state)
+{
+    const char *source = tree_path(&tree, "source"), *plan = tree_path(&tree, "stored");
+    const char *dest = tree_path(&tree, "dest");
+    struct sheaf_pack_options options;
+    struct sheaf_error error;
+    char *manifest;
+    size_t size;
+
+    (void)state;
+    tree_text(&tree, "source/a/1.txt", "one");
+    tree_text(&tree, "source/a/2.txt", "two");
+    sheaf_pack_options_init(&options, sizeof(options));
+    options.codec = SHEAF_CODEC_GZIP;
+    options.shard_count = 2;
+    must(sheaf_plan_make(&source, 1, dest, plan, &options, NULL, &error));
+    must(sheaf_pack_part(plan, 0, 1, &options, NULL, &error));
+    change_library(dest);
+    must(sheaf_commit(plan, &options, NULL, &error));
+    manifest = tree_read(&tree, "dest/dataset.json", &size);
+    assert_non_null(strstr(manifest, "\"codec_libraries\": [\"zlib 0.9-other\", \"zlib "));
+    free(manifest);
 }
 
 static void test_entries(void **state)
@@ -174,6 +244,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_bytes),
+        TEST(test_older_entries),
+        TEST(test_the_manifest_lists_the_libraries),
         TEST(test_entries),
         TEST(test_plan_file),
         TEST(test_clear),
