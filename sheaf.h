@@ -288,7 +288,9 @@ SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
 
 /* Borrows the data set until sheaf_reader_free.  memory_bytes must hold the largest sample, the
  * index of its shard, and 64 bytes per sample of the shuffle buffers (with a codec, also 64 KiB,
- * remotely 1 MiB); otherwise SHEAF_ERR_LIMIT, with the size that is enough.  Other samples that do
+ * remotely 1 MiB); otherwise SHEAF_ERR_LIMIT, with the size that is enough.  Beside memory_bytes, a
+ * process takes at most 32 MiB: the library and those that it uses, connections, stacks, and the
+ * codecs of up to 8 threads.  Other samples that do
  * not fit are read when they are drawn, each with a read of its own; with a codec, its block is
  * unpacked again up to the sample's end. */
 SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,

@@ -6,15 +6,41 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 
+#define PAGE_BYTES ((size_t)4096)
+#define MAP_LEAST  ((size_t)128 << 10)      /* as malloc's own, before it learns otherwise */
+
 void buf_free(struct buf *b)
 {
-    free(b->data);
+    if (b->is_mapped)
+        munmap(b->data, b->capacity);
+    else
+        free(b->data);
     b->data = NULL;
     b->size = b->capacity = 0;
+    b->is_mapped = false;
+}
+
+int buf_map(struct buf *b, size_t size, struct sheaf_error *err)
+{
+    const size_t capacity = (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    void *data;
+
+    buf_free(b);
+    b->limit = MAX(size, (size_t)64);
+    if (size < MAP_LEAST)
+        return buf_reserve(b, b->limit, err);
+    data = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED)
+        return err_memory(err, capacity);
+    b->data = data;
+    b->capacity = b->limit = capacity;
+    b->is_mapped = true;
+    return SHEAF_OK;
 }
 
 int buf_grow(struct buf *b, size_t extra, struct sheaf_error *err)

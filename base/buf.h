@@ -9,6 +9,7 @@
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct buf {
     size_t size;
     size_t capacity;
     size_t limit;       /* bytes; growing past it is SHEAF_ERR_LIMIT */
+    bool is_mapped;     /* by buf_map: pages of its own, not malloc's */
 };
 
 #define BUF_INIT(most) { .limit = (most) }
@@ -33,6 +35,11 @@ static inline int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *e
 {
     return extra <= b->capacity - b->size ? SHEAF_OK : buf_grow(b, extra, err);
 }
+
+/* Makes it an empty one with room for just `size` bytes; what it had is freed first.  Where they
+ * are many, they are pages of its own: what threads fill and others free would stay with malloc's
+ * arenas, tens of MiB for each thread. */
+int buf_map(struct buf *b, size_t size, struct sheaf_error *err);
 
 int buf_printf(struct buf *b, struct sheaf_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -61,18 +61,15 @@ size_t chunk_kept_bytes(const struct chunk *chunk)
            + chunk->kept_stored.capacity + chunk->kept_runs.capacity;
 }
 
-/* Room for `size` bytes in kept memory, whose content is not kept. */
+/* Room for `size` bytes in kept memory, whose content is not kept.  It is no larger than what the
+ * budget gave. */
 static void *room(struct buf *kept, size_t size, struct sheaf_error *err)
 {
-    const size_t before = kept->capacity;
-
-    if (before < size + 1)
-        buf_free(kept);
-    kept->limit = (size | 63) + 1;      /* no more than that: it is what the budget gave */
-    if (buf_reserve(kept, size + 1, err) != SHEAF_OK)
+    if (kept->data != NULL && kept->capacity >= size)
+        return kept->data;
+    if (buf_map(kept, size, err) != SHEAF_OK)
         return NULL;
-    if (kept->capacity != before)
-        huge_advise(kept->data, size);
+    huge_advise(kept->data, size);
     return kept->data;
 }
 

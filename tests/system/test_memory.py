@@ -6,7 +6,8 @@ import random
 import re
 import resource
 
-from support import CODECS, CONTAINERS, Case, listing, make_tree, pack, seed, sheaf
+from support import (CODECS, CONTAINERS, SHEAF, Case, listing, make_tree, pack, peak_memory,
+                     seed, sheaf)
 
 MB = 1000000
 
@@ -59,6 +60,19 @@ class LittleMemory(Case):
             found = statistics(folder, "--memory", "21MB", "--no-shuffle")
             self.assertEqual(found["payload_bytes"], 40 * MB)
             self.assertLessEqual(found["memory_peak_bytes"], 21 * MB)
+
+    def test_what_is_not_in_the_budget_is_little(self):
+        files = {"%03d.bin" % i: random.Random(i).randbytes(20000) for i in range(200)}
+        files.update(("x%d.bin" % i, random.Random(i).randbytes(16 * MB)) for i in range(4))
+        source = make_tree(self.path("mixed"), files)
+        for codec in CODECS:
+            folder = self.path("mixed-" + codec)
+            pack(source, folder, "tfrecord", codec)
+            for memory in (20, 40):
+                with self.subTest(codec=codec, memory=memory):
+                    peak = peak_memory([SHEAF, "cat", folder, "--null", "--memory",
+                                        "%dMB" % memory, "--threads", "8"])
+                    self.assertLess(peak, memory * MB + (32 << 20))
 
     def test_three_samples_need_little(self):
         self.assertEqual(statistics(self.few, "--memory", "100kB")["samples"], 3)
