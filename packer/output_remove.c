@@ -497,12 +497,34 @@ int target_clear_place(const struct target *o, bool keep_own, struct sheaf_error
     return code;
 }
 
+static int find_shard(void *context, const struct store_entry *entry)
+{
+    const struct target *o = context;
+    const size_t size = strlen(o->prefix);
+
+    return strncmp(entry->name, o->prefix, size) == 0 && entry->name[size] == '-' ? SHEAF_END
+                                                                                : SHEAF_OK;
+}
+
+/* Whether nothing is left that a reader could take for shards: another run, which had lost the
+ * place, can have put some there late.  The claim stays with those, so that they are refused. */
+static bool is_clear(const struct target *o)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < o->split_count && !has_locks(o) && code == SHEAF_OK; i++) {
+        code = store_list(o->directories[i], find_shard, (void *)(uintptr_t)o, NULL);
+        code = code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+    }
+    return code == SHEAF_OK;
+}
+
 void target_abandon(const struct target *o, bool keep_shards)
 {
     for (uint32_t i = 0; i < o->split_count; i++)
         journal_remove_temporaries(o->directories[i], NULL);
     if (keep_shards || o->is_visible || journal_check(&o->journal, NULL) != SHEAF_OK ||
-        remove_entries(o, true, NULL) != SHEAF_OK)
+        remove_entries(o, true, NULL) != SHEAF_OK || !is_clear(o))
         return;
     for (uint32_t i = 0; i < o->split_count; i++) {
         struct manifest_look look;
