@@ -30,7 +30,8 @@ struct tree {
     struct scan *scan;
     struct stats *stats;
     struct buf below;           /* directories that were found and not read yet: their paths, each
-                                   with its size after it; the last is read first */
+                                   with its struct kept after it; the last is read first */
+    bool linked;                /* the path may lead over a symbolic link: only then can it loop */
     size_t start;               /* of the path: the directory that the walk began with */
     size_t path_size;
     char path[PATH_BYTES];      /* of what is being looked at, relative to the root */
@@ -58,14 +59,19 @@ static void pop(struct tree *t, size_t size)
 
 /* ---- Directories to be read ------------------------------------------------------------------ */
 
-static int keep_directory(struct tree *t, const char *path, struct sheaf_error *err)
+struct kept {
+    size_t size;                /* of its path */
+    bool linked;
+};
+
+static int keep_directory(struct tree *t, const char *path, bool linked, struct sheaf_error *err)
 {
-    const size_t size = strlen(path);
-    int code = buf_reserve(&t->below, size + sizeof(size), err);
+    const struct kept kept = { .size = strlen(path), .linked = linked };
+    int code = buf_reserve(&t->below, kept.size + sizeof(kept), err);
 
     if (code == SHEAF_OK) {
-        buf_put(&t->below, path, size);
-        buf_put(&t->below, &size, sizeof(size));
+        buf_put(&t->below, path, kept.size);
+        buf_put(&t->below, &kept, sizeof(kept));
     }
     return code;
 }
@@ -73,15 +79,16 @@ static int keep_directory(struct tree *t, const char *path, struct sheaf_error *
 /* Makes the next one the path; false: there is none. */
 static bool next_directory(struct tree *t)
 {
-    size_t size;
+    struct kept kept;
 
     if (t->below.size == 0)
         return false;
-    t->below.size -= sizeof(size);
-    memcpy(&size, t->below.data + t->below.size, sizeof(size));
-    t->below.size -= size;
-    memcpy(t->path, t->below.data + t->below.size, size);
-    pop(t, size);
+    t->below.size -= sizeof(kept);
+    memcpy(&kept, t->below.data + t->below.size, sizeof(kept));
+    t->below.size -= kept.size;
+    memcpy(t->path, t->below.data + t->below.size, kept.size);
+    t->linked = kept.linked;
+    pop(t, kept.size);
     return true;
 }
 
@@ -102,7 +109,7 @@ static int found(void *context, const char *path, uint32_t label, int errnum,
         return scan_add_bad(t->scan, path, errnum, "cannot stat", err);
     if (S_ISDIR(st->st_mode) && clutter_is_directory(slash == NULL ? path : slash + 1))
         return leave_out(t);
-    return S_ISDIR(st->st_mode) ? keep_directory(t, path, err)
+    return S_ISDIR(st->st_mode) ? keep_directory(t, path, true, err)
                                 : scan_add(t->scan, path, st, label, err);
 }
 
@@ -122,7 +129,7 @@ static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
 {
     if (d->d_type == DT_DIR ? clutter_is_directory(d->d_name) : clutter_is_file(d->d_name))
         return leave_out(t);
-    return d->d_type == DT_DIR ? keep_directory(t, t->path, err)
+    return d->d_type == DT_DIR ? keep_directory(t, t->path, t->linked, err)
                                : stats_add(t->stats, t->path, label, err);
 }
 
@@ -181,7 +188,7 @@ static int open_directory(struct tree *t, DIR **directory, struct sheaf_error *e
     if (fd < 0)
         return scan_add_bad(t->scan, path, errno, "cannot open the directory", err);
     if (fstat(fd, &st) == 0) {
-        if (is_loop(t, &st)) {
+        if (t->linked && is_loop(t, &st)) {
             close(fd);
             return scan_refuse(t->scan, path, SHEAF_ERR_UNSUPPORTED,
                                "a directory loop: it is also above itself", err);
