@@ -16,10 +16,14 @@
 typedef void *take_fn(size_t size);
 typedef void give_fn(void *memory);
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static size_t users_locked;                     /* between begin and end */
-static _Atomic(take_fn *) take_before = malloc; /* what was there */
-static _Atomic(give_fn *) give_before = free;
+/* The library's only variable: the other library's allocator is one of the process, too. */
+static struct {
+    pthread_mutex_t lock;
+    size_t users_locked;                /* between begin and end */
+    _Atomic(take_fn *) take_before;     /* what was there */
+    _Atomic(give_fn *) give_before;
+} of_process = { .lock = PTHREAD_MUTEX_INITIALIZER, .take_before = malloc,
+                        .give_before = free };
 static _Thread_local struct alloc_note *current;
 
 static void *from_reserve(struct alloc_note *n, size_t size)
@@ -35,7 +39,7 @@ static void *from_reserve(struct alloc_note *n, size_t size)
 static void *take(size_t size)
 {
     struct alloc_note *n = current;
-    void *memory = n != NULL && n->has_failed ? NULL : atomic_load(&take_before)(size);
+    void *memory = n != NULL && n->has_failed ? NULL : atomic_load(&of_process.take_before)(size);
 
     if (memory != NULL || n == NULL || size == 0)
         return memory;
@@ -49,7 +53,7 @@ static void give(void *memory)
     const uintptr_t at = (uintptr_t)memory, first = n == NULL ? 0 : (uintptr_t)n->reserve;
 
     if (n == NULL || at < first || at >= first + n->size)
-        atomic_load(&give_before)(memory);
+        atomic_load(&of_process.give_before)(memory);
 }
 
 bool alloc_note_begin(struct alloc_note *n, alloc_note_get *get, alloc_note_set *set,
@@ -62,15 +66,15 @@ bool alloc_note_begin(struct alloc_note *n, alloc_note_get *get, alloc_note_set 
     n->reserve = malloc(n->size);
     if (n->reserve == NULL)
         return false;
-    pthread_mutex_lock(&lock);
-    users_locked++;
+    pthread_mutex_lock(&of_process.lock);
+    of_process.users_locked++;
     get(&there, &back);
     if (there != take) {
-        atomic_store(&take_before, there);
-        atomic_store(&give_before, back);
+        atomic_store(&of_process.take_before, there);
+        atomic_store(&of_process.give_before, back);
         set(take, give);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&of_process.lock);
     current = n;
     return true;
 }
@@ -81,11 +85,11 @@ void alloc_note_end(struct alloc_note *n)
     give_fn *back;
 
     current = NULL;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&of_process.lock);
     n->get(&there, &back);
-    if (--users_locked == 0 && there == take)
-        n->set(atomic_load(&take_before), atomic_load(&give_before));
-    pthread_mutex_unlock(&lock);
+    if (--of_process.users_locked == 0 && there == take)
+        n->set(atomic_load(&of_process.take_before), atomic_load(&of_process.give_before));
+    pthread_mutex_unlock(&of_process.lock);
     free(n->reserve);
     n->reserve = NULL;
 }
