@@ -376,9 +376,7 @@ struct sheaf_reader_stats {
                                        sample: links, devices, directories, names without key or
                                        suffix; of compressed tars and pipes, so far */
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
-    uint64_t lost_bytes;            /* of foreign shards without an index, behind damage up to the
-                                       shard's end: no record was found there, and how many they
-                                       held is unknown; of compressed ones, stored bytes */
+    uint64_t lost_bytes;            /* of foreign shards: behind damage, no record up to the end */
 };
 
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
@@ -593,9 +591,9 @@ struct sheaf_pack_result {
     uint64_t passed_over;       /* what a source lists that is no file, and is in no other count:
                                    empty objects that mark directories; of an S3 Inventory also
                                    what is not current, or not below the root */
-    uint64_t left_out;          /* what a tree, prefix or inventory holds that is no data:
-                                   directories whose names begin with a dot (of a store, each
-                                   object below one), .DS_Store, ._*, Thumbs.db, desktop.ini */
+    uint64_t left_out;          /* no data: hidden directories, .DS_Store, ._*, Thumbs.db, ... */
+    uint64_t unlabelled;        /* samples without a label, where others have one */
+    char first_unlabelled[512]; /* the least key of them, or its beginning */
 };
 
 /* Writes shards, dataset.index and, last, dataset.json to the directory `dest`, which is created if
@@ -762,6 +760,9 @@ struct sheaf_verify_result {
     uint64_t unused_classes;    /* classes of the manifest without samples: not a problem, as a
                                    split may lack some; 0 if only a part was verified, or there are
                                    problems */
+    uint64_t labelled;          /* samples with a label */
+    uint64_t unread_labels;     /* samples whose field cls is not numbers: they have no label */
+    char unlabelled[512];       /* the first sample without a label, and its place; "": none */
 };
 
 /* Reads everything and checks each shard's size and hash, each record's framing and checksums, the

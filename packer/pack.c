@@ -81,6 +81,7 @@ static int make_plan(struct pack *p, const char *source, struct sheaf_error *err
     p->result.left_out = planner->left_out;
     p->result.files_packed = planner->files_packed;
     p->result.plan_bytes = planner->gather.memory_peak;
+    problems_tell_labels(&p->problems, &p->result);
     return code;
 }
 

@@ -153,6 +153,7 @@ static void take_result(struct making *m)
         .payload_bytes = plan->payload_bytes, .shards = plan->shard_count,
         .skipped = m->problems.count,
     };
+    problems_tell_labels(&m->problems, &m->result);
 }
 
 static int run(struct making *m, const char *const *sources, size_t count, const char *url,

@@ -32,6 +32,8 @@ struct check {
     /* Results. */
     uint64_t samples, bytes, problem_count, passed_over;
     uint64_t decoded, payload_bytes, largest;
+    uint64_t labelled, unread_labels;
+    char unlabelled[512];           /* the first sample that has none */
     bool has_cls;                   /* a sample has a field of that name */
     struct sheaf_error *problems;
     size_t told;
@@ -179,6 +181,20 @@ static void check_sample(struct check *c, uint64_t i, uint64_t offset,
                 sample->labels[0], sample->class_name, m->classes[(size_t)number]);
 }
 
+static void count_labels(struct check *c, uint64_t i, uint64_t offset,
+                         const struct sheaf_sample *sample)
+{
+    if (sample->label_count != 0) {
+        c->labelled++;
+        return;
+    }
+    for (size_t f = 0; f < sample->field_count; f++)
+        c->unread_labels += strcmp(sample->fields[f].name, "cls") == 0;
+    if (c->unlabelled[0] == '\0')
+        snprintf(c->unlabelled, sizeof(c->unlabelled), "%.200s: offset %" PRIu64 ", record %" PRIu64
+                 ": %.200s", dataset_shown(c->owner->dataset, c->shard), offset, i, sample->key);
+}
+
 static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
 {
     const struct sheaf_dataset *d = c->owner->dataset, *source = dataset_source(d, c->shard);
@@ -202,8 +218,11 @@ static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
     if (source->format->decode(&record, &context, &c->scratch, &sample, &error) != SHEAF_OK)
         problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", d->urls[c->shard],
                 frame->offset, i, error.message);
-    else if (source->has_manifest)
-        check_sample(c, i, frame->offset, &sample);
+    else {
+        count_labels(c, i, frame->offset, &sample);
+        if (source->has_manifest)
+            check_sample(c, i, frame->offset, &sample);
+    }
     return SHEAF_OK;
 }
 
@@ -304,6 +323,10 @@ static void report(const struct checks *all, const struct check *c,
     result->bytes += c->bytes;
     result->problems += c->problem_count;
     result->passed_over += c->passed_over;
+    result->labelled += c->labelled;
+    result->unread_labels += c->unread_labels;
+    if (result->unlabelled[0] == '\0')
+        memcpy(result->unlabelled, c->unlabelled, sizeof(c->unlabelled));
     for (size_t i = 0; all->options->report != NULL && i < c->told; i++)
         all->options->report(all->options->context, dataset_shown(all->dataset, c->shard),
                              &c->problems[i]);

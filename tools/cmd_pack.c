@@ -63,7 +63,7 @@ static int pack(const char *source, const char *dest, struct sheaf_pack_options 
         print_plan_total(&result);
     else
         print_result(dest, &result);
-    complain_of_left_out(&result);
+    complain_of_source(&result);
     complain_of_few_shards(options, &result);
     return STATUS_OK;
 }

@@ -24,7 +24,7 @@ static int plan(char **sources, size_t count, const char *output,
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
-    complain_of_left_out(&result);
+    complain_of_source(&result);
     complain_of_few_shards(options, &result);
     printf("planned %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64
            " shard%s", result.samples, plural(result.samples), result.payload_bytes,

@@ -52,8 +52,9 @@ static void finish_json(const struct sheaf_verify_result *result, const struct s
 {
     printf("],\n  \"shards\": %" PRIu64 ",\n  \"samples\": %" PRIu64 ",\n  \"bytes\": %" PRIu64
            ",\n  \"passed_over\": %" PRIu64 ",\n  \"unused_classes\": %" PRIu64
+           ",\n  \"labelled\": %" PRIu64 ",\n  \"unread_labels\": %" PRIu64
            ",\n  \"sound\": %s", result->shards, result->samples, result->bytes,
-           result->passed_over, result->unused_classes,
+           result->passed_over, result->unused_classes, result->labelled, result->unread_labels,
            !error && result->problems == 0 ? "true" : "false");
     if (error) {
         printf(",\n  \"error\": ");
@@ -62,9 +63,23 @@ static void finish_json(const struct sheaf_verify_result *result, const struct s
     printf("\n}\n");
 }
 
+/* Of labels that some samples have and others do not. */
+static void say_labels(const struct sheaf_verify_result *r)
+{
+    if (r->labelled != 0 && r->unlabelled[0] != '\0')
+        complain("labels: %" PRIu64 " of %" PRIu64 " sample%s; the first without: %s", r->labelled,
+                 r->samples, plural(r->samples), r->unlabelled);
+    if (r->unread_labels != 0)
+        complain("%" PRIu64 " sample%s with a field cls that is not numbers, and so without a "
+                 "label%s%s", r->unread_labels, plural(r->unread_labels),
+                 r->labelled == 0 ? "; the first without: " : "",
+                 r->labelled == 0 ? r->unlabelled : "");
+}
+
 static int finish_text(const struct sheaf_verify_result *result)
 {
     say_passed_over(result->passed_over, result->samples);
+    say_labels(result);
     if (result->unused_classes > 0)
         complain("%" PRIu64 " class%s of the manifest, but no sample with %s label",
                  result->unused_classes, result->unused_classes == 1 ? "" : "es",

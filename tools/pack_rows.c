@@ -40,12 +40,17 @@ void print_files(const struct sheaf_pack_result *r)
         printf(", %" PRIu64 " left out as no data", r->left_out);
 }
 
-void complain_of_left_out(const struct sheaf_pack_result *r)
+void complain_of_source(const struct sheaf_pack_result *r)
 {
     if (r->left_out != 0)
         complain("%" PRIu64 " left out as no data: directories whose names begin with a dot, "
                  ".DS_Store, ._*, Thumbs.db, desktop.ini (a list of files keeps them)",
                  r->left_out);
+    if (r->unlabelled != 0)
+        complain("%" PRIu64 " sample%s without a label among others that have one, such as \"%s\": "
+                 "files in the root of a directory have no class; move them into a class's "
+                 "directory, or leave them out", r->unlabelled, plural(r->unlabelled),
+                 r->first_unlabelled);
 }
 
 void complain_of_few_shards(const struct sheaf_pack_options *options,

@@ -63,6 +63,7 @@ int plan_check_group(const struct catalog_file *files, uint32_t count, struct pr
 {
     const struct group group = { files, count }, *g = &group;
     const struct catalog_file *file, *other = NULL, *labelled = NULL;
+    bool has_cls = false;
 
     *good = false;
     if (g->count > FIELD_LIMIT)
@@ -78,6 +79,7 @@ int plan_check_group(const struct catalog_file *files, uint32_t count, struct pr
         if (file->bad)
             return refuse(g, problems, SHEAF_ERR_CORRUPT,
                           LEFT_OUT, file->path, "", err);
+        has_cls |= same_name(suffix_of(file), "cls");
         if (file->label == LABEL_NONE)
             continue;
         if (labelled != NULL && labelled->label != file->label)
@@ -87,7 +89,8 @@ int plan_check_group(const struct catalog_file *files, uint32_t count, struct pr
         labelled = file;
     }
     *good = true;
-    return SHEAF_OK;
+    return problems_count_label(problems, labelled != NULL || has_cls, files->path,
+                                files->key_size, err);
 }
 
 void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s)

@@ -212,6 +212,27 @@ int problems_replace(struct problems *p, size_t first, size_t count, const char 
     return code;
 }
 
+int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
+                         struct sheaf_error *err)
+{
+    p->labelled += has_label;
+    p->unlabelled += !has_label;
+    if (has_label || (p->first_unlabelled != NULL &&
+                      strncmp(p->first_unlabelled, key, key_size) <= 0))
+        return SHEAF_OK;
+    p->first_unlabelled = arena_text(&p->arena, key, key_size);
+    return p->first_unlabelled != NULL ? SHEAF_OK : err_memory(err, key_size);
+}
+
+void problems_tell_labels(const struct problems *p, struct sheaf_pack_result *result)
+{
+    if (p->labelled == 0 || p->unlabelled == 0)
+        return;
+    result->unlabelled = p->unlabelled;
+    snprintf(result->first_unlabelled, sizeof(result->first_unlabelled), "%s",
+             p->first_unlabelled);
+}
+
 void problems_free(struct problems *p)
 {
     arena_free(&p->arena);

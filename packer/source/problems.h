@@ -6,6 +6,8 @@
 #ifndef PACKER_SOURCE_PROBLEMS_H
 #define PACKER_SOURCE_PROBLEMS_H
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "sheaf.h"
@@ -27,7 +29,16 @@ struct problems {
     struct arena arena;
     struct problem *items;
     size_t count, capacity;
+    uint64_t labelled, unlabelled;      /* samples: some without a label among others that have one
+                                           are no problem, but worth a word */
+    const char *first_unlabelled;       /* the least key of them; NULL: none */
 };
+
+/* Counts a sample, whose key has so many bytes. */
+int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
+                         struct sheaf_error *err);
+/* Tells the result of the samples without a label, if others have one. */
+void problems_tell_labels(const struct problems *p, struct sheaf_pack_result *result);
 
 /* Notes a bad file: `path` (any bytes), an error code, and the reason.  Fails only for want of
  * memory. */

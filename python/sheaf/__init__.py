@@ -128,6 +128,8 @@ class PackResult(NamedTuple):
     plan_bytes: int
     passed_over: int
     left_out: int
+    unlabelled: int
+    first_unlabelled: str
 
 
 class FetchResult(NamedTuple):
@@ -151,6 +153,9 @@ class VerifyResult(NamedTuple):
     bytes: int
     passed_over: int
     unused_classes: int
+    labelled: int
+    unread_labels: int
+    unlabelled: str
     problem_count: int
     problems: List[Problem]
 

@@ -33,10 +33,19 @@ sheaf._shared.use()
 LANES = 24          # of each rank; 1, 2, 3, 4, 6, 8, 12 and 24 workers divide it
 
 
+class Fields(Dict[str, Any]):
+    """A dict whose KeyError names the sample and what it has: in a batch of many, that of one
+    without a label cannot be found otherwise."""
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError("the sample %r has no %r, but %s" % (
+            self.get("__key__"), name, sorted(key for key in self if key != "__key__")))
+
+
 def to_dict(sample: sheaf.Sample) -> Dict[str, Any]:
     """What a sample is without a `decode`: its fields as bytes, with __key__ and, if it has
     labels, __label__ (a number, or a list of several)."""
-    result: Dict[str, Any] = sample.to_bytes()
+    result = Fields(sample.to_bytes())
     labels = sample.labels
     result["__key__"] = sample.key
     if labels:

@@ -8,12 +8,14 @@
 PyObject *pack_result_dict(const struct sheaf_pack_result *r)
 {
 #define COUNT(name) #name, (unsigned long long)r->name
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(files),
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N}",
+                         COUNT(files),
                          COUNT(files_packed), COUNT(samples), COUNT(payload_bytes),
                          COUNT(stored_bytes),
                          COUNT(shards), COUNT(shards_kept), COUNT(skipped),
                          COUNT(multipart_records), COUNT(memory_peak_bytes), COUNT(plan_bytes),
-                         COUNT(passed_over), COUNT(left_out));
+                         COUNT(passed_over), COUNT(left_out), COUNT(unlabelled),
+                         "first_unlabelled", text_of(r->first_unlabelled));
 #undef COUNT
 }
 
@@ -161,12 +163,15 @@ static PyObject *verify_result(int code, const struct sheaf_verify_result *resul
 {
     if (code != SHEAF_OK || PyErr_Occurred())
         return calls_raise(error);
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K}",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:K}",
                          "shards", (unsigned long long)result->shards,
                          "samples", (unsigned long long)result->samples,
                          "bytes", (unsigned long long)result->bytes,
                          "passed_over", (unsigned long long)result->passed_over,
                          "unused_classes", (unsigned long long)result->unused_classes,
+                         "labelled", (unsigned long long)result->labelled,
+                         "unread_labels", (unsigned long long)result->unread_labels,
+                         "unlabelled", text_of(result->unlabelled),
                          "problem_count", (unsigned long long)result->problems);
 }
 

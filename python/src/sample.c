@@ -104,18 +104,6 @@ static Py_ssize_t sample_length(struct sample_object *self)
     return (Py_ssize_t)self->sample->field_count;
 }
 
-static PyObject *sample_subscript(struct sample_object *self, PyObject *key)
-{
-    const struct sheaf_field *field;
-    const int found = find(self, key, &field);
-
-    if (found > 0)
-        return field_view(self->batch, field);
-    if (found == 0)
-        PyErr_SetObject(PyExc_KeyError, key);
-    return NULL;
-}
-
 static int sample_contains(struct sample_object *self, PyObject *key)
 {
     const struct sheaf_field *field;
@@ -176,6 +164,29 @@ static PyObject *list_of(struct sample_object *self, make_fn *make)
         PyList_SetItem(list, (Py_ssize_t)i, item);
     }
     return list;
+}
+
+/* Which sample, and what it has instead. */
+static void raise_no_field(struct sample_object *self, PyObject *key)
+{
+    PyObject *names = list_of(self, make_name), *own = text_of(self->sample->key);
+
+    if (names != NULL && own != NULL)
+        PyErr_Format(PyExc_KeyError, "the sample %R has no field %R, but %S", own, key, names);
+    Py_XDECREF(names);
+    Py_XDECREF(own);
+}
+
+static PyObject *sample_subscript(struct sample_object *self, PyObject *key)
+{
+    const struct sheaf_field *field;
+    const int found = find(self, key, &field);
+
+    if (found > 0)
+        return field_view(self->batch, field);
+    if (found == 0)
+        raise_no_field(self, key);
+    return NULL;
 }
 
 static PyObject *sample_keys(struct sample_object *self, PyObject *Py_UNUSED(ignored))

@@ -36,7 +36,8 @@ class SampleTest(Case):
         self.assertEqual(sample.get("jpg", 5), 5)
         with self.assertRaises(KeyError) as caught:
             sample["jpg"]
-        self.assertEqual(caught.exception.args, ("jpg",))
+        self.assertEqual(caught.exception.args, (
+            "the sample 'c0/00000' has no field 'jpg', but ['bin', 'seg.txt']",))
         self.assertEqual((sample.number, sample.shard, sample.record), (0, 0, 0))
         self.assertEqual(repr(sample), "<sheaf.Sample 'c0/00000' ['bin', 'seg.txt']>")
         with self.assertRaises(TypeError):

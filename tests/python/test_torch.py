@@ -55,6 +55,18 @@ class TorchCase(Case):
         return [s.key for s in sheaf.Reader(self.set, **dict({"lanes": 24}, **options))]
 
 
+class FieldsTest(TorchCase):
+    def test_a_sample_without_a_label_is_named(self):
+        mixed = pack(self.path("mixed"), [("a/%d" % i, {"bin": b"x"}, i if i != 3 else None)
+                                          for i in range(8)])
+        loader = DataLoader(ShardDataset(mixed, rank=0, world_size=1), batch_size=4)
+        with self.assertRaisesRegex(KeyError, r"the sample 'a/3' has no '__label__', but .*'bin'"):
+            for batch in loader:
+                pass
+        sample = next(iter(ShardDataset(mixed, rank=0, world_size=1)))
+        self.assertEqual(dict(pickle.loads(pickle.dumps(sample))), dict(sample))
+
+
 class LoaderTest(TorchCase):
     def test_samples_are_dicts_of_bytes(self):
         by_key = {key: (fields, label) for key, fields, label in self.samples}

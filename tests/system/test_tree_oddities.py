@@ -241,8 +241,25 @@ class Clutter(Case):
         names = ["a/1.txt", ".git/HEAD.txt", "a/.ipynb_checkpoints/1.txt", "Thumbs.db"]
         write(self.path("tree", "list.txt"), "".join(name + "\n" for name in names).encode())
         done = pack(os.path.join(tree, "list.txt"), self.path("out"))
-        self.assertEqual(done.stderr, b"")
+        self.assertNotIn(b"left out", done.stderr)
         self.assertEqual(len(listing(self.path("out"))), 4)
+
+
+class Unlabelled(Case):
+    def test_files_in_the_root_among_classes_are_told(self):
+        tree = make_tree(self.path("tree"), {"cat/1.txt": b"1", "dog/2.txt": b"2", "top.txt": b"3",
+                                             "top.json": b"{}", "z.txt": b"4"})
+        said = b"2 samples without a label among others that have one, such as \"top\": "
+        self.assertIn(said, pack(tree, self.path("out")).stderr)
+        done = sheaf("plan", tree, self.path("o"), "-o", self.path("p"), "--format", "tfrecord")
+        self.assertIn(said, done.stderr)
+        self.assertIn(b"labels: 2 of 4 samples", sheaf("verify", self.path("out")).stderr)
+
+    def test_no_word_where_none_has_a_class_or_cls_says_it(self):
+        tree = make_tree(self.path("flat"), {"1.txt": b"1", "2.txt": b"2"})
+        self.assertEqual(pack(tree, self.path("out")).stderr, b"")
+        tree = make_tree(self.path("own"), {"a/1.txt": b"1", "2.txt": b"2", "2.cls": b"0"})
+        self.assertEqual(pack(tree, self.path("out2")).stderr, b"")
 
 
 class Refused(Case):

@@ -69,6 +69,23 @@ class Verify(Case):
         self.assertRegex(found, r"offset \d+, record \d+: the class of the label 1 is \"dog\", but "
                                 r"the manifest says \"zebra\"")
 
+    def test_labels_that_some_samples_lack(self):
+        path = self.path("x.tar")
+        write(path, writers.tar([("a/1.cls", b"3"), ("a/1.txt", b"x"), ("a/2.txt", b"x"),
+                                 ("a/3.cls", b"4"), ("a/4.cls", b"abc\n")]))
+        done = sheaf("verify", path)
+        self.assertIn(b"labels: 2 of 4 samples; the first without: ", done.stderr)
+        self.assertRegex(done.stderr.decode(), r"x\.tar: offset \d+, record 1: a/2\n")
+        self.assertIn(b"1 sample with a field cls that is not numbers, and so without a label",
+                      done.stderr)
+        found = json.loads(sheaf("verify", path, "--json").stdout)
+        self.assertEqual((found["labelled"], found["unread_labels"]), (2, 1))
+        write(path, writers.tar([("a/1.cls", b"cat")]))
+        self.assertRegex(sheaf("verify", path).stderr.decode(),
+                         r"1 sample with a field cls that .*; the first without: .*record 0: a/1")
+        write(path, writers.tar([("a/1.txt", b"x"), ("a/2.txt", b"x")]))
+        self.assertEqual(sheaf("verify", path).stderr, b"")
+
     def test_a_field_that_the_manifest_denies(self):
         own = self.path("own")
         pack(make_tree(self.path("tree"), {"a/1.txt": b"1", "a/1.cls": b"7"}), own)
