@@ -248,6 +248,11 @@ class Dataset(_sheaf.Dataset):
             self.url, "?" if self.samples is None else self.samples, self.container)
 
 
+# What positions say of the order, with the defaults; and where they have another word than Reader.
+_ORDER = {"seed": 0, "buffer": 10000, "lanes": 0, "shuffle": 1, "remainder": "auto"}
+_OPTION = {"buffer": "shuffle_buffer", "shuffle": "no_shuffle"}
+
+
 class Reader(_sheaf.Reader):
     """Iterates over the samples of an epoch: `for sample in reader` goes on where the reader is;
     after the end of an epoch it begins the next one.
@@ -273,6 +278,20 @@ class Reader(_sheaf.Reader):
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
                          cache_directory=_text(cache_directory), cache_bytes=cache_bytes,
                          report=_told(_warn if report is None else report, Problem))
+        self._order = {"seed": seed, "buffer": shuffle_buffer, "lanes": lanes,
+                       "shuffle": int(not no_shuffle), "remainder": remainder}
+
+    def resume(self, position: str) -> None:
+        """Goes there; the samples that follow are those that followed then.  The position says
+        the order: an option of the order other than its default must agree with it."""
+        found = dict(word.split("=", 1) for word in position.split() if "=" in word)
+        for word, standard in _ORDER.items():
+            value = self._order[word]
+            if value != standard and word in found and found[word] != str(value):
+                option = _OPTION.get(word, word)
+                raise ArgumentError("%s of this reader contradicts the position, which has %s=%s, "
+                                    "not %s" % (option, word, found[word], value))
+        super().resume(position)
 
     def stats(self) -> Stats:
         return Stats(**super().stats())

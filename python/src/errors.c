@@ -53,13 +53,27 @@ PyObject *text_of(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "backslashreplace");
 }
 
+/* Which option of the call helps; the library's words name none. */
+static const char *advice_of(const struct sheaf_error *error)
+{
+    if (error->code != SHEAF_ERR_EXISTS)
+        return "";
+    if (strstr(error->message, "holds a data set") != NULL)
+        return " (overwrite=True replaces it)";
+    if (strstr(error->message, "holds the remains of an unfinished run") != NULL)
+        return " (resume=True continues it, overwrite=True starts again)";
+    return "";
+}
+
 PyObject *error_raise(const struct sheaf_error *error)
 {
     PyObject *type = error->code < 0 && error->code > SHEAF_ERROR_CODES_END
                      ? error_types[-error->code] : NULL;
-    PyObject *message = text_of(error->message[0] != '\0' ? error->message
-                                                          : sheaf_strerror(error->code));
+    PyObject *text = text_of(error->message[0] != '\0' ? error->message
+                                                       : sheaf_strerror(error->code));
+    PyObject *message = text == NULL ? NULL : PyUnicode_FromFormat("%S%s", text, advice_of(error));
 
+    Py_XDECREF(text);
     if (message != NULL)
         PyErr_SetObject(type != NULL ? type : error_type, message);
     Py_XDECREF(message);

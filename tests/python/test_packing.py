@@ -238,7 +238,7 @@ class ErrorTest(Case):
         self.assertIsInstance(caught.exception, sheaf.NotFoundError)
         self.assertIn(self.path("nowhere") + ": ", str(caught.exception))
         pack(self.path("set"), samples_of(10))
-        with self.assertRaises(FileExistsError):
+        with self.assertRaisesRegex(sheaf.ExistsError, r"\(overwrite=True replaces it\)$"):
             sheaf.Packer(self.path("set"))
         with self.assertRaisesRegex(sheaf.LimitError, r"the memory budget is 1000 bytes"):
             sheaf.Reader(self.path("set"), memory_bytes=1000)

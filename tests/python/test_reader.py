@@ -100,6 +100,19 @@ class ReaderTest(Case):
             self.assertEqual([s.key for s in other], whole[taken:])
             self.assertEqual([s.key for s in other], self.keys(seed=3, lanes=4, epoch=1))
 
+    def test_options_that_contradict_a_position_are_refused(self):
+        """As by the command; options that are not given follow the position."""
+        reader = sheaf.Reader(self.set, seed=3, lanes=4, shuffle_buffer=50)
+        position = reader.position()
+        for options in ({"seed": 4}, {"lanes": 2}, {"shuffle_buffer": 60}, {"no_shuffle": True},
+                        {"remainder": "drop"}):
+            other = sheaf.Reader(self.set, **options)
+            with self.assertRaisesRegex(sheaf.ArgumentError, "contradicts the position"):
+                other.resume(position)
+        other = sheaf.Reader(self.set, seed=3, lanes=4, shuffle_buffer=50)
+        other.resume(position)
+        self.assertEqual([s.key for s in other], [s.key for s in reader])
+
     def test_a_position_after_a_round_fits_another_world(self):
         whole = self.keys(seed=3, lanes=4)
         reader = sheaf.Reader(self.set, seed=3, lanes=4)
