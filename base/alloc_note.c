@@ -16,14 +16,13 @@
 typedef void *take_fn(size_t size);
 typedef void give_fn(void *memory);
 
-/* The library's only variable: the other library's allocator is one of the process, too. */
+/* A variable of the process, as the other library's allocator is. */
 static struct {
     pthread_mutex_t lock;
     size_t users_locked;                /* between begin and end */
     _Atomic(take_fn *) take_before;     /* what was there */
     _Atomic(give_fn *) give_before;
-} of_process = { .lock = PTHREAD_MUTEX_INITIALIZER, .take_before = malloc,
-                        .give_before = free };
+} of_process = { .lock = PTHREAD_MUTEX_INITIALIZER, .take_before = malloc, .give_before = free };
 static _Thread_local struct alloc_note *current;
 
 static void *from_reserve(struct alloc_note *n, size_t size)
