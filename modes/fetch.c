@@ -23,6 +23,7 @@
 #include "formats/manifest.h"
 #include "modes/safe_path.h"
 #include "modes/share.h"
+#include "store/interrupt.h"
 
 #define PARTS_MOST  192         /* requests, and what waits for a disk */
 #define LEAST_BYTES ((uint64_t)16 << 20)
@@ -53,8 +54,10 @@ static int list_share(struct fetch *f, const char *source, struct sheaf_error *e
 {
     const struct sheaf_fetch_options *o = f->options;
     const struct share share = { .host = o->host, .hosts = o->hosts };
+    const volatile int *before = interrupt_watch(o->interrupt);
     int code = objects_list(source, NULL, &f->watch, &f->objects, err);
 
+    interrupt_watch(before);
     f->result->unfinished = f->objects.unfinished;
     if (code == SHEAF_OK)
         code = objects_refuse_unfinished(&f->objects, source, err);

@@ -12,6 +12,7 @@
 #include "packer/planner.h"
 #include "packer/publish.h"
 #include "packer/run.h"
+#include "store/interrupt.h"
 #include "store/store.h"
 
 struct pack {
@@ -185,9 +186,11 @@ static struct run run_of(struct pack *p)
 
 static int run(struct pack *p, const char *source, struct sheaf_error *err)
 {
+    const volatile int *before = interrupt_watch(p->options.interrupt);
     struct run all;
     int code = make_plan(p, source, err);
 
+    interrupt_watch(before);    /* what is written is put in order also when it is interrupted */
     if (code == SHEAF_OK)
         code = target_open(&p->target, p->dest, &p->setup, p->options.prefix, &p->plan, err);
     p->result.skipped = p->problems.count;

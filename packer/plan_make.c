@@ -13,6 +13,7 @@
 #include "packer/plan_convert.h"
 #include "packer/planner.h"
 #include "packer/run.h"
+#include "store/interrupt.h"
 
 struct making {
     struct sheaf_pack_options options;
@@ -160,11 +161,13 @@ static int run(struct making *m, const char *const *sources, size_t count, const
                struct sheaf_error *err)
 {
     const bool is_local = store_of(url, NULL) == &store_file_ops;
+    const volatile int *before = interrupt_watch(m->options.interrupt);
     int code = planner_open(&m->planner, &m->options, &m->problems, &m->watch, &m->facts.plan,
                             is_local ? url : NULL, err);
 
     if (code == SHEAF_OK)
         code = make_plan(m, sources, count, err);
+    interrupt_watch(before);
     if (code == SHEAF_OK)
         code = write_plan(m, url, err);
     take_result(m);
