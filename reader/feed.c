@@ -53,16 +53,21 @@ void feed_trim_spares(struct feed *feed)
     }
 }
 
+/* The spare one that keeps most of what is not too much: were a large chunk made of a small one,
+ * the next small one would find large ones only, and the spares would grow without end. */
 struct chunk *feed_new_chunk(struct feed *feed, uint64_t memory)
 {
-    struct chunk **at = &feed->spare, *chunk;
+    const size_t most = 2 * memory + KEPT_MORE_BYTES;
+    struct chunk **best = NULL, *chunk;
 
-    while (*at != NULL && chunk_kept_bytes(*at) > 2 * memory + KEPT_MORE_BYTES)
-        at = &(*at)->next;
-    chunk = *at;
-    if (chunk == NULL)
+    for (struct chunk **at = &feed->spare; *at != NULL; at = &(*at)->next)
+        if (chunk_kept_bytes(*at) <= most
+            && (best == NULL || chunk_kept_bytes(*at) > chunk_kept_bytes(*best)))
+            best = at;
+    if (best == NULL)
         return calloc(1, sizeof(*chunk));
-    *at = chunk->next;
+    chunk = *best;
+    *best = chunk->next;
     feed->spare_bytes -= chunk_kept_bytes(chunk);
     chunk->next = NULL;
     return chunk;

@@ -183,8 +183,6 @@ static void check_reader(const struct fake_fault *fault, bool cached, const char
     before = fake_server_count(s3.server, NULL, match);
     must(sheaf_reader_open(dataset, &options, &reader, &error));
     must(sheaf_reader_position(reader, position));
-    while (fake_server_count(s3.server, NULL, match) == before)
-        usleep(1000);           /* it reads ahead */
     sheaf_reader_interrupt(reader);
     assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_INTERRUPTED);
     must(sheaf_reader_begin_epoch(reader, 1));
@@ -193,8 +191,9 @@ static void check_reader(const struct fake_fault *fault, bool cached, const char
     sheaf_reader_interrupt(reader);
     assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_INTERRUPTED);
     sheaf_reader_free(reader);
-    /* Five times it was begun to be read, with one request or two. */
-    assert_in_range(fake_server_count(s3.server, NULL, match), before + 1, before + 10);
+    /* Five times it was begun to be read, or given up before that; a shard takes a request or two
+     * (its part of the index, the first samples), each of which would be made six times. */
+    assert_in_range(fake_server_count(s3.server, NULL, match), before, before + 10);
     fake_server_clear_faults(s3.server);
     must(sheaf_reader_open(dataset, &options, &reader, &error));
     must(sheaf_reader_next(reader, &sample));
