@@ -25,6 +25,7 @@ struct work {
     struct inflight_item item;
     unsigned number;
     unsigned pause_us;
+    pthread_mutex_t *gate;      /* it runs when this is open; NULL: at once */
     int code;
     unsigned runs;
 };
@@ -37,6 +38,10 @@ static void do_work(struct inflight_item *item)
 
     if (w->pause_us != 0)
         usleep(w->pause_us);
+    if (w->gate != NULL) {
+        pthread_mutex_lock(w->gate);
+        pthread_mutex_unlock(w->gate);
+    }
     w->code = w->number % 7 == 3 ? SHEAF_ERR_IO : SHEAF_OK;
     w->runs++;
 }
@@ -250,7 +255,8 @@ static void test_interrupted(void **state)
 /* What waits for a worker is left out; what runs comes to its end; and later work is done. */
 static void test_cancelled_before_it_ran(void **state)
 {
-    struct work works[ITEMS];
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    struct work works[ITEMS], *later;
     struct workers *workers;
     struct inflight window;
     unsigned runs = 0;
@@ -258,19 +264,24 @@ static void test_cancelled_before_it_ran(void **state)
     (void)state;
     assert_int_equal(workers_open(&workers, 1, &error), SHEAF_OK);
     open_window(&window, INFLIGHT_OLDEST, works);
-    for (unsigned i = 0; i < ITEMS; i++) {
-        works[i].pause_us = 20000;
+    for (unsigned i = 0; i < ITEMS; i++)
+        works[i].gate = &gate;
+    pthread_mutex_lock(&gate);
+    for (unsigned i = 0; i < ITEMS; i++)
         inflight_run(&window, workers, inflight_idle(&window));
-    }
     inflight_cancel(&window);
+    pthread_mutex_unlock(&gate);
     for (unsigned i = 0; i < ITEMS; i++)
         inflight_add(&window, inflight_next(&window));
     assert_null(inflight_next(&window));
     for (unsigned i = 0; i < ITEMS; i++)
         runs += works[i].runs;
     assert_in_range(runs, 0, 1);
-    inflight_run(&window, workers, inflight_idle(&window));
-    assert_int_equal(((struct work *)inflight_next(&window))->runs, 1);
+    later = (struct work *)inflight_idle(&window);
+    runs = later->runs;
+    inflight_run(&window, workers, &later->item);
+    assert_ptr_equal(inflight_next(&window), &later->item);
+    assert_int_equal(later->runs, runs + 1);
     inflight_close(&window);
     workers_close(workers);
 }
