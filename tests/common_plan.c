@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "packer/plan/plan_batch.h"
+#include "packer/plan/plan_record.h"
 #include "packer/plan/plan_stash.h"
 #include "packer/planner.h"
 
@@ -109,6 +111,29 @@ int plan_catalog(const struct sheaf_pack_options *options, struct sheaf_error *e
     if (code == SHEAF_OK)
         code = scan(err);
     return code == SHEAF_OK ? make(err) : code;
+}
+
+int plan_add_samples(struct plan_sections *sections, struct sheaf_error *err)
+{
+    struct buf record = BUF_INIT(PLAN_BLOCK_LIMIT);
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < plan.shard_count && code == SHEAF_OK; i++) {
+        const struct plan_shard *shard = &plan.shards[i];
+
+        for (uint64_t k = 0; k < shard->sample_count && code == SHEAF_OK; k++) {
+            const struct plan_sample *s = &plan.samples[shard->sample + k];
+
+            record.size = 0;
+            code = plan_record_write(s, &plan.files[s->file], &record, err);
+            if (code == SHEAF_OK)
+                code = plan_sections_add(sections, record.data, record.size, s->file_count, err);
+        }
+        if (code == SHEAF_OK)
+            code = plan_sections_end_shard(sections, err);
+    }
+    buf_free(&record);
+    return code;
 }
 
 bool has_problem(const char *path, const char *words)

@@ -127,27 +127,11 @@ static void assert_same_sample(const struct plan *a, const struct plan_sample *x
 
 static void write_plan(const char *url, struct plan_facts *facts)
 {
-    struct buf record = BUF_INIT(PLAN_BLOCK_LIMIT);
     struct plan_writer *writer;
-    struct plan_sections *out;
 
     assert_int_equal(plan_writer_open(url, &writer, &err), SHEAF_OK);
-    out = plan_writer_sections(writer);
-    for (size_t i = 0; i < plan.shard_count; i++) {
-        const struct plan_shard *shard = &plan.shards[i];
-
-        for (uint64_t k = 0; k < shard->sample_count; k++) {
-            const struct plan_sample *s = &plan.samples[shard->sample + k];
-
-            record.size = 0;
-            assert_int_equal(plan_record_write(s, &plan.files[s->file], &record, &err), SHEAF_OK);
-            assert_int_equal(plan_sections_add(out, record.data, record.size, s->file_count,
-                                               &err), SHEAF_OK);
-        }
-        assert_int_equal(plan_sections_end_shard(out, &err), SHEAF_OK);
-    }
+    assert_int_equal(plan_add_samples(plan_writer_sections(writer), &err), SHEAF_OK);
     assert_int_equal(plan_writer_commit(writer, facts, &err), SHEAF_OK);
-    buf_free(&record);
 }
 
 /* A plan of random files, stored; its path. */

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "packer/plan/plan_record.h"
 #include "packer/plan/plan_stash.h"
 #include "tests/common_model_plan.h"
 #include "tests/common_plan.h"
@@ -83,24 +82,9 @@ static void same_shards(const struct plan_stash *stash, const struct plan *kept)
 
 static void put_away(struct plan_stash *stash, size_t memory_bytes)
 {
-    struct buf record = BUF_INIT(SIZE_MAX / 4);
-
     assert_int_equal(plan_stash_open(stash, "/tmp", memory_bytes, &err), SHEAF_OK);
-    for (size_t i = 0; i < plan.shard_count; i++) {
-        const struct plan_shard *shard = &plan.shards[i];
-
-        for (uint64_t k = 0; k < shard->sample_count; k++) {
-            const struct plan_sample *s = &plan.samples[shard->sample + k];
-
-            record.size = 0;
-            assert_int_equal(plan_record_write(s, &plan.files[s->file], &record, &err), SHEAF_OK);
-            assert_int_equal(plan_sections_add(&stash->sections, record.data, record.size,
-                                               s->file_count, &err), SHEAF_OK);
-        }
-        assert_int_equal(plan_sections_end_shard(&stash->sections, &err), SHEAF_OK);
-    }
+    assert_int_equal(plan_add_samples(&stash->sections, &err), SHEAF_OK);
     assert_int_equal(plan_stash_end(stash, &plan, &err), SHEAF_OK);
-    buf_free(&record);
 }
 
 static void make(struct rng *rng)
