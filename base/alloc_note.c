@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 
 #define LEAST_GROWN 32u         /* bytes of a buffer that has grown */
-#define MORE_BYTES  4096u       /* for what is no buffer, but as large as one */
+#define MORE_BYTES  4096u       /* for other blocks of a power of two */
 
 typedef void *take_fn(size_t size);
 typedef void give_fn(void *memory);

@@ -62,7 +62,7 @@ void inflight_close(struct inflight *window);
 
 /* Gives an item to the window, new or taken back, to be used for other work. */
 void inflight_add(struct inflight *window, struct inflight_item *item);
-/* Takes one of those; NULL: there is none. */
+/* An item that was added and not begun; it leaves the idle ones.  NULL: there is none. */
 struct inflight_item *inflight_idle(struct inflight *window);
 
 /* The item's work is begun by the caller, right after this. */

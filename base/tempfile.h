@@ -24,8 +24,8 @@ int spool_write_at(int fd, uint64_t offset, const void *data, size_t size,
                    struct sheaf_error *err);
 int spool_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err);
 
-/* With a buffer, in which they stay unless they are more than so many.  Zero-initialised with fd
- * -1. */
+/* Bytes in a buffer of at most memory_bytes; beyond that, in a temporary file.  Starts as zeros,
+ * with fd -1. */
 struct spool {
     char *directory;            /* where the file will be */
     size_t memory_bytes;        /* the buffer's most, before there is a file */

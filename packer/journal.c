@@ -69,7 +69,7 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     return SHEAF_OK;
 }
 
-/* How many words an entry has that begins so; 0: it is none. */
+/* The number of words in an entry with this magic; 0: the bytes are not an entry. */
 static size_t word_count(const uint8_t *data, size_t size)
 {
     if (size >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0)

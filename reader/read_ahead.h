@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading an object from afar from its start to its end: large reads are under way ahead of the
- * place, so that the link is busy while the bytes before are looked at.
+ * Sequential reading of a remote object: large reads are issued ahead of the current offset, so
+ * that the link stays busy while earlier bytes are processed.
  *
  *     object    |.....|#####|#####|#####|#####|.............|
  *                     ^ here      under way    ^ begun next */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How many reads from afar are under way at once: as many as make the data come faster, and no
- * more.
+ * How many remote reads run at once: more are issued only as long as they raise the throughput.
  *
  * A near server is not faster for 32 requests than for 8, but each of them has its memory, which
  * is then never in a cache and is touched for the first time; a far one is.  So a few are begun

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What lies in trees and prefixes and is no data: directories whose names begin with a dot (.git,
- * .ipynb_checkpoints), which the field's readers of class directories leave out too, and the files
- * that systems put beside others (.DS_Store, ._*, Thumbs.db, desktop.ini).  Other hidden files may
- * be somebody's data, so they stay problems; and lists name their files, so nothing of a list is
- * clutter. */
+ * Files and directories that are ignored in trees, prefixes and archives: directories whose names
+ * begin with a dot (.git, .ipynb_checkpoints), as other readers of class directories ignore them,
+ * and files that operating systems create (.DS_Store, ._*, Thumbs.db, desktop.ini).  Any other
+ * hidden file may be data, so it is reported as a bad file.  A list names its files, so nothing in
+ * a list is ignored. */
 #ifndef PACKER_SOURCE_CLUTTER_H
 #define PACKER_SOURCE_CLUTTER_H
 
