@@ -26,8 +26,8 @@ struct commit_run {
     struct problems problems;
     struct watch watch;
     struct sheaf_progress progress;
-    struct target_listing *listing;
-    uint8_t *states;            /* of each shard, its enum target_shard_state */
+    struct output_listing *listing;
+    uint8_t *states;            /* of each shard, its enum output_shard_state */
     uint64_t *sums;             /* and what tells its entry apart */
     size_t missing_count;
     bool has_cls;               /* of a conversion: some sample has a field `cls` of its own */
@@ -67,15 +67,15 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
                        struct sheaf_error *err)
 {
     const struct plan_shard *shard = &c->planned.file.facts.plan.shards[i];
-    enum target_shard_state state = SHARD_MISSING;
+    enum output_shard_state state = SHARD_MISSING;
 
     if (code == SHEAF_OK)
         code = check_facts(shard, &entry->facts, err);
     if (code == SHEAF_OK)
-        code = target_listing_check(c->listing, &c->planned.target, shard->split, entry, &state,
+        code = output_listing_check(c->listing, &c->planned.output, shard->split, entry, &state,
                                     err);
     c->states[i] = (uint8_t)state;
-    c->sums[i] = state == SHARD_THERE ? target_entry_sum(entry) : 0;
+    c->sums[i] = state == SHARD_THERE ? output_entry_sum(entry) : 0;
     c->missing_count += state != SHARD_THERE;
     if (code != SHEAF_OK || state != SHARD_THERE)
         return code == SHEAF_END ? SHEAF_OK : code;
@@ -93,7 +93,7 @@ static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf
     const char *between = "";
     size_t first, end;
     uint32_t parts;
-    int code = target_parts(&c->planned.target, &parts, err);
+    int code = output_parts(&c->planned.output, &parts, err);
 
     if (code == SHEAF_OK && parts != 0)
         code = buf_printf(text, err, "; of %u parts, these are not finished: ", parts);
@@ -143,7 +143,7 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
 
     if (code == SHEAF_OK)
         code = err_set(err, altered ? SHEAF_ERR_CORRUPT : SHEAF_ERR_NOT_FOUND,
-                       "%s: %zu of %zu shards are missing%s: %.*s", c->planned.target.dest,
+                       "%s: %zu of %zu shards are missing%s: %.*s", c->planned.output.dest,
                        c->missing_count, count, altered ? " or not as they were packed" : "",
                        (int)MIN(text.size, 800u), (const char *)text.data);
     buf_free(&text);
@@ -161,7 +161,7 @@ static int shard_with_entry(const void *context, uint64_t number, struct plan_sh
 
     *shard = c->planned.file.facts.plan.shards[number];
     if (code == SHEAF_OK)
-        code = target_listing_has_entry(c->listing, &c->planned.target, shard->split, name, &has,
+        code = output_listing_has_entry(c->listing, &c->planned.output, shard->split, name, &has,
                                         err);
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
@@ -169,7 +169,7 @@ static int shard_with_entry(const void *context, uint64_t number, struct plan_sh
 static int check_shards(struct commit_run *c, size_t count, struct sheaf_error *err)
 {
     struct entries *entries = NULL;
-    int code = entries_open(&c->planned.target, count, shard_with_entry, c, &entries, err);
+    int code = entries_open(&c->planned.output, count, shard_with_entry, c, &entries, err);
 
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
         const struct journal_entry *entry;
@@ -193,7 +193,7 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
     if (c->states == NULL || c->sums == NULL)
         return err_memory(err, plan->shard_count);
     c->progress.total_count = plan->sample_count;
-    code = target_list(&c->planned.target, &c->listing, err);
+    code = output_list(&c->planned.output, &c->listing, err);
     if (code == SHEAF_OK)
         code = check_shards(c, plan->shard_count, err);
     if (code == SHEAF_OK && c->missing_count != 0)
@@ -218,7 +218,7 @@ static int check_sum(const struct commit_run *c, struct sheaf_error *err)
         code = problems_conserve(&c->problems, file->facts.found, c->result.files_packed, err);
     if (code == SHEAF_OK && c->result.samples == 0)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no sample could be packed: all %llu files "
-                       "were skipped", c->planned.target.dest,
+                       "were skipped", c->planned.output.dest,
                        (unsigned long long)file->facts.found);
     return code;
 }
@@ -235,7 +235,7 @@ static int publish(struct commit_run *c, struct sheaf_error *err)
     if (facts->fingerprint[0] != '\0')      /* a conversion's samples bring their labels */
         facts->plan.splits[0].cls_is_label = !c->has_cls;
     if (code == SHEAF_OK)
-        code = publish_plan(&c->planned.target, &c->problems, &facts->plan, facts->label_base,
+        code = publish_plan(&c->planned.output, &c->problems, &facts->plan, facts->label_base,
                             facts->options_json, err);
     return code;
 }
@@ -243,37 +243,37 @@ static int publish(struct commit_run *c, struct sheaf_error *err)
 /* The leftovers of this plan's parts, and of no other run; another commit may be at it, too. */
 static int clean(struct commit_run *c, struct sheaf_error *err)
 {
-    struct target *target = &c->planned.target;
+    struct output *output = &c->planned.output;
     struct journal_plan plan;
-    int code = journal_load(&target->journal, &plan, NULL, err);
+    int code = journal_load(&output->journal, &plan, NULL, err);
 
     if (code == SHEAF_END)
-        return target_sweep(target, err);
-    if (code == SHEAF_OK && strcmp(plan.hash, target->journal.plan.hash) != 0)
+        return output_sweep(output, err);
+    if (code == SHEAF_OK && strcmp(plan.hash, output->journal.plan.hash) != 0)
         return SHEAF_OK;
-    memcpy(target->journal.plan.run, plan.run, sizeof(plan.run));
+    memcpy(output->journal.plan.run, plan.run, sizeof(plan.run));
     if (code == SHEAF_OK)
-        code = target_clean(target, err);
+        code = output_clean(output, err);
     if (code == SHEAF_OK)
-        code = target_end(target, err);
+        code = output_end(output, err);
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
 
 /* *finished: where nobody is kept out, another commit has ended meanwhile. */
 static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_error *err)
 {
-    struct target *target = &c->planned.target;
-    int code = target_lock(target, false, &target->lock, err);
+    struct output *output = &c->planned.output;
+    int code = output_lock(output, false, &output->lock, err);
 
     if (code == SHEAF_OK)
         code = check_all(c, err);
     if (code == SHEAF_OK)
-        code = target_is_finished(target, false, finished, err);
+        code = output_is_finished(output, false, finished, err);
     if (code == SHEAF_OK && *finished)
         return SHEAF_OK;
     if (code == SHEAF_OK && c->planned.file.facts.plan.sample_count != 0)
         code = problems_check_packed(&c->problems, c->result.samples, err);
-    target->checked = c->sums;
+    output->checked = c->sums;
     if (code == SHEAF_OK)
         code = publish(c, err);
     c->result.skipped = c->problems.count;
@@ -284,19 +284,19 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
  * one has finished. */
 static int run(struct commit_run *c, struct sheaf_error *err)
 {
-    struct target *target = &c->planned.target;
+    struct output *output = &c->planned.output;
     bool finished = false;
-    int code = target_join(target, 0, &finished, err);
+    int code = output_join(output, 0, &finished, err);
 
     if (code == SHEAF_OK && !finished) {
         code = check_and_publish(c, &finished, err);
         if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
-            target_is_finished(target, false, &finished, NULL) != SHEAF_OK)
+            output_is_finished(output, false, &finished, NULL) != SHEAF_OK)
             finished = false;
     }
     if (finished) {
         c->result = (struct sheaf_pack_result){ .shards = 0 };
-        code = target_result(target, &c->result, err);
+        code = output_result(output, &c->result, err);
         c->result.files_packed = c->planned.file.facts.found - c->result.skipped;
     }
     c->result.files = c->planned.file.facts.found;
@@ -315,7 +315,7 @@ int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
     if (code == SHEAF_OK) {
         pack_options_watch(&c.options, &c.watch, &c.problems);
         code = run(&c, &found);
-        target_listing_free(c.listing);
+        output_listing_free(c.listing);
         problems_free(&c.problems);
         planned_close(&c.planned);
         free(c.states);

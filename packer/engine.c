@@ -42,7 +42,7 @@ static int open_parts(struct engine *e, uint64_t shard_bytes, uint64_t memory_by
                       struct sheaf_error *err)
 {
     uint64_t sent;
-    int code = engine_share(e->target->dest, e->setup, shard_bytes, memory_bytes, &sent, err);
+    int code = engine_share(e->output->dest, e->setup, shard_bytes, memory_bytes, &sent, err);
 
     if (code == SHEAF_OK && sent != 0)
         code = part_memory_open(&e->parts, sent, err);
@@ -55,7 +55,7 @@ uint64_t engine_peak(const struct engine *e)
     return e->budget.peak + part_memory_peak(e->parts);
 }
 
-int engine_open(struct engine *e, const struct block_setup *setup, const struct target *target,
+int engine_open(struct engine *e, const struct block_setup *setup, const struct output *output,
                 struct problems *problems, struct watch *watch, unsigned jobs,
                 uint64_t shard_bytes, uint64_t memory_bytes, struct sheaf_error *err)
 {
@@ -64,7 +64,7 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
     if (jobs == 0)
         jobs = MIN(workers_processors(), 8u);
     *e = (struct engine){
-        .setup = setup, .target = target, .problems = problems, .watch = watch,
+        .setup = setup, .output = output, .problems = problems, .watch = watch,
         .progress.stage = "pack",
     };
     e->slot_count = (size_t)jobs * SLOTS_PER_JOB + SLOTS_MORE;
@@ -123,7 +123,7 @@ static void run_commit(struct job *job)
     const uint8_t *own = c->entry.skipped.data;
 
     c->entry.facts = c->writer->facts;
-    c->code = target_publish_shard(c->target, c->split, c->writer, &c->entry, &c->error);
+    c->code = output_publish_shard(c->output, c->split, c->writer, &c->entry, &c->error);
     c->is_others = c->entry.skipped.data != own;
 }
 
@@ -175,7 +175,7 @@ static int end_shard(struct engine *e, const struct plan_shard *shard, struct sh
         return code;
     c = &e->commits[(e->commit_head + e->commit_count) % ENGINE_COMMITS];
     *c = (struct commit){
-        .job.run = run_commit, .target = e->target, .writer = e->writer,
+        .job.run = run_commit, .output = e->output, .writer = e->writer,
         .split = shard->split, .entry.source = shard->source,
         .entry.skipped = BUF_INIT(SIZE_MAX / 4), .first_problem = e->first_problem,
         .problem_count = e->problems->count - e->first_problem,
@@ -351,7 +351,7 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
 
     if (slot->begins_shard) {
         e->first_problem = e->problems->count;
-        code = target_open_shard(e->target, shard, e->parts, &e->writer, err);
+        code = output_open_shard(e->output, shard, e->parts, &e->writer, err);
     }
     if (code == SHEAF_OK)
         code = take_problems(e, &slot->block, err);

@@ -39,7 +39,7 @@ struct slot {
 
 struct commit {
     struct job job;
-    const struct target *target;
+    const struct output *output;
     struct shard_writer *writer;
     uint32_t split;
     struct journal_entry entry;
@@ -51,7 +51,7 @@ struct commit {
 
 struct engine {
     const struct block_setup *setup;
-    const struct target *target;
+    const struct output *output;
     struct problems *problems;
     struct watch *watch;
     struct workers *workers, *committer;
@@ -73,7 +73,7 @@ struct engine {
 int engine_share(const char *dest, const struct block_setup *setup, uint64_t shard_bytes,
                  uint64_t memory_bytes, uint64_t *sent_bytes, struct sheaf_error *err);
 int engine_open(struct engine *engine, const struct block_setup *setup,
-                const struct target *target, struct problems *problems, struct watch *watch,
+                const struct output *output, struct problems *problems, struct watch *watch,
                 unsigned jobs, uint64_t shard_bytes, uint64_t memory_bytes,
                 struct sheaf_error *err);
 /* The most that blocks and what was sent took of the memory. */

@@ -17,7 +17,7 @@
 
 struct slot {
     struct inflight_item item;  /* the first member */
-    const struct target *target;
+    const struct output *output;
     struct plan_shard shard;
     bool is_read;               /* there is an entry to be read */
     struct journal_entry entry;
@@ -39,11 +39,11 @@ struct entries {
 static void read_entry(struct inflight_item *item)
 {
     struct slot *s = (struct slot *)item;
-    const struct journal *journal = &s->target->journal;
+    const struct journal *journal = &s->output->journal;
     char name[SHARD_NAME_BYTES];
 
     if (s->is_read)
-        s->code = target_shard_name(s->target, &s->shard, name, &s->error);
+        s->code = output_shard_name(s->output, &s->shard, name, &s->error);
     if (s->code == SHEAF_OK)
         s->code = journal_get(journal, journal->plan.splits[s->shard.split], name, &s->entry,
                               &s->error);
@@ -58,7 +58,7 @@ static void begin(struct entries *e)
     inflight_run(&e->window, s->is_read ? e->workers : NULL, &s->item);
 }
 
-int entries_open(const struct target *target, uint64_t count, entries_shard_fn *shard,
+int entries_open(const struct output *output, uint64_t count, entries_shard_fn *shard,
                  const void *context, struct entries **entries, struct sheaf_error *err)
 {
     struct entries *e = calloc(1, sizeof(*e));
@@ -74,7 +74,7 @@ int entries_open(const struct target *target, uint64_t count, entries_shard_fn *
     }
     inflight_open(&e->window, INFLIGHT_OLDEST, NULL, NULL);
     for (size_t i = 0; i < AT_ONCE; i++) {
-        e->slots[i] = (struct slot){ .item.run = read_entry, .target = target };
+        e->slots[i] = (struct slot){ .item.run = read_entry, .output = output };
         inflight_add(&e->window, &e->slots[i].item);
     }
     *entries = e;

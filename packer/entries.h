@@ -14,7 +14,7 @@ typedef int entries_shard_fn(const void *context, uint64_t number, struct plan_s
                              struct sheaf_error *err);
 
 /* The entries of shards 0 to count - 1, by `shard`, which is called in that order. */
-int entries_open(const struct target *target, uint64_t count, entries_shard_fn *shard,
+int entries_open(const struct output *output, uint64_t count, entries_shard_fn *shard,
                  const void *context, struct entries **entries, struct sheaf_error *err);
 /* The next of them, good until the next call; returns as journal_get. */
 int entries_next(struct entries *entries, const struct journal_entry **entry,

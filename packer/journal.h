@@ -53,7 +53,7 @@ struct journal_entry {
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf sides;           /* as in struct shard_writer */
     uint64_t source;            /* as in struct plan_shard: of the files that it was made of */
-    uint64_t stamp;             /* of shard and sides, as target_stamp has it; 0: not known */
+    uint64_t stamp;             /* of shard and sides, as output_stamp has it; 0: not known */
 };
 
 struct journal {

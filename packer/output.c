@@ -20,12 +20,12 @@
 /* A journal knows the shards of a program by no plan. */
 #define NO_PLAN "00000000000000000000000000000000"
 
-int target_open(struct target *o, const char *dest, const struct block_setup *setup,
+int output_open(struct output *o, const char *dest, const struct block_setup *setup,
                 const char *prefix, const struct plan *plan, struct sheaf_error *err)
 {
     int code;
 
-    *o = (struct target){ .dest = dest, .setup = setup, .prefix = prefix, .lock = -1 };
+    *o = (struct output){ .dest = dest, .setup = setup, .prefix = prefix, .lock = -1 };
     code = journal_open(&o->journal, dest, err);
     if (code != SHEAF_OK)
         return code;
@@ -46,7 +46,7 @@ int target_open(struct target *o, const char *dest, const struct block_setup *se
     return SHEAF_OK;
 }
 
-void target_close(struct target *o)
+void output_close(struct output *o)
 {
     for (uint32_t i = 0; i < o->split_count; i++)
         free(o->directories[i]);
@@ -58,7 +58,7 @@ void target_close(struct target *o)
 
 /* ---- Shards ---------------------------------------------------------------------------------- */
 
-int target_shard_name(const struct target *o, const struct plan_shard *shard,
+int output_shard_name(const struct output *o, const struct plan_shard *shard,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err)
 {
     return shard_name(name, o->setup, o->prefix, shard->number, o->shard_counts[shard->split],
@@ -68,21 +68,21 @@ int target_shard_name(const struct target *o, const struct plan_shard *shard,
 /* Of most samples: a header or two, padding, and names. */
 #define SAMPLE_MORE_BYTES 4096u
 
-uint64_t target_shard_bytes(const struct plan_shard *shard)
+uint64_t output_shard_bytes(const struct plan_shard *shard)
 {
     return shard->payload_bytes + SAMPLE_MORE_BYTES * shard->sample_count;
 }
 
-int target_open_shard(const struct target *o, const struct plan_shard *shard,
+int output_open_shard(const struct output *o, const struct plan_shard *shard,
                       struct part_memory *memory, struct shard_writer **writer,
                       struct sheaf_error *err)
 {
     char name[SHARD_NAME_BYTES];
-    int code = target_shard_name(o, shard, name, err);
+    int code = output_shard_name(o, shard, name, err);
 
     if (code == SHEAF_OK)
         code = shard_writer_open(writer, o->setup, o->directories[shard->split], name, memory,
-                                 target_shard_bytes(shard), err);
+                                 output_shard_bytes(shard), err);
     return code;
 }
 
@@ -143,7 +143,7 @@ static int check_file(const char *directory, const char *name, uint64_t bytes, c
     return code;
 }
 
-int target_check_shard(const struct target *o, uint32_t split, const struct journal_entry *entry,
+int output_check_shard(const struct output *o, uint32_t split, const struct journal_entry *entry,
                        bool *intact, struct sheaf_error *err)
 {
     const char *directory = o->directories[split];
@@ -164,14 +164,14 @@ int target_check_shard(const struct target *o, uint32_t split, const struct jour
     return code;
 }
 
-bool target_is_intact(const struct target *o, uint32_t split, const struct journal_entry *entry)
+bool output_is_intact(const struct output *o, uint32_t split, const struct journal_entry *entry)
 {
     bool intact;
 
-    return target_check_shard(o, split, entry, &intact, NULL) == SHEAF_OK && intact;
+    return output_check_shard(o, split, entry, &intact, NULL) == SHEAF_OK && intact;
 }
 
-uint64_t target_entry_sum(const struct journal_entry *entry)
+uint64_t output_entry_sum(const struct journal_entry *entry)
 {
     return XXH3_64bits_withSeed(entry->section.data, entry->section.size,
                                 XXH3_64bits(entry->facts.xxh3, sizeof(entry->facts.xxh3)));
@@ -180,7 +180,7 @@ uint64_t target_entry_sum(const struct journal_entry *entry)
 /* ---- A finished data set --------------------------------------------------------------------- */
 
 /* The lines of the skipped.tsv that is there; 0 without one. */
-static int count_skipped(const struct target *o, uint64_t *count, struct sheaf_error *err)
+static int count_skipped(const struct output *o, uint64_t *count, struct sheaf_error *err)
 {
     char *url = store_join(o->dest, SKIPPED_NAME), *text = NULL;
     size_t size = 0;
@@ -195,12 +195,12 @@ static int count_skipped(const struct target *o, uint64_t *count, struct sheaf_e
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-int target_result(const struct target *o, struct sheaf_pack_result *result,
+int output_result(const struct output *o, struct sheaf_pack_result *result,
                   struct sheaf_error *err)
 {
     for (uint32_t s = 0; s < o->split_count; s++) {
         struct manifest m;
-        int code = target_read_manifest(o->directories[s], &m, err);
+        int code = output_read_manifest(o->directories[s], &m, err);
 
         if (code != SHEAF_OK)
             return code;
@@ -225,7 +225,7 @@ static int sweep(const char *directory, struct sheaf_error *err)
     return code;
 }
 
-int target_sweep(const struct target *o, struct sheaf_error *err)
+int output_sweep(const struct output *o, struct sheaf_error *err)
 {
     int code = sweep(o->dest, err);
 
@@ -234,7 +234,7 @@ int target_sweep(const struct target *o, struct sheaf_error *err)
     return code;
 }
 
-int target_end(const struct target *o, struct sheaf_error *err)
+int output_end(const struct output *o, struct sheaf_error *err)
 {
     return journal_clear(&o->journal, err);
 }

@@ -11,19 +11,19 @@
 #include "packer/plan/plan.h"
 #include "packer/source/problems.h"
 
-struct target {
+struct output {
     const char *dest;           /* borrowed, like those below */
     const struct block_setup *setup;
     const char *prefix;
     const char *const *sources; /* what the run reads, which DEST must not hold; or NULL */
     size_t source_count;
     struct journal journal;
-    int lock;                   /* on `dest`, from target_prepare on; -1: none */
-    bool is_shared;             /* others are at work there, too: target_join */
+    int lock;                   /* on `dest`, from output_prepare on; -1: none */
+    bool is_shared;             /* others are at work there, too: output_join */
     bool joins;                 /* resume takes part in the run that is there, and takes it from
                                    nobody */
     bool is_visible;            /* a manifest may be there */
-    const uint64_t *checked;    /* of a commit: target_entry_sum of the entry of each shard, as it
+    const uint64_t *checked;    /* of a commit: output_entry_sum of the entry of each shard, as it
                                    was checked; else NULL */
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
@@ -32,105 +32,105 @@ struct target {
 };
 
 /* `plan`: NULL for samples that a program makes. */
-int target_open(struct target *target, const char *dest, const struct block_setup *setup,
+int output_open(struct output *output, const char *dest, const struct block_setup *setup,
                 const char *prefix, const struct plan *plan, struct sheaf_error *err);
-void target_close(struct target *target);
+void output_close(struct output *output);
 
-/* Takes DEST's lock, and fails as target_prepare would; changes nothing else. */
-int target_check(struct target *target, bool resume, bool overwrite, struct sheaf_error *err);
+/* Takes DEST's lock, and fails as output_prepare would; changes nothing else. */
+int output_check(struct output *output, bool resume, bool overwrite, struct sheaf_error *err);
 /* Makes DEST ready: refuses it if it holds something that is not to be replaced, removes what is
  * to be, and begins the journal.  With `resume`, *finished says that the data set of this very
- * plan is there already.  (target_prepare.c) */
-int target_prepare(struct target *target, bool resume, bool overwrite, bool *finished,
+ * plan is there already.  (output_prepare.c) */
+int output_prepare(struct output *output, bool resume, bool overwrite, bool *finished,
                    struct sheaf_error *err);
 
 /* Whether the data set of this very plan is there; with `whole`, that it has what its manifest
  * says, as far as sizes tell, is checked. */
-int target_is_finished(const struct target *target, bool whole, bool *finished,
+int output_is_finished(const struct output *output, bool whole, bool *finished,
                        struct sheaf_error *err);
 /* Adds what the manifests of a finished one say. */
-int target_result(const struct target *target, struct sheaf_pack_result *result,
+int output_result(const struct output *output, struct sheaf_pack_result *result,
                   struct sheaf_error *err);
 
-/* Fails as target_prepare would with neither option, and changes nothing. */
-int target_look(const struct target *target, struct sheaf_error *err);
+/* Fails as output_prepare would with neither option, and changes nothing. */
+int output_look(const struct output *output, struct sheaf_error *err);
 
 /* Whether shard and sides have the sizes and hashes that an entry says; reads all of them.  An
  * error: they cannot be read. */
-int target_check_shard(const struct target *target, uint32_t split,
+int output_check_shard(const struct output *output, uint32_t split,
                        const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
 /* The same for those who pack again what is not intact, for whatever reason. */
-bool target_is_intact(const struct target *target, uint32_t split,
+bool output_is_intact(const struct output *output, uint32_t split,
                       const struct journal_entry *entry);
 
 /* What tells the entries of one shard apart. */
-uint64_t target_entry_sum(const struct journal_entry *entry);
+uint64_t output_entry_sum(const struct journal_entry *entry);
 /* How large a shard may become, about, without a codec. */
-uint64_t target_shard_bytes(const struct plan_shard *shard);
+uint64_t output_shard_bytes(const struct plan_shard *shard);
 /* Begins a shard, with memory for what waits for the store. */
-int target_open_shard(const struct target *target, const struct plan_shard *shard,
+int output_open_shard(const struct output *output, const struct plan_shard *shard,
                       struct part_memory *memory, struct shard_writer **writer,
                       struct sheaf_error *err);
 /* Publishes it, as `entry` says, which lacks section, sides and stamp; or, if somebody else has
- * finished it before, makes the entry that one's.  (target_shard.c)  SHEAF_ERR_CHANGED: the place
+ * finished it before, makes the entry that one's.  (output_shard.c)  SHEAF_ERR_CHANGED: the place
  * is another run's. */
-int target_publish_shard(const struct target *target, uint32_t split, struct shard_writer *writer,
+int output_publish_shard(const struct output *output, uint32_t split, struct shard_writer *writer,
                          struct journal_entry *entry, struct sheaf_error *err);
 /* For those who have joined: takes the lock of DEST, where there are locks, and -1 else. */
-int target_lock(const struct target *target, bool shared, int *lock, struct sheaf_error *err);
+int output_lock(const struct output *output, bool shared, int *lock, struct sheaf_error *err);
 /* Its name. */
-int target_shard_name(const struct target *target, const struct plan_shard *shard,
+int output_shard_name(const struct output *output, const struct plan_shard *shard,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err);
 
-/* ---- Many at work on one plan (target_join.c) ------------------------------------------------ */
+/* ---- Many at work on one plan (output_join.c) ------------------------------------------------ */
 
 /* Makes sure that DEST is there for this plan, and notes that it is packed in so many parts.
- * Nothing of others is touched.  *finished as in target_prepare. */
-int target_join(struct target *target, uint32_t parts, bool *finished, struct sheaf_error *err);
+ * Nothing of others is touched.  *finished as in output_prepare. */
+int output_join(struct output *output, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* In how many parts the plan was packed last; 0: not known. */
-int target_parts(const struct target *target, uint32_t *parts, struct sheaf_error *err);
+int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);
 /* How to know a shard and its sides again without reading them; 0: they are not as the entry says,
  * or cannot be told from others.  Of several files: of the shard first, then of each side. */
-int target_stamp(const struct target *target, uint32_t split, const struct journal_entry *entry,
+int output_stamp(const struct output *output, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err);
-uint64_t target_stamp_add(uint64_t combined, uint64_t stamp);
+uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
 /* Whether a shard is there, whole, from an earlier run, in which case `entry` says what it is.
  * Shard and sides are read only where their stamps are not those of the entry: where they were not
  * noted, or somebody has moved or changed the files. */
-int target_look_for_shard(const struct target *target, uint32_t split, const char *name,
+int output_look_for_shard(const struct output *output, uint32_t split, const char *name,
                           struct journal_entry *entry, bool *found, struct sheaf_error *err);
 /* Removes what killed runs have left: temporary files, and uploads that were not completed. */
-int target_clean(const struct target *target, struct sheaf_error *err);
+int output_clean(const struct output *output, struct sheaf_error *err);
 
-/* What is in the directories of a target; for shards without number. */
-struct target_listing;
-int target_list(const struct target *target, struct target_listing **listing,
+/* What is in the directories of a output; for shards without number. */
+struct output_listing;
+int output_list(const struct output *output, struct output_listing **listing,
                 struct sheaf_error *err);
-void target_listing_free(struct target_listing *listing);     /* NULL is fine */
+void output_listing_free(struct output_listing *listing);     /* NULL is fine */
 /* Whether a split has such a file. */
-bool target_listing_has(const struct target_listing *listing, uint32_t split, const char *name);
-enum target_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
+bool output_listing_has(const struct output_listing *listing, uint32_t split, const char *name);
+enum output_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
 /* How shard and sides are, by the listing; they are read where that cannot tell, and an error says
  * that they cannot be. */
-int target_listing_check(const struct target_listing *listing, const struct target *target,
+int output_listing_check(const struct output_listing *listing, const struct output *output,
                          uint32_t split, const struct journal_entry *entry,
-                         enum target_shard_state *state, struct sheaf_error *err);
+                         enum output_shard_state *state, struct sheaf_error *err);
 /* Whether the journal has an entry of a shard. */
-int target_listing_has_entry(const struct target_listing *listing, const struct target *target,
+int output_listing_has_entry(const struct output_listing *listing, const struct output *output,
                              uint32_t split, const char *name, bool *has,
                              struct sheaf_error *err);
 
 /* Of a finished data set: removes what a run that was killed at its very end has left of its
  * manifest's writer, and the directory of the journal where that is empty. */
-int target_sweep(const struct target *target, struct sheaf_error *err);
+int output_sweep(const struct output *output, struct sheaf_error *err);
 /* Ends the journal. */
-int target_end(const struct target *target, struct sheaf_error *err);
+int output_end(const struct output *output, struct sheaf_error *err);
 /* After a failure: removes all that the run has made, or only what is of no use to another one
  * (`keep_shards`). */
-void target_abandon(const struct target *target, bool keep_shards);
+void output_abandon(const struct output *output, bool keep_shards);
 
 /* Reads the manifest in a directory.  SHEAF_ERR_NOT_FOUND. */
-int target_read_manifest(const char *directory, struct manifest *manifest,
+int output_read_manifest(const char *directory, struct manifest *manifest,
                          struct sheaf_error *err);
 
 #endif

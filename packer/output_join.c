@@ -2,7 +2,7 @@
  *
  * Many processes that pack the parts of one plan into one DEST, perhaps some parts twice at once:
  * they take part in the run that made the claim, see what is there already, and touch nothing of
- * anybody else's.  How a shard is published among them is target_shard.c's. */
+ * anybody else's.  How a shard is published among them is output_shard.c's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 /* ---- Joining --------------------------------------------------------------------------------- */
 
-int target_parts(const struct target *o, uint32_t *parts, struct sheaf_error *err)
+int output_parts(const struct output *o, uint32_t *parts, struct sheaf_error *err)
 {
     char *url = store_join(o->journal.directory, PARTS_NAME), *text = NULL;
     unsigned long count = 0;
@@ -34,12 +34,12 @@ int target_parts(const struct target *o, uint32_t *parts, struct sheaf_error *er
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
 }
 
-static int put_parts(const struct target *o, uint32_t parts, struct sheaf_error *err)
+static int put_parts(const struct output *o, uint32_t parts, struct sheaf_error *err)
 {
     char *url = store_join(o->journal.directory, PARTS_NAME), text[PARTS_BYTES];
     uint32_t noted = 0;
     int code = url == NULL ? err_memory(err, strlen(o->journal.directory))
-                           : target_parts(o, &noted, err);
+                           : output_parts(o, &noted, err);
 
     snprintf(text, sizeof(text), "%u\n", parts);
     if (code == SHEAF_OK && noted != parts)
@@ -49,7 +49,7 @@ static int put_parts(const struct target *o, uint32_t parts, struct sheaf_error 
 }
 
 /* Takes part in the run that the claim is of, if that is of the plan. */
-static int join_run(struct target *o, struct sheaf_error *err)
+static int join_run(struct output *o, struct sheaf_error *err)
 {
     struct journal_plan plan;
     int code = journal_load(&o->journal, &plan, NULL, err);
@@ -69,16 +69,16 @@ static int join_run(struct target *o, struct sheaf_error *err)
     return code;
 }
 
-int target_join(struct target *o, uint32_t parts, bool *finished, struct sheaf_error *err)
+int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_error *err)
 {
-    int code = target_is_finished(o, false, finished, err);
+    int code = output_is_finished(o, false, finished, err);
 
     o->is_shared = true;
     if (code != SHEAF_OK || *finished)
         return code;
     code = join_run(o, err);
     /* It may have been finished between the two looks. */
-    if (code == SHEAF_ERR_NOT_FOUND && target_is_finished(o, false, finished, NULL) == SHEAF_OK &&
+    if (code == SHEAF_ERR_NOT_FOUND && output_is_finished(o, false, finished, NULL) == SHEAF_OK &&
         *finished)
         return SHEAF_OK;
     return code == SHEAF_OK && parts != 0 ? put_parts(o, parts, err) : code;
@@ -91,7 +91,7 @@ int target_join(struct target *o, uint32_t parts, bool *finished, struct sheaf_e
 typedef int find_fn(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                     uint64_t *stamp, struct sheaf_error *err);
 
-uint64_t target_stamp_add(uint64_t combined, uint64_t stamp)
+uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
 {
     return combined == 0 || stamp == 0 ? 0
                                        : XXH3_64bits_withSeed(&stamp, sizeof(stamp), combined);
@@ -100,7 +100,7 @@ uint64_t target_stamp_add(uint64_t combined, uint64_t stamp)
 /* Compares sizes and combines the stamps of shard and sides.  What cannot be asked for is an error,
  * and not missing. */
 static int look(find_fn *find, const void *context, uint32_t split,
-                const struct journal_entry *entry, enum target_shard_state *state,
+                const struct journal_entry *entry, enum output_shard_state *state,
                 uint64_t *combined, struct sheaf_error *err)
 {
     const char *at = (const char *)entry->sides.data, *end = at + entry->sides.size;
@@ -115,7 +115,7 @@ static int look(find_fn *find, const void *context, uint32_t split,
         }
         code = find(context, split, name, &found, &stamp, err);
         if (code == SHEAF_OK)
-            *combined = target_stamp_add(*combined, stamp);
+            *combined = output_stamp_add(*combined, stamp);
     }
     *state = code != SHEAF_OK ? SHARD_MISSING : found == bytes ? SHARD_THERE : SHARD_ALTERED;
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
@@ -129,7 +129,7 @@ static bool is_known(const struct journal_entry *entry, uint64_t stamp)
 static int ask(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                uint64_t *stamp, struct sheaf_error *err)
 {
-    const struct target *o = context;
+    const struct output *o = context;
     char *url = store_join(o->directories[split], name);
     const int code = url == NULL ? err_memory(err, strlen(name))
                                  : store_identify(url, bytes, stamp, err);
@@ -138,10 +138,10 @@ static int ask(const void *context, uint32_t split, const char *name, uint64_t *
     return code;
 }
 
-int target_stamp(const struct target *o, uint32_t split, const struct journal_entry *entry,
+int output_stamp(const struct output *o, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err)
 {
-    enum target_shard_state state;
+    enum output_shard_state state;
     const int code = look(ask, o, split, entry, &state, stamp, err);
 
     if (code != SHEAF_OK || state != SHARD_THERE)
@@ -149,17 +149,17 @@ int target_stamp(const struct target *o, uint32_t split, const struct journal_en
     return code;
 }
 
-int target_look_for_shard(const struct target *o, uint32_t split, const char *name,
+int output_look_for_shard(const struct output *o, uint32_t split, const char *name,
                           struct journal_entry *entry, bool *found, struct sheaf_error *err)
 {
-    enum target_shard_state state = SHARD_MISSING;
+    enum output_shard_state state = SHARD_MISSING;
     uint64_t stamp;
     int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
 
     if (code == SHEAF_OK)
         code = look(ask, o, split, entry, &state, &stamp, err);
     *found = code == SHEAF_OK && state == SHARD_THERE &&
-             (is_known(entry, stamp) || target_is_intact(o, split, entry));
+             (is_known(entry, stamp) || output_is_intact(o, split, entry));
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
@@ -177,7 +177,7 @@ struct names {
     struct sheaf_error *err;
 };
 
-struct target_listing {
+struct output_listing {
     struct names splits[SPLIT_LIMIT];
     struct names journal;
 };
@@ -219,9 +219,9 @@ static void names_free(struct names *all)
     free(all->items);
 }
 
-int target_list(const struct target *o, struct target_listing **listing, struct sheaf_error *err)
+int output_list(const struct output *o, struct output_listing **listing, struct sheaf_error *err)
 {
-    struct target_listing *l = calloc(1, sizeof(*l));
+    struct output_listing *l = calloc(1, sizeof(*l));
     int code;
 
     if (l == NULL)
@@ -232,11 +232,11 @@ int target_list(const struct target *o, struct target_listing **listing, struct 
     if (code == SHEAF_OK)
         *listing = l;
     else
-        target_listing_free(l);
+        output_listing_free(l);
     return code;
 }
 
-void target_listing_free(struct target_listing *l)
+void output_listing_free(struct output_listing *l)
 {
     if (l == NULL)
         return;
@@ -260,7 +260,7 @@ static const struct listed *find_name(const struct names *all, const char *name)
 static int find_listed(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                        uint64_t *stamp, struct sheaf_error *err)
 {
-    const struct target_listing *l = context;
+    const struct output_listing *l = context;
     const struct listed *found = find_name(&l->splits[split], name);
 
     (void)err;
@@ -269,13 +269,13 @@ static int find_listed(const void *context, uint32_t split, const char *name, ui
     return found == NULL ? SHEAF_ERR_NOT_FOUND : SHEAF_OK;
 }
 
-bool target_listing_has(const struct target_listing *l, uint32_t split, const char *name)
+bool output_listing_has(const struct output_listing *l, uint32_t split, const char *name)
 {
     return find_name(&l->splits[split], name) != NULL;
 }
 
-int target_listing_check(const struct target_listing *l, const struct target *o, uint32_t split,
-                         const struct journal_entry *entry, enum target_shard_state *state,
+int output_listing_check(const struct output_listing *l, const struct output *o, uint32_t split,
+                         const struct journal_entry *entry, enum output_shard_state *state,
                          struct sheaf_error *err)
 {
     uint64_t stamp;
@@ -284,12 +284,12 @@ int target_listing_check(const struct target_listing *l, const struct target *o,
 
     if (code != SHEAF_OK || *state != SHARD_THERE || is_known(entry, stamp))
         return code;
-    code = target_check_shard(o, split, entry, &intact, err);
+    code = output_check_shard(o, split, entry, &intact, err);
     *state = intact ? SHARD_THERE : SHARD_ALTERED;
     return code;
 }
 
-int target_listing_has_entry(const struct target_listing *l, const struct target *o,
+int output_listing_has_entry(const struct output_listing *l, const struct output *o,
                              uint32_t split, const char *name, bool *has, struct sheaf_error *err)
 {
     char *entry;
@@ -305,13 +305,13 @@ int target_listing_has_entry(const struct target_listing *l, const struct target
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
-/* What a run of this target uploads right below a split's directory: PREFIX-DIGITS.SUFFIX, and the
+/* What a run of this output uploads right below a split's directory: PREFIX-DIGITS.SUFFIX, and the
  * files of the whole. */
 static bool is_our_name(const void *context, const char *name)
 {
     static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, SKIPPED_NAME,
                                           "shardindex.json" };
-    const struct target *o = context;
+    const struct output *o = context;
     const size_t size = strlen(o->prefix);
     size_t digits;
 
@@ -324,7 +324,7 @@ static bool is_our_name(const void *context, const char *name)
     return digits >= 6 && name[size + 1 + digits] == '.';
 }
 
-static int clean_object(const struct target *o, uint32_t split, const char *name,
+static int clean_object(const struct output *o, uint32_t split, const char *name,
                         struct sheaf_error *err)
 {
     char *url = store_join(o->directories[split], name);
@@ -335,7 +335,7 @@ static int clean_object(const struct target *o, uint32_t split, const char *name
 }
 
 /* Where uploads are told of by name only: those of the shards and the index. */
-static int clean_by_name(const struct target *o, uint32_t split, struct sheaf_error *err)
+static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
     char name[SHARD_NAME_BYTES];
     int code = clean_object(o, split, INDEX_NAME, err);
@@ -343,7 +343,7 @@ static int clean_by_name(const struct target *o, uint32_t split, struct sheaf_er
     for (uint64_t i = 0; i < o->shard_counts[split] && code == SHEAF_OK; i++) {
         const struct plan_shard shard = { .split = split, .number = (uint32_t)i };
 
-        code = target_shard_name(o, &shard, name, err);
+        code = output_shard_name(o, &shard, name, err);
         if (code == SHEAF_OK)
             code = clean_object(o, split, name, err);
     }
@@ -351,7 +351,7 @@ static int clean_by_name(const struct target *o, uint32_t split, struct sheaf_er
 }
 
 /* Who may not list uploads cannot remove any; the data set is none the worse for it. */
-int target_clean(const struct target *o, struct sheaf_error *err)
+int output_clean(const struct output *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 

@@ -82,14 +82,14 @@ static int know_manifest(struct sweep *s, struct manifest *m, int code, struct s
 static int know_data_sets(struct sweep *s, struct sheaf_error *err)
 {
     struct manifest m;
-    int code = know_manifest(s, &m, target_read_manifest(s->directory, &m, err), err);
+    int code = know_manifest(s, &m, output_read_manifest(s->directory, &m, err), err);
 
-    return code == SHEAF_OK ? know_manifest(s, &m, target_read_replaced(s->directory, &m, err), err)
+    return code == SHEAF_OK ? know_manifest(s, &m, output_read_replaced(s->directory, &m, err), err)
                             : code;
 }
 
 /* Files of a shard's name that are no data set's, nor an unfinished run's, are in the way. */
-static int look_for_others(const struct target *o, struct sheaf_error *err)
+static int look_for_others(const struct output *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -120,21 +120,21 @@ static int refuse_split(void *context, char *directory, const char *name,
                         struct sheaf_error *err)
 {
     bool is;
-    int code = target_is_split(directory, name, &is, err);
+    int code = output_is_split(directory, name, &is, err);
 
     (void)context;
     return code == SHEAF_OK && is ? refuse_dataset(directory, err) : code;
 }
 
 /* *dataset: the first directory with a data set; NULL if there is none. */
-static int find_dataset(const struct target *o, const char **dataset, struct sheaf_error *err)
+static int find_dataset(const struct output *o, const char **dataset, struct sheaf_error *err)
 {
     struct manifest_look look;
-    int code = target_look_manifest(o->dest, &look, err);
+    int code = output_look_manifest(o->dest, &look, err);
 
     *dataset = code == SHEAF_OK && look.is_dataset ? o->dest : NULL;
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK && *dataset == NULL; i++) {
-        code = target_look_manifest(o->directories[i], &look, err);
+        code = output_look_manifest(o->directories[i], &look, err);
         *dataset = code == SHEAF_OK && look.is_dataset ? o->directories[i] : NULL;
     }
     return code;
@@ -161,23 +161,23 @@ static int check_whole(const char *directory, const struct manifest *m, struct s
     return code;
 }
 
-static int split_is_finished(const struct target *o, const char *directory, bool whole,
+static int split_is_finished(const struct output *o, const char *directory, bool whole,
                              bool *finished, struct sheaf_error *err)
 {
     struct manifest m;
-    int code = target_read_manifest(directory, &m, err);
+    int code = output_read_manifest(directory, &m, err);
 
     *finished = false;
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-    code = target_is_of_plan(o, &m, finished, err);
+    code = output_is_of_plan(o, &m, finished, err);
     if (code == SHEAF_OK && *finished && whole)
         code = check_whole(directory, &m, err);
     manifest_clear(&m);
     return code;
 }
 
-int target_is_finished(const struct target *o, bool whole, bool *finished,
+int output_is_finished(const struct output *o, bool whole, bool *finished,
                        struct sheaf_error *err)
 {
     bool every = true;
@@ -191,7 +191,7 @@ int target_is_finished(const struct target *o, bool whole, bool *finished,
 
 /* ---- Begin, go on, or replace ---------------------------------------------------------------- */
 
-static int make_directories(const struct target *o, struct sheaf_error *err)
+static int make_directories(const struct output *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -202,7 +202,7 @@ static int make_directories(const struct target *o, struct sheaf_error *err)
 
 /* Whoever was here between the look and the claim is seen now, and nobody comes after it.  `clear`:
  * somebody may have been there whose claim is not known. */
-static int look_again(struct target *o, bool clear, struct sheaf_error *err)
+static int look_again(struct output *o, bool clear, struct sheaf_error *err)
 {
     const char *dataset;
     int code = find_dataset(o, &dataset, err);
@@ -210,19 +210,19 @@ static int look_again(struct target *o, bool clear, struct sheaf_error *err)
     if (code == SHEAF_OK && dataset != NULL)
         code = refuse_dataset(dataset, err);
     if (code == SHEAF_OK)
-        code = target_for_each_below(o->dest, refuse_split, NULL, err);
+        code = output_for_each_below(o->dest, refuse_split, NULL, err);
     if (code == SHEAF_OK)
         code = look_for_others(o, err);
     if (code == SHEAF_ERR_EXISTS)
         (void)journal_remove(&o->journal, PLAN_FILE, NULL);
     if (code == SHEAF_OK && clear)
-        code = target_clear_place(o, true, err);
+        code = output_clear_place(o, true, err);
     if (code == SHEAF_OK)
         code = make_directories(o, err);
     return code == SHEAF_OK ? journal_ready(&o->journal, err) : code;
 }
 
-static int begin(struct target *o, const struct store_seen *seen, bool clear,
+static int begin(struct output *o, const struct store_seen *seen, bool clear,
                  struct sheaf_error *err)
 {
     int code = look_for_others(o, err);
@@ -240,7 +240,7 @@ struct going {
 };
 
 /* Whether there is anything that cannot be gone on with; changes nothing. */
-static int check_go_on(const struct target *o, struct going *g, struct sheaf_error *err)
+static int check_go_on(const struct output *o, struct going *g, struct sheaf_error *err)
 {
     const char *dataset;
     int code = journal_load(&o->journal, &g->plan, &g->seen, err);
@@ -256,8 +256,8 @@ static int check_go_on(const struct target *o, struct going *g, struct sheaf_err
         return code;
     code = find_dataset(o, &dataset, err);
     if (code != SHEAF_OK || dataset == NULL)
-        return code == SHEAF_OK ? target_for_each_below(o->dest, refuse_split, NULL, err) : code;
-    code = target_is_finished(o, true, &g->finished, err);
+        return code == SHEAF_OK ? output_for_each_below(o->dest, refuse_split, NULL, err) : code;
+    code = output_is_finished(o, true, &g->finished, err);
     if (code == SHEAF_OK && !g->finished)
         code = err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan",
                        dataset);
@@ -266,13 +266,13 @@ static int check_go_on(const struct target *o, struct going *g, struct sheaf_err
 
 /* The claim is of this plan.  A manifest of it is the run's own, and it was killed when only its
  * traces were left; what is damaged or gone is made anew. */
-static int go_on_with(struct target *o, const struct journal_plan *plan,
+static int go_on_with(struct output *o, const struct journal_plan *plan,
                       const struct store_seen *seen, bool *finished, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     memcpy(o->journal.plan.run, plan->run, sizeof(plan->run));
-    if (target_is_finished(o, true, finished, NULL) == SHEAF_OK && *finished) {
+    if (output_is_finished(o, true, finished, NULL) == SHEAF_OK && *finished) {
         for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
             code = store_sync(o->directories[i], err);
         return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
@@ -286,20 +286,20 @@ static int go_on_with(struct target *o, const struct journal_plan *plan,
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
         code = journal_remove_temporaries(o->directories[i], err);
     if (code == SHEAF_OK)
-        code = target_clear_place(o, true, err);
+        code = output_clear_place(o, true, err);
     if (code == SHEAF_OK)
         code = make_directories(o, err);
     return code == SHEAF_OK ? journal_ready(&o->journal, err) : code;
 }
 
-static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
+static int go_on(struct output *o, bool *finished, struct sheaf_error *err)
 {
     struct going g;
     const int code = check_go_on(o, &g, err);
 
     *finished = g.finished;
     if (code == SHEAF_OK && g.finished)
-        return target_sweep(o, err);
+        return output_sweep(o, err);
     if (code != SHEAF_OK)
         return code;
     return g.has_claim ? go_on_with(o, &g.plan, &g.seen, finished, err)
@@ -311,14 +311,14 @@ static int go_on(struct target *o, bool *finished, struct sheaf_error *err)
 static int check_manifest(const char *directory, struct sheaf_error *err)
 {
     struct manifest m;
-    const int code = target_read_manifest(directory, &m, err);
+    const int code = output_read_manifest(directory, &m, err);
 
     if (code == SHEAF_OK)
         manifest_clear(&m);
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-static int check_replace(const struct target *o, struct sheaf_error *err)
+static int check_replace(const struct output *o, struct sheaf_error *err)
 {
     int code = check_manifest(o->dest, err);
 
@@ -329,7 +329,7 @@ static int check_replace(const struct target *o, struct sheaf_error *err)
 
 /* All that can refuse comes first; then the place is claimed; then what is there goes.  From the
  * claim on another run knows that this one is to be gone on with. */
-static int replace(struct target *o, struct sheaf_error *err)
+static int replace(struct output *o, struct sheaf_error *err)
 {
     struct journal_plan plan;
     struct store_seen seen;
@@ -342,13 +342,13 @@ static int replace(struct target *o, struct sheaf_error *err)
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
         code = journal_remove_temporaries(o->directories[i], err);
     if (code == SHEAF_OK)
-        code = target_clear_place(o, false, err);
+        code = output_clear_place(o, false, err);
     if (code == SHEAF_OK)
         code = make_directories(o, err);
     return code == SHEAF_OK ? journal_ready(&o->journal, err) : code;
 }
 
-int target_look(const struct target *o, struct sheaf_error *err)
+int output_look(const struct output *o, struct sheaf_error *err)
 {
     const char *dataset;
     bool leftovers = false;
@@ -362,11 +362,11 @@ int target_look(const struct target *o, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: holds the remains of an unfinished "
                                               "run", o->dest);
     if (code == SHEAF_OK)
-        code = target_for_each_below(o->dest, refuse_split, NULL, err);
+        code = output_for_each_below(o->dest, refuse_split, NULL, err);
     return code == SHEAF_OK ? look_for_others(o, err) : code;
 }
 
-int target_check(struct target *o, bool resume, bool overwrite, struct sheaf_error *err)
+int output_check(struct output *o, bool resume, bool overwrite, struct sheaf_error *err)
 {
     struct going g;
     int code = store_make_directory(o->dest, err);
@@ -378,14 +378,14 @@ int target_check(struct target *o, bool resume, bool overwrite, struct sheaf_err
     if (code != SHEAF_OK)
         return code;
     return resume ? check_go_on(o, &g, err) : overwrite ? check_replace(o, err)
-                                                        : target_look(o, err);
+                                                        : output_look(o, err);
 }
 
-int target_prepare(struct target *o, bool resume, bool overwrite, bool *finished,
+int output_prepare(struct output *o, bool resume, bool overwrite, bool *finished,
                    struct sheaf_error *err)
 {
     const struct store_seen nothing = { .is_there = false };
-    const int code = target_check(o, resume, overwrite, err);
+    const int code = output_check(o, resume, overwrite, err);
 
     *finished = false;
     if (code != SHEAF_OK)

@@ -55,17 +55,17 @@ static int read_manifest(const char *directory, const char *name, struct manifes
     return code;
 }
 
-int target_read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
+int output_read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
 {
     return read_manifest(directory, MANIFEST_NAME, m, err);
 }
 
-int target_read_replaced(const char *directory, struct manifest *m, struct sheaf_error *err)
+int output_read_replaced(const char *directory, struct manifest *m, struct sheaf_error *err)
 {
     return read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
 }
 
-int target_look_manifest(const char *directory, struct manifest_look *look,
+int output_look_manifest(const char *directory, struct manifest_look *look,
                          struct sheaf_error *err)
 {
     char *url = store_join(directory, MANIFEST_NAME), *text = NULL;
@@ -89,7 +89,7 @@ int target_look_manifest(const char *directory, struct manifest_look *look,
 }
 
 /* The text was written out of what had been parsed. */
-int target_option(const struct manifest *m, const char *name, char **value,
+int output_option(const struct manifest *m, const char *name, char **value,
                   struct sheaf_error *err)
 {
     const char *all = m->options_json == NULL ? "{}" : m->options_json, *text;
@@ -106,11 +106,11 @@ int target_option(const struct manifest *m, const char *name, char **value,
                                      : code;
 }
 
-int target_is_of_plan(const struct target *o, const struct manifest *m, bool *is,
+int output_is_of_plan(const struct output *o, const struct manifest *m, bool *is,
                       struct sheaf_error *err)
 {
     char *hash;
-    const int code = target_option(m, "plan", &hash, err);
+    const int code = output_option(m, "plan", &hash, err);
 
     *is = code == SHEAF_OK && hash != NULL && strcmp(hash, o->plan_hash) == 0;
     free(hash);
@@ -120,7 +120,7 @@ int target_is_of_plan(const struct target *o, const struct manifest *m, bool *is
 
 /* ---- One file -------------------------------------------------------------------------------- */
 
-int target_put_over(const struct target *o, const char *directory, const char *name,
+int output_put_over(const struct output *o, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err)
 {
     char *url = store_join(directory, name);
@@ -135,7 +135,7 @@ int target_put_over(const struct target *o, const char *directory, const char *n
     return code;
 }
 
-int target_remove(const struct target *o, const char *directory, const char *name,
+int output_remove(const struct output *o, const char *directory, const char *name,
                   struct sheaf_error *err)
 {
     char *url = store_join(directory, name);
@@ -154,7 +154,7 @@ int target_remove(const struct target *o, const char *directory, const char *nam
 
 /* A directory that is cleared. */
 struct clearing {
-    const struct target *target;
+    const struct output *output;
     char *directory;
 };
 
@@ -165,7 +165,7 @@ static int remove_put(void *context, const char *name, const void *data, size_t 
 
     (void)data;
     (void)size;
-    return target_remove(c->target, c->directory, name, err);
+    return output_remove(c->output, c->directory, name, err);
 }
 
 static int remove_shard(struct clearing *c, const struct manifest *m, size_t i,
@@ -179,19 +179,19 @@ static int remove_shard(struct clearing *c, const struct manifest *m, size_t i,
                              (m->ours && format_of(m->container)->has_names))) {
         if (asprintf(&names, "%.*s.lst", (int)peers_stem(m->container, m->codec, name), name) < 0)
             return err_memory(err, strlen(name));
-        code = target_remove(c->target, c->directory, names, err);
+        code = output_remove(c->output, c->directory, names, err);
         free(names);
     }
-    return code == SHEAF_OK ? target_remove(c->target, c->directory, name, err) : code;
+    return code == SHEAF_OK ? output_remove(c->output, c->directory, name, err) : code;
 }
 
 
 /* The note goes last, and does not come back. */
-static int remove_note(const struct target *o, const char *directory, struct sheaf_error *err)
+static int remove_note(const struct output *o, const char *directory, struct sheaf_error *err)
 {
     char *partial = store_join(directory, STORE_PARTIAL);
     int code = partial == NULL ? err_memory(err, strlen(directory))
-                               : target_remove(o, partial, REPLACED_NAME, err);
+                               : output_remove(o, partial, REPLACED_NAME, err);
 
     if (code == SHEAF_OK)
         code = store_sync(partial, err);
@@ -200,17 +200,17 @@ static int remove_note(const struct target *o, const char *directory, struct she
 }
 
 /* Removes the files of a data set that is being replaced, as the note says; nothing without one. */
-static int remove_replaced(const struct target *o, char *directory, struct sheaf_error *err)
+static int remove_replaced(const struct output *o, char *directory, struct sheaf_error *err)
 {
     struct clearing c = { o, directory };
     struct peers_writer peers = { .peers = 0 };
     struct manifest m;
     char *list = NULL;
-    int code = target_read_replaced(directory, &m, err);
+    int code = output_read_replaced(directory, &m, err);
 
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-    code = target_option(&m, "index", &list, err);
+    code = output_option(&m, "index", &list, err);
     if (code == SHEAF_OK)
         code = peers_open(&peers, list, m.container, m.codec, err);
     for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)
@@ -218,9 +218,9 @@ static int remove_replaced(const struct target *o, char *directory, struct sheaf
     if (code == SHEAF_OK)
         code = peers_finish_dataset(&peers, &m, NULL, remove_put, &c, err);
     if (code == SHEAF_OK)
-        code = target_remove(o, directory, INDEX_NAME, err);
+        code = output_remove(o, directory, INDEX_NAME, err);
     if (code == SHEAF_OK)
-        code = target_remove(o, directory, SKIPPED_NAME, err);
+        code = output_remove(o, directory, SKIPPED_NAME, err);
     if (code == SHEAF_OK)
         code = remove_note(o, directory, err);
     peers_free(&peers);
@@ -233,7 +233,7 @@ static int remove_replaced(const struct target *o, char *directory, struct sheaf
 
 struct below {
     const char *dest;
-    target_below_fn *each;
+    output_below_fn *each;
     void *context;
     struct sheaf_error *err;
 };
@@ -249,7 +249,7 @@ static int visit_below(void *context, const struct store_entry *entry)
     return code;
 }
 
-int target_for_each_below(const char *dest, target_below_fn *each, void *context,
+int output_for_each_below(const char *dest, output_below_fn *each, void *context,
                           struct sheaf_error *err)
 {
     struct below below = { dest, each, context, err };
@@ -259,16 +259,16 @@ int target_for_each_below(const char *dest, target_below_fn *each, void *context
 }
 
 /* Whether it holds a data set that is the split of this name of the one in the directory above. */
-int target_is_split(const char *directory, const char *name, bool *is, struct sheaf_error *err)
+int output_is_split(const char *directory, const char *name, bool *is, struct sheaf_error *err)
 {
     struct manifest m;
     char *split;
-    int code = target_read_manifest(directory, &m, err);
+    int code = output_read_manifest(directory, &m, err);
 
     *is = false;
     if (code != SHEAF_OK)       /* what cannot be parsed says nothing */
         return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
-    code = target_option(&m, "split_name", &split, err);
+    code = output_option(&m, "split_name", &split, err);
     *is = split != NULL && strcmp(split, name) == 0;
     free(split);
     manifest_clear(&m);
@@ -279,38 +279,38 @@ static int remove_split(void *context, char *directory, const char *name,
                         struct sheaf_error *err)
 {
     (void)name;
-    return remove_replaced(*(const struct target *const *)context, directory, err);
+    return remove_replaced(*(const struct output *const *)context, directory, err);
 }
 
 /* Ends the removal that this run, or an earlier one, has begun. */
-static int finish_removal(const struct target *o, struct sheaf_error *err)
+static int finish_removal(const struct output *o, struct sheaf_error *err)
 {
     char *dest = strdup(o->dest);
     int code = dest == NULL ? err_memory(err, strlen(o->dest)) : remove_replaced(o, dest, err);
 
     if (code == SHEAF_OK)
-        code = target_for_each_below(o->dest, remove_split, &o, err);
+        code = output_for_each_below(o->dest, remove_split, &o, err);
     free(dest);
     return code;
 }
 
 /* ---- Withdrawing manifests ------------------------------------------------------------------- */
 
-static bool has_locks(const struct target *o)
+static bool has_locks(const struct output *o)
 {
     const struct store_ops *store = store_of(o->dest, NULL);
 
     return store != NULL && store->lock != NULL;
 }
 
-static int note_replaced(const struct target *o, const char *directory, struct sheaf_error *err)
+static int note_replaced(const struct output *o, const char *directory, struct sheaf_error *err)
 {
     char *text = NULL;
     size_t size = 0;
     int code = get(directory, MANIFEST_NAME, &text, &size, err);
 
     if (code == SHEAF_OK)
-        code = target_put_over(o, directory, STORE_PARTIAL "/" REPLACED_NAME, text, size, err);
+        code = output_put_over(o, directory, STORE_PARTIAL "/" REPLACED_NAME, text, size, err);
     free(text);
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
@@ -318,21 +318,21 @@ static int note_replaced(const struct target *o, const char *directory, struct s
 /* Whether the data set there is of the run's own plan.  What cannot be parsed is what an earlier
  * run of this plan has put there, and the store has not kept: others' manifests were read before
  * they were claimed. */
-static int is_own(const struct target *o, const char *directory, bool *is,
+static int is_own(const struct output *o, const char *directory, bool *is,
                   struct sheaf_error *err)
 {
     struct manifest m;
-    int code = target_read_manifest(directory, &m, err);
+    int code = output_read_manifest(directory, &m, err);
 
     *is = code == SHEAF_ERR_CORRUPT;
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
-    code = target_is_of_plan(o, &m, is, err);
+    code = output_is_of_plan(o, &m, is, err);
     manifest_clear(&m);
     return code;
 }
 
-static int replace_manifest(const struct target *o, const char *url,
+static int replace_manifest(const struct output *o, const char *url,
                             const struct store_seen *seen, struct sheaf_error *err)
 {
     char text[512];
@@ -349,7 +349,7 @@ static int replace_manifest(const struct target *o, const char *url,
 
 #define WITHDRAW_TRIES 5    /* of each at most one of those who had the place can be in the way */
 
-static int withdraw(const struct target *o, const char *directory, bool keep_own,
+static int withdraw(const struct output *o, const char *directory, bool keep_own,
                     struct sheaf_error *err)
 {
     char *url = store_join(directory, MANIFEST_NAME);
@@ -361,7 +361,7 @@ static int withdraw(const struct target *o, const char *directory, bool keep_own
         struct manifest_look look;
         bool own = false;
 
-        code = target_look_manifest(directory, &look, err);
+        code = output_look_manifest(directory, &look, err);
         if (code == SHEAF_OK && look.is_dataset && keep_own)
             code = is_own(o, directory, &own, err);
         if (code == SHEAF_OK && look.is_dataset && !own)
@@ -373,7 +373,7 @@ static int withdraw(const struct target *o, const char *directory, bool keep_own
     return code;
 }
 
-static bool is_of_run(const struct target *o, const char *name)
+static bool is_of_run(const struct output *o, const char *name)
 {
     for (uint32_t i = 0; i < o->split_count; i++)
         if (strcmp(o->journal.plan.splits[i], name) == 0)
@@ -385,40 +385,40 @@ static bool is_of_run(const struct target *o, const char *name)
 static int withdraw_split(void *context, char *directory, const char *name,
                           struct sheaf_error *err)
 {
-    const struct target *o = *(const struct target *const *)context;
+    const struct output *o = *(const struct output *const *)context;
     bool is;
-    int code = target_is_split(directory, name, &is, err);
+    int code = output_is_split(directory, name, &is, err);
 
     if (code != SHEAF_OK || !is || is_of_run(o, name))
         return code;
     code = note_replaced(o, directory, err);
-    return code == SHEAF_OK ? target_remove(o, directory, MANIFEST_NAME, err) : code;
+    return code == SHEAF_OK ? output_remove(o, directory, MANIFEST_NAME, err) : code;
 }
 
 /* Of a data set without splits that gives way to one with them. */
-static int withdraw_whole(const struct target *o, struct sheaf_error *err)
+static int withdraw_whole(const struct output *o, struct sheaf_error *err)
 {
     struct manifest_look look;
     int code;
 
     if (is_of_run(o, ""))
         return SHEAF_OK;
-    code = target_look_manifest(o->dest, &look, err);
+    code = output_look_manifest(o->dest, &look, err);
     if (code != SHEAF_OK || !look.seen.is_there)
         return code;
     code = look.is_dataset ? note_replaced(o, o->dest, err) : SHEAF_OK;
-    return code == SHEAF_OK ? target_remove(o, o->dest, MANIFEST_NAME, err) : code;
+    return code == SHEAF_OK ? output_remove(o, o->dest, MANIFEST_NAME, err) : code;
 }
 
 /* ---- Shards by the journal ------------------------------------------------------------------- */
 
 struct entries_removal {
-    const struct target *target;
+    const struct output *output;
     bool own;                   /* those of the run's plan, or those of others */
 };
 
 /* The shard that an entry is of, whose name it begins with, but for its split's; sides first. */
-static int remove_entry_shard(const struct target *o, const char *directory,
+static int remove_entry_shard(const struct output *o, const char *directory,
                               const struct journal_entry *entry, struct sheaf_error *err)
 {
     const char *at = (const char *)entry->sides.data, *end = at + entry->sides.size;
@@ -427,11 +427,11 @@ static int remove_entry_shard(const struct target *o, const char *directory,
     int code = SHEAF_OK;
 
     while (code == SHEAF_OK && at < end && journal_take_side(&at, end, name, &bytes, hash))
-        code = strchr(name, '/') == NULL ? target_remove(o, directory, name, err) : SHEAF_OK;
-    return code == SHEAF_OK ? target_remove(o, directory, entry->facts.name, err) : code;
+        code = strchr(name, '/') == NULL ? output_remove(o, directory, name, err) : SHEAF_OK;
+    return code == SHEAF_OK ? output_remove(o, directory, entry->facts.name, err) : code;
 }
 
-static int remove_known(const struct target *o, const char *name,
+static int remove_known(const struct output *o, const char *name,
                         const struct journal_entry *entry, struct sheaf_error *err)
 {
     const char *found = strstr(name, entry->facts.name);
@@ -461,17 +461,17 @@ static int remove_entry(void *context, const char *name, struct sheaf_error *err
     int code;
 
     if (suffix == NULL || strcmp(suffix, ".done") != 0 ||
-        journal_is_own(&r->target->journal, name) != r->own)
+        journal_is_own(&r->output->journal, name) != r->own)
         return SHEAF_OK;
-    code = journal_get_named(&r->target->journal, name, &entry, err);
+    code = journal_get_named(&r->output->journal, name, &entry, err);
     if (code == SHEAF_OK)
-        code = remove_known(r->target, name, &entry, err);
+        code = remove_known(r->output, name, &entry, err);
     journal_entry_free(&entry);
-    return code == SHEAF_OK || code == SHEAF_END ? journal_remove(&r->target->journal, name, err)
+    return code == SHEAF_OK || code == SHEAF_END ? journal_remove(&r->output->journal, name, err)
                                                  : code;
 }
 
-static int remove_entries(const struct target *o, bool own, struct sheaf_error *err)
+static int remove_entries(const struct output *o, bool own, struct sheaf_error *err)
 {
     struct entries_removal removal = { o, own };
 
@@ -480,14 +480,14 @@ static int remove_entries(const struct target *o, bool own, struct sheaf_error *
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-int target_clear_place(const struct target *o, bool keep_own, struct sheaf_error *err)
+int output_clear_place(const struct output *o, bool keep_own, struct sheaf_error *err)
 {
     int code = withdraw_whole(o, err);
 
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
         code = withdraw(o, o->directories[i], keep_own, err);
     if (code == SHEAF_OK)
-        code = target_for_each_below(o->dest, withdraw_split, &o, err);
+        code = output_for_each_below(o->dest, withdraw_split, &o, err);
     if (code == SHEAF_OK)
         code = finish_removal(o, err);
     if (code == SHEAF_OK)
@@ -499,7 +499,7 @@ int target_clear_place(const struct target *o, bool keep_own, struct sheaf_error
 
 static int find_shard(void *context, const struct store_entry *entry)
 {
-    const struct target *o = context;
+    const struct output *o = context;
     const size_t size = strlen(o->prefix);
 
     return strncmp(entry->name, o->prefix, size) == 0 && entry->name[size] == '-' ? SHEAF_END
@@ -508,7 +508,7 @@ static int find_shard(void *context, const struct store_entry *entry)
 
 /* Whether nothing is left that a reader could take for shards: another run, which had lost the
  * place, can have put some there late.  The claim stays with those, so that they are refused. */
-static bool is_clear(const struct target *o)
+static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;
 
@@ -519,7 +519,7 @@ static bool is_clear(const struct target *o)
     return code == SHEAF_OK;
 }
 
-void target_abandon(const struct target *o, bool keep_shards)
+void output_abandon(const struct output *o, bool keep_shards)
 {
     for (uint32_t i = 0; i < o->split_count; i++)
         journal_remove_temporaries(o->directories[i], NULL);
@@ -529,10 +529,10 @@ void target_abandon(const struct target *o, bool keep_shards)
     for (uint32_t i = 0; i < o->split_count; i++) {
         struct manifest_look look;
 
-        if (target_look_manifest(o->directories[i], &look, NULL) != SHEAF_OK || look.is_dataset)
+        if (output_look_manifest(o->directories[i], &look, NULL) != SHEAF_OK || look.is_dataset)
             return;
         if (look.seen.is_there)
-            (void)target_remove(o, o->directories[i], MANIFEST_NAME, NULL);
+            (void)output_remove(o, o->directories[i], MANIFEST_NAME, NULL);
     }
     journal_clear(&o->journal, NULL);
 }

@@ -24,7 +24,7 @@ struct seen {
 
 /* What a publication is of. */
 struct publication {
-    const struct target *target;
+    const struct output *output;
     struct shard_writer *writer;
     struct journal_entry *entry;
     uint32_t split;
@@ -33,7 +33,7 @@ struct publication {
 
 static const char *split_of(const struct publication *p)
 {
-    return p->target->journal.plan.splits[p->split];
+    return p->output->journal.plan.splits[p->split];
 }
 
 static int see(const char *directory, const char *name, struct store_seen *seen,
@@ -48,8 +48,8 @@ static int see(const char *directory, const char *name, struct store_seen *seen,
 
 static int see_all(struct publication *p, struct sheaf_error *err)
 {
-    const char *directory = p->target->directories[p->split];
-    int code = journal_see(&p->target->journal, split_of(p), p->entry->facts.name, &p->seen.entry,
+    const char *directory = p->output->directories[p->split];
+    int code = journal_see(&p->output->journal, split_of(p), p->entry->facts.name, &p->seen.entry,
                            err);
 
     if (code == SHEAF_OK)
@@ -77,10 +77,10 @@ static int certify(const struct publication *p, struct journal_entry *entry,
 
     if (entry->stamp != 0)
         return SHEAF_OK;
-    code = target_stamp(p->target, p->split, entry, &entry->stamp, err);
+    code = output_stamp(p->output, p->split, entry, &entry->stamp, err);
     if (code != SHEAF_OK || entry->stamp == 0)
         return code;
-    code = journal_put(&p->target->journal, split_of(p), entry, &p->seen.entry, &now, err);
+    code = journal_put(&p->output->journal, split_of(p), entry, &p->seen.entry, &now, err);
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* somebody else just has */
 }
 
@@ -88,7 +88,7 @@ static int certify(const struct publication *p, struct journal_entry *entry,
 static int find_winner(struct publication *p, bool *won, struct sheaf_error *err)
 {
     struct journal_entry found = { .facts = { .bytes = 0 } };
-    int code = target_look_for_shard(p->target, p->split, p->entry->facts.name, &found, won, err);
+    int code = output_look_for_shard(p->output, p->split, p->entry->facts.name, &found, won, err);
 
     *won = code == SHEAF_OK && *won && found.source == p->entry->source;
     if (*won)
@@ -105,7 +105,7 @@ static int find_winner(struct publication *p, bool *won, struct sheaf_error *err
 
 static int replace(struct publication *p, struct sheaf_error *err)
 {
-    const struct journal *journal = &p->target->journal;
+    const struct journal *journal = &p->output->journal;
     struct store_seen now, entry;
     uint64_t stamp = 0;
     int code;
@@ -119,7 +119,7 @@ static int replace(struct publication *p, struct sheaf_error *err)
         stamp = now.stamp;
     }
     for (size_t i = 0; i < p->writer->side_count; i++)
-        stamp = target_stamp_add(stamp, p->writer->sides[i].stamp);
+        stamp = output_stamp_add(stamp, p->writer->sides[i].stamp);
     if (code != SHEAF_OK || stamp == 0)
         return code;
     p->entry->stamp = stamp;
@@ -131,11 +131,11 @@ static int replace(struct publication *p, struct sheaf_error *err)
 static int refuse_finished(const struct publication *p, struct sheaf_error *err)
 {
     bool finished;
-    int code = target_is_finished(p->target, false, &finished, err);
+    int code = output_is_finished(p->output, false, &finished, err);
 
     if (code == SHEAF_OK && finished)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s/%s: another process has published the data set",
-                       p->target->dest, p->entry->facts.name);
+                       p->output->dest, p->entry->facts.name);
     return code;
 }
 
@@ -150,7 +150,7 @@ static int publish(struct publication *p, bool alone, struct sheaf_error *err)
     if (code == SHEAF_OK && p->seen.entry.is_there)
         code = find_winner(p, &won, err);
     if (code == SHEAF_OK && !won)
-        code = journal_check(&p->target->journal, err);
+        code = journal_check(&p->output->journal, err);
     if (code == SHEAF_OK && !won && !p->seen.entry.is_there && is_anything(p))
         code = refuse_finished(p, err);
     if (code != SHEAF_OK || won)
@@ -162,7 +162,7 @@ static int publish(struct publication *p, bool alone, struct sheaf_error *err)
     if (code != SHEAF_OK || won)
         return code;
     return err_set(err, SHEAF_ERR_CHANGED, "%s/%s: another run is writing this shard with "
-                   "different content: run this one again when that has ended", p->target->dest,
+                   "different content: run this one again when that has ended", p->output->dest,
                    p->entry->facts.name);
 }
 
@@ -172,7 +172,7 @@ static int publish(struct publication *p, bool alone, struct sheaf_error *err)
 
 /* Others hold it for the time of a shard or a commit; a new run, as long as it packs, but that is
  * seen at the claim.  What runs out of time is for the caller's interrupt. */
-int target_lock(const struct target *o, bool shared, int *lock, struct sheaf_error *err)
+int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
     int code;
@@ -192,7 +192,7 @@ int target_lock(const struct target *o, bool shared, int *lock, struct sheaf_err
     return code;
 }
 
-int target_publish_shard(const struct target *o, uint32_t split, struct shard_writer *w,
+int output_publish_shard(const struct output *o, uint32_t split, struct shard_writer *w,
                          struct journal_entry *entry, struct sheaf_error *err)
 {
     struct publication p = { o, w, entry, split, { .entry.is_there = false } };
@@ -203,13 +203,13 @@ int target_publish_shard(const struct target *o, uint32_t split, struct shard_wr
     entry->section = w->section;
     entry->sides = w->notes;
     w->section = w->notes = (struct buf)BUF_INIT(0);
-    code = target_lock(o, true, &lock, err);
+    code = output_lock(o, true, &lock, err);
     if (code == SHEAF_OK)
         code = publish(&p, lock < 0, err);
     store_unlock(lock);
     if (code != SHEAF_END)
         return code;
-    code = target_lock(o, false, &lock, err);
+    code = output_lock(o, false, &lock, err);
     if (code == SHEAF_OK)
         code = publish(&p, true, err);
     store_unlock(lock);

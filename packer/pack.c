@@ -24,7 +24,7 @@ struct pack {
     struct plan plan;
     struct plan_stash stash;    /* its samples */
     struct block_setup setup;
-    struct target target;
+    struct output output;
     struct sheaf_pack_result result;
 };
 
@@ -36,7 +36,7 @@ static int refuse_data_set(const struct source *source, struct sheaf_error *err)
     struct manifest manifest;
 
     if (!source->ops->is_tree ||
-        target_read_manifest(source->url, &manifest, NULL) != SHEAF_OK)
+        output_read_manifest(source->url, &manifest, NULL) != SHEAF_OK)
         return SHEAF_OK;
     manifest_clear(&manifest);
     return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, not files to pack: convert it, "
@@ -95,7 +95,7 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
             .split = p->plan.splits[shard->split].name, .name = name,
             .samples = shard->sample_count, .payload_bytes = shard->payload_bytes,
         };
-        int code = target_shard_name(&p->target, shard, name, err);
+        int code = output_shard_name(&p->output, shard, name, err);
 
         if (code != SHEAF_OK)
             return code;
@@ -124,17 +124,17 @@ static int publish(struct pack *p, struct sheaf_error *err)
     int code = planner_options_json(&p->planner, json, err);
 
     if (code == SHEAF_OK)
-        code = publish_plan(&p->target, &p->problems, &p->plan, p->options.label_base,
+        code = publish_plan(&p->output, &p->problems, &p->plan, p->options.label_base,
                             (const char *const *)json, err);
     for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
         free(json[s]);
-    return code == SHEAF_OK ? target_end(&p->target, err) : code;
+    return code == SHEAF_OK ? output_end(&p->output, err) : code;
 }
 
 /* Of a data set that is there already: names and sizes are those of the plan. */
 static int finished_result(struct pack *p, struct sheaf_error *err)
 {
-    const int code = target_result(&p->target, &p->result, err);
+    const int code = output_result(&p->output, &p->result, err);
 
     p->result.files_packed = p->result.files - p->result.skipped;
     return code;
@@ -148,14 +148,14 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
     if (code == SHEAF_OK)       /* its name may lead through what was not there before */
         code = planner_refuse(&p->planner, p->dest, err);
     if (code == SHEAF_OK)
-        code = target_prepare(&p->target, p->options.resume, p->options.overwrite, &finished,
+        code = output_prepare(&p->output, p->options.resume, p->options.overwrite, &finished,
                               err);
     if (code == SHEAF_OK && finished)
         return finished_result(p, err);
     if (code != SHEAF_OK)
         return code;
     if (p->options.resume || p->options.overwrite)
-        code = target_clean(&p->target, err);
+        code = output_clean(&p->output, err);
     if (code == SHEAF_OK)
         code = run_plan(run, &p->result, err);
     if (code == SHEAF_OK)
@@ -165,7 +165,7 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
     if (code == SHEAF_OK)
         code = publish(p, err);
     if (code != SHEAF_OK)
-        target_abandon(&p->target, p->options.resume || p->result.samples > 0);
+        output_abandon(&p->output, p->options.resume || p->result.samples > 0);
     p->result.skipped = p->problems.count;
     return code;
 }
@@ -178,7 +178,7 @@ static struct run run_of(struct pack *p)
     p->setup.source = p->planner.sources;
     p->setup.interrupt = p->options.interrupt;
     return (struct run){
-        .options = &p->options, .setup = &p->setup, .target = &p->target,
+        .options = &p->options, .setup = &p->setup, .output = &p->output,
         .problems = &p->problems, .watch = &p->watch, .rows = plan_stash_rows(&p->stash),
         .end = p->plan.shard_count, .resumes = p->options.resume,
     };
@@ -192,7 +192,7 @@ static int run(struct pack *p, const char *source, struct sheaf_error *err)
 
     interrupt_watch(before);    /* what is written is put in order also when it is interrupted */
     if (code == SHEAF_OK)
-        code = target_open(&p->target, p->dest, &p->setup, p->options.prefix, &p->plan, err);
+        code = output_open(&p->output, p->dest, &p->setup, p->options.prefix, &p->plan, err);
     p->result.skipped = p->problems.count;
     if (code != SHEAF_OK)
         return code;
@@ -202,14 +202,14 @@ static int run(struct pack *p, const char *source, struct sheaf_error *err)
         return code;
     if (!p->options.dry_run)
         return pack_to_dest(p, &all, err);
-    code = p->options.resume || p->options.overwrite ? SHEAF_OK : target_look(&p->target, err);
+    code = p->options.resume || p->options.overwrite ? SHEAF_OK : output_look(&p->output, err);
     return code == SHEAF_OK ? show_plan(p, err) : code;
 }
 
 int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_options *options,
                struct sheaf_pack_result *result, struct sheaf_error *error)
 {
-    struct pack p = { .dest = dest, .stash.blocks.fd = -1, .target.lock = -1 };
+    struct pack p = { .dest = dest, .stash.blocks.fd = -1, .output.lock = -1 };
     struct sheaf_error found;
     int code = pack_options_take(options, &p.options, &found);
 
@@ -218,7 +218,7 @@ int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_opt
         pack_options_watch(&p.options, &p.watch, &p.problems);
         code = run(&p, source, &found);
     }
-    target_close(&p.target);
+    output_close(&p.output);
     plan_stash_close(&p.stash);
     plan_free(&p.plan);
     planner_close(&p.planner);

@@ -78,29 +78,29 @@ static int begin(struct sheaf_packer *p, struct sheaf_error *err)
     pack_options_watch(&p->options, &p->watch, &p->problems);
     code = packer_check_memory(p, 0, err);      /* before anything there is touched */
     if (code == SHEAF_OK)
-        code = target_open(&p->target, p->dest, &p->setup, p->prefix, NULL, err);
-    p->target.sources = p->options.sources;
-    p->target.source_count = p->options.source_count;
+        code = output_open(&p->output, p->dest, &p->setup, p->prefix, NULL, err);
+    p->output.sources = p->options.sources;
+    p->output.source_count = p->options.source_count;
     if (code == SHEAF_OK && p->can_resume) {
         const char *origin = p->options.origin;
 
-        resumed_identify(&p->options, p->options.identity, p->target.journal.plan.hash);
+        resumed_identify(&p->options, p->options.identity, p->output.journal.plan.hash);
         resumed_identify(&p->options, origin != NULL ? origin : p->options.identity,
-                         p->target.plan_hash);
+                         p->output.plan_hash);
     }
     if (code == SHEAF_OK)
-        code = target_prepare(&p->target, resume, p->options.overwrite != 0, &p->is_there, err);
+        code = output_prepare(&p->output, resume, p->options.overwrite != 0, &p->is_there, err);
     if (code == SHEAF_OK && p->is_there)
         return SHEAF_OK;
     if (code == SHEAF_OK && (resume || p->options.overwrite))
-        code = target_clean(&p->target, err);
+        code = output_clean(&p->output, err);
     if (code != SHEAF_OK)
         return code;
     p->engine_open = true;
-    code = engine_open(&p->engine, &p->setup, &p->target, &p->problems, &p->watch,
+    code = engine_open(&p->engine, &p->setup, &p->output, &p->problems, &p->watch,
                        p->options.jobs, 0, p->options.memory_bytes, err);
     if (code == SHEAF_OK && resume)
-        code = resumed_find(&p->resumed, &p->target, &p->engine, err);
+        code = resumed_find(&p->resumed, &p->output, &p->engine, err);
     p->has_cls = p->resumed.has_cls;
     if (code != SHEAF_OK)
         sheaf_packer_abort(p);
@@ -116,7 +116,7 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
 
     if (p == NULL)
         return err_memory(error, sizeof(*p));
-    p->target.lock = -1;
+    p->output.lock = -1;
     code = pack_options_take(options, &p->options, &found);
     if (code == SHEAF_OK)
         code = packer_copy_texts(p, dest, &found);
@@ -147,7 +147,7 @@ void sheaf_packer_abort(struct sheaf_packer *p)
         return;
     packer_stop(p);
     if (!p->is_part && !p->is_there)
-        target_abandon(&p->target, p->can_resume && p->engine.result.shards != 0);
+        output_abandon(&p->output, p->can_resume && p->engine.result.shards != 0);
     p->state = PACKER_FAILED;
     if (p->error.code == SHEAF_OK)
         err_set(&p->error, SHEAF_ERR_STATE, "the packer was aborted");
@@ -168,7 +168,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
     if (p == NULL)
         return;
     sheaf_packer_abort(p);
-    target_close(&p->target);
+    output_close(&p->output);
     plan_file_close(&p->file);
     problems_free(&p->problems);
     keyset_free(&p->keys);
@@ -462,7 +462,7 @@ static int list_classes(struct sheaf_packer *p)
 static int publish(struct sheaf_packer *p, uint32_t shard_count)
 {
     char *json = pack_options_json(&p->options, "program",
-                                   p->can_resume ? p->target.plan_hash : NULL, NULL);
+                                   p->can_resume ? p->output.plan_hash : NULL, NULL);
     const struct plan_split split = { .shard_count = shard_count, .cls_is_label = !p->has_cls };
     const struct publish_facts facts = {
         .classes = (const char *const *)p->classes, .class_count = p->class_count,
@@ -470,17 +470,17 @@ static int publish(struct sheaf_packer *p, uint32_t shard_count)
         .options_json = (const char *const *)&json,
     };
     int code = json == NULL ? err_memory(&p->error, 1024)
-                            : publish_dataset(&p->target, &p->problems, &facts, &p->error);
+                            : publish_dataset(&p->output, &p->problems, &facts, &p->error);
 
     free(json);
-    return code == SHEAF_OK ? target_end(&p->target, &p->error) : code;
+    return code == SHEAF_OK ? output_end(&p->output, &p->error) : code;
 }
 
 /* Of a data set that was finished before. */
 static int finish_there(struct sheaf_packer *p, struct sheaf_pack_result *result)
 {
     struct sheaf_pack_result there = { .files = p->files };
-    int code = target_result(&p->target, &there, &p->error);
+    int code = output_result(&p->output, &there, &p->error);
 
     if (code == SHEAF_OK && !p->is_part && p->appended != 0 &&
         p->appended != there.samples + there.skipped)

@@ -19,7 +19,7 @@ struct sheaf_packer {
     struct problems problems;
     struct watch watch;
     struct block_setup setup;
-    struct target target;
+    struct output output;
     struct engine engine;
     struct keyset keys;
     struct resumed resumed;     /* none but with an identity and resume */

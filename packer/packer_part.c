@@ -65,13 +65,13 @@ static int join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
     p->setup.context.class_count = f->plan.class_count;
     code = packer_check_memory(p, largest, err);
     if (code == SHEAF_OK)
-        code = target_open(&p->target, p->dest, &p->setup, p->prefix, &f->plan, err);
+        code = output_open(&p->output, p->dest, &p->setup, p->prefix, &f->plan, err);
     if (code == SHEAF_OK)
-        code = target_join(&p->target, parts, &p->is_there, err);
+        code = output_join(&p->output, parts, &p->is_there, err);
     if (code != SHEAF_OK || p->is_there)
         return code;
     p->engine_open = true;
-    return engine_open(&p->engine, &p->setup, &p->target, &p->problems, &p->watch,
+    return engine_open(&p->engine, &p->setup, &p->output, &p->problems, &p->watch,
                        p->options.jobs, largest, p->options.memory_bytes, err);
 }
 
@@ -86,7 +86,7 @@ int sheaf_packer_open_part(const char *plan, uint32_t parts,
     if (p == NULL)
         return err_memory(error, sizeof(*p));
     p->is_part = true;
-    p->target.lock = -1;
+    p->output.lock = -1;
     code = pack_options_take(options, &p->options, &found);
     if (code == SHEAF_OK)
         code = plan_file_open(plan, &p->file, &found);
@@ -113,7 +113,7 @@ int sheaf_packer_open_part(const char *plan, uint32_t parts,
 int packer_unless_finished(struct sheaf_packer *p, int code)
 {
     if (code == SHEAF_OK || code == SHEAF_ERR_INTERRUPTED || !p->is_part ||
-        target_is_finished(&p->target, false, &p->is_there, NULL) != SHEAF_OK || !p->is_there) {
+        output_is_finished(&p->output, false, &p->is_there, NULL) != SHEAF_OK || !p->is_there) {
         p->is_there = false;
         return code;
     }

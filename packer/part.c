@@ -48,7 +48,7 @@ static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_e
     planned->setup.source = &p->source;         /* opened only where there is something to do */
     p->source.is_remote = planned->file.facts.is_remote;
     p->run = (struct run){
-        .options = &p->options, .setup = &planned->setup, .target = &planned->target,
+        .options = &p->options, .setup = &planned->setup, .output = &planned->output,
         .problems = &p->problems, .watch = &p->watch, .rows = plan_file_rows(&planned->file),
         .resumes = true,
     };
@@ -59,13 +59,13 @@ static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_e
     if (code == SHEAF_OK)
         code = run_check_memory(&p->run, err);
     if (code == SHEAF_OK)
-        code = target_join(&planned->target, parts, &finished, err);
+        code = output_join(&planned->output, parts, &finished, err);
     if (code != SHEAF_OK || finished)
         return code;
     code = pack(p, err);
     /* Meanwhile others may have finished the whole, and have cleaned up behind it. */
     if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
-        target_is_finished(&planned->target, false, &finished, NULL) == SHEAF_OK && finished)
+        output_is_finished(&planned->output, false, &finished, NULL) == SHEAF_OK && finished)
         code = SHEAF_OK;
     return code;
 }

@@ -99,7 +99,7 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
 }
 
 /* As sheaf_plan_make does it: the plan is stored before anything is removed for it. */
-static int store(struct conversion *c, const char *url, struct target *target,
+static int store(struct conversion *c, const char *url, struct output *output,
                  struct sheaf_error *err)
 {
     struct plan_writer *w = NULL;
@@ -109,30 +109,30 @@ static int store(struct conversion *c, const char *url, struct target *target,
     for (size_t i = 0; i < c->facts.plan.shard_count && code == SHEAF_OK; i++)
         code = plan_sections_end_shard(plan_writer_sections(w), err);
     if (code == SHEAF_OK)
-        code = target_check(target, c->options.resume, c->options.overwrite, err);
+        code = output_check(output, c->options.resume, c->options.overwrite, err);
     if (code == SHEAF_OK)
         code = plan_writer_commit(w, &c->facts, err);
     else
         plan_writer_abort(w);
     if (code == SHEAF_OK)
-        code = target_prepare(target, c->options.resume, c->options.overwrite, &finished, err);
+        code = output_prepare(output, c->options.resume, c->options.overwrite, &finished, err);
     return code;
 }
 
 static int store_plan(struct conversion *c, const char *url, struct sheaf_error *err)
 {
     struct block_setup setup;
-    struct target target;
+    struct output output;
     int code;
 
     pack_options_setup(&c->options, &setup);
-    code = target_open(&target, c->facts.dest, &setup, c->options.prefix, &c->facts.plan, err);
-    target.sources = (const char *const *)&c->root;
-    target.source_count = 1;
-    target.joins = true;
+    code = output_open(&output, c->facts.dest, &setup, c->options.prefix, &c->facts.plan, err);
+    output.sources = (const char *const *)&c->root;
+    output.source_count = 1;
+    output.joins = true;
     if (code == SHEAF_OK)
-        code = store(c, url, &target, err);
-    target_close(&target);
+        code = store(c, url, &output, err);
+    output_close(&output);
     return code;
 }
 
@@ -158,7 +158,7 @@ int plan_convert(const char *source, const char *dest, const char *plan,
 {
     struct conversion c = { .options = *options };
     struct sheaf_error found;
-    int code = target_read_manifest(source, &c.manifest, &found);
+    int code = output_read_manifest(source, &c.manifest, &found);
 
     if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, code, "%s", found.message);

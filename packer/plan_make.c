@@ -22,7 +22,7 @@ struct making {
     struct watch watch;
     struct plan_facts facts;
     struct block_setup setup;
-    struct target target;
+    struct output output;
     char *dest, *root;
     char *json[SPLIT_LIMIT];
     struct sheaf_pack_result result;
@@ -77,7 +77,7 @@ static int check(struct making *m, struct sheaf_error *err)
 {
     const struct plan *plan = &m->facts.plan;
     uint64_t left;
-    int code = target_open(&m->target, m->dest, &m->setup, m->options.prefix, plan, err);
+    int code = output_open(&m->output, m->dest, &m->setup, m->options.prefix, plan, err);
 
     if (code == SHEAF_OK)
         code = run_memory_left(&m->setup, m->dest, run_largest_shard(plan, 0, plan->shard_count),
@@ -87,7 +87,7 @@ static int check(struct making *m, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = planner_refuse(&m->planner, m->dest, err);
     if (code == SHEAF_OK)
-        code = target_check(&m->target, m->options.resume, m->options.overwrite, err);
+        code = output_check(&m->output, m->options.resume, m->options.overwrite, err);
     return code;
 }
 
@@ -96,8 +96,8 @@ static int prepare(struct making *m, struct sheaf_error *err)
 {
     bool finished;
 
-    m->target.joins = true;
-    return target_prepare(&m->target, m->options.resume, m->options.overwrite, &finished, err);
+    m->output.joins = true;
+    return output_prepare(&m->output, m->options.resume, m->options.overwrite, &finished, err);
 }
 
 static int write_plan(struct making *m, const char *url, struct sheaf_error *err)
@@ -176,7 +176,7 @@ static int run(struct making *m, const char *const *sources, size_t count, const
 
 static void close_all(struct making *m)
 {
-    target_close(&m->target);
+    output_close(&m->output);
     plan_facts_free(&m->facts);
     planner_close(&m->planner);
     problems_free(&m->problems);
@@ -190,7 +190,7 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
                     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                     struct sheaf_error *error)
 {
-    struct making m = { .dest = plan_absolute(dest), .target.lock = -1 };
+    struct making m = { .dest = plan_absolute(dest), .output.lock = -1 };
     struct sheaf_error found;
     bool is_conversion = false;
     int code = m.dest == NULL ? err_memory(&found, strlen(dest))

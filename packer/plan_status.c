@@ -32,7 +32,7 @@ static void count(struct sheaf_plan *p, size_t i)
 
 struct looking {
     const struct sheaf_plan *plan;
-    const struct target_listing *listing;
+    const struct output_listing *listing;
 };
 
 /* Of a shard that is not listed no entry need be read. */
@@ -46,28 +46,28 @@ static int shard_with_entry(const void *context, uint64_t number, struct plan_sh
     int code = planned_name(planned, number, name, err);
 
     *shard = planned->file.facts.plan.shards[number];
-    if (code == SHEAF_OK && target_listing_has(l->listing, shard->split, name))
-        code = target_listing_has_entry(l->listing, &planned->target, shard->split, name, &has,
+    if (code == SHEAF_OK && output_listing_has(l->listing, shard->split, name))
+        code = output_listing_has_entry(l->listing, &planned->output, shard->split, name, &has,
                                         err);
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-static int look(struct sheaf_plan *p, const struct target_listing *listing,
+static int look(struct sheaf_plan *p, const struct output_listing *listing,
                 struct sheaf_error *err)
 {
     const struct plan *plan = &p->planned.file.facts.plan;
     const struct looking looking = { p, listing };
     struct entries *entries = NULL;
-    int code = entries_open(&p->planned.target, plan->shard_count, shard_with_entry, &looking,
+    int code = entries_open(&p->planned.output, plan->shard_count, shard_with_entry, &looking,
                             &entries, err);
 
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
-        enum target_shard_state state = SHARD_MISSING;
+        enum output_shard_state state = SHARD_MISSING;
         const struct journal_entry *entry;
 
         code = entries_next(entries, &entry, err);
         if (code == SHEAF_OK)
-            code = target_listing_check(listing, &p->planned.target, plan->shards[i].split, entry,
+            code = output_listing_check(listing, &p->planned.output, plan->shards[i].split, entry,
                                         &state, err);
         if (code == SHEAF_OK && state == SHARD_THERE)
             count(p, i);
@@ -79,27 +79,27 @@ static int look(struct sheaf_plan *p, const struct target_listing *listing,
 
 static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
 {
-    struct target_listing *listing = NULL;
+    struct output_listing *listing = NULL;
     struct journal_plan plan;
-    int code = target_is_finished(&p->planned.target, false, &p->committed, err);
+    int code = output_is_finished(&p->planned.output, false, &p->committed, err);
 
     if (code == SHEAF_OK && p->committed)
         for (size_t i = 0; i < p->planned.file.facts.plan.shard_count; i++)
             count(p, i);
     if (code != SHEAF_OK || p->committed)
         return code;
-    code = journal_load(&p->planned.target.journal, &plan, NULL, err);
+    code = journal_load(&p->planned.output.journal, &plan, NULL, err);
     /* What is there of another plan is none of this one. */
     if (code == SHEAF_END ||
-        (code == SHEAF_OK && strcmp(plan.hash, p->planned.target.journal.plan.hash) != 0))
+        (code == SHEAF_OK && strcmp(plan.hash, p->planned.output.journal.plan.hash) != 0))
         return SHEAF_OK;
     if (code == SHEAF_OK)
-        code = target_parts(&p->planned.target, &p->parts, err);
+        code = output_parts(&p->planned.output, &p->parts, err);
     if (code == SHEAF_OK)
-        code = target_list(&p->planned.target, &listing, err);
+        code = output_list(&p->planned.output, &listing, err);
     if (code == SHEAF_OK)
         code = look(p, listing, err);
-    target_listing_free(listing);
+    output_listing_free(listing);
     return code;
 }
 

@@ -13,7 +13,7 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
     const struct plan_facts *facts = &p->file.facts;
     int code;
 
-    *p = (struct planned){ .target.lock = -1 };
+    *p = (struct planned){ .output.lock = -1 };
     code = plan_file_open(url, &p->file, err);
     if (code != SHEAF_OK)
         return code;
@@ -23,7 +23,7 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
         .peers = facts->index,
         .context = { facts->plan.classes, facts->plan.class_count, facts->label_base },
     };
-    code = target_open(&p->target, facts->dest, &p->setup, facts->prefix, &facts->plan, err);
+    code = output_open(&p->output, facts->dest, &p->setup, facts->prefix, &facts->plan, err);
     if (code != SHEAF_OK)
         planned_close(p);
     return code;
@@ -31,7 +31,7 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
 
 void planned_close(struct planned *p)
 {
-    target_close(&p->target);
+    output_close(&p->output);
     plan_file_close(&p->file);
 }
 
@@ -65,5 +65,5 @@ int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t 
 int planned_name(const struct planned *p, size_t shard, char name[SHARD_NAME_BYTES],
                  struct sheaf_error *err)
 {
-    return target_shard_name(&p->target, &p->file.facts.plan.shards[shard], name, err);
+    return output_shard_name(&p->output, &p->file.facts.plan.shards[shard], name, err);
 }

@@ -14,7 +14,7 @@
 struct planned {
     struct plan_file file;
     struct block_setup setup;   /* as the plan's options have it */
-    struct target target;
+    struct output output;
 };
 
 int planned_open(const char *url, struct planned *planned, struct sheaf_error *err);

@@ -18,7 +18,7 @@
 
 /* Where files of a data set go. */
 struct place {
-    const struct target *target;
+    const struct output *output;
     const char *directory;
 };
 
@@ -35,7 +35,7 @@ static int put_file(void *context, const char *name, const void *data, size_t si
         code = above == NULL ? err_memory(err, strlen(url)) : store_make_directory(above, err);
     }
     if (code == SHEAF_OK)
-        code = target_put_over(p->target, p->directory, name, data, size, err);
+        code = output_put_over(p->output, p->directory, name, data, size, err);
     free(above);
     free(url);
     return code;
@@ -71,7 +71,7 @@ static int shard_of_split(const void *context, uint64_t number, struct plan_shar
 }
 
 /* The shards of a plan are those of its first split, then those of the next. */
-static uint64_t first_of(const struct target *o, uint32_t split)
+static uint64_t first_of(const struct output *o, uint32_t split)
 {
     uint64_t first = 0;
 
@@ -133,7 +133,7 @@ static int list_libraries(const struct libraries *l, struct manifest *m, struct 
 /* ---- Index and manifest ---------------------------------------------------------------------- */
 
 /* Joins the sections, as the journal has them, and gathers the manifest on the way. */
-static int write_index(const struct target *o, uint32_t split, uint64_t shard_count,
+static int write_index(const struct output *o, uint32_t split, uint64_t shard_count,
                        struct manifest *m, struct store_writer *writer, struct sheaf_error *err)
 {
     const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, split);
@@ -146,7 +146,7 @@ static int write_index(const struct target *o, uint32_t split, uint64_t shard_co
 
         code = entries_next(entries, &entry, err);
         if (code == SHEAF_END ||
-            (code == SHEAF_OK && checked != NULL && target_entry_sum(entry) != checked[k]))
+            (code == SHEAF_OK && checked != NULL && output_entry_sum(entry) != checked[k]))
             code = err_set(err, SHEAF_ERR_CHANGED, "%s: the entry of shard %llu vanished or was "
                            "changed", o->journal.directory, (unsigned long long)k);
         if (code == SHEAF_OK)
@@ -160,7 +160,7 @@ static int write_index(const struct target *o, uint32_t split, uint64_t shard_co
     return code == SHEAF_OK ? list_libraries(&libraries, m, err) : code;
 }
 
-static int put_index(const struct target *o, uint32_t split, uint64_t shard_count,
+static int put_index(const struct output *o, uint32_t split, uint64_t shard_count,
                      struct manifest *m, struct sheaf_error *err)
 {
     char *url = store_join(o->directories[split], INDEX_NAME);
@@ -182,7 +182,7 @@ static int put_index(const struct target *o, uint32_t split, uint64_t shard_coun
     return code;
 }
 
-static int put_peers(const struct target *o, uint32_t split, const struct manifest *m,
+static int put_peers(const struct output *o, uint32_t split, const struct manifest *m,
                      struct sheaf_error *err)
 {
     const char *name = o->journal.plan.splits[split];
@@ -198,7 +198,7 @@ static int put_peers(const struct target *o, uint32_t split, const struct manife
 }
 
 /* Only where nothing is, or what the run itself has put there, or a data set of its plan. */
-static int check_free(const struct target *o, const char *directory,
+static int check_free(const struct output *o, const char *directory,
                       const struct manifest_look *look, struct sheaf_error *err)
 {
     struct manifest m;
@@ -208,9 +208,9 @@ static int check_free(const struct target *o, const char *directory,
     if (!look->seen.is_there || is_own)
         return SHEAF_OK;
     if (look->is_dataset)
-        code = target_read_manifest(directory, &m, err);
+        code = output_read_manifest(directory, &m, err);
     if (code == SHEAF_OK) {
-        code = target_is_of_plan(o, &m, &is_own, err);
+        code = output_is_of_plan(o, &m, &is_own, err);
         manifest_clear(&m);
     }
     if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND && code != SHEAF_ERR_CORRUPT)
@@ -219,7 +219,7 @@ static int check_free(const struct target *o, const char *directory,
                                        "there meanwhile", directory);
 }
 
-static int put_manifest(struct target *o, uint32_t split, struct manifest *m,
+static int put_manifest(struct output *o, uint32_t split, struct manifest *m,
                         struct sheaf_error *err)
 {
     char *url = store_join(o->directories[split], MANIFEST_NAME);
@@ -229,7 +229,7 @@ static int put_manifest(struct target *o, uint32_t split, struct manifest *m,
     int code = url == NULL ? err_memory(err, strlen(o->dest)) : manifest_write(m, &text, err);
 
     if (code == SHEAF_OK)
-        code = target_look_manifest(o->directories[split], &look, err);
+        code = output_look_manifest(o->directories[split], &look, err);
     if (code == SHEAF_OK)
         code = check_free(o, o->directories[split], &look, err);
     if (code == SHEAF_OK)
@@ -243,7 +243,7 @@ static int put_manifest(struct target *o, uint32_t split, struct manifest *m,
     return code;
 }
 
-static int start_manifest(const struct target *o, const struct publish_facts *f, uint32_t split,
+static int start_manifest(const struct output *o, const struct publish_facts *f, uint32_t split,
                           struct manifest *m, struct sheaf_error *err)
 {
     const uint64_t shard_count = f->splits[split].shard_count;
@@ -272,7 +272,7 @@ static int start_manifest(const struct target *o, const struct publish_facts *f,
     return SHEAF_OK;
 }
 
-static int publish_split(struct target *o, const struct publish_facts *f, uint32_t split,
+static int publish_split(struct output *o, const struct publish_facts *f, uint32_t split,
                          struct sheaf_error *err)
 {
     struct manifest m;
@@ -289,7 +289,7 @@ static int publish_split(struct target *o, const struct publish_facts *f, uint32
 }
 
 /* Writes skipped.tsv, or removes it if there are none. */
-static int put_report(const struct target *o, struct problems *problems, struct sheaf_error *err)
+static int put_report(const struct output *o, struct problems *problems, struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(SIZE_MAX / 4);
     int code;
@@ -297,14 +297,14 @@ static int put_report(const struct target *o, struct problems *problems, struct 
     problems_sort(problems);
     code = problems_write(problems, 0, &text, err);
     if (code == SHEAF_OK)
-        code = text.size == 0 ? target_remove(o, o->dest, SKIPPED_NAME, err)
-                              : target_put_over(o, o->dest, SKIPPED_NAME, text.data, text.size,
+        code = text.size == 0 ? output_remove(o, o->dest, SKIPPED_NAME, err)
+                              : output_put_over(o, o->dest, SKIPPED_NAME, text.data, text.size,
                                                 err);
     buf_free(&text);
     return code;
 }
 
-int publish_dataset(struct target *o, struct problems *problems, const struct publish_facts *f,
+int publish_dataset(struct output *o, struct problems *problems, const struct publish_facts *f,
                     struct sheaf_error *err)
 {
     int code = put_report(o, problems, err);
@@ -314,7 +314,7 @@ int publish_dataset(struct target *o, struct problems *problems, const struct pu
     return code;
 }
 
-int publish_plan(struct target *o, struct problems *problems, const struct plan *plan,
+int publish_plan(struct output *o, struct problems *problems, const struct plan *plan,
                  int label_base, const char *const *options_json, struct sheaf_error *err)
 {
     const struct publish_facts facts = {

@@ -18,11 +18,11 @@ struct publish_facts {
 
 /* Writes skipped.tsv, and for each split index, peers' files and manifest, from the journal's
  * entries of its shards.  SHEAF_ERR_CHANGED: the place is another run's. */
-int publish_dataset(struct target *target, struct problems *problems,
+int publish_dataset(struct output *output, struct problems *problems,
                     const struct publish_facts *facts, struct sheaf_error *err);
 
 /* The same of a plan's data set. */
-int publish_plan(struct target *target, struct problems *problems, const struct plan *plan,
+int publish_plan(struct output *output, struct problems *problems, const struct plan *plan,
                  int label_base, const char *const *options_json, struct sheaf_error *err);
 
 #endif

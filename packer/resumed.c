@@ -57,7 +57,7 @@ static bool is_whole(const struct journal_entry *entry)
     return entry->skipped.size == 0 && entry->facts.samples != 0;
 }
 
-int resumed_find(struct resumed *r, const struct target *target, struct engine *e,
+int resumed_find(struct resumed *r, const struct output *output, struct engine *e,
                  struct sheaf_error *err)
 {
     struct journal_entry entry = { .facts = { .bytes = 0 } };
@@ -68,11 +68,11 @@ int resumed_find(struct resumed *r, const struct target *target, struct engine *
         const struct plan_shard shard = { .number = (uint32_t)r->count };
         char name[SHARD_NAME_BYTES];
 
-        code = target_shard_name(target, &shard, name, err);
+        code = output_shard_name(output, &shard, name, err);
         if (code == SHEAF_OK)
             code = watch_check(e->watch, err);
         if (code == SHEAF_OK)
-            code = target_look_for_shard(target, 0, name, &entry, &found, err);
+            code = output_look_for_shard(output, 0, name, &entry, &found, err);
         found = found && code == SHEAF_OK && is_whole(&entry);
         if (found)
             code = keep(r, &entry.facts, err);

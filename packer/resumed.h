@@ -23,7 +23,7 @@ void resumed_identify(const struct sheaf_pack_options *options, const char *samp
                       char hash[PLAN_HASH_SIZE]);
 
 /* Finds them, and counts them among what the engine has done. */
-int resumed_find(struct resumed *resumed, const struct target *target, struct engine *engine,
+int resumed_find(struct resumed *resumed, const struct output *output, struct engine *engine,
                  struct sheaf_error *err);
 void resumed_free(struct resumed *resumed);
 

@@ -53,7 +53,7 @@ uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end)
     uint64_t most = 0;
 
     for (size_t i = first; i < end; i++)
-        most = MAX(most, target_shard_bytes(&plan->shards[i]));
+        most = MAX(most, output_shard_bytes(&plan->shards[i]));
     return most;
 }
 
@@ -120,7 +120,7 @@ int run_check_memory(const struct run *run, struct sheaf_error *err)
     const struct plan *plan = run->rows.plan;
     struct plan_batch batch = { .plan.file_count = 0 };
     uint64_t left;
-    int code = run_memory_left(run->setup, run->target->dest,
+    int code = run_memory_left(run->setup, run->output->dest,
                                run_largest_shard(plan, run->first, run->end),
                                run->options->memory_bytes, &left, err);
 
@@ -177,11 +177,11 @@ static int find_kept(struct running *r, struct sheaf_error *err)
         bool *kept = &r->kept[i - run->first];
         char name[SHARD_NAME_BYTES];
 
-        code = target_shard_name(run->target, shard, name, err);
+        code = output_shard_name(run->output, shard, name, err);
         if (code == SHEAF_OK)
             code = watch_check(run->watch, err);
         if (code == SHEAF_OK)
-            code = target_look_for_shard(run->target, shard->split, name, &entry, kept, err);
+            code = output_look_for_shard(run->output, shard->split, name, &entry, kept, err);
         *kept = code == SHEAF_OK && *kept && is_of_use(run, shard, &entry);
         if (!*kept)
             continue;
@@ -198,7 +198,7 @@ static int find_kept(struct running *r, struct sheaf_error *err)
 static int check_space(const struct running *r, struct sheaf_error *err)
 {
     const struct run *run = r->run;
-    const char *dest = run->target->dest;
+    const char *dest = run->output->dest;
     uint64_t needed = 1 << 20, space;
     int code = store_free_space(dest, &space, err);
 
@@ -332,7 +332,7 @@ static int open_engine(struct running *r, struct sheaf_error *err)
 {
     const struct run *run = r->run;
     const struct plan *plan = run->rows.plan;
-    const int code = engine_open(&r->engine, run->setup, run->target, run->problems, run->watch,
+    const int code = engine_open(&r->engine, run->setup, run->output, run->problems, run->watch,
                                  jobs_of(run), run_largest_shard(plan, run->first, run->end),
                                  run->options->memory_bytes, err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a plan into the engine: some shards of a plan, or all, are packed into a target.  It is the
+ * From a plan into the engine: some shards of a plan, or all, are packed into an output.  It is the
  * same for the one machine that has just made its plan and for those that share a stored one. */
 #ifndef PACKER_RUN_H
 #define PACKER_RUN_H
@@ -13,7 +13,7 @@
 struct run {
     const struct sheaf_pack_options *options;   /* of these jobs and memory */
     const struct block_setup *setup;
-    const struct target *target;
+    const struct output *output;
     struct problems *problems;
     struct watch *watch;
     struct plan_rows rows;
