@@ -46,8 +46,8 @@ static int refuse_data_set(const struct source *source, struct sheaf_error *err)
 /* The samples go where they wait for their shard's turn. */
 static int stash_samples(struct pack *p, struct sheaf_error *err)
 {
-    const struct gather *gather = &p->planner.gather;
-    int code = plan_stash_open(&p->stash, gather->directory, gather->memory_bytes, err);
+    const struct plan_sort *sort = &p->planner.sort;
+    int code = plan_stash_open(&p->stash, sort->directory, sort->memory_bytes, err);
 
     if (code == SHEAF_OK)
         code = planner_write(&p->planner, &p->stash.sections, err);
@@ -81,7 +81,7 @@ static int make_plan(struct pack *p, const char *source, struct sheaf_error *err
     p->result.passed_over = planner->passed_over;
     p->result.left_out = planner->left_out;
     p->result.files_packed = planner->files_packed;
-    p->result.plan_bytes = planner->gather.memory_peak;
+    p->result.plan_bytes = planner->sort.memory_peak;
     problems_tell_labels(&p->problems, &p->result);
     return code;
 }

@@ -22,12 +22,12 @@ int planner_open(struct planner *p, const struct sheaf_pack_options *options,
     *p = (struct planner){
         .options = options, .problems = problems, .watch = watch, .plan = plan,
     };
-    return gather_open(&p->gather, options, problems, watch, near, err);
+    return plan_sort_open(&p->sort, options, problems, watch, near, err);
 }
 
 void planner_close(struct planner *p)
 {
-    gather_close(&p->gather);
+    plan_sort_close(&p->sort);
     for (size_t i = 0; i < p->source_count; i++)
         source_close(&p->sources[i]);
     free(p->sources);
@@ -62,7 +62,7 @@ int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error
 
 int planner_scan(struct planner *p, struct sheaf_error *err)
 {
-    struct scan scan = { .catalog = &p->gather.catalog, .problems = p->problems,
+    struct scan scan = { .catalog = &p->sort.catalog, .problems = p->problems,
                          .watch = p->watch };
     int code = p->source_count > 1 ? source_join(p->sources, p->source_count, err) : SHEAF_OK;
 
@@ -99,7 +99,7 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
 {
     struct plan *plan = p->plan;
     struct plan_split *split = &plan->splits[s];
-    struct cutting cutting = { &p->gather.streams[s], SHEAF_OK, err };
+    struct cutting cutting = { &p->sort.streams[s], SHEAF_OK, err };
     uint64_t *starts = calloc(split->shard_count + (size_t)1, sizeof(*starts));
     int code = starts == NULL ? err_memory(err, split->shard_count * sizeof(*starts))
                               : samples_rewind(cutting.stream, err);
@@ -124,7 +124,7 @@ static int make_shards(struct planner *p, struct sheaf_error *err)
     int code = SHEAF_OK;
 
     for (uint32_t s = 0; s < plan->split_count; s++) {
-        const struct sample_stream *stream = &p->gather.streams[s];
+        const struct sample_stream *stream = &p->sort.streams[s];
         struct plan_split *split = &plan->splits[s];
         const uint64_t count = plan_shard_count(stream->payload_bytes, stream->count,
                                                 p->options->shard_bytes, p->options->shard_count);
@@ -152,7 +152,7 @@ static int make_shards(struct planner *p, struct sheaf_error *err)
 
 int planner_plan(struct planner *p, struct sheaf_error *err)
 {
-    int code = problems_after(p->problems, gather_samples(&p->gather, p->plan, err), err);
+    int code = problems_after(p->problems, plan_sort_samples(&p->sort, p->plan, err), err);
 
     if (code == SHEAF_OK)
         code = make_shards(p, err);
@@ -182,7 +182,7 @@ static int check_sample(const struct planner *p, const struct plan_record_head *
 static int write_sample(struct planner *p, struct writing *w, struct plan_shard *shard,
                         struct sheaf_error *err)
 {
-    struct sample_stream *stream = &p->gather.streams[shard->split];
+    struct sample_stream *stream = &p->sort.streams[shard->split];
     struct plan_record_head head;
     uint64_t payload;
     int code = samples_get(stream, &w->found, &payload, err);
@@ -194,7 +194,7 @@ static int write_sample(struct planner *p, struct writing *w, struct plan_shard 
     if (code != SHEAF_OK)
         return code;
     w->record.size = 0;
-    code = plan_record_relabel(w->found.data, w->found.size, p->gather.renamed[head.label],
+    code = plan_record_relabel(w->found.data, w->found.size, p->sort.renamed[head.label],
                                &w->record, err);
     if (code == SHEAF_OK)
         code = plan_record_hash(w->record.data, w->record.size, w->hash, &shard->source, err);
@@ -230,7 +230,7 @@ static int write_shards(struct planner *p, struct writing *w, struct sheaf_error
         return err_memory(err, 1024);
     w->progress.total_count = plan->sample_count;
     for (uint32_t s = 0; s < plan->split_count && code == SHEAF_OK; s++)
-        code = samples_rewind(&p->gather.streams[s], err);
+        code = samples_rewind(&p->sort.streams[s], err);
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++)
         code = write_shard(p, w, &plan->shards[i], err);
     plan_hash_end(w->hash, plan->hash);
@@ -243,7 +243,7 @@ int planner_write(struct planner *p, struct plan_sections *out, struct sheaf_err
                          .record = BUF_INIT(SIZE_MAX / 4), .progress.stage = "write" };
     int code = write_shards(p, &w, err);
 
-    gather_end(&p->gather);
+    plan_sort_end(&p->sort);
     buf_free(&w.found);
     buf_free(&w.record);
     return code == SHEAF_OK ? problems_conserve(p->problems, p->files, p->files_packed, err)

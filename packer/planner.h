@@ -20,7 +20,7 @@ struct planner {
     const char *name;           /* the first source, for messages */
     struct source *sources;     /* with one root */
     size_t source_count;
-    struct gather gather;
+    struct plan_sort sort;
     uint64_t files, passed_over, left_out;      /* as in struct scan */
     uint64_t files_packed;
     const struct block_setup *setup;    /* NULL; or samples are refused that could not be packed

@@ -32,7 +32,7 @@ void plan_start_again(void)
 static int take_label(uint32_t label, uint32_t *taken, struct sheaf_error *err)
 {
     const struct catalog_label *l = &catalog.labels[label];
-    struct catalog *to = &planner.gather.catalog;
+    struct catalog *to = &planner.sort.catalog;
 
     *taken = LABEL_NONE;
     if (label == LABEL_NONE)
@@ -44,7 +44,7 @@ static int take_label(uint32_t label, uint32_t *taken, struct sheaf_error *err)
 
 static int scan(struct sheaf_error *err)
 {
-    struct catalog *to = &planner.gather.catalog;
+    struct catalog *to = &planner.sort.catalog;
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < catalog.file_count && code == SHEAF_OK; i++) {
@@ -91,7 +91,7 @@ static int make(struct sheaf_error *err)
     for (size_t i = 0; i < catalog.file_count; i++)
         bad -= catalog.files[i].bad;
     planner.files += bad;
-    code = plan_stash_open(&stash, planner.gather.directory, 1 << 20, err);
+    code = plan_stash_open(&stash, planner.sort.directory, 1 << 20, err);
     if (code == SHEAF_OK)
         code = planner_write(&planner, &stash.sections, err);
     if (code == SHEAF_OK)

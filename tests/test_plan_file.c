@@ -349,17 +349,17 @@ static void test_every_flip(void **state)
 /* ---- Without memory -------------------------------------------------------------------------- */
 
 
-/* What gather_samples makes is what the model makes of the same files. */
-static void check_streams(struct gather *g, const struct plan *gathered)
+/* What plan_sort_samples makes is what the model makes of the same files. */
+static void check_streams(struct plan_sort *g, const struct plan *sorted)
 {
     struct buf found = BUF_INIT(SIZE_MAX / 4), record = BUF_INIT(SIZE_MAX / 4);
 
-    assert_int_equal(gathered->split_count, plan.split_count);
-    assert_int_equal(gathered->label_count, plan.label_count);
+    assert_int_equal(sorted->split_count, plan.split_count);
+    assert_int_equal(sorted->label_count, plan.label_count);
     for (uint32_t s = 0; s < plan.split_count; s++) {
         const struct plan_split *split = &plan.splits[s];
 
-        assert_string_equal(gathered->splits[s].name, split->name);
+        assert_string_equal(sorted->splits[s].name, split->name);
         assert_int_equal(g->streams[s].count, split->sample_count);
         assert_int_equal(g->streams[s].payload_bytes, split->payload_bytes);
         assert_int_equal(g->streams[s].cls_is_label, split->cls_is_label);
@@ -386,31 +386,32 @@ static void check_streams(struct gather *g, const struct plan *gathered)
     buf_free(&record);
 }
 
-static void check_gather(uint64_t seed, int count)
+static void check_sorted(uint64_t seed, int count)
 {
     struct watch watch = { .progress = NULL };
-    struct plan gathered = { .file_count = 0 };
-    struct gather g;
+    struct plan sorted = { .file_count = 0 };
+    struct plan_sort g;
     struct rng rng;
     size_t noted;
+    int code;
 
     rng_seed(&rng, RNG_LANE, seed, 0, 0);
     fill(&catalog, &rng, count);
     assert_int_equal(model_plan(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
     noted = problems.count;
-    assert_int_equal(gather_open(&g, &options, &problems, &watch, tree_path(&tree, "here"), &err),
-                     SHEAF_OK);
+    code = plan_sort_open(&g, &options, &problems, &watch, tree_path(&tree, "here"), &err);
+    assert_int_equal(code, SHEAF_OK);
     rng_seed(&rng, RNG_LANE, seed, 0, 0);
     fill(&g.catalog, &rng, count);
-    assert_int_equal(gather_samples(&g, &gathered, &err), SHEAF_OK);
+    assert_int_equal(plan_sort_samples(&g, &sorted, &err), SHEAF_OK);
     assert_int_equal(problems.count, 2 * noted);
-    check_streams(&g, &gathered);
-    plan_free(&gathered);
-    gather_close(&g);
+    check_streams(&g, &sorted);
+    plan_free(&sorted);
+    plan_sort_close(&g);
     plan_start_again();
 }
 
-static void test_gathered_is_made(void **state)
+static void test_sorted_is_made(void **state)
 {
     static const char *const splits[] = { NULL, "a=0.5,b=0.3,c=0.2", "a=2/class,b=rest" };
     const int many = getenv("QUICK") != NULL ? 20000 : 200000;
@@ -423,11 +424,11 @@ static void test_gathered_is_made(void **state)
             options.split = splits[i];
             options.no_shuffle = sorted;
             options.seed = rng_next(&rng);
-            check_gather(rng_next(&rng), 2000);
+            check_sorted(rng_next(&rng), 2000);
         }
     options.split = splits[1];
     options.no_shuffle = 0;
-    check_gather(rng_next(&rng), many);     /* more than one run of the sort */
+    check_sorted(rng_next(&rng), many);     /* more than one run of the sort */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -440,7 +441,7 @@ int main(void)
         TEST(test_identity),
         TEST(test_every_prefix),
         TEST(test_every_flip),
-        TEST(test_gathered_is_made),
+        TEST(test_sorted_is_made),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

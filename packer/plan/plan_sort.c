@@ -24,7 +24,7 @@
  *     varint label * 2 + bad | varint place | varint bytes | stamp | url or text */
 static int take_file(void *context, const struct catalog_found *f, struct sheaf_error *err)
 {
-    struct gather *g = context;
+    struct plan_sort *g = context;
     const struct catalog_stat *stat = f->stat;
     const unsigned place = stat->text != NULL ? CATALOG_TEXT
                            : stat->url != NULL ? CATALOG_OBJECT : CATALOG_BELOW;
@@ -56,11 +56,11 @@ static int take_file(void *context, const struct catalog_found *f, struct sheaf_
     return SHEAF_OK;
 }
 
-int gather_open(struct gather *g, const struct sheaf_pack_options *options,
-                struct problems *problems, struct watch *watch, const char *near,
-                struct sheaf_error *err)
+int plan_sort_open(struct plan_sort *g, const struct sheaf_pack_options *options,
+                   struct problems *problems, struct watch *watch, const char *near,
+                   struct sheaf_error *err)
 {
-    *g = (struct gather){
+    *g = (struct plan_sort){
         .options = options, .problems = problems, .watch = watch,
         .directory = spool_directory(near),
         .memory_bytes = MAX((size_t)MIN(options->memory_bytes, SIZE_MAX) / SORT_PART, SORT_LEAST),
@@ -73,7 +73,7 @@ int gather_open(struct gather *g, const struct sheaf_pack_options *options,
     return sort_open(&g->files, g->directory, g->memory_bytes, err);
 }
 
-void gather_end(struct gather *g)
+void plan_sort_end(struct plan_sort *g)
 {
     for (uint32_t s = 0; s < g->stream_count; s++)
         samples_close(&g->streams[s]);
@@ -86,9 +86,9 @@ void gather_end(struct gather *g)
     g->renamed = NULL;
 }
 
-void gather_close(struct gather *g)
+void plan_sort_close(struct plan_sort *g)
 {
-    gather_end(g);
+    plan_sort_end(g);
     catalog_free(&g->catalog);
     free(g->directory);
     g->directory = NULL;
@@ -195,7 +195,7 @@ static struct catalog_file *settle(struct group *g)
 }
 
 /* The group becomes a sample of the stream, or problems; it is empty then. */
-static int end_group(struct gather *x, struct group *g, struct sample_stream *out,
+static int end_group(struct plan_sort *x, struct group *g, struct sample_stream *out,
                      struct sheaf_error *err)
 {
     const struct catalog_file *files = settle(g);
@@ -223,7 +223,7 @@ static bool is_of_group(const struct group *g, const struct sort_entry *e)
            e->key[g->key_size] == '\0' && memcmp(g->texts.data, e->key, g->key_size) == 0;
 }
 
-static void show(struct gather *x, uint64_t done)
+static void show(struct plan_sort *x, uint64_t done)
 {
     const struct sheaf_progress progress = {
         .stage = "sort", .done_count = done, .total_count = x->file_count,
@@ -232,7 +232,7 @@ static void show(struct gather *x, uint64_t done)
     watch_show(x->watch, &progress);
 }
 
-static int make_groups(struct gather *x, struct group *g, struct sample_stream *out,
+static int make_groups(struct plan_sort *x, struct group *g, struct sample_stream *out,
                        struct sheaf_error *err)
 {
     struct sort_entry e;
@@ -260,7 +260,7 @@ static int make_groups(struct gather *x, struct group *g, struct sample_stream *
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static int number_labels(struct gather *x, struct plan *plan, struct sheaf_error *err)
+static int number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));
     int code;
@@ -274,7 +274,7 @@ static int number_labels(struct gather *x, struct plan *plan, struct sheaf_error
     return code;
 }
 
-static int gather_all(struct gather *x, struct sample_stream *all, struct sheaf_error *err)
+static int sort_all(struct plan_sort *x, struct sample_stream *all, struct sheaf_error *err)
 {
     const size_t no_limit = SIZE_MAX / 4;
     struct group g = { .files.limit = no_limit, .texts.limit = no_limit,
@@ -297,17 +297,17 @@ static int gather_all(struct gather *x, struct sample_stream *all, struct sheaf_
     return code;
 }
 
-int gather_samples(struct gather *x, struct plan *plan, struct sheaf_error *err)
+int plan_sort_samples(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     struct sample_stream all;
     int code = samples_open(&all, x->directory, x->memory_bytes, err);
 
     if (code == SHEAF_OK)
-        code = gather_all(x, &all, err);
+        code = sort_all(x, &all, err);
     if (code == SHEAF_OK)
         code = number_labels(x, plan, err);
     if (code == SHEAF_OK && x->options->split != NULL)
-        return gather_split(x, &all, plan, err);
+        return plan_sort_split(x, &all, plan, err);
     x->streams[0] = all;
     x->stream_count = plan->split_count = 1;
     return code;

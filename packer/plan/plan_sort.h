@@ -26,7 +26,7 @@ struct sample_stream {
     bool cls_is_label;
 };
 
-struct gather {
+struct plan_sort {
     const struct sheaf_pack_options *options;
     struct problems *problems;
     struct watch *watch;
@@ -43,16 +43,16 @@ struct gather {
 };
 
 /* `near`: a local path beside which temporary files may be, or NULL. */
-int gather_open(struct gather *gather, const struct sheaf_pack_options *options,
-                struct problems *problems, struct watch *watch, const char *near,
-                struct sheaf_error *err);
+int plan_sort_open(struct plan_sort *sort, const struct sheaf_pack_options *options,
+                   struct problems *problems, struct watch *watch, const char *near,
+                   struct sheaf_error *err);
 /* Gives back all but the labels. */
-void gather_end(struct gather *gather);
-void gather_close(struct gather *gather);
+void plan_sort_end(struct plan_sort *sort);
+void plan_sort_close(struct plan_sort *sort);
 
 /* Once the catalog was filled: makes the streams, and the plan's labels and splits (without
  * shards). */
-int gather_samples(struct gather *gather, struct plan *plan, struct sheaf_error *err);
+int plan_sort_samples(struct plan_sort *sort, struct plan *plan, struct sheaf_error *err);
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
@@ -66,8 +66,9 @@ int samples_rewind(struct sample_stream *stream, struct sheaf_error *err);
 int samples_get(struct sample_stream *stream, struct buf *record, uint64_t *payload_bytes,
                struct sheaf_error *err);
 
-/* Deals the samples of a stream out to the splits of the options; closes it.  (gather_split.c) */
-int gather_split(struct gather *gather, struct sample_stream *all, struct plan *plan,
-                 struct sheaf_error *err);
+/* Deals the samples of a stream out to the splits of the options; closes it.
+ * (plan_sort_split.c) */
+int plan_sort_split(struct plan_sort *sort, struct sample_stream *all, struct plan *plan,
+                    struct sheaf_error *err);
 
 #endif

@@ -12,7 +12,7 @@
 #include "packer/plan/plan_sort.h"
 
 struct dealing {
-    struct gather *gather;
+    struct plan_sort *sort;
     struct sample_stream *all;
     struct plan *plan;
     struct split_spec spec;
@@ -38,7 +38,7 @@ static int add_stratum(struct dealing *d, const struct buf *record, uint64_t pla
 
     if (code != SHEAF_OK)
         return code;
-    label = d->gather->renamed[head.label];
+    label = d->sort->renamed[head.label];
     code = sort_add(d->strata, label, sizeof(uint64_t) + head.key_size, sizeof(place), &key,
                     &value, err);
     if (code != SHEAF_OK)
@@ -52,7 +52,7 @@ static int add_stratum(struct dealing *d, const struct buf *record, uint64_t pla
 
 static int sort_strata(struct dealing *d, struct buf *record, struct sheaf_error *err)
 {
-    const uint64_t seed = XXH3_64bits_withSeed("split", 5, d->gather->options->seed);
+    const uint64_t seed = XXH3_64bits_withSeed("split", 5, d->sort->options->seed);
     uint64_t payload;
     int code = samples_rewind(d->all, err);
 
@@ -61,7 +61,7 @@ static int sort_strata(struct dealing *d, struct buf *record, struct sheaf_error
         if (code == SHEAF_OK)
             code = add_stratum(d, record, i, seed, err);
         if (code == SHEAF_OK)
-            code = watch_check(d->gather->watch, err);
+            code = watch_check(d->sort->watch, err);
     }
     return code == SHEAF_OK ? sort_finish(d->strata, err) : code;
 }
@@ -103,7 +103,7 @@ static int deal(struct dealing *d, struct sheaf_error *err)
 
 static int distribute(struct dealing *d, struct buf *record, struct sheaf_error *err)
 {
-    struct gather *g = d->gather;
+    struct plan_sort *g = d->sort;
     int code = samples_rewind(d->all, err);
 
     for (uint32_t s = 0; s < d->spec.count && code == SHEAF_OK; s++) {
@@ -130,17 +130,17 @@ static int distribute(struct dealing *d, struct buf *record, struct sheaf_error 
 static int check_splits(const struct dealing *d, struct sheaf_error *err)
 {
     for (uint32_t s = 0; s < d->spec.count; s++)
-        if (d->gather->streams[s].count == 0 && d->spec.count > 1)
+        if (d->sort->streams[s].count == 0 && d->spec.count > 1)
             return err_set(err, SHEAF_ERR_ARGUMENT,
                            "split: of %llu samples, none would be in %s",
                            (unsigned long long)d->all->count, d->spec.splits[s].name);
     return SHEAF_OK;
 }
 
-int gather_split(struct gather *g, struct sample_stream *all, struct plan *plan,
-                 struct sheaf_error *err)
+int plan_sort_split(struct plan_sort *g, struct sample_stream *all, struct plan *plan,
+                    struct sheaf_error *err)
 {
-    struct dealing d = { .gather = g, .all = all, .plan = plan };
+    struct dealing d = { .sort = g, .all = all, .plan = plan };
     struct buf record = BUF_INIT(SIZE_MAX / 4);
     int code = split_parse(g->options->split, &d.spec, err);
 
