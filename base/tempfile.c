@@ -18,7 +18,7 @@
 #define BUFFER_FIRST ((size_t)64 << 10)
 #define BUFFER_BYTES ((size_t)1 << 20)      /* once there is a file */
 
-char *spool_directory(const char *path)
+char *tempfile_directory(const char *path)
 {
     const char *given = getenv("TMPDIR");
     char *copy, *directory;
@@ -36,7 +36,7 @@ char *spool_directory(const char *path)
     return directory;
 }
 
-int spool_create(const char *directory, struct sheaf_error *err)
+int tempfile_create(const char *directory, struct sheaf_error *err)
 {
     char *name;
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -57,8 +57,8 @@ int spool_create(const char *directory, struct sheaf_error *err)
     return fd;
 }
 
-int spool_write_at(int fd, uint64_t offset, const void *data, size_t size,
-                   struct sheaf_error *err)
+int tempfile_write_at(int fd, uint64_t offset, const void *data, size_t size,
+                      struct sheaf_error *err)
 {
     const uint8_t *at = data;
 
@@ -77,7 +77,7 @@ int spool_write_at(int fd, uint64_t offset, const void *data, size_t size,
     return SHEAF_OK;
 }
 
-int spool_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err)
+int tempfile_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err)
 {
     uint8_t *at = data;
 
@@ -101,24 +101,24 @@ int spool_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf
 
 /* ---- With a buffer --------------------------------------------------------------------------- */
 
-int spool_open(struct spool *s, const char *directory, size_t memory_bytes,
-               struct sheaf_error *err)
+int tempfile_open(struct tempfile *s, const char *directory, size_t memory_bytes,
+                  struct sheaf_error *err)
 {
-    *s = (struct spool){ .fd = -1, .directory = strdup(directory),
+    *s = (struct tempfile){ .fd = -1, .directory = strdup(directory),
                          .memory_bytes = MAX(memory_bytes, BUFFER_FIRST) };
     return s->directory == NULL ? err_memory(err, strlen(directory)) : SHEAF_OK;
 }
 
-void spool_close(struct spool *s)
+void tempfile_close(struct tempfile *s)
 {
     if (s->fd >= 0)
         close(s->fd);
     free(s->directory);
     free(s->buffer);
-    *s = (struct spool){ .fd = -1 };
+    *s = (struct tempfile){ .fd = -1 };
 }
 
-static int resize(struct spool *s, size_t capacity, struct sheaf_error *err)
+static int resize(struct tempfile *s, size_t capacity, struct sheaf_error *err)
 {
     uint8_t *buffer = realloc(s->buffer, capacity);
 
@@ -129,9 +129,9 @@ static int resize(struct spool *s, size_t capacity, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int flush(struct spool *s, struct sheaf_error *err)
+static int flush(struct tempfile *s, struct sheaf_error *err)
 {
-    const int code = spool_write_at(s->fd, s->size, s->buffer, s->used, err);
+    const int code = tempfile_write_at(s->fd, s->size, s->buffer, s->used, err);
 
     s->size += s->used;
     s->used = 0;
@@ -139,7 +139,7 @@ static int flush(struct spool *s, struct sheaf_error *err)
 }
 
 /* The buffer is full: it grows as far as it may; then what is in it goes to the file. */
-static int make_room(struct spool *s, struct sheaf_error *err)
+static int make_room(struct tempfile *s, struct sheaf_error *err)
 {
     const size_t before = s->capacity;
     int code;
@@ -147,14 +147,14 @@ static int make_room(struct spool *s, struct sheaf_error *err)
     if (s->fd < 0 && before < s->memory_bytes)
         return resize(s, MIN(MAX(2 * before, BUFFER_FIRST), s->memory_bytes), err);
     if (s->fd < 0)
-        s->fd = spool_create(s->directory, err);
+        s->fd = tempfile_create(s->directory, err);
     if (s->fd < 0)
         return err == NULL ? SHEAF_ERR_IO : err->code;
     code = flush(s, err);
     return code == SHEAF_OK && before > BUFFER_BYTES ? resize(s, BUFFER_BYTES, err) : code;
 }
 
-int spool_put(struct spool *s, const void *data, size_t size, struct sheaf_error *err)
+int tempfile_put(struct tempfile *s, const void *data, size_t size, struct sheaf_error *err)
 {
     const uint8_t *at = data;
 
@@ -176,14 +176,14 @@ int spool_put(struct spool *s, const void *data, size_t size, struct sheaf_error
     return SHEAF_OK;
 }
 
-int spool_put_varint(struct spool *s, uint64_t value, struct sheaf_error *err)
+int tempfile_put_varint(struct tempfile *s, uint64_t value, struct sheaf_error *err)
 {
     uint8_t bytes[VARINT_MOST];
 
-    return spool_put(s, bytes, varint_put(bytes, value), err);
+    return tempfile_put(s, bytes, varint_put(bytes, value), err);
 }
 
-int spool_rewind(struct spool *s, struct sheaf_error *err)
+int tempfile_rewind(struct tempfile *s, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -198,8 +198,8 @@ int spool_rewind(struct spool *s, struct sheaf_error *err)
     return code;
 }
 
-int spool_view(const struct spool *s, uint64_t offset, size_t size, struct buf *room,
-               const uint8_t **data, struct sheaf_error *err)
+int tempfile_view(const struct tempfile *s, uint64_t offset, size_t size, struct buf *room,
+                  const uint8_t **data, struct sheaf_error *err)
 {
     int code;
 
@@ -209,10 +209,10 @@ int spool_view(const struct spool *s, uint64_t offset, size_t size, struct buf *
     room->size = 0;
     code = buf_reserve(room, size, err);
     *data = room->data;
-    return code == SHEAF_OK ? spool_read_at(s->fd, offset, room->data, size, err) : code;
+    return code == SHEAF_OK ? tempfile_read_at(s->fd, offset, room->data, size, err) : code;
 }
 
-static int fill(struct spool *s, struct sheaf_error *err)
+static int fill(struct tempfile *s, struct sheaf_error *err)
 {
     const size_t size = (size_t)MIN(s->capacity, s->size - s->offset);
 
@@ -222,10 +222,10 @@ static int fill(struct spool *s, struct sheaf_error *err)
     s->at = 0;
     s->used = size;
     s->offset += size;
-    return spool_read_at(s->fd, s->offset - size, s->buffer, size, err);
+    return tempfile_read_at(s->fd, s->offset - size, s->buffer, size, err);
 }
 
-int spool_get(struct spool *s, void *data, size_t size, struct sheaf_error *err)
+int tempfile_get(struct tempfile *s, void *data, size_t size, struct sheaf_error *err)
 {
     uint8_t *into = data;
 
@@ -247,14 +247,14 @@ int spool_get(struct spool *s, void *data, size_t size, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-int spool_get_varint(struct spool *s, uint64_t *value, struct sheaf_error *err)
+int tempfile_get_varint(struct tempfile *s, uint64_t *value, struct sheaf_error *err)
 {
     uint8_t bytes[VARINT_MOST];
     const uint8_t *at = bytes;
     size_t size = 0;
 
     do {
-        const int code = spool_get(s, &bytes[size], 1, err);
+        const int code = tempfile_get(s, &bytes[size], 1, err);
 
         if (code != SHEAF_OK)
             return code;

@@ -15,18 +15,18 @@
 
 /* The directory of temporary files: TMPDIR, else that of `path` if it is not NULL and can be
  * written to, else /var/tmp.  In memory of its own. */
-char *spool_directory(const char *path);
+char *tempfile_directory(const char *path);
 
 /* A new file in a directory, without a name; -1 and an error. */
-int spool_create(const char *directory, struct sheaf_error *err);
+int tempfile_create(const char *directory, struct sheaf_error *err);
 /* All bytes or an error. */
-int spool_write_at(int fd, uint64_t offset, const void *data, size_t size,
-                   struct sheaf_error *err);
-int spool_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err);
+int tempfile_write_at(int fd, uint64_t offset, const void *data, size_t size,
+                      struct sheaf_error *err);
+int tempfile_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err);
 
 /* Bytes in a buffer of at most memory_bytes; beyond that, in a temporary file.  Starts as zeros,
  * with fd -1. */
-struct spool {
+struct tempfile {
     char *directory;            /* where the file will be */
     size_t memory_bytes;        /* the buffer's most, before there is a file */
     int fd;                     /* -1: the buffer has everything */
@@ -37,17 +37,17 @@ struct spool {
     uint64_t offset;            /* where the bytes after the buffer's are */
 };
 
-int spool_open(struct spool *spool, const char *directory, size_t memory_bytes,
-               struct sheaf_error *err);
-void spool_close(struct spool *spool);
-int spool_put(struct spool *spool, const void *data, size_t size, struct sheaf_error *err);
-int spool_put_varint(struct spool *spool, uint64_t value, struct sheaf_error *err);
+int tempfile_open(struct tempfile *file, const char *directory, size_t memory_bytes,
+                  struct sheaf_error *err);
+void tempfile_close(struct tempfile *file);
+int tempfile_put(struct tempfile *file, const void *data, size_t size, struct sheaf_error *err);
+int tempfile_put_varint(struct tempfile *file, uint64_t value, struct sheaf_error *err);
 /* To the beginning, to read: no more is written from then on. */
-int spool_rewind(struct spool *spool, struct sheaf_error *err);
-int spool_get(struct spool *spool, void *data, size_t size, struct sheaf_error *err);
-int spool_get_varint(struct spool *spool, uint64_t *value, struct sheaf_error *err);
+int tempfile_rewind(struct tempfile *file, struct sheaf_error *err);
+int tempfile_get(struct tempfile *file, void *data, size_t size, struct sheaf_error *err);
+int tempfile_get_varint(struct tempfile *file, uint64_t *value, struct sheaf_error *err);
 /* Bytes from anywhere in it, once it was rewound: where they are, or in `room`. */
-int spool_view(const struct spool *spool, uint64_t offset, size_t size, struct buf *room,
-               const uint8_t **data, struct sheaf_error *err);
+int tempfile_view(const struct tempfile *file, uint64_t offset, size_t size, struct buf *room,
+                  const uint8_t **data, struct sheaf_error *err);
 
 #endif

@@ -90,7 +90,7 @@ static uint64_t next_size(void *context, uint64_t sample)
 
     (void)sample;
     if (c->code == SHEAF_OK)
-        c->code = spool_get_varint(&c->stream->sizes, &bytes, c->err);
+        c->code = tempfile_get_varint(&c->stream->sizes, &bytes, c->err);
     return bytes;
 }
 

@@ -167,7 +167,7 @@ static void test_a_file_only_for_what_is_large(void **state)
     uint8_t *key, *value, data[1000] = { 0 };
     struct sort *sort;
     struct sort_entry found;
-    struct spool spool;
+    struct tempfile file;
 
     (void)state;
     assert_int_equal(sort_open(&sort, "/nonexistent", 4096, &err), SHEAF_OK);
@@ -181,15 +181,15 @@ static void test_a_file_only_for_what_is_large(void **state)
     assert_int_equal(sort_add(sort, 1, 1, 2000, &key, &value, &err), SHEAF_OK);
     assert_int_equal(sort_add(sort, 1, 1, 2000, &key, &value, &err), SHEAF_ERR_NOT_FOUND);
     sort_close(sort);
-    assert_int_equal(spool_open(&spool, "/nonexistent", 100000, &err), SHEAF_OK);
+    assert_int_equal(tempfile_open(&file, "/nonexistent", 100000, &err), SHEAF_OK);
     for (int i = 0; i < 100; i++)
-        assert_int_equal(spool_put(&spool, data, sizeof(data), &err), SHEAF_OK);
-    assert_int_equal(spool_put(&spool, data, 1, &err), SHEAF_ERR_NOT_FOUND);
-    spool_close(&spool);
+        assert_int_equal(tempfile_put(&file, data, sizeof(data), &err), SHEAF_OK);
+    assert_int_equal(tempfile_put(&file, data, 1, &err), SHEAF_ERR_NOT_FOUND);
+    tempfile_close(&file);
 }
 
 /* Any bytes of it, which begin with so many of what was written first. */
-static void check_view(const struct spool *spool, struct rng rng)
+static void check_view(const struct tempfile *file, struct rng rng)
 {
     struct buf room = BUF_INIT(SIZE_MAX / 4);
     uint8_t first[1000];
@@ -197,49 +197,49 @@ static void check_view(const struct spool *spool, struct rng rng)
 
     random_bytes(&rng, first, sizeof(first));
     for (size_t at = 0; at < sizeof(first); at += 100) {
-        assert_int_equal(spool_view(spool, at, sizeof(first) - at, &room, &data, &err), SHEAF_OK);
+        assert_int_equal(tempfile_view(file, at, sizeof(first) - at, &room, &data, &err), SHEAF_OK);
         assert_memory_equal(data, first + at, sizeof(first) - at);
     }
     buf_free(&room);
 }
 
-static void check_spool(struct rng rng, size_t memory)
+static void check_tempfile(struct rng rng, size_t memory)
 {
     const struct rng again = rng;
     uint8_t data[3000], found[3000];
-    struct spool spool;
+    struct tempfile file;
 
-    assert_int_equal(spool_open(&spool, tree.root, memory, &err), SHEAF_OK);
+    assert_int_equal(tempfile_open(&file, tree.root, memory, &err), SHEAF_OK);
     random_bytes(&rng, data, 1000);
-    assert_int_equal(spool_put(&spool, data, 1000, &err), SHEAF_OK);
+    assert_int_equal(tempfile_put(&file, data, 1000, &err), SHEAF_OK);
     for (int i = 0; i < 2000; i++) {
         const size_t size = rng_below(&rng, sizeof(data));
 
         random_bytes(&rng, data, size);
-        assert_int_equal(spool_put_varint(&spool, size, &err), SHEAF_OK);
-        assert_int_equal(spool_put(&spool, data, size, &err), SHEAF_OK);
+        assert_int_equal(tempfile_put_varint(&file, size, &err), SHEAF_OK);
+        assert_int_equal(tempfile_put(&file, data, size, &err), SHEAF_OK);
     }
     for (int round = 0; round < 2; round++) {
         uint64_t size;
 
         rng = again;
-        assert_int_equal(spool_rewind(&spool, &err), SHEAF_OK);
+        assert_int_equal(tempfile_rewind(&file, &err), SHEAF_OK);
         random_bytes(&rng, data, 1000);
-        assert_int_equal(spool_get(&spool, found, 1000, &err), SHEAF_OK);
+        assert_int_equal(tempfile_get(&file, found, 1000, &err), SHEAF_OK);
         for (int i = 0; i < 2000; i++) {
-            assert_int_equal(spool_get_varint(&spool, &size, &err), SHEAF_OK);
+            assert_int_equal(tempfile_get_varint(&file, &size, &err), SHEAF_OK);
             assert_int_equal(size, rng_below(&rng, sizeof(data)));
             random_bytes(&rng, data, size);
-            assert_int_equal(spool_get(&spool, found, size, &err), SHEAF_OK);
+            assert_int_equal(tempfile_get(&file, found, size, &err), SHEAF_OK);
             assert_memory_equal(found, data, size);
         }
-        assert_int_equal(spool_get_varint(&spool, &size, &err), SHEAF_ERR_TRUNCATED);
-        check_view(&spool, again);
+        assert_int_equal(tempfile_get_varint(&file, &size, &err), SHEAF_ERR_TRUNCATED);
+        check_view(&file, again);
     }
-    spool_close(&spool);
+    tempfile_close(&file);
 }
 
-static void test_spool(void **state)
+static void test_tempfile(void **state)
 {
     static const size_t memories[] = { 1, 100000, 1 << 20, 2000000, 16 << 20 };
     struct rng rng;
@@ -247,7 +247,7 @@ static void test_spool(void **state)
     (void)state;
     random_start(&rng);
     for (size_t i = 0; i < COUNT_OF(memories); i++)
-        check_spool(rng, memories[i]);
+        check_tempfile(rng, memories[i]);
     assert_int_equal(tree_count(&tree, "."), 0);
 }
 
@@ -260,7 +260,7 @@ int main(void)
         TEST(test_large_entries),
         TEST(test_nothing_is_left),
         TEST(test_a_file_only_for_what_is_large),
-        TEST(test_spool),
+        TEST(test_tempfile),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

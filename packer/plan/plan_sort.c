@@ -62,7 +62,7 @@ int plan_sort_open(struct plan_sort *g, const struct sheaf_pack_options *options
 {
     *g = (struct plan_sort){
         .options = options, .problems = problems, .watch = watch,
-        .directory = spool_directory(near),
+        .directory = tempfile_directory(near),
         .memory_bytes = MAX((size_t)MIN(options->memory_bytes, SIZE_MAX) / SORT_PART, SORT_LEAST),
         .catalog.sink = take_file, .catalog.sink_context = g,
     };
@@ -321,14 +321,14 @@ int samples_open(struct sample_stream *s, const char *directory, size_t memory_b
     int code;
 
     *s = (struct sample_stream){ .records.fd = -1, .sizes.fd = -1, .cls_is_label = true };
-    code = spool_open(&s->records, directory, memory_bytes, err);
-    return code == SHEAF_OK ? spool_open(&s->sizes, directory, memory_bytes, err) : code;
+    code = tempfile_open(&s->records, directory, memory_bytes, err);
+    return code == SHEAF_OK ? tempfile_open(&s->sizes, directory, memory_bytes, err) : code;
 }
 
 void samples_close(struct sample_stream *s)
 {
-    spool_close(&s->records);
-    spool_close(&s->sizes);
+    tempfile_close(&s->records);
+    tempfile_close(&s->sizes);
 }
 
 int samples_put(struct sample_stream *s, const uint8_t *record, size_t size,
@@ -341,30 +341,30 @@ int samples_put(struct sample_stream *s, const uint8_t *record, size_t size,
     s->count++;
     s->payload_bytes += payload_bytes;
     s->cls_is_label &= !has_cls;
-    code = spool_put_varint(&s->records, size, err);
+    code = tempfile_put_varint(&s->records, size, err);
     if (code == SHEAF_OK)
-        code = spool_put(&s->records, record, size, err);
-    return code == SHEAF_OK ? spool_put_varint(&s->sizes, payload_bytes, err) : code;
+        code = tempfile_put(&s->records, record, size, err);
+    return code == SHEAF_OK ? tempfile_put_varint(&s->sizes, payload_bytes, err) : code;
 }
 
 int samples_rewind(struct sample_stream *s, struct sheaf_error *err)
 {
-    int code = spool_rewind(&s->records, err);
+    int code = tempfile_rewind(&s->records, err);
 
-    return code == SHEAF_OK ? spool_rewind(&s->sizes, err) : code;
+    return code == SHEAF_OK ? tempfile_rewind(&s->sizes, err) : code;
 }
 
 int samples_get(struct sample_stream *s, struct buf *record, uint64_t *payload_bytes,
                struct sheaf_error *err)
 {
     uint64_t size;
-    int code = spool_get_varint(&s->records, &size, err);
+    int code = tempfile_get_varint(&s->records, &size, err);
 
     record->size = 0;
     if (code == SHEAF_OK)
         code = buf_reserve(record, size, err);
     if (code == SHEAF_OK)
-        code = spool_get(&s->records, record->data, size, err);
+        code = tempfile_get(&s->records, record->data, size, err);
     record->size = size;
-    return code == SHEAF_OK ? spool_get_varint(&s->sizes, payload_bytes, err) : code;
+    return code == SHEAF_OK ? tempfile_get_varint(&s->sizes, payload_bytes, err) : code;
 }

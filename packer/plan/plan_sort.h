@@ -21,7 +21,7 @@
 
 /* Samples in order: their records (each after its size), and apart from them their payload. */
 struct sample_stream {
-    struct spool records, sizes;
+    struct tempfile records, sizes;
     uint64_t count, payload_bytes;
     bool cls_is_label;
 };

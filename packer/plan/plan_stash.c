@@ -7,7 +7,7 @@
 
 static int put(void *context, const void *data, size_t size, struct sheaf_error *err)
 {
-    return spool_put(&((struct plan_stash *)context)->blocks, data, size, err);
+    return tempfile_put(&((struct plan_stash *)context)->blocks, data, size, err);
 }
 
 int plan_stash_open(struct plan_stash *stash, const char *directory, size_t memory_bytes,
@@ -16,20 +16,20 @@ int plan_stash_open(struct plan_stash *stash, const char *directory, size_t memo
     int code = plan_sections_open(&stash->sections, 0, put, stash, err);
 
     stash->plan = NULL;
-    stash->blocks = (struct spool){ .fd = -1 };
-    return code == SHEAF_OK ? spool_open(&stash->blocks, directory, memory_bytes, err) : code;
+    stash->blocks = (struct tempfile){ .fd = -1 };
+    return code == SHEAF_OK ? tempfile_open(&stash->blocks, directory, memory_bytes, err) : code;
 }
 
 int plan_stash_end(struct plan_stash *stash, const struct plan *plan, struct sheaf_error *err)
 {
     stash->plan = plan;
-    return spool_rewind(&stash->blocks, err);
+    return tempfile_rewind(&stash->blocks, err);
 }
 
 void plan_stash_close(struct plan_stash *stash)
 {
     plan_sections_free(&stash->sections);
-    spool_close(&stash->blocks);
+    tempfile_close(&stash->blocks);
 }
 
 static int take_section(const struct plan_stash *stash, const struct plan_section *section,
@@ -37,7 +37,7 @@ static int take_section(const struct plan_stash *stash, const struct plan_sectio
                         struct buf *block, struct buf *room, struct sheaf_error *err)
 {
     const uint8_t *data;
-    int code = spool_view(&stash->blocks, section->offset, section->bytes, room, &data, err);
+    int code = tempfile_view(&stash->blocks, section->offset, section->bytes, room, &data, err);
 
     if (code == SHEAF_OK && XXH3_64bits(data, section->bytes) != section->sum)
         code = err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has other bytes than were "

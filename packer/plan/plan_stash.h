@@ -9,7 +9,7 @@
 #include "packer/plan/plan_section.h"
 
 struct plan_stash {
-    struct spool blocks;                /* fd -1 before it is opened */
+    struct tempfile blocks;             /* fd -1 before it is opened */
     struct plan_sections sections;      /* to write the shards to */
     const struct plan *plan;
 };

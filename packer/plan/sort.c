@@ -148,7 +148,7 @@ static int put(struct sort *s, size_t *used, const void *data, size_t size,
         at += part;
         size -= part;
         if (*used == WINDOW_MOST) {
-            const int code = spool_write_at(s->fd, s->written, s->out, *used, err);
+            const int code = tempfile_write_at(s->fd, s->written, s->out, *used, err);
 
             if (code != SHEAF_OK)
                 return code;
@@ -187,7 +187,7 @@ static int open_file(struct sort *s, struct sheaf_error *err)
     s->out = malloc(WINDOW_MOST);
     if (s->out == NULL)
         return err_memory(err, WINDOW_MOST);
-    s->fd = spool_create(s->directory, err);
+    s->fd = tempfile_create(s->directory, err);
     return s->fd >= 0 ? SHEAF_OK : err == NULL ? SHEAF_ERR_IO : err->code;
 }
 
@@ -205,7 +205,7 @@ static int write_run(struct sort *s, struct sheaf_error *err)
             code = put(s, &used, s->buffer + refs[i].at, refs[i].size, err);
     }
     if (code == SHEAF_OK)
-        code = spool_write_at(s->fd, s->written, s->out, used, err);
+        code = tempfile_write_at(s->fd, s->written, s->out, used, err);
     s->written += used;
     s->data = s->ref_count = 0;
     return code == SHEAF_OK ? note_run(s, err) : code;
@@ -247,7 +247,7 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
                      struct sheaf_error *err)
 {
-    const int code = spool_read_at(s->fd, offset, data, size, err);
+    const int code = tempfile_read_at(s->fd, offset, data, size, err);
 
     if (code == SHEAF_OK && size != 0)
         (void)!fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,

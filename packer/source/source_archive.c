@@ -118,7 +118,7 @@ static int decompress(struct archive *a, int to, uint64_t *bytes, struct watch *
            (found = archive_read_data_block(a, &data, &size, &offset)) != ARCHIVE_EOF) {
         if (found != ARCHIVE_OK)
             return libarchive_error(a, err);
-        code = spool_write_at(to, (uint64_t)offset, data, size, err);
+        code = tempfile_write_at(to, (uint64_t)offset, data, size, err);
         *bytes = (uint64_t)offset + size;
         if (code == SHEAF_OK && watch != NULL)
             code = watch_check(watch, err);
@@ -147,12 +147,12 @@ static int spool_into(struct content *c, struct archive *a, int fd, struct watch
 static int spool(struct content *c, struct archive *a, struct watch *watch,
                  struct sheaf_error *err)
 {
-    char *directory = spool_directory(NULL);
+    char *directory = tempfile_directory(NULL);
     int fd, code;
 
     if (directory == NULL)
         return err_memory(err, 1);
-    fd = spool_create(directory, err);
+    fd = tempfile_create(directory, err);
     code = fd < 0 ? err->code : spool_into(c, a, fd, watch, err);
     if (code == SHEAF_ERR_IO || fd < 0)
         err_prefix(err, "a compressed tar is decompressed into a file in %s, which TMPDIR names (a "
