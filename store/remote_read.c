@@ -193,7 +193,7 @@ static int refused(struct reading *g, bool *again, struct sheaf_error *err)
 {
     struct request *r = &g->request;
     const int status = r->http.failure == HTTP_ANSWERED ? r->http.status : 0;
-    int code = object_of(g->read)->judge(r, again, err);
+    int code = object_of(g->read)->classify(r, again, err);
 
     if (is_empty(g))
         return meet(g, 0, err);
@@ -235,7 +235,7 @@ static int ask_for_rest(struct reading *g, struct sheaf_error *err)
     return code == SHEAF_OK ? pin(g, err) : code;
 }
 
-static int judge(struct request *r, bool *again, struct sheaf_error *err)
+static int classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct reading *g = (struct reading *)r;
     int code;
@@ -255,7 +255,7 @@ static int judge(struct request *r, bool *again, struct sheaf_error *err)
         return code;
     *again = true;
     if (r->http.failure != HTTP_ANSWERED)
-        return request_judge_http(r, again, err);
+        return request_classify_http(r, again, err);
     return err_set(err, SHEAF_ERR_TRUNCATED, "%s: received %zu of %zu bytes", r->what, g->have,
                    g->read->size);
 }
@@ -295,7 +295,7 @@ static int prepare(struct reading *g, struct sheaf_error *err)
                  (unsigned long long)g->read->offset) < 0)
         what = NULL;
     code = request_init(&g->request, o->target, HTTP_GET, strdup(o->path), NULL, what, err);
-    g->request.judge = judge;
+    g->request.classify = classify;
     g->request.done = done;
     return code == SHEAF_OK ? ask_for_rest(g, err) : code;
 }

@@ -26,7 +26,7 @@ struct remote_object {
                                        size without being found out */
     bool is_new;                    /* opened without asking: its first answer says what it is, and
                                        all others must agree */
-    int (*judge)(struct request *request, bool *again, struct sheaf_error *err);
+    int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
     pthread_mutex_t lock;           /* of each read's `state`, and of what a first answer sets */
 };
 

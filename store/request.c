@@ -182,7 +182,7 @@ static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
 
 /* ---- Going round ----------------------------------------------------------------------------- */
 
-int request_judge_http(struct request *r, bool *again, struct sheaf_error *err)
+int request_classify_http(struct request *r, bool *again, struct sheaf_error *err)
 {
     const struct http_exchange *x = &r->http;
 
@@ -234,7 +234,7 @@ static void attempt_done(struct http_exchange *http)
         finish(r, r->error.code);
         return;
     }
-    r->code = r->judge(r, &again, &r->error);
+    r->code = r->classify(r, &again, &r->error);
     if (r->code == SHEAF_OK || !again || http->failure == HTTP_CANCELLED) {
         finish(r, r->code);
         return;
@@ -264,7 +264,7 @@ int request_init(struct request *r, const struct target *target, enum http_metho
     r->path = path;
     r->query = query;
     r->what = what;
-    r->judge = request_judge_http;
+    r->classify = request_classify_http;
     r->http.method = method;
     r->http.reply.limit = REQUEST_REPLY_MOST;
     return path == NULL || what == NULL ? err_memory(err, 64) : SHEAF_OK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request: HTTP exchanges with one place, signed if it wants that, repeated until one of them
+ * A request: HTTP exchanges with one server, signed if it wants that, repeated until one of them
  * is answered for good.  Retries happen here, below everything, and nowhere else.
  *
- * What an answer means is the business of the request's `judge`.  Signing happens when an attempt
- * begins, so that the date is right and the credentials are current however long it waited. */
+ * The request's `classify` says what an answer means.  Signing happens when an attempt begins, so
+ * that the date is right and the credentials are current however long it waited. */
 #ifndef STORE_REQUEST_H
 #define STORE_REQUEST_H
 
@@ -61,7 +61,7 @@ struct request {
 
     /* After an attempt, whole or not: SHEAF_OK if it is what was wanted, or the error, and whether
      * another attempt may do better.  On the engine's thread. */
-    int (*judge)(struct request *request, bool *again, struct sheaf_error *err);
+    int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
     /* Called once, as http_exchange.done. */
     void (*done)(struct request *request);
 
@@ -79,7 +79,7 @@ struct request {
 };
 
 /* `path`, `query` and `what` are taken, also on failure; NULL for a query is none, for the others
- * "out of memory".  The rest is zero, judge is request_judge_http, and reply.limit is
+ * "out of memory".  The rest is zero, classify is request_classify_http, and reply.limit is
  * REQUEST_REPLY_MOST.  request_free is due whatever the result. */
 int request_init(struct request *request, const struct target *target, enum http_method method,
                  char *path, char *query, char *what, struct sheaf_error *err);
@@ -98,6 +98,6 @@ void request_cancel(struct request *request);
 int request_run(struct request *request, struct sheaf_error *err);
 
 /* Any 2xx is right; what may pass is tried again. */
-int request_judge_http(struct request *request, bool *again, struct sheaf_error *err);
+int request_classify_http(struct request *request, bool *again, struct sheaf_error *err);
 
 #endif

@@ -39,7 +39,7 @@ static char *copy(const char *text)
     return text != NULL ? strdup(text) : NULL;
 }
 
-static int probe_judge(struct request *r, bool *again, struct sheaf_error *err)
+static int probe_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct remote_object *o = ((struct probe *)r)->object;
     const char *range = http_answer_header(&r->http, "content-range");
@@ -68,7 +68,7 @@ static int probe_judge(struct request *r, bool *again, struct sheaf_error *err)
     if (status == 200)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not serve ranges of "
                        "bytes (it answers 200, not 206)", r->what);
-    return request_judge_http(r, again, err);
+    return request_classify_http(r, again, err);
 }
 
 static int probe(struct remote_object *o, struct sheaf_error *err)
@@ -80,7 +80,7 @@ static int probe(struct remote_object *o, struct sheaf_error *err)
     if (asprintf(&what, "opening %s", o->base.url) < 0)
         what = NULL;
     code = request_init(&p.base, o->target, HTTP_GET, strdup(o->path), NULL, what, err);
-    p.base.judge = probe_judge;
+    p.base.classify = probe_classify;
     p.base.http.into = &byte;
     p.base.http.into_size = 1;
     if (code == SHEAF_OK)
@@ -114,7 +114,7 @@ static int make(const char *url, struct http_object **object, struct sheaf_error
         o->target.follow = true;
         o->target.ca_file = getenv("AWS_CA_BUNDLE");
         o->base.target = &o->target;
-        o->base.judge = request_judge_http;
+        o->base.classify = request_classify_http;
         code = remote_object_init(&o->base, strncmp(url, "https", 5) == 0 ? &store_https_ops
                                                                           : &store_http_ops,
                                   url, shown, parts.path, err);

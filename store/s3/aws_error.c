@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of AWS's error codes, and the judgement of an answer by it.  A status without a text
- * (HEAD, proxies) is judged as plain HTTP. */
+ * The table of AWS's error codes, by which answers are classified.  A status without a text (HEAD,
+ * proxies) is classified as plain HTTP. */
 #include "store/s3/aws_error.h"
 
 #include <stdio.h>
@@ -158,18 +158,18 @@ void aws_error_code(const struct request *r, char code[64])
         snprintf(code, 64, "%s", e.code);
 }
 
-int aws_judge(struct request *r, bool *again, struct sheaf_error *err)
+int aws_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     const struct http_exchange *x = &r->http;
     struct s3_xml_error e;
 
     if (x->failure != HTTP_ANSWERED)
-        return request_judge_http(r, again, err);
+        return request_classify_http(r, again, err);
     if (!get_error(r, &e)) {
         memset(&e, 0, sizeof(e));
         if (x->status == 301 || x->status == 307)
             return region_error(r, &e, err);
-        return request_judge_http(r, again, err);
+        return request_classify_http(r, again, err);
     }
     make_line(e.code);
     make_line(e.message);

@@ -7,8 +7,8 @@
 
 #include "store/request.h"
 
-/* A request's judge: any 2xx is right, unless its text is an <Error>. */
-int aws_judge(struct request *request, bool *again, struct sheaf_error *err);
+/* A request's classify: any 2xx is right, unless its text is an <Error>. */
+int aws_classify(struct request *request, bool *again, struct sheaf_error *err);
 
 /* The <Code> of the answer's <Error>, "" if there is none. */
 void aws_error_code(const struct request *request, char code[64]);

@@ -112,7 +112,7 @@ static int post(const struct target *target, const struct role *role, const stru
     if (asprintf(&what, "assuming role %s", role->arn) < 0)
         what = NULL;
     code = request_init(&r, target, HTTP_POST, strdup("/"), NULL, what, err);
-    r.judge = aws_judge;
+    r.classify = aws_classify;
     r.http.body = body->data;
     r.http.body_size = body->size;
     if (code == SHEAF_OK)

@@ -69,7 +69,7 @@ static int session_fetch(struct credentials_source *base, struct credentials **s
     if (asprintf(&what, "creating a session of bucket %s", source->name) < 0)
         what = NULL;
     code = request_init(&r, &source->target, HTTP_GET, strdup("/"), strdup("session="), what, err);
-    r.judge = aws_judge;
+    r.classify = aws_classify;
     if (code == SHEAF_OK)
         code = request_run(&r, err);
     if (code == SHEAF_OK)
@@ -335,7 +335,7 @@ int s3_request_init(struct request *r, const struct s3_bucket *b, enum http_meth
     if (asprintf(&what, "%s s3://%s/%s", doing, b->name, key) < 0)
         what = NULL;
     made = request_init(r, &b->target, method, key_path(key), (char *)text.data, what, err);
-    r->judge = aws_judge;
+    r->classify = aws_classify;
     return code == SHEAF_OK ? made : code;
 }
 
@@ -375,7 +375,7 @@ static int why_refused(const struct s3_bucket *b, const char *key, int code,
     return code;
 }
 
-/* The headers are there only while the request's judge looks at them. */
+/* The headers are there only during the request's classify. */
 struct head_request {
     struct request base;
     struct s3_head *head;
@@ -397,11 +397,11 @@ bool s3_etag_may_be_md5(const struct request *r)
                               "x-amz-server-side-encryption-customer-algorithm") == NULL;
 }
 
-static int head_judge(struct request *r, bool *again, struct sheaf_error *err)
+static int head_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct s3_head *head = ((struct head_request *)r)->head;
     const char *length = http_answer_header(&r->http, "content-length");
-    int code = aws_judge(r, again, err);
+    int code = aws_classify(r, again, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -432,7 +432,7 @@ int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
 
     memset(head, 0, sizeof(*head));
     code = s3_request_init(&h.base, b, HTTP_HEAD, key, NULL, 0, "opening", err);
-    h.base.judge = head_judge;
+    h.base.classify = head_classify;
     if (code == SHEAF_OK && b->checksums)
         code = request_set_header(&h.base, "x-amz-checksum-mode", "ENABLED", err);
     if (code == SHEAF_OK)

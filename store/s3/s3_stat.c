@@ -45,7 +45,7 @@ static void keep_identity(struct store_stat *stat, const char *etag, const char 
         memcpy(stat->etag, etag, strlen(etag) + 1);
 }
 
-static int judge(struct request *r, bool *again, struct sheaf_error *err)
+static int classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct store_stat *stat = ((struct asking *)r)->stat;
     const char *range = http_answer_header(&r->http, "content-range");
@@ -65,7 +65,7 @@ static int judge(struct request *r, bool *again, struct sheaf_error *err)
         return SHEAF_OK;
     if (status / 100 == 2)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
-    return aws_judge(r, again, err);
+    return aws_classify(r, again, err);
 }
 
 static void done(struct request *r)
@@ -116,7 +116,7 @@ void s3_stat_start(struct store_stat *stat)
     }
     a->request.http.into = &a->byte;
     a->request.http.into_size = 1;
-    a->request.judge = judge;
+    a->request.classify = classify;
     a->request.done = done;
     request_start(&a->request);
 }

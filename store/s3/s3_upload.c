@@ -43,12 +43,12 @@ static bool etag_has(const char *etag, const char *digits)
 
 /* ---- PUT ------------------------------------------------------------------------------------- */
 
-static int put_judge(struct request *r, bool *again, struct sheaf_error *err)
+static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct s3_proof *p = &((struct s3_put *)r)->proof;
     const char *etag = http_answer_header(&r->http, "etag");
     const char *crc = http_answer_header(&r->http, "x-amz-checksum-crc32c");
-    int code = aws_judge(r, again, err);
+    int code = aws_classify(r, again, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -80,7 +80,7 @@ int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *
     snprintf(digits, sizeof(digits), "%u", number);
     code = s3_request_init(r, bucket, HTTP_PUT, key, query, upload_id != NULL ? 2 : 0, "writing",
                            err);
-    r->judge = put_judge;
+    r->classify = put_classify;
     r->http.body = data;
     r->http.body_size = size;
     memset(&put->proof, 0, sizeof(put->proof));
@@ -213,14 +213,14 @@ struct completion {
 };
 
 /* The store may answer 200 and then an error, so that the connection stays alive while it works;
- * aws_judge sees that.  An upload that is not there has been completed by an attempt whose answer
- * was lost (libcurl makes such ones by itself, too), or somebody has aborted it; the look at the
- * object then decides. */
-static int complete_judge(struct request *r, bool *again, struct sheaf_error *err)
+ * aws_classify sees that.  An upload that is not there has been completed by an attempt whose
+ * answer was lost (libcurl makes such ones by itself, too), or somebody has aborted it; the object
+ * itself then tells which. */
+static int complete_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct completion *c = (struct completion *)r;
     char reason[64];
-    int code = aws_judge(r, again, err);
+    int code = aws_classify(r, again, err);
 
     if (code != SHEAF_OK) {
         aws_error_code(r, reason);
@@ -333,7 +333,7 @@ int s3_upload_complete(const struct s3_completion *u, const struct store_seen *s
     int code = s3_request_init(r, u->bucket, HTTP_POST, u->key, query, 1,
                                "completing the upload of", err);
 
-    r->judge = complete_judge;
+    r->classify = complete_classify;
     r->is_patient = true;
     if (code == SHEAF_OK)
         code = complete_body(u->parts, u->count, &body, err);

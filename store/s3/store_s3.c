@@ -49,7 +49,7 @@ static int s3_open(const char *url, struct store_object **object, struct sheaf_e
         code = s3_head(bucket, key, &head, err);
     if (code == SHEAF_OK) {
         o->target = &bucket->target;
-        o->judge = aws_judge;
+        o->classify = aws_classify;
         o->base.version = o->etag = head.etag;
         head.etag = NULL;
         o->base.bytes = head.bytes;
@@ -80,7 +80,7 @@ static int s3_open_known(const char *url, uint64_t bytes, uint64_t stamp,
         code = need_key(url, key, err);
     if (code == SHEAF_OK) {
         o->target = &bucket->target;
-        o->judge = aws_judge;
+        o->classify = aws_classify;
         o->stamp = stamp;
         o->is_new = stamp == 0;
         o->base.bytes = bytes;
