@@ -24,7 +24,7 @@
 #include "store/interrupt.h"
 
 #define THREADS 16
-#define LOOK_NS 50000000        /* how often a cancelled read is looked for */
+#define CANCEL_NS 50000000        /* how often a cancellation is checked for */
 
 enum block_state { BLOCK_UNKNOWN, BLOCK_BUSY, BLOCK_GOOD };
 
@@ -142,7 +142,7 @@ static int fetch(struct cached_object *o, struct task *task, uint64_t offset, vo
     store_read_start(&f.read);
     pthread_mutex_lock(&o->lock);
     while (!f.done) {
-        (void)wait_for(&o->settled, &o->lock, LOOK_NS);
+        (void)wait_for(&o->settled, &o->lock, CANCEL_NS);
         if (!f.done && ((task != NULL && atomic_load(&task->cancelled)) ||
                         interrupt_is_raised())) {
             pthread_mutex_unlock(&o->lock);

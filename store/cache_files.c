@@ -177,8 +177,8 @@ static bool add_old(struct olds *olds, const struct old *old)
     return true;
 }
 
-static void look_at(const struct cache_files *f, const char *object, const char *block,
-                    struct olds *olds)
+static void list_one(const struct cache_files *f, const char *object, const char *block,
+                     struct olds *olds)
 {
     struct old old;
     struct stat st;
@@ -207,7 +207,7 @@ static DIR *open_directory(int at, const char *name)
     return directory;
 }
 
-static void look_at_all(const struct cache_files *f, struct olds *olds)
+static void list_all(const struct cache_files *f, struct olds *olds)
 {
     DIR *all = open_directory(f->directory, "."), *one;
     const struct dirent *d, *e;
@@ -218,7 +218,7 @@ static void look_at_all(const struct cache_files *f, struct olds *olds)
         one = open_directory(f->directory, d->d_name);
         while (one != NULL && (e = readdir(one)) != NULL)
             if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-                look_at(f, d->d_name, e->d_name, olds);
+                list_one(f, d->d_name, e->d_name, olds);
         if (one != NULL)
             closedir(one);
     }
@@ -240,7 +240,7 @@ static uint64_t evict(const struct cache_files *f, uint64_t bytes)
     const uint64_t most = f->limit - MIN(f->limit, f->limit / 10 + bytes);
     struct olds olds = { .list = NULL };
 
-    look_at_all(f, &olds);
+    list_all(f, &olds);
     if (olds.count != 0)
         qsort(olds.list, olds.count, sizeof(olds.list[0]), compare_ages);
     for (size_t i = 0; i < olds.count && olds.bytes > most; i++) {

@@ -30,7 +30,7 @@
 #define RECEIVE_BYTES (128L << 10)  /* libcurl's buffer of one exchange, each way */
 #define UNSENT_BYTES (256 << 10)
 #define CONNECT_MS 10000
-#define CHECK_MS 100                /* how often slow exchanges are looked for */
+#define CHECK_MS 100                /* how often slow exchanges are checked for */
 #define REDIRECTS_MOST 5L
 #define HEADERS_MOST ((size_t)256 << 10)    /* bytes, those of redirects and of 1xx included */
 

@@ -11,19 +11,19 @@
 
 /* ---- Seeing ---------------------------------------------------------------------------------- */
 
-struct look {
+struct stat_wait {
     struct store_stat stat;
     struct event answered;
 };
 
 static void answered(struct store_stat *stat)
 {
-    event_set(&((struct look *)stat)->answered);
+    event_set(&((struct stat_wait *)stat)->answered);
 }
 
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err)
 {
-    struct look q = { .stat = { .url = url, .done = answered }, .answered = EVENT_INIT };
+    struct stat_wait q = { .stat = { .url = url, .done = answered }, .answered = EVENT_INIT };
 
     store_stat_start(&q.stat);
     event_wait(&q.answered);
@@ -49,7 +49,7 @@ static int refuse(const char *url, struct sheaf_error *err)
                                            "meanwhile", url);
 }
 
-int store_look_again(const char *url, const struct store_seen *seen, struct sheaf_error *err)
+int store_check_seen(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     struct store_seen now;
     const int code = store_see(url, &now, err);
@@ -60,12 +60,12 @@ int store_look_again(const char *url, const struct store_seen *seen, struct shea
 /* ---- Acting ---------------------------------------------------------------------------------- */
 
 /* For stores that know no conditions. */
-static int look_and_commit(struct store_writer *writer, const struct store_seen *seen,
-                           struct store_seen *now, struct sheaf_error *err)
+static int check_and_commit(struct store_writer *writer, const struct store_seen *seen,
+                            struct store_seen *now, struct sheaf_error *err)
 {
     char *url = strdup(writer->url);
     int code = url == NULL ? err_memory(err, strlen(writer->url))
-                           : store_look_again(url, seen, err);
+                           : store_check_seen(url, seen, err);
 
     if (code == SHEAF_OK)
         code = store_commit(writer, err);
@@ -82,7 +82,7 @@ int store_commit_over(struct store_writer *writer, const struct store_seen *seen
 {
     *now = (struct store_seen){ .is_there = true };
     return writer->ops->commit_over != NULL ? writer->ops->commit_over(writer, seen, now, err)
-                                            : look_and_commit(writer, seen, now, err);
+                                            : check_and_commit(writer, seen, now, err);
 }
 
 int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,

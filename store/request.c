@@ -14,7 +14,7 @@
 #include "store/interrupt.h"
 
 #define MS 1000000ull
-#define CREDENTIALS_WAIT_NS (10 * MS)       /* between looks for credentials on their way */
+#define CREDENTIALS_WAIT_NS (10 * MS)       /* between checks for credentials on their way */
 #define AUTHORIZATION_MOST 4096
 #define FIRST_ATTEMPTS 5u           /* to reach anybody at all: a second, with the usual waits */
 

@@ -269,7 +269,7 @@ int store_sweep(const char *url, struct sheaf_error *err);
 /* What is there now. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
 /* SHEAF_ERR_CHANGED if that is not what was seen. */
-int store_look_again(const char *url, const struct store_seen *seen, struct sheaf_error *err);
+int store_check_seen(const char *url, const struct store_seen *seen, struct sheaf_error *err);
 /* As store_commit and store_put, but SHEAF_ERR_CHANGED, and nothing is written, if another object
  * is there than was seen, or one where none was; *now: what is there then, which was written here,
  * or is the same bytes of somebody who came first.  Its stamp is 0 if the store does not tell. */

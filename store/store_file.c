@@ -327,7 +327,7 @@ static int finish(struct file_writer *w, struct store_seen *now, struct sheaf_er
 }
 
 /* Gives the file its name if there is none of that name.  Not every file system can do that at
- * once; on one that has no links either, a look has to do. */
+ * once; on one that has no links either, checking first has to do. */
 static int rename_new(const char *from, const char *to)
 {
     struct stat st;
@@ -351,7 +351,7 @@ static int give_name(struct file_writer *w, const struct store_seen *seen,
     const char *path = local_path(w->base.url);
 
     if (seen != NULL && seen->is_there) {
-        const int code = store_look_again(w->base.url, seen, err);
+        const int code = store_check_seen(w->base.url, seen, err);
 
         if (code != SHEAF_OK)
             return code;

@@ -414,7 +414,7 @@ static bool ask_plainly(const struct s3_writer *w, const struct store_seen *seen
     const size_t size = seen == NULL ? 0 : strlen(seen->etag);
 
     if (code != SHEAF_ERR_CHANGED || size < 2 || seen->etag[0] != '"' ||
-        store_look_again(w->base.url, seen, NULL) != SHEAF_OK)
+        store_check_seen(w->base.url, seen, NULL) != SHEAF_OK)
         return false;
     *plain = *seen;
     memcpy(plain->etag, seen->etag + 1, size - 2);
@@ -434,7 +434,7 @@ static int put_over(struct s3_writer *w, const struct store_seen *seen, struct s
         return SHEAF_OK;
     if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
         return code;
-    code = store_look_again(w->base.url, seen, err);
+    code = store_check_seen(w->base.url, seen, err);
     return code == SHEAF_OK ? put_whole(w, NULL, now, err) : code;
 }
 
@@ -450,7 +450,7 @@ static int complete_over(struct s3_writer *w, const struct store_seen *seen, str
         code = gone(w, seen, s3_upload_complete(&c, &plain, now, err), err);
     if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
         return code;
-    code = store_look_again(w->base.url, seen, err);
+    code = store_check_seen(w->base.url, seen, err);
     return code == SHEAF_OK ? s3_upload_complete(&c, NULL, now, err) : code;
 }
 
