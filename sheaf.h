@@ -556,7 +556,7 @@ struct sheaf_pack_options {
                                        resume recognises a run with the same ones */
     int overwrite;                  /* 0; 1: remove the existing data set first */
     int dry_run;                    /* 0; 1: only make the plan, write nothing */
-    const char *index;              /* NULL; of "dali,mxnet,wids,energon": peers' index files */
+    const char *index;              /* NULL; index files of "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* threads; 0: the processors, 8 at most */
     uint64_t memory_bytes;          /* hard limit for buffers, without the plan; 512 MiB.  Includes
                                        data sent to S3 and not yet acknowledged: a quarter of it,
@@ -774,8 +774,8 @@ SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
 
 /* Indexes foreign shards as a data set: reads them once and writes dataset.index and dataset.json
  * into `directory`, which must contain the shards.  SHEAF_ERR_EXISTS if it has a manifest and
- * `overwrite` is 0.  `peers` as sheaf_pack_options.index. */
-SHEAF_CALL int sheaf_index(const char *directory, const char *peers, int overwrite,
+ * `overwrite` is 0.  `index` as sheaf_pack_options.index. */
+SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
 

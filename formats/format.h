@@ -106,7 +106,7 @@ struct encoded {
 };
 
 /* Readers that have index files of their own (interop_index.c). */
-enum { PEER_DALI = 1, PEER_MXNET = 2, PEER_WIDS = 4, PEER_ENERGON = 8 };
+enum { INTEROP_DALI = 1, INTEROP_MXNET = 2, INTEROP_WIDS = 4, INTEROP_ENERGON = 8 };
 
 struct format_ops {
     enum sheaf_container id;
@@ -116,8 +116,8 @@ struct format_ops {
     bool has_members;           /* a frame is several parts, each whole for itself, so it does not
                                    show that one is missing, and equal keys join (tar) */
     bool keeps_class;           /* a frame has the name of its sample's class (TFRecord) */
-    unsigned peers;             /* which other readers' index files a shard can have, */
-    unsigned peers_always;      /* and which it always has */
+    unsigned interop;           /* which other readers' index files a shard can have, */
+    unsigned interop_always;    /* and which it always has */
     /* Appends the line of an index that lists frames; NULL with has_members: that lists members. */
     int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                       struct sheaf_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which peers read what, and the files of each.  All of it follows from the frames' headers and
- * the manifest; nothing is read twice. */
+ * Which other readers read what, and the index files of each.  All of it follows from the frames'
+ * headers and the manifest; nothing is read twice. */
 #include "formats/interop_index.h"
 
 #include <jansson.h>
@@ -16,14 +16,14 @@
 #include "formats/json_dump.h"
 #include "formats/tar.h"
 
-/* Which containers they read, the table of those says; compressed shards, none of them does at
- * places of its choice. */
-static const struct peer {
+/* The table of containers says which of them each reader reads; compressed shards, none of them
+ * reads at random. */
+static const struct interop_reader {
     const char *name;
     unsigned bit;
-} known_peers[] = {
-    { "dali", PEER_DALI }, { "mxnet", PEER_MXNET }, { "wids", PEER_WIDS },
-    { "energon", PEER_ENERGON },
+} readers[] = {
+    { "dali", INTEROP_DALI }, { "mxnet", INTEROP_MXNET }, { "wids", INTEROP_WIDS },
+    { "energon", INTEROP_ENERGON },
 };
 
 /* In DALI's index of a tar, until it is known whether the members' paths can be written. */
@@ -32,22 +32,22 @@ static const struct peer {
 
 /* ---- Which ---------------------------------------------------------------------------------- */
 
-static int add_peer(struct peers_writer *w, const char *name, size_t size,
-                    struct sheaf_error *err)
+static int add_reader(struct interop_writer *w, const char *name, size_t size,
+                      struct sheaf_error *err)
 {
-    for (size_t i = 0; i < COUNT_OF(known_peers); i++) {
-        const struct peer *peer = &known_peers[i];
+    for (size_t i = 0; i < COUNT_OF(readers); i++) {
+        const struct interop_reader *reader = &readers[i];
 
-        if (strlen(peer->name) != size || memcmp(peer->name, name, size) != 0)
+        if (strlen(reader->name) != size || memcmp(reader->name, name, size) != 0)
             continue;
-        if ((format_of(w->container)->peers & peer->bit) == 0)
-            return err_set(err, SHEAF_ERR_ARGUMENT, "index: %s does not read %s", peer->name,
+        if ((format_of(w->container)->interop & reader->bit) == 0)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "index: %s does not read %s", reader->name,
                            sheaf_container_name(w->container));
         if (w->codec != SHEAF_CODEC_NONE)
             return err_set(err, SHEAF_ERR_ARGUMENT,
-                           "index: %s reads uncompressed shards only, not %s", peer->name,
+                           "index: %s reads uncompressed shards only, not %s", reader->name,
                            sheaf_codec_name(w->codec));
-        w->peers |= peer->bit;
+        w->interop |= reader->bit;
         return SHEAF_OK;
     }
     return err_set(err, SHEAF_ERR_ARGUMENT,
@@ -55,26 +55,26 @@ static int add_peer(struct peers_writer *w, const char *name, size_t size,
                    (int)MIN(size, 100), name);
 }
 
-int peers_open(struct peers_writer *w, const char *list, enum sheaf_container container,
-               enum sheaf_codec codec, struct sheaf_error *err)
+int interop_open(struct interop_writer *w, const char *list, enum sheaf_container container,
+                 enum sheaf_codec codec, struct sheaf_error *err)
 {
-    *w = (struct peers_writer){
+    *w = (struct interop_writer){
         .container = container, .codec = codec,
         .index = BUF_INIT(SIZE_MAX), .offsets = BUF_INIT(SIZE_MAX),
     };
     for (const char *name = list; name != NULL && *list != '\0'; ) {
         const size_t size = strcspn(name, ",");
-        const int code = add_peer(w, name, size, err);
+        const int code = add_reader(w, name, size, err);
 
         if (code != SHEAF_OK)
             return code;
         name = name[size] == ',' ? name + size + 1 : NULL;
     }
-    w->peers |= format_of(container)->peers_always;
+    w->interop |= format_of(container)->interop_always;
     return SHEAF_OK;
 }
 
-void peers_free(struct peers_writer *w)
+void interop_free(struct interop_writer *w)
 {
     buf_free(&w->index);
     buf_free(&w->offsets);
@@ -89,7 +89,7 @@ static size_t without(const char *name, size_t size, const char *suffix)
     return size;
 }
 
-size_t peers_stem(enum sheaf_container container, enum sheaf_codec codec, const char *shard_name)
+size_t interop_stem(enum sheaf_container container, enum sheaf_codec codec, const char *shard_name)
 {
     size_t size = strlen(shard_name);
 
@@ -101,7 +101,7 @@ size_t peers_stem(enum sheaf_container container, enum sheaf_codec codec, const 
 /* ---- Frames --------------------------------------------------------------------------------- */
 
 /* "EXT OFFSET SIZE PATH" of a member, OFFSET being its data's. */
-static int add_tar_member(struct peers_writer *w, const struct tar_member *m, uint64_t offset,
+static int add_tar_member(struct interop_writer *w, const struct tar_member *m, uint64_t offset,
                           struct sheaf_error *err)
 {
     char path[KEY_LIMIT + 1];
@@ -138,7 +138,7 @@ static int check_for_wids(const struct tar_member *m, struct sheaf_error *err)
                    (int)MIN(m->name_size, (size_t)400), m->name);
 }
 
-static int add_tar_frame(struct peers_writer *w, uint64_t offset, const uint8_t *frame,
+static int add_tar_frame(struct interop_writer *w, uint64_t offset, const uint8_t *frame,
                          size_t size, struct sheaf_error *err)
 {
     size_t at = 0;
@@ -154,18 +154,18 @@ static int add_tar_frame(struct peers_writer *w, uint64_t offset, const uint8_t 
         if (need != 0 || __builtin_add_overflow(m.header_bytes, tar_padded(m.bytes), &step) ||
             step > size - at || m.bytes > size)
             return err_set(err, SHEAF_ERR_CORRUPT, "index: a frame that ends inside a member");
-        if (m.kind == TAR_FILE && w->peers & PEER_WIDS)
+        if (m.kind == TAR_FILE && w->interop & INTEROP_WIDS)
             code = check_for_wids(&m, err);
-        if (code == SHEAF_OK && m.kind == TAR_FILE && w->peers & PEER_DALI)
+        if (code == SHEAF_OK && m.kind == TAR_FILE && w->interop & INTEROP_DALI)
             code = add_tar_member(w, &m, offset + at + m.header_bytes, err);
         if (code != SHEAF_OK)
             return code;
         at += step;
     }
-    return w->peers & PEER_DALI ? buf_append(&w->index, "\n", 1, err) : SHEAF_OK;
+    return w->interop & INTEROP_DALI ? buf_append(&w->index, "\n", 1, err) : SHEAF_OK;
 }
 
-static int add_to_index(struct peers_writer *w, uint64_t number, uint64_t offset,
+static int add_to_index(struct interop_writer *w, uint64_t number, uint64_t offset,
                         const uint8_t *frame, size_t size, struct sheaf_error *err)
 {
     const struct format_ops *format = format_of(w->container);
@@ -174,14 +174,14 @@ static int add_to_index(struct peers_writer *w, uint64_t number, uint64_t offset
                                : format->index_line(&w->index, number, offset, size, err);
 }
 
-int peers_add_frame(struct peers_writer *w, uint64_t number, uint64_t offset,
-                    const uint8_t *frame, size_t size, struct sheaf_error *err)
+int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset,
+                      const uint8_t *frame, size_t size, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    if (w->peers & (PEER_DALI | PEER_MXNET | PEER_WIDS))
+    if (w->interop & (INTEROP_DALI | INTEROP_MXNET | INTEROP_WIDS))
         code = add_to_index(w, number, offset, frame, size, err);
-    if (code == SHEAF_OK && w->peers & PEER_ENERGON)
+    if (code == SHEAF_OK && w->interop & INTEROP_ENERGON)
         code = buf_append(&w->offsets, &offset, sizeof(offset), err);
     w->samples++;
     w->end = offset + size;
@@ -208,7 +208,7 @@ static void settle_paths(struct buf *index, bool keep)
     index->size = kept;
 }
 
-static int put_tar_index(struct peers_writer *w, const char *name, peers_put_fn *put,
+static int put_tar_index(struct interop_writer *w, const char *name, interop_put_fn *put,
                          void *context, struct sheaf_error *err)
 {
     struct buf file = BUF_INIT(SIZE_MAX);
@@ -225,10 +225,10 @@ static int put_tar_index(struct peers_writer *w, const char *name, peers_put_fn 
     return code;
 }
 
-static int put_index(struct peers_writer *w, const char *shard_name, peers_put_fn *put,
+static int put_index(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
                      void *context, struct sheaf_error *err)
 {
-    const int stem = (int)peers_stem(w->container, w->codec, shard_name);
+    const int stem = (int)interop_stem(w->container, w->codec, shard_name);
     char *name;
     int code;
 
@@ -243,10 +243,10 @@ static int put_index(struct peers_writer *w, const char *shard_name, peers_put_f
 }
 
 /* Where each sample begins, and where the last one ends. */
-static int put_offsets(struct peers_writer *w, const char *shard_name, peers_put_fn *put,
+static int put_offsets(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
                        void *context, struct sheaf_error *err)
 {
-    const int stem = (int)peers_stem(w->container, w->codec, shard_name);
+    const int stem = (int)interop_stem(w->container, w->codec, shard_name);
     char *name;
     int code = buf_append(&w->offsets, &w->end, sizeof(w->end), err);
 
@@ -263,14 +263,14 @@ static int put_offsets(struct peers_writer *w, const char *shard_name, peers_put
     return code;
 }
 
-int peers_finish_shard(struct peers_writer *w, const char *shard_name, peers_put_fn *put,
-                       void *context, struct sheaf_error *err)
+int interop_finish_shard(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
+                         void *context, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    if (w->peers & (PEER_DALI | PEER_MXNET))
+    if (w->interop & (INTEROP_DALI | INTEROP_MXNET))
         code = put_index(w, shard_name, put, context, err);
-    if (code == SHEAF_OK && w->peers & PEER_ENERGON)
+    if (code == SHEAF_OK && w->interop & INTEROP_ENERGON)
         code = put_offsets(w, shard_name, put, context, err);
     w->index.size = w->offsets.size = 0;
     w->samples = w->end = 0;
@@ -281,7 +281,7 @@ int peers_finish_shard(struct peers_writer *w, const char *shard_name, peers_put
 /* ---- Files of a data set -------------------------------------------------------------------- */
 
 /* Puts a tree, which it takes over; NULL if there was no memory for it. */
-static int put_tree(json_t *tree, const char *name, peers_put_fn *put, void *context,
+static int put_tree(json_t *tree, const char *name, interop_put_fn *put, void *context,
                     struct sheaf_error *err)
 {
     char *text = tree != NULL ? json_dump_text(tree, JSON_INDENT(2)) : NULL;
@@ -295,7 +295,7 @@ static int put_tree(json_t *tree, const char *name, peers_put_fn *put, void *con
     return code;
 }
 
-static int put_wids(const struct manifest *m, peers_put_fn *put, void *context,
+static int put_wids(const struct manifest *m, interop_put_fn *put, void *context,
                     struct sheaf_error *err)
 {
     json_t *shards = json_array();
@@ -319,7 +319,7 @@ static int put_wids(const struct manifest *m, peers_put_fn *put, void *context,
                     "shardindex.json", put, context, err);
 }
 
-static int put_shard_counts(const struct manifest *m, peers_put_fn *put, void *context,
+static int put_shard_counts(const struct manifest *m, interop_put_fn *put, void *context,
                             struct sheaf_error *err)
 {
     json_t *counts = json_object();
@@ -337,7 +337,7 @@ static int put_shard_counts(const struct manifest *m, peers_put_fn *put, void *c
 }
 
 /* JSON is YAML too. */
-static int put_splits(const struct manifest *m, const char *split, peers_put_fn *put,
+static int put_splits(const struct manifest *m, const char *split, interop_put_fn *put,
                       void *context, struct sheaf_error *err)
 {
     json_t *names = json_array();
@@ -355,16 +355,16 @@ static int put_splits(const struct manifest *m, const char *split, peers_put_fn 
                     ".nv-meta/split.yaml", put, context, err);
 }
 
-int peers_finish_dataset(const struct peers_writer *w, const struct manifest *m,
-                         const char *split, peers_put_fn *put, void *context,
-                         struct sheaf_error *err)
+int interop_finish_dataset(const struct interop_writer *w, const struct manifest *m,
+                           const char *split, interop_put_fn *put, void *context,
+                           struct sheaf_error *err)
 {
     static const char crude[] = "__module__: megatron.energon\n__class__: CrudeWebdataset\n";
     int code = SHEAF_OK;
 
-    if (w->peers & PEER_WIDS)
+    if (w->interop & INTEROP_WIDS)
         code = put_wids(m, put, context, err);
-    if (code != SHEAF_OK || (w->peers & PEER_ENERGON) == 0)
+    if (code != SHEAF_OK || (w->interop & INTEROP_ENERGON) == 0)
         return code;
     code = put_shard_counts(m, put, context, err);
     if (code == SHEAF_OK)

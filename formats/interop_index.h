@@ -19,8 +19,8 @@
 #include "sheaf.h"
 
 /* Zero-initialised. */
-struct peers_writer {
-    unsigned peers;             /* bits of the peers asked for */
+struct interop_writer {
+    unsigned interop;           /* bits of the readers asked for */
     enum sheaf_container container;
     enum sheaf_codec codec;
     struct buf index;           /* of SHARD.idx so far */
@@ -32,32 +32,32 @@ struct peers_writer {
 
 /* Is given a file's name, relative to the data set's directory ("/" in it names a directory
  * below), and its content. */
-typedef int peers_put_fn(void *context, const char *name, const void *data, size_t size,
-                         struct sheaf_error *err);
+typedef int interop_put_fn(void *context, const char *name, const void *data, size_t size,
+                           struct sheaf_error *err);
 
 /* `list`: names with commas between them; NULL or "": none, but RecordIO shards have their .idx
- * always.  SHEAF_ERR_ARGUMENT for an unknown peer, and for one that cannot read this container
+ * always.  SHEAF_ERR_ARGUMENT for an unknown reader, and for one that cannot read this container
  * or codec. */
-int peers_open(struct peers_writer *w, const char *list, enum sheaf_container container,
-               enum sheaf_codec codec, struct sheaf_error *err);
+int interop_open(struct interop_writer *w, const char *list, enum sheaf_container container,
+                 enum sheaf_codec codec, struct sheaf_error *err);
 
 /* The frame at `offset` of the shard's raw bytes.  `number`: its sample's, in the data set. */
-int peers_add_frame(struct peers_writer *w, uint64_t number, uint64_t offset,
-                    const uint8_t *frame, size_t size, struct sheaf_error *err);
+int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset,
+                      const uint8_t *frame, size_t size, struct sheaf_error *err);
 
 /* Puts the files of the shard that ends here; the next one begins. */
-int peers_finish_shard(struct peers_writer *w, const char *shard_name, peers_put_fn *put,
-                       void *context, struct sheaf_error *err);
+int interop_finish_shard(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
+                         void *context, struct sheaf_error *err);
 
 /* Puts the files of the whole data set.  `split`: its name, or NULL. */
-int peers_finish_dataset(const struct peers_writer *w, const struct manifest *m,
-                         const char *split, peers_put_fn *put, void *context,
-                         struct sheaf_error *err);
+int interop_finish_dataset(const struct interop_writer *w, const struct manifest *m,
+                           const char *split, interop_put_fn *put, void *context,
+                           struct sheaf_error *err);
 
-void peers_free(struct peers_writer *w);
+void interop_free(struct interop_writer *w);
 
 /* How long SHARD is in a shard's name.  "a.tar.gz" is "a"; what does not end as the packer's
  * names do ("a.tfrecord-00000-of-00008") is taken whole, so that no two shards share a file. */
-size_t peers_stem(enum sheaf_container container, enum sheaf_codec codec, const char *shard_name);
+size_t interop_stem(enum sheaf_container container, enum sheaf_codec codec, const char *shard_name);
 
 #endif

@@ -363,8 +363,8 @@ static int recordio_index_line(struct buf *index, uint64_t number, uint64_t offs
 
 const struct format_ops recordio_ops = {
     .id = SHEAF_RECORDIO,
-    .peers = PEER_DALI | PEER_MXNET,
-    .peers_always = PEER_MXNET,
+    .interop = INTEROP_DALI | INTEROP_MXNET,
+    .interop_always = INTEROP_MXNET,
     .index_line = recordio_index_line,
     .name = "recordio",
     .suffix = ".rec",

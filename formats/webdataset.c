@@ -465,7 +465,7 @@ static unsigned webdataset_bid(const uint8_t *data, size_t size)
 const struct format_ops webdataset_ops = {
     .id = SHEAF_WEBDATASET,
     .has_members = true,
-    .peers = PEER_DALI | PEER_WIDS | PEER_ENERGON,
+    .interop = INTEROP_DALI | INTEROP_WIDS | INTEROP_ENERGON,
     .name = "webdataset",
     .suffix = ".tar",
     .encode = webdataset_encode,

@@ -25,7 +25,7 @@
 struct block_setup {
     const struct format_ops *format;
     const struct codec_ops *codec;      /* NULL: none */
-    const char *peers;                  /* list of peers that get index files; or NULL */
+    const char *interop;                /* list of other readers that get index files; or NULL */
     struct encode_context context;
     const struct source *source;        /* block_run only: of its files */
     const volatile int *interrupt;      /* NULL; nonzero: objects need not be waited for */

@@ -169,15 +169,15 @@ static int remove_put(void *context, const char *name, const void *data, size_t 
 }
 
 static int remove_shard(struct clearing *c, const struct manifest *m, size_t i,
-                        struct peers_writer *peers, struct sheaf_error *err)
+                        struct interop_writer *interop, struct sheaf_error *err)
 {
     const char *name = m->shards[i].name;
     char *names;
-    int code = peers_finish_shard(peers, name, remove_put, c, err);
+    int code = interop_finish_shard(interop, name, remove_put, c, err);
 
     if (code == SHEAF_OK && (m->shards[i].names_bytes != 0 ||   /* or the shard is empty */
                              (m->ours && format_of(m->container)->has_names))) {
-        if (asprintf(&names, "%.*s.lst", (int)peers_stem(m->container, m->codec, name), name) < 0)
+        if (asprintf(&names, "%.*s.lst", (int)interop_stem(m->container, m->codec, name), name) < 0)
             return err_memory(err, strlen(name));
         code = output_remove(c->output, c->directory, names, err);
         free(names);
@@ -203,7 +203,7 @@ static int remove_note(const struct output *o, const char *directory, struct she
 static int remove_replaced(const struct output *o, char *directory, struct sheaf_error *err)
 {
     struct clearing c = { o, directory };
-    struct peers_writer peers = { .peers = 0 };
+    struct interop_writer interop = { .interop = 0 };
     struct manifest m;
     char *list = NULL;
     int code = output_read_replaced(directory, &m, err);
@@ -212,18 +212,18 @@ static int remove_replaced(const struct output *o, char *directory, struct sheaf
         return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
     code = output_option(&m, "index", &list, err);
     if (code == SHEAF_OK)
-        code = peers_open(&peers, list, m.container, m.codec, err);
+        code = interop_open(&interop, list, m.container, m.codec, err);
     for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)
-        code = remove_shard(&c, &m, i, &peers, err);
+        code = remove_shard(&c, &m, i, &interop, err);
     if (code == SHEAF_OK)
-        code = peers_finish_dataset(&peers, &m, NULL, remove_put, &c, err);
+        code = interop_finish_dataset(&interop, &m, NULL, remove_put, &c, err);
     if (code == SHEAF_OK)
         code = output_remove(o, directory, INDEX_NAME, err);
     if (code == SHEAF_OK)
         code = output_remove(o, directory, SKIPPED_NAME, err);
     if (code == SHEAF_OK)
         code = remove_note(o, directory, err);
-    peers_free(&peers);
+    interop_free(&interop);
     free(list);
     manifest_clear(&m);
     return code;

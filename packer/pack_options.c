@@ -48,12 +48,12 @@ static int check_prefix(const char *prefix, struct sheaf_error *err)
 }
 
 /* Peers are known by their list's own parser. */
-static int check_peers(const struct sheaf_pack_options *o, struct sheaf_error *err)
+static int check_interop(const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
-    struct peers_writer peers;
-    const int code = peers_open(&peers, o->index, o->container, o->codec, err);
+    struct interop_writer interop;
+    const int code = interop_open(&interop, o->index, o->container, o->codec, err);
 
-    peers_free(&peers);
+    interop_free(&interop);
     return code;
 }
 
@@ -76,7 +76,7 @@ static int check(const struct sheaf_pack_options *o, struct sheaf_error *err)
     if (o->resume && o->overwrite)
         return err_set(err, SHEAF_ERR_ARGUMENT, "resume and overwrite exclude each other");
     code = check_prefix(o->prefix, err);
-    return code == SHEAF_OK ? check_peers(o, err) : code;
+    return code == SHEAF_OK ? check_interop(o, err) : code;
 }
 
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *o,
@@ -95,7 +95,7 @@ void pack_options_setup(const struct sheaf_pack_options *o, struct block_setup *
     *setup = (struct block_setup){
         .format = format_of(o->container),
         .codec = codec_of(o->codec),
-        .peers = o->index,
+        .interop = o->index,
         .context.label_base = o->label_base,
     };
 }

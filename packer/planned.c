@@ -20,7 +20,7 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
     p->setup = (struct block_setup){
         .format = format_of(facts->container),
         .codec = codec_of(facts->codec),
-        .peers = facts->index,
+        .interop = facts->index,
         .context = { facts->plan.classes, facts->plan.class_count, facts->label_base },
     };
     code = output_open(&p->output, facts->dest, &p->setup, facts->prefix, &facts->plan, err);

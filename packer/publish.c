@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishing: report, index, peers' files, and last of all the manifest, without which there is no
- * data set. */
+ * Publishing: report, index, other readers' index files, and last of all the manifest, without
+ * which there is no data set. */
 #include "packer/publish.h"
 
 #include <stdio.h>
@@ -182,18 +182,18 @@ static int put_index(const struct output *o, uint32_t split, uint64_t shard_coun
     return code;
 }
 
-static int put_peers(const struct output *o, uint32_t split, const struct manifest *m,
-                     struct sheaf_error *err)
+static int put_interop(const struct output *o, uint32_t split, const struct manifest *m,
+                       struct sheaf_error *err)
 {
     const char *name = o->journal.plan.splits[split];
     struct place place = { o, o->directories[split] };
-    struct peers_writer peers;
-    int code = peers_open(&peers, o->setup->peers, m->container, m->codec, err);
+    struct interop_writer interop;
+    int code = interop_open(&interop, o->setup->interop, m->container, m->codec, err);
 
     if (code == SHEAF_OK)
-        code = peers_finish_dataset(&peers, m, name[0] == '\0' ? NULL : name, put_file, &place,
-                                    err);
-    peers_free(&peers);
+        code = interop_finish_dataset(&interop, m, name[0] == '\0' ? NULL : name, put_file, &place,
+                                      err);
+    interop_free(&interop);
     return code;
 }
 
@@ -281,7 +281,7 @@ static int publish_split(struct output *o, const struct publish_facts *f, uint32
     if (code == SHEAF_OK)
         code = put_index(o, split, f->splits[split].shard_count, &m, err);
     if (code == SHEAF_OK)
-        code = put_peers(o, split, &m, err);
+        code = put_interop(o, split, &m, err);
     if (code == SHEAF_OK)
         code = put_manifest(o, split, &m, err);
     manifest_clear(&m);

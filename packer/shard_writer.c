@@ -59,7 +59,7 @@ static void names_name(const struct shard_writer *w, char name[SHARD_NAME_BYTES]
     const struct block_setup *setup = w->setup;
 
     snprintf(name, SHARD_NAME_BYTES, "%.*s.lst",
-             (int)peers_stem(setup->format->id, codec_id(setup), w->facts.name), w->facts.name);
+             (int)interop_stem(setup->format->id, codec_id(setup), w->facts.name), w->facts.name);
 }
 
 static int create_names(struct shard_writer *w, struct sheaf_error *err)
@@ -117,7 +117,7 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     if (code == SHEAF_OK && setup->format->has_names)
         code = create_names(w, err);
     if (code == SHEAF_OK)
-        code = peers_open(&w->peers, setup->peers, setup->format->id, codec_id(setup), err);
+        code = interop_open(&w->interop, setup->interop, setup->format->id, codec_id(setup), err);
     if (code == SHEAF_OK)
         code = put_lead(w, err);
     if (code != SHEAF_OK) {
@@ -150,8 +150,8 @@ static int index_samples(struct shard_writer *w, const struct block *b, struct s
         if (code == SHEAF_OK)
             code = index_label(w, s->label, err);
         if (code == SHEAF_OK)
-            code = peers_add_frame(&w->peers, s->number, w->facts.raw_bytes + offset,
-                                   b->raw.data + offset, s->frame_bytes, err);
+            code = interop_add_frame(&w->interop, s->number, w->facts.raw_bytes + offset,
+                                     b->raw.data + offset, s->frame_bytes, err);
         if (code != SHEAF_OK)
             return code;
         offset += s->frame_bytes;
@@ -250,7 +250,7 @@ int shard_writer_make_sides(struct shard_writer *w, struct sheaf_error *err)
         names_name(w, name);
         code = note_side(w, name, w->facts.names_bytes, XXH3_128bits_digest(w->names_hash), err);
     }
-    return code == SHEAF_OK ? peers_finish_shard(&w->peers, w->facts.name, keep_side, w, err)
+    return code == SHEAF_OK ? interop_finish_shard(&w->interop, w->facts.name, keep_side, w, err)
                             : code;
 }
 
@@ -298,7 +298,7 @@ void shard_writer_close(struct shard_writer *w)
     XXH3_freeState(w->hash);
     XXH3_freeState(w->names_hash);
     index_writer_free(&w->index);
-    peers_free(&w->peers);
+    interop_free(&w->interop);
     codec_total_free(&w->total);
     buf_free(&w->text);
     buf_free(&w->section);

@@ -46,7 +46,7 @@ struct shard_writer {
     XXH3_state_t *hash, *names_hash;
     struct index_writer index;
     bool has_label, has_other_label;    /* some sample has one; one that the index cannot keep */
-    struct peers_writer peers;
+    struct interop_writer interop;
     struct codec_total total;
     uint64_t lead;              /* bytes before the first block */
     struct buf text;

@@ -20,7 +20,7 @@ struct indexing {
     const char *directory;
     struct manifest manifest;
     struct buf index;               /* dataset.index, as it grows */
-    struct peers_writer peers;
+    struct interop_writer interop;
     struct decode_scratch scratch;
     atomic_uint_fast64_t read_bytes;
 };
@@ -75,8 +75,8 @@ static int gather(struct indexing *x, struct walk *walk, struct manifest_shard *
         if (code == SHEAF_OK)
             code = index_add_sample(writer, frame.size, frame.crc, 0, err);
         if (code == SHEAF_OK)
-            code = peers_add_frame(&x->peers, x->result->samples, frame.offset, frame.data,
-                                   frame.size, err);
+            code = interop_add_frame(&x->interop, x->result->samples, frame.offset, frame.data,
+                                     frame.size, err);
         if (code == SHEAF_OK)
             code = payload_of(x, walk, &frame, &shard->payload_bytes, err);
         if (code != SHEAF_OK)
@@ -97,9 +97,9 @@ static int put(const char *url, const void *data, size_t size, struct sheaf_erro
     return code == SHEAF_OK ? store_put(url, data, size, err) : code;
 }
 
-/* Puts a peer's file below the directory. */
-static int put_peer(void *context, const char *name, const void *data, size_t size,
-                    struct sheaf_error *err)
+/* Puts an index file of other readers below the directory. */
+static int put_interop(void *context, const char *name, const void *data, size_t size,
+                       struct sheaf_error *err)
 {
     const struct indexing *x = context;
     const char *slash = strrchr(name, '/');
@@ -152,7 +152,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
         code = index_finish(&writer, 0, &x->index, err);
     shard->index_bytes = x->index.size - shard->index_offset;
     if (code == SHEAF_OK)
-        code = peers_finish_shard(&x->peers, shard->name, put_peer, x, err);
+        code = interop_finish_shard(&x->interop, shard->name, put_interop, x, err);
     x->result->shards++;
     x->result->bytes += walk.offset;
     x->result->passed_over += frames_passed_over(&walk.frames);
@@ -179,7 +179,7 @@ static int publish(struct indexing *x, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = put(index_url, x->index.data, x->index.size, err);
     if (code == SHEAF_OK)
-        code = peers_finish_dataset(&x->peers, &x->manifest, NULL, put_peer, x, err);
+        code = interop_finish_dataset(&x->interop, &x->manifest, NULL, put_interop, x, err);
     if (code == SHEAF_OK)
         code = put(url, text.data, text.size, err);
     buf_free(&text);
@@ -234,7 +234,7 @@ static int index_all(struct indexing *x, struct sheaf_error *err)
     return code == SHEAF_OK ? publish(x, err) : code;
 }
 
-int sheaf_index(const char *directory, const char *peers, int overwrite,
+int sheaf_index(const char *directory, const char *index, int overwrite,
                 const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
                 struct sheaf_error *err)
 {
@@ -254,13 +254,14 @@ int sheaf_index(const char *directory, const char *peers, int overwrite,
         return code;
     code = refuse(directory, overwrite, x.dataset, err);
     if (code == SHEAF_OK)
-        code = peers_open(&x.peers, peers, x.dataset->manifest.container, SHEAF_CODEC_NONE, err);
+        code = interop_open(&x.interop, index, x.dataset->manifest.container, SHEAF_CODEC_NONE,
+                            err);
     if (code == SHEAF_OK)
         code = index_all(&x, err);
     manifest_clear(&x.manifest);
     buf_free(&x.index);
     decode_scratch_free(&x.scratch);
-    peers_free(&x.peers);
+    interop_free(&x.interop);
     sheaf_dataset_free(x.dataset);
     return code;
 }

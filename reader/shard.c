@@ -211,7 +211,7 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
     const char *url = d->urls[shard->number];
     const size_t stem = strlen(url) - strlen(m->name)
-                      + peers_stem(source->manifest.container, source->manifest.codec, m->name);
+                      + interop_stem(source->manifest.container, source->manifest.codec, m->name);
     char *names = NULL;
     int code;
 

@@ -170,7 +170,7 @@ static int take_texts(struct cursor *c)
         { &f->dest, "the destination" }, { &f->root, "the root" },
         { &f->source, "the kind of source" }, { &f->fingerprint, "the data set" },
         { &f->prefix, "the prefix of names" },
-        { &f->index, "the list of peers" },
+        { &f->index, "the list of index files" },
     };
     int code = SHEAF_OK;
 
@@ -332,14 +332,14 @@ static int take_skipped(struct cursor *c)
     return c->at == c->end ? SHEAF_OK : malformed(c, "something after the end of its facts");
 }
 
-/* The list of peers has a parser of its own. */
-static int check_peers(struct cursor *c)
+/* The list of index files has a parser of its own. */
+static int check_interop(struct cursor *c)
 {
-    struct peers_writer peers;
-    const int code = peers_open(&peers, c->facts->index, c->facts->container, c->facts->codec,
-                                c->err);
+    struct interop_writer interop;
+    const int code = interop_open(&interop, c->facts->index, c->facts->container, c->facts->codec,
+                                  c->err);
 
-    peers_free(&peers);
+    interop_free(&interop);
     return code;
 }
 
@@ -356,7 +356,7 @@ int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct p
     if (code == SHEAF_OK)
         code = take_numbers(&c);
     if (code == SHEAF_OK)
-        code = check_peers(&c);
+        code = check_interop(&c);
     if (code == SHEAF_OK)
         code = take_splits(&c);
     if (code == SHEAF_OK)

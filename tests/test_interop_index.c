@@ -83,8 +83,8 @@ static void encode(enum sheaf_container container, const char *key, size_t i, st
 
 #define SAMPLES 3
 
-/* A shard, and what the peers' writer makes of it. */
-static struct buf make_shard(struct peers_writer *w, const char *keys[SAMPLES],
+/* A shard, and the index files that are made of it. */
+static struct buf make_shard(struct interop_writer *w, const char *keys[SAMPLES],
                              uint64_t offsets[SAMPLES + 1])
 {
     struct buf shard = BUF_INIT(1 << 20);
@@ -92,8 +92,8 @@ static struct buf make_shard(struct peers_writer *w, const char *keys[SAMPLES],
     for (size_t i = 0; i < SAMPLES; i++) {
         offsets[i] = shard.size;
         encode(w->container, keys[i], i, &shard);
-        assert_int_equal(peers_add_frame(w, 50 + i, offsets[i], shard.data + offsets[i],
-                                         shard.size - offsets[i], NULL), SHEAF_OK);
+        assert_int_equal(interop_add_frame(w, 50 + i, offsets[i], shard.data + offsets[i],
+                                           shard.size - offsets[i], NULL), SHEAF_OK);
     }
     offsets[SAMPLES] = shard.size;
     return shard;
@@ -105,13 +105,13 @@ static struct buf index_shard(const char *list, enum sheaf_container container,
                               const char *name, const char *keys[SAMPLES],
                               uint64_t offsets[SAMPLES + 1], struct shelf *shelf)
 {
-    struct peers_writer w;
+    struct interop_writer w;
     struct buf shard;
 
-    assert_int_equal(peers_open(&w, list, container, SHEAF_CODEC_NONE, NULL), SHEAF_OK);
+    assert_int_equal(interop_open(&w, list, container, SHEAF_CODEC_NONE, NULL), SHEAF_OK);
     shard = make_shard(&w, keys, offsets);
-    assert_int_equal(peers_finish_shard(&w, name, put_on_shelf, shelf, NULL), SHEAF_OK);
-    peers_free(&w);
+    assert_int_equal(interop_finish_shard(&w, name, put_on_shelf, shelf, NULL), SHEAF_OK);
+    interop_free(&w);
     return shard;
 }
 
@@ -222,20 +222,20 @@ static void a_shard_does_not_show_in_the_next(void **state)
 {
     static const char *blank[SAMPLES] = { "a b/0", "a b/1", "a b/2" };
     struct shelf shelf = { 0 };
-    struct peers_writer w;
+    struct interop_writer w;
     uint64_t offsets[SAMPLES + 1];
     struct buf shard;
 
     (void)state;
-    assert_int_equal(peers_open(&w, "dali", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL), SHEAF_OK);
+    assert_int_equal(interop_open(&w, "dali", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL), SHEAF_OK);
     shard = make_shard(&w, blank, offsets);
-    assert_int_equal(peers_finish_shard(&w, "0.tar", put_on_shelf, &shelf, NULL), SHEAF_OK);
+    assert_int_equal(interop_finish_shard(&w, "0.tar", put_on_shelf, &shelf, NULL), SHEAF_OK);
     buf_free(&shard);
     shard = make_shard(&w, plain_keys, offsets);
-    assert_int_equal(peers_finish_shard(&w, "1.tar", put_on_shelf, &shelf, NULL), SHEAF_OK);
+    assert_int_equal(interop_finish_shard(&w, "1.tar", put_on_shelf, &shelf, NULL), SHEAF_OK);
     assert_memory_equal(on_shelf(&shelf, "1.idx")->data, "v1.2 3\n", 7);
     check_dali_lines((char *)on_shelf(&shelf, "1.idx")->data + 7, &shard, plain_keys, true);
-    peers_free(&w);
+    interop_free(&w);
     clear_shelf(&shelf);
     buf_free(&shard);
 }
@@ -246,15 +246,15 @@ static void an_extension_with_a_blank_is_refused(void **state)
     const struct sheaf_sample sample = { .key = "k", .fields = &field, .field_count = 1 };
     struct buf shard = BUF_INIT(1 << 20);
     struct encoded encoded;
-    struct peers_writer w;
+    struct interop_writer w;
 
     (void)state;
     assert_int_equal(webdataset_ops.encode(&sample, &(struct encode_context){ 0 }, &shard, NULL,
                                            &encoded, NULL), SHEAF_OK);
-    assert_int_equal(peers_open(&w, "dali", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL), SHEAF_OK);
-    assert_int_equal(peers_add_frame(&w, 0, 0, shard.data, shard.size, NULL),
+    assert_int_equal(interop_open(&w, "dali", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL), SHEAF_OK);
+    assert_int_equal(interop_add_frame(&w, 0, 0, shard.data, shard.size, NULL),
                      SHEAF_ERR_UNSUPPORTED);
-    peers_free(&w);
+    interop_free(&w);
     buf_free(&shard);
 }
 
@@ -270,20 +270,20 @@ static void wids_refuses_long_paths(void **state)
         struct buf shard = BUF_INIT(1 << 20);
         struct encoded encoded;
         struct sheaf_error err;
-        struct peers_writer w;
+        struct interop_writer w;
 
         memset(key, 'k', size);
         key[size] = '\0';
         key[30] = '/';
         assert_int_equal(webdataset_ops.encode(&sample, &(struct encode_context){ 0 }, &shard,
                                                NULL, &encoded, NULL), SHEAF_OK);
-        assert_int_equal(peers_open(&w, "wids", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL),
+        assert_int_equal(interop_open(&w, "wids", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL),
                          SHEAF_OK);
-        assert_int_equal(peers_add_frame(&w, 0, 0, shard.data, shard.size, &err),
+        assert_int_equal(interop_add_frame(&w, 0, 0, shard.data, shard.size, &err),
                          size + 4 <= 100 ? SHEAF_OK : SHEAF_ERR_UNSUPPORTED);
         if (size + 4 > 100)
             assert_non_null(strstr(err.message, "wids cannot know"));
-        peers_free(&w);
+        interop_free(&w);
         buf_free(&shard);
     }
 }
@@ -296,17 +296,17 @@ static void a_cut_frame_is_refused(void **state)
     encode(SHEAF_WEBDATASET, "k", 1, &shard);
     for (size_t size = 1; size < shard.size; size++) {
         uint8_t *copy = malloc(size);       /* so that a sanitizer sees its end */
-        struct peers_writer w;
+        struct interop_writer w;
         int code;
 
         assert_non_null(copy);
         memcpy(copy, shard.data, size);
-        assert_int_equal(peers_open(&w, "dali", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL),
+        assert_int_equal(interop_open(&w, "dali", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL),
                          SHEAF_OK);
-        code = peers_add_frame(&w, 0, 0, copy, size, NULL);
+        code = interop_add_frame(&w, 0, 0, copy, size, NULL);
         if (size != 1024 && size != 2048)   /* where a member ends */
             assert_int_equal(code, SHEAF_ERR_CORRUPT);
-        peers_free(&w);
+        interop_free(&w);
         free(copy);
     }
     buf_free(&shard);
@@ -351,12 +351,12 @@ static void data_set_files_list_the_shards(void **state)
     };
     const struct manifest m = { .shards = shards, .shard_count = 2 };
     struct shelf shelf = { 0 };
-    struct peers_writer w;
+    struct interop_writer w;
 
     (void)state;
-    assert_int_equal(peers_open(&w, "energon,wids", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL),
+    assert_int_equal(interop_open(&w, "energon,wids", SHEAF_WEBDATASET, SHEAF_CODEC_NONE, NULL),
                      SHEAF_OK);
-    assert_int_equal(peers_finish_dataset(&w, &m, "val", put_on_shelf, &shelf, NULL), SHEAF_OK);
+    assert_int_equal(interop_finish_dataset(&w, &m, "val", put_on_shelf, &shelf, NULL), SHEAF_OK);
     assert_int_equal(shelf.count, 4);
     assert_json(&shelf, "shardindex.json",
                 json_pack("{s:s, s:i, s:[{s:s, s:i, s:i}, {s:s, s:i, s:i}]}",
@@ -371,12 +371,12 @@ static void data_set_files_list_the_shards(void **state)
     assert_string_equal((char *)on_shelf(&shelf, ".nv-meta/dataset.yaml")->data,
                         "__module__: megatron.energon\n__class__: CrudeWebdataset\n");
     clear_shelf(&shelf);
-    peers_free(&w);
+    interop_free(&w);
 }
 
 /* ---- Which ---------------------------------------------------------------------------------- */
 
-static void peers_that_cannot_read_it_are_refused(void **state)
+static void readers_that_cannot_read_it_are_refused(void **state)
 {
     static const struct {
         const char *list;
@@ -399,9 +399,9 @@ static void peers_that_cannot_read_it_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct sheaf_error err = { 0 };
-        struct peers_writer w;
+        struct interop_writer w;
 
-        assert_int_equal(peers_open(&w, cases[i].list, cases[i].container, cases[i].codec, &err),
+        assert_int_equal(interop_open(&w, cases[i].list, cases[i].container, cases[i].codec, &err),
                          SHEAF_ERR_ARGUMENT);
         assert_string_equal(err.message, cases[i].message);
     }
@@ -422,11 +422,12 @@ static void nothing_asked_for_is_nothing_written(void **state)
 static void no_two_shards_share_a_file(void **state)
 {
     (void)state;
-    assert_int_equal(peers_stem(SHEAF_WEBDATASET, SHEAF_CODEC_NONE, "a.b-000000.tar"), 10);
-    assert_int_equal(peers_stem(SHEAF_RECORDIO, SHEAF_CODEC_GZIP, "shard-000000.rec.gz"), 12);
-    assert_int_equal(peers_stem(SHEAF_RECORDIO, SHEAF_CODEC_LZ4, "my.records-0.rec.lz4"), 12);
-    assert_int_equal(peers_stem(SHEAF_TFRECORD, SHEAF_CODEC_NONE, "a.tfrecord-00001-of-00008"), 25);
-    assert_int_equal(peers_stem(SHEAF_WEBDATASET, SHEAF_CODEC_NONE, ".tar"), 4);
+    assert_int_equal(interop_stem(SHEAF_WEBDATASET, SHEAF_CODEC_NONE, "a.b-000000.tar"), 10);
+    assert_int_equal(interop_stem(SHEAF_RECORDIO, SHEAF_CODEC_GZIP, "shard-000000.rec.gz"), 12);
+    assert_int_equal(interop_stem(SHEAF_RECORDIO, SHEAF_CODEC_LZ4, "my.records-0.rec.lz4"), 12);
+    assert_int_equal(interop_stem(SHEAF_TFRECORD, SHEAF_CODEC_NONE, "a.tfrecord-00001-of-00008"),
+                     25);
+    assert_int_equal(interop_stem(SHEAF_WEBDATASET, SHEAF_CODEC_NONE, ".tar"), 4);
 }
 
 int main(void)
@@ -442,7 +443,7 @@ int main(void)
         cmocka_unit_test(a_cut_frame_is_refused),
         cmocka_unit_test(energon_has_the_offsets_and_the_end),
         cmocka_unit_test(data_set_files_list_the_shards),
-        cmocka_unit_test(peers_that_cannot_read_it_are_refused),
+        cmocka_unit_test(readers_that_cannot_read_it_are_refused),
         cmocka_unit_test(nothing_asked_for_is_nothing_written),
         cmocka_unit_test(no_two_shards_share_a_file),
     };
