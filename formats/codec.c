@@ -45,15 +45,22 @@ static enum sheaf_codec detect_at(const uint8_t *data, size_t size)
     return SHEAF_CODEC_NONE;
 }
 
-/* LZ4 and zstd share their skippable frames: the first other frame says which it is. */
-enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
+size_t codec_skippable_bytes(const uint8_t *data, size_t size)
 {
-    enum sheaf_codec codec = SHEAF_CODEC_NONE;
     size_t at = 0;
 
     while (size - at >= 8 && (load32(data + at) & ~15u) == 0x184d2a50u &&
            load32(data + at + 4) <= size - at - 8)
         at += 8 + (size_t)load32(data + at + 4);
+    return at;
+}
+
+/* LZ4 and zstd share their skippable frames: the first other frame says which it is. */
+enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
+{
+    enum sheaf_codec codec = SHEAF_CODEC_NONE;
+    const size_t at = codec_skippable_bytes(data, size);
+
     if (at != 0)
         codec = detect_at(data + at, size - at);
     return codec != SHEAF_CODEC_NONE ? codec : detect_at(data, size);

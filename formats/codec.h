@@ -74,6 +74,9 @@ const struct codec_ops *codec_of(enum sheaf_codec codec);
 /* The codec that a stream begins with; SHEAF_CODEC_NONE if it is no compressed stream. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size);
 
+/* The size of the skippable frames, which hold no data, that a stream begins with. */
+size_t codec_skippable_bytes(const uint8_t *data, size_t size);
+
 /* What compress() may append for a block of `size` raw bytes, at most. */
 size_t codec_bound(size_t size);
 

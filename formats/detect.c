@@ -63,8 +63,9 @@ int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
 
     *need = 0;
     *found = (struct detected){ .codec = codec_detect(data, size) };
-    /* Nothing is a sound TFRecord file, but no sound compressed one. */
-    if (size == 0 && at_end && name != NULL)
+    /* Nothing is a sound TFRecord file, but no sound compressed one.  An empty zstd shard is a
+     * skippable frame, which might be LZ4's as well. */
+    if (at_end && name != NULL && codec_skippable_bytes(data, size) == size)
         found->codec = codec_of_name(name);
     if (found->codec == SHEAF_CODEC_NONE || size == 0)
         return detect_format(data, size, name, found, err);

@@ -14,7 +14,7 @@ import zlib
 
 import decoders
 from support import Case, listing, make_tree, pack, read, sheaf, shards_of, write
-from writers import lz4, zstd
+from writers import lz4, tfrecord, zstd
 
 SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\0\0\0hello"
 
@@ -78,6 +78,16 @@ class Compressions(Case):
             self.assertEqual(len(listing(self.path("x.tar.x"))), 5)
             self.assertEqual(len(listing("-", data=data)), 5)
         sheaf("cat", "-", "--list", data=gzip.compress(tar) + bytes(100) + b"x", status=1)
+
+    def test_a_shard_of_skippable_frames_alone(self):
+        """An empty shard is nothing else: its name says whose frames they are."""
+        for suffix, compress in ((".zst", zstd), (".lz4", lz4)):
+            for empty in ("a", "c"):
+                folder = self.path(suffix[1:] + empty)
+                os.mkdir(folder)
+                write(os.path.join(folder, "b.tfrecord" + suffix), compress(tfrecord([b"", b""])))
+                write(os.path.join(folder, empty + ".tfrecord" + suffix), SKIPPABLE)
+                self.assertEqual(len(listing(folder)), 2)
 
     def test_zstd_of_every_level_and_mode(self):
         tar = tar_of(3, 1 << 20)
