@@ -51,6 +51,9 @@ def merged(sources):
     """(classes, base, samples); a sample that cannot be read is a text that says why."""
     if any(source.is_stream for source in sources):
         raise Refused("streams")
+    if any(not a.is_set and not b.is_set and (a.container, a.codec) != (b.container, b.codec)
+           for a, b in zip(sources, sources[1:])):
+        raise Refused("foreign shards of several containers next to each other")
     if len({bool(source.classes) for source in sources}) > 1:
         raise Refused("some with classes and some without")
     prints = [source.fingerprint for source in sources if source.is_set]
