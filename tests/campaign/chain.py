@@ -29,11 +29,13 @@ class Foreseen(Exception):
 
 
 class Source:
-    """Files and how they are listed: a directory, or a list beside it."""
+    """Files and how they are listed: a directory, a list beside it, or an archive.
 
-    def __init__(self, argument, files, entries, folder):
+    options: that it is read with.  folder: of the files; None: they are in S3, or in an archive."""
+
+    def __init__(self, argument, files, entries, folder, options=()):
         self.argument, self.files, self.entries = argument, files, entries
-        self.folder = folder            # of the files; None: they are in S3
+        self.folder, self.options = folder, list(options)
 
 
 class Shards:

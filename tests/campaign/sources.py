@@ -5,6 +5,7 @@ kind that the list can say."""
 import json
 import os
 
+import archives
 import decoders
 import model
 import trees
@@ -24,9 +25,11 @@ def make(chain):
     folder = chain.new("tree")
     if chain.s3 is not None and chance.random() < 0.5:
         return in_s3(chain, tree, folder)
+    kind = chance.choice(["tree", "tree", "tree", "txt", "csv", "jsonl", "lst", "archive"])
+    if kind == "archive" and tree.files:
+        return archives.make(chain, tree.files)
     trees.write(chain.path(folder), tree.files)
-    kind = chance.choice(["tree", "tree", "tree", "txt", "csv", "jsonl", "lst"])
-    if kind == "tree":
+    if kind in ("tree", "archive"):
         return Source(folder, tree.files, tree_entries(tree.files), folder)
     return listed(chain, tree, folder, kind)
 

@@ -4,6 +4,7 @@ here: how often it is taken beside the others, and which things it takes."""
 
 import collections
 
+import archives
 import steps_copy
 import steps_foreign
 import steps_modes
@@ -50,6 +51,7 @@ def one_file(thing):
 STEPS = (
     Step(3, steps_pack.pack, source),
     Step(2, steps_pack.parts, source),
+    Step(2, archives.archived, local_source),
     Step(5, steps_copy.convert, shards),
     Step(2, steps_copy.convert_parts, data_set),
     Step(3, steps_copy.unpack, shards),

@@ -64,7 +64,10 @@ class Job:
     def words(self, *more):
         jobs = self.chain.chance.choice([[], ["--jobs", 1], ["--jobs", 3],
                                          ["--jobs", 2, "--memory", "64MiB"]])
-        return ["pack", self.source.argument, self.dest, *self.settings.options(), *jobs, *more]
+        return ["pack", self.source.argument, self.dest, *self.options(), *jobs, *more]
+
+    def options(self):
+        return [*self.source.options, *self.settings.options()]
 
     def may_refuse(self):
         """Reasons for which this may fail, though its files are good."""
@@ -203,7 +206,7 @@ def parts(chain, source):
     """plan, then parts in any order, some twice, some killed first; then commit."""
     job, chance = Job(chain, source), chain.chance
     plan = chain.new("plan")
-    words = ["plan", source.argument, job.dest, "-o", plan, *job.settings.options()]
+    words = ["plan", source.argument, job.dest, "-o", plan, *job.options()]
     early = job.planned.early
     if not job.settings.skip and early:
         chain.sheaf(*words, status=1, says=list(map(model.printable, early)))
