@@ -28,7 +28,7 @@ const char *sheaf_container_name(enum sheaf_container container)
     return format == NULL ? NULL : format->name;
 }
 
-int sheaf_container_of(const char *name)
+int format_id_of(const char *name)
 {
     size_t i;
 
@@ -37,6 +37,17 @@ int sheaf_container_of(const char *name)
             return (int)formats[i]->id;
     }
     return -1;
+}
+
+int sheaf_container_of(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(formats); i++) {
+        for (size_t j = 0; j < COUNT_OF(formats[i]->aliases); j++) {
+            if (strcmp(formats[i]->aliases[j], name) == 0)
+                return (int)formats[i]->id;
+        }
+    }
+    return format_id_of(name);
 }
 
 /* Whether `word` stands behind a dot of a file's name, and not as the beginning of a longer word:

@@ -111,6 +111,7 @@ enum { INTEROP_DALI = 1, INTEROP_MXNET = 2, INTEROP_WIDS = 4, INTEROP_ENERGON = 
 struct format_ops {
     enum sheaf_container id;
     const char *name;           /* "tfrecord" */
+    const char *aliases[2];     /* what else people call it; options take these, files do not */
     const char *suffix;         /* ".tfrecord" */
     bool has_names;             /* keys are in a .lst beside each shard (RecordIO) */
     bool has_members;           /* a frame is several parts, each whole for itself, so it does not
@@ -168,6 +169,7 @@ struct format_ops {
 extern const struct format_ops tfrecord_ops, recordio_ops, webdataset_ops;
 
 const struct format_ops *format_of(enum sheaf_container container);
+int format_id_of(const char *name);     /* without aliases; -1: it is none */
 
 /* The container that a stream (uncompressed) begins with, from its first bytes (1024 are
  * enough, fewer if the stream is shorter), the name deciding where the content cannot (an empty

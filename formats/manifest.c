@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/format.h"
 #include "formats/json_dump.h"
 #include "formats/json_load.h"
 #include "formats/manifest_check.h"
@@ -401,7 +402,7 @@ static int read_document(const json_t *document, struct manifest *m, struct shea
     int code;
 
     take_number(&o, "sheaf");
-    m->container = (enum sheaf_container)take_name(&o, "container", sheaf_container_of);
+    m->container = (enum sheaf_container)take_name(&o, "container", format_id_of);
     m->codec = (enum sheaf_codec)take_name(&o, "codec", sheaf_codec_of);
     m->single_member = take_bool(&o, "single_member");
     m->ours = !take_bool(&o, "foreign");

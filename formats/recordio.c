@@ -367,6 +367,7 @@ const struct format_ops recordio_ops = {
     .interop_always = INTEROP_MXNET,
     .index_line = recordio_index_line,
     .name = "recordio",
+    .aliases = { "rec", "mxnet" },
     .suffix = ".rec",
     .has_names = true,
     .encode = recordio_encode,

@@ -170,6 +170,7 @@ const struct format_ops tfrecord_ops = {
     .interop = INTEROP_DALI,
     .index_line = tfrecord_index_line,
     .name = "tfrecord",
+    .aliases = { "tfrecords", "tfr" },
     .suffix = ".tfrecord",
     .encode = tfrecord_encode,
     .finish = tfrecord_finish,

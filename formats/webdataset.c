@@ -467,6 +467,7 @@ const struct format_ops webdataset_ops = {
     .has_members = true,
     .interop = INTEROP_DALI | INTEROP_WIDS | INTEROP_ENERGON,
     .name = "webdataset",
+    .aliases = { "wds", "tar" },
     .suffix = ".tar",
     .encode = webdataset_encode,
     .finish = tar_write_end,

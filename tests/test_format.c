@@ -408,6 +408,10 @@ static void knows_containers_by_name(void **state)
         assert_ptr_equal(format_of(format->id), format);
         assert_string_equal(sheaf_container_name(format->id), format->name);
         assert_int_equal(sheaf_container_of(format->name), (int)format->id);
+        assert_int_equal(format_id_of(format->name), (int)format->id);
+        assert_int_equal(sheaf_container_of(format->aliases[0]), (int)format->id);
+        assert_int_equal(sheaf_container_of(format->aliases[1]), (int)format->id);
+        assert_int_equal(format_id_of(format->aliases[0]), -1);
     }
     assert_null(format_of((enum sheaf_container)0));
     assert_null(sheaf_container_name((enum sheaf_container)9));

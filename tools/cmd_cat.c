@@ -348,6 +348,7 @@ static int run(const struct command *command, int argc, char **argv)
         const struct option table[] = {
             CHANNEL_ROWS(&cat.channel),
             { "to", OPTION_CHOICE, "NAME", .choice = &container, .choices = container_choices(),
+              .choice_of = sheaf_container_of,
               .meaning = "container of the stream: tfrecord, recordio or webdataset",
               .standard = "webdataset" },
             { "list", OPTION_FLAG, .flag = &cat.list,

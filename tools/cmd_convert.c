@@ -373,7 +373,7 @@ static int run(const struct command *command, int argc, char **argv)
     {
         const struct option table[] = {
             { "format", OPTION_CHOICE, "NAME", .choice = &container,
-              .choices = container_choices(),
+              .choices = container_choices(), .choice_of = sheaf_container_of,
               .meaning = "container: tfrecord, recordio or webdataset (required)" },
             CODEC_ROW(&codec),
             { "resume", OPTION_FLAG, .flag = &o.resume,
@@ -384,7 +384,7 @@ static int run(const struct command *command, int argc, char **argv)
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
             CORRUPT_ROWS(&on_corrupt, &c.options),
             CACHE_ROWS(&c.options),
-            { "jobs", OPTION_NUMBER, "N", .number = &jobs, .most = 1024,
+            { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &jobs, .most = 1024,
               .standard = "one per processor, at most 8",
               .meaning = "number of reading threads, and of writing threads" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,

@@ -127,7 +127,7 @@ static int run(const struct command *command, int argc, char **argv)
             PACK_ROWS(&choices, &o),
             { "dry-run", OPTION_FLAG, .flag = &o.dry_run,
               .meaning = "print the plan, one line per shard, and write nothing" },
-            { "jobs", OPTION_NUMBER, "N", .number = &choices.jobs, .most = 1024,
+            { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &choices.jobs, .most = 1024,
               .standard = "one per processor, at most 8", .meaning = "threads" },
             { "plan", OPTION_TEXT, "PLAN", .text = &plan,
               .meaning = "instead of SRC and DEST: pack shards of a stored plan" },

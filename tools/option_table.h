@@ -37,6 +37,8 @@ struct option {
     bool *given;                    /* set when it is given; NULL: that is of no interest */
     uint64_t least, most;           /* of a number or size; most 0: no limit */
     const struct choice *choices;
+    int (*choice_of)(const char *alias);    /* the value of a name that is not listed, or -1; NULL:
+                                               there are none */
     const char *meaning;
     const char *unit;               /* of the default, where --help shows one */
     const char *standard;           /* the default in words; NULL: the variable's value;

@@ -133,13 +133,16 @@ static int store_number(const struct option *option, const char *text)
 
 static int store_choice(const struct option *option, const char *text)
 {
+    int value = option->choice_of ? option->choice_of(text) : -1;
     char list[200];
 
-    for (const struct choice *c = option->choices; c->name; c++) {
-        if (strcmp(text, c->name) == 0) {
-            *option->choice = c->value;
-            return -1;
-        }
+    for (const struct choice *c = option->choices; c->name && value < 0; c++) {
+        if (strcmp(text, c->name) == 0)
+            value = c->value;
+    }
+    if (value >= 0) {
+        *option->choice = value;
+        return -1;
     }
     list_choices(option->choices, list, sizeof(list));
     return misuse("--%s: \"%s\" is not %s", option->name, text, list);
@@ -191,7 +194,9 @@ static int take(const struct command *command, const struct option *options, int
     const size_t size = strcspn(word, "=");
 
     for (const struct option *o = options; o->name; o++) {
-        if (o->letter && word[1] == o->letter && word[2] == '\0')
+        if (o->letter && word[1] == o->letter && word[2] != '\0')
+            return store(o, word + 2);
+        if (o->letter && word[1] == o->letter)
             return *at + 1 < argc ? store(o, argv[++*at])
                                   : misuse("-%c: %s is missing", o->letter, o->argument);
         if (strncmp(word, "--", 2) != 0 || strlen(o->name) != size - 2 ||

@@ -32,7 +32,7 @@ static int print_help(void)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-10s%s\n", commands[i].name, commands[i].command->summary);
     printf("\n  sheaf COMMAND --help   what it does, and its options\n"
-           "  sheaf --version        the version\n\n"
+           "  sheaf --version, -V    the version\n\n"
            "Exit status: 0, 1 for a failure, 2 for misuse.\n");
     return STATUS_OK;
 }
@@ -53,7 +53,7 @@ static int run(int argc, char **argv)
         argv[2] = help;
         argc = 3;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         printf("sheaf %s\n", sheaf_version());
         return STATUS_OK;
     }

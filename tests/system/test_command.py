@@ -32,6 +32,18 @@ class Manners(Case):
     def test_version(self):
         self.assertRegex(sheaf("--version").stdout.decode(), r"^sheaf \d+\.\d+\.\d+\n$")
 
+    def test_short_forms(self):
+        self.assertEqual(sheaf("-V").stdout, sheaf("--version").stdout)
+        tree = self.path("short")
+        make_tree(tree, {"a/1.txt": b"one"})
+        for name, container, jobs in (("wds", "webdataset", ["-j", "2"]),
+                                      ("rec", "recordio", ["-j2"]),
+                                      ("tfrecords", "tfrecord", ["--jobs=2"])):
+            out = self.path("short-" + name)
+            sheaf("pack", tree, out, "--format", name, *jobs)
+            self.assertIn(b'"container": "%s"' % container.encode(),
+                          sheaf("info", out, "--json").stdout)
+
     def test_misuse(self):
         for words in ([], ["nonsense"], ["pack"], ["pack", "a"], ["pack", "a", "b"],
                       ["pack", "a", "b", "--format", "zip"], ["pack", "a", "b", "--format"],
