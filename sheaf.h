@@ -123,7 +123,7 @@ enum sheaf_codec { SHEAF_CODEC_NONE = 0, SHEAF_CODEC_GZIP = 1, SHEAF_CODEC_LZ4 =
                    SHEAF_CODEC_ZSTD = 3 };
 
 /* The names: "tfrecord", "recordio", "webdataset"; "none", "gzip", "lz4", "zstd"; NULL for another
- * value.  _of: the reverse; -1 for an unknown name. */
+ * value.  _of: the reverse, also of aliases such as "wds"; -1 for an unknown name. */
 SHEAF_API const char *sheaf_container_name(enum sheaf_container container);
 SHEAF_API const char *sheaf_codec_name(enum sheaf_codec codec);
 SHEAF_API int sheaf_container_of(const char *name);
@@ -148,9 +148,9 @@ typedef void sheaf_report_fn(void *context, const char *where, const struct shea
 /* ---- Data set ------------------------------------------------------------------------------
  * A data set is opened from one or more sources:
  *   - a directory with a dataset.json (written by the packer), or the path of that file;
- *   - foreign shards, which need no manifest: a directory of them (in byte order of names), a brace
- *     pattern "train-{000000..000007}.tar", a file, several of these, "@FILE" for a text file with
- *     one path per line, or "-" for standard input.
+ *   - foreign shards, which need no manifest: a directory of them (in byte order of names), a
+ *     pattern "train-{000000..000007}.tar" or "train-*.tar", a file, several of these, "@FILE" for
+ *     a text file with one path per line, or "-" for standard input.
  * Container and codec are detected from content.  Foreign uncompressed shards are scanned at open
  * to count and locate the samples.  Compressed ones and standard input are read as streams: their
  * counts are unknown until their end, so whole shards are assigned to lanes.

@@ -2,7 +2,6 @@
  *
  * Foreign shards: which files the sources name, which container and codec they are, and, by
  * hopping from header to header, where their samples lie.  Nothing is decoded here. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "reader/dataset.h"
 #include "reader/probe.h"
 #include "reader/scan.h"
+#include "reader/shard_pattern.h"
 #include "store/store.h"
 
 #define LIST_FILE_LIMIT ((size_t)1 << 28)   /* bytes of an "@FILE" list of paths */
@@ -25,8 +25,10 @@ struct urls {
 };
 
 /* Takes the string. */
-static int add_url(struct urls *urls, char *url, struct sheaf_error *err)
+static int add_url(void *context, char *url, struct sheaf_error *err)
 {
+    struct urls *urls = context;
+
     if (url == NULL)
         return err_memory(err, 1);
     if (urls->count == urls->capacity) {
@@ -45,71 +47,6 @@ static int add_url(struct urls *urls, char *url, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_LIMIT, "more than %u shards", SHARD_LIMIT);
     }
     urls->list[urls->count++] = url;
-    return SHEAF_OK;
-}
-
-/* ---- Brace patterns: "a-{000..123}.tar", the width being that of the first number ----------- */
-
-/* Parses "{lo..hi}" at text; returns its length, 0 if it is none. */
-static size_t parse_braces(const char *text, uint64_t *low, uint64_t *high, int *width)
-{
-    int length = 0;
-
-    if (sscanf(text, "{%20" SCNu64 "%n", low, width) != 1 || !isdigit((unsigned char)text[1]))
-        return 0;
-    if (sscanf(text + *width, "..%20" SCNu64 "}%n", high, &length) != 1 || length == 0)
-        return 0;
-    if (!isdigit((unsigned char)text[*width + 2]))
-        return 0;
-    length += *width;
-    *width -= 1;
-    return (size_t)length;
-}
-
-static bool has_braces(const char *pattern)
-{
-    uint64_t low, high;
-    int width;
-
-    while ((pattern = strchr(pattern, '{')) != NULL) {
-        if (parse_braces(pattern, &low, &high, &width) != 0)
-            return true;
-        pattern++;
-    }
-    return false;
-}
-
-/* Expands the first braces and then, by recursion, those behind. */
-static int expand_braces(struct urls *urls, const char *pattern, struct sheaf_error *err)
-{
-    const char *brace = pattern;
-    uint64_t low, high;
-    size_t length = 0;
-    int width;
-
-    while ((brace = strchr(brace, '{')) != NULL) {
-        length = parse_braces(brace, &low, &high, &width);
-        if (length != 0)
-            break;
-        brace++;
-    }
-    if (brace == NULL)
-        return add_url(urls, strdup(pattern), err);
-    if (high < low || high - low >= SHARD_LIMIT)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: from %" PRIu64 " to %" PRIu64 " is not a "
-                       "range of 1 to %u shards", pattern, low, high, SHARD_LIMIT);
-    for (uint64_t i = low; i <= high; i++) {
-        char *one = NULL;
-        int code;
-
-        if (asprintf(&one, "%.*s%0*" PRIu64 "%s", (int)(brace - pattern), pattern, width, i,
-                     brace + length) < 0)
-            return err_memory(err, strlen(pattern));
-        code = expand_braces(urls, one, err);
-        free(one);
-        if (code != SHEAF_OK)
-            return code;
-    }
     return SHEAF_OK;
 }
 
@@ -210,7 +147,7 @@ static int add_list_file(struct urls *urls, const char *path, struct sheaf_error
         if (length != 0 && line[length - 1] == '\r')
             line[length - 1] = '\0';
         if (line[0] != '\0' && line[0] != '#')
-            code = expand_braces(urls, line, err);
+            code = pattern_expand_ranges(line, add_url, urls, err);
     }
     free(text);
     return code;
@@ -227,11 +164,13 @@ static int add_other(struct urls *urls, const char *source, struct sheaf_error *
     if (code == SHEAF_OK)
         return code;
     /* Where names may not be listed, S3 says "denied" of what is not there. */
-    if (has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ||
-                               code == SHEAF_ERR_ACCESS))
-        return expand_braces(urls, source, err);
+    if (pattern_has_range(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS ||
+                                      code == SHEAF_ERR_UNSUPPORTED))
+        return pattern_expand_ranges(source, add_url, urls, err);
     if (store_names_one(source))
         return store_size(source, &bytes, err);
+    if (pattern_has_wildcard(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS))
+        return pattern_expand_wildcards(source, add_url, urls, err);
     if (code == SHEAF_ERR_UNSUPPORTED && source[strlen(source) - 1] != '/'
         && store_size(source, &bytes, &why) != SHEAF_OK)
         return err_set(err, why.code, "%s (if it is a directory, name its shards: it cannot be "

@@ -385,6 +385,21 @@ class Naming(Foreign):
         pattern = self.path("d", "train-{000001..000002}.tar")
         self.assertEqual(listing(pattern, "--no-shuffle"), self.all[3:9])
 
+    def test_wildcards(self):
+        write(self.path("d", "train-000000.tar.idx"), b"an index of another reader")
+        write(self.path("d", ".train-000004.tar"), b"hidden")
+        self.assertEqual(listing(self.path("d", "train-*.tar"), "--no-shuffle"), self.all)
+        self.assertEqual(listing(self.path("d", "train*"), "--no-shuffle"), self.all)
+        self.assertEqual(listing("train-00000[12].ta?", "--no-shuffle", cwd=self.path("d")),
+                         self.all[3:9])
+        done = sheaf("cat", self.path("d", "test-*.tar"), "--list", status=1)
+        self.assert_error(done, "test-*.tar: no shard matches")
+
+    def test_a_name_with_wildcards_that_is_a_file(self):
+        write(self.path("d", "train-[12].tar"), writers.tar(MEMBERS))
+        done = sheaf("cat", self.path("d", "train-[12].tar"), "--list")
+        self.assertEqual(done.stdout.count(b"\n"), 3)
+
     def test_brace_pattern_with_one_missing(self):
         done = sheaf("cat", self.path("d", "train-{000003..000004}.tar"), "--list", status=1)
         self.assert_error(done, "train-000004.tar")
