@@ -7,45 +7,12 @@
 #ifndef FORMATS_MANIFEST_H
 #define FORMATS_MANIFEST_H
 
-#include <stdbool.h>
-
 #include "base/buf.h"
-#include "sheaf.h"
+#include "formats/manifest_data.h"
 
 #define MANIFEST_NAME "dataset.json"
 #define INDEX_NAME    "dataset.index"
 #define MANIFEST_LIMIT ((size_t)1 << 30)    /* bytes of a dataset.json */
-#define SHARD_LIMIT   10000000u             /* shards of a data set */
-
-struct manifest_shard {
-    char *name;
-    uint64_t bytes;             /* stored */
-    uint64_t raw_bytes;         /* container bytes; == bytes without a codec */
-    uint64_t payload_bytes;
-    uint64_t samples;
-    uint64_t largest;           /* frame bytes of the largest sample */
-    char xxh3[33];              /* XXH3-128 of the stored bytes, canonical, hex */
-    uint64_t index_offset;      /* of its section in dataset.index */
-    uint64_t index_bytes;
-    uint64_t names_bytes;       /* RecordIO: size of its .lst; else 0 */
-};
-
-struct manifest {
-    enum sheaf_container container;
-    enum sheaf_codec codec;
-    bool single_member;         /* one member or frame a shard; false: an older release's, or no
-                                   codec */
-    bool ours;                  /* records are as the packer makes them; false: `sheaf index` */
-    bool cls_is_label;          /* see format.h */
-    int label_base;
-    char **classes;             /* or NULL */
-    size_t class_count;
-    char *options_json;         /* what the packer was told: an object; NULL for none */
-    struct manifest_shard *shards;
-    size_t shard_count;
-    uint64_t index_bytes;       /* size of dataset.index */
-    char fingerprint[33];       /* set by manifest_write and manifest_parse */
-};
 
 /* Appends the JSON text (indented, final newline).  Totals are computed here. */
 int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err);

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "formats/manifest.h"
+#include "formats/manifest_data.h"
 
 /* The sums over all shards. */
 struct manifest_totals {
