@@ -14,38 +14,16 @@
 #include "formats/manifest.h"
 #include "modes/safe_path.h"
 #include "packer/source/source.h"
+#include "store/etag.h"
 #include "store/store.h"
-
-#define MD5_BYTES 16
 
 /* ---- The list -------------------------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* An ETag of 32 digits is an MD5, but for some ways of encryption. */
 static const uint8_t *keep_md5(struct objects *o, const char *etag)
 {
-    uint8_t md5[MD5_BYTES], *kept;
+    uint8_t md5[MD5_BYTES], *kept = etag_md5(etag, md5) ? arena_take(&o->arena, MD5_BYTES) : NULL;
 
-    if (etag == NULL)
-        return NULL;
-    etag += *etag == '"';
-    for (size_t i = 0; i < MD5_BYTES; i++) {
-        const int high = hex_digit(etag[2 * i]), low = high < 0 ? -1 : hex_digit(etag[2 * i + 1]);
-
-        if (low < 0)
-            return NULL;
-        md5[i] = (uint8_t)(high << 4 | low);
-    }
-    if (etag[2 * MD5_BYTES] != '\0' && strcmp(etag + 2 * MD5_BYTES, "\"") != 0)
-        return NULL;
-    kept = arena_take(&o->arena, MD5_BYTES);
-    if (kept != NULL)
-        memcpy(kept, md5, MD5_BYTES);
-    return kept;
+    return kept == NULL ? NULL : memcpy(kept, md5, MD5_BYTES);
 }
 
 int objects_add(struct objects *o, const struct object *found, const char *etag,

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "store/s3/s3.h"
+#include "base/number.h"
 
 #define SECOND 1000000000ull
 
@@ -38,7 +38,8 @@ static const struct request_patience usual = {
 static struct {
     pthread_mutex_t lock;
     struct http_engine *engine;
-    struct s3_context *s3;
+    const struct remote_service *service;
+    void *state;                    /* of the service; NULL: not made */
     struct request_patience patience;
     const char *container_origin;
     bool is_prepared;               /* the handlers are registered */
@@ -49,13 +50,14 @@ static struct {
 static void close_all_locked(void)
 {
     struct http_engine *engine = process.engine;
-    struct s3_context *s3 = process.s3;
+    void *state = process.state;
 
     process.engine = NULL;
-    process.s3 = NULL;
+    process.state = NULL;
     if (engine != NULL)
         http_engine_stop(engine);   /* so that a search for credentials does not go on */
-    s3_context_close(s3);
+    if (state != NULL)
+        process.service->close(state);
     http_engine_close(engine);
 }
 
@@ -80,7 +82,7 @@ static void in_parent(void)
 static void in_child(void)
 {
     process.engine = NULL;
-    process.s3 = NULL;
+    process.state = NULL;
     pthread_mutex_unlock(&process.lock);
 }
 
@@ -102,7 +104,7 @@ static int read_setting(const char *name, uint64_t most, uint64_t *value, struct
 
     if (text == NULL || *text == '\0')
         return SHEAF_OK;
-    if (!s3_parse_number(text, &number) || number < 1 || number > most)
+    if (!number_parse(text, most, &number) || number < 1)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: \"%.40s\" is not a number of 1 to %llu", name,
                        text, (unsigned long long)most);
     *value = number;
@@ -151,16 +153,18 @@ const struct request_patience *remote_patience(void)
     return &process.patience;
 }
 
-int remote_s3(struct s3_context **s3, struct sheaf_error *err)
+int remote_service(const struct remote_service *service, void **state, struct sheaf_error *err)
 {
     int code;
 
     pthread_mutex_lock(&process.lock);
     code = engine_locked(err);
-    if (code == SHEAF_OK && process.s3 == NULL)
-        code = s3_context_open(&process.s3, process.engine, &process.patience,
-                               process.container_origin, err);
-    *s3 = process.s3;
+    if (code == SHEAF_OK && process.state == NULL) {
+        process.service = service;
+        code = service->open(&process.state, process.engine, &process.patience,
+                             process.container_origin, err);
+    }
+    *state = process.state;
     pthread_mutex_unlock(&process.lock);
     return code;
 }

@@ -12,8 +12,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/event.h"
+#include "base/number.h"
+#include "store/etag.h"
 #include "store/interrupt.h"
-#include "store/s3/s3.h"
 
 #define PROGRESS_BYTES ((size_t)16 << 10)   /* less than this does not count as progress */
 
@@ -40,7 +41,7 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
         return false;
     *slash++ = '\0';
     *total = UINT64_MAX;
-    if (strcmp(slash, "*") != 0 && !s3_parse_number(slash, total))
+    if (strcmp(slash, "*") != 0 && !number_parse(slash, INT64_MAX, total))
         return false;
     *first = 1;
     *last = 0;
@@ -50,7 +51,8 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
     if (dash == NULL)
         return false;
     *dash++ = '\0';
-    return s3_parse_number(bytes, first) && s3_parse_number(dash, last) && *first <= *last &&
+    return number_parse(bytes, INT64_MAX, first) && number_parse(dash, INT64_MAX, last) &&
+           *first <= *last &&
            *last < *total;
 }
 
@@ -95,11 +97,6 @@ static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-static bool is_strong(const char *etag)
-{
-    return etag != NULL && strncmp(etag, "W/", 2) != 0;
-}
-
 /* Whether what comes is the object that was opened. */
 static int check_identity(const struct reading *g, uint64_t total, struct sheaf_error *err)
 {
@@ -112,10 +109,10 @@ static int check_identity(const struct reading *g, uint64_t total, struct sheaf_
         return meet(g, total, err);
     if (etag != NULL && o->etag != NULL && strcmp(etag, o->etag) != 0)
         return changed(g, "ETag", etag, err);
-    if (etag != NULL && o->stamp != 0 && s3_stamp(etag) != o->stamp)
+    if (etag != NULL && o->stamp != 0 && etag_stamp(etag) != o->stamp)
         return changed(g, "ETag", etag, err);
-    if (!(is_strong(etag) && is_strong(o->etag)) && modified != NULL && o->modified != NULL &&
-        strcmp(modified, o->modified) != 0)
+    if (!(etag_is_strong(etag) && etag_is_strong(o->etag)) && modified != NULL &&
+        o->modified != NULL && strcmp(modified, o->modified) != 0)
         return changed(g, "Last-Modified", modified, err);
     if (total != UINT64_MAX && total != o->base.bytes) {
         snprintf(size, sizeof(size), "%llu bytes", (unsigned long long)total);
@@ -152,7 +149,7 @@ static uint64_t whole_size(const struct reading *g)
     const char *length = http_answer_header(&g->request.http, "content-length");
     uint64_t bytes;
 
-    return length != NULL && s3_parse_number(length, &bytes) ? bytes : UINT64_MAX;
+    return length != NULL && number_parse(length, INT64_MAX, &bytes) ? bytes : UINT64_MAX;
 }
 
 /* Whether a 2xx answer's body is what was asked for, from its first byte on. */
@@ -213,7 +210,7 @@ static int pin(struct reading *g, struct sheaf_error *err)
     int code = SHEAF_OK;
 
     pthread_mutex_lock(&o->lock);
-    if (is_strong(o->etag))
+    if (etag_is_strong(o->etag))
         code = request_set_header(&g->request, "if-match", o->etag, err);
     else if (o->modified != NULL)
         code = request_set_header(&g->request, "if-unmodified-since", o->modified, err);

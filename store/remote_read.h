@@ -20,7 +20,7 @@ struct remote_object {
     const struct target *target;
     char *path;                     /* encoded, as requests have it */
     char *etag;                     /* as the server gave it; NULL: none */
-    uint64_t stamp;                 /* s3_stamp of it, where only that is known; or 0 */
+    uint64_t stamp;                 /* etag_stamp of it, where only that is known; or 0 */
     char *modified;                 /* Last-Modified, which pins where the ETag cannot; or NULL.
                                        An object with neither may be replaced by one of the same
                                        size without being found out */

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "store/etag.h"
 #include "store/remote.h"
 #include "store/remote_read.h"
-#include "store/s3/s3.h"
 
 struct http_object {
     struct remote_object base;
@@ -144,7 +144,7 @@ static int http_open(const char *url, struct store_object **object, struct sheaf
 
     if (code == SHEAF_OK)
         code = probe(&o->base, err);
-    if (code == SHEAF_OK && o->base.etag != NULL && strncmp(o->base.etag, "W/", 2) != 0)
+    if (code == SHEAF_OK && etag_is_strong(o->base.etag))
         o->base.base.version = o->base.etag;
     return give(o, code, object);
 }

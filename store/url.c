@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/number.h"
 
 static int append_escaped(struct buf *out, unsigned char c, struct sheaf_error *err)
 {
@@ -31,17 +32,6 @@ int url_encode(struct buf *out, const char *text, bool keep_slash, struct sheaf_
             return code;
     }
     return SHEAF_OK;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
 }
 
 bool url_decode(char *text, bool plus_is_space)

@@ -18,7 +18,7 @@
 #include "packer/source/clutter.h"
 #include "packer/source/lines.h"
 #include "packer/source/source.h"
-#include "store/s3/s3.h"
+#include "store/etag.h"
 
 #define MANIFEST_MOST ((size_t)64 << 20)
 #define COLUMN_LIMIT  64u
@@ -110,7 +110,7 @@ static int take_object(struct inventory *x, const char *key, const struct list_c
                        uint64_t bytes, struct sheaf_error *err)
 {
     const struct catalog_stat stat = { .bytes = bytes,
-                                       .stamp = etag == NULL ? 0 : s3_stamp(etag->text) };
+                                       .stamp = etag == NULL ? 0 : etag_stamp(etag->text) };
     const char *path = key + x->below_size;
     uint32_t label;
     int code;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "store/remote.h"
 #include "store/s3/credentials_sources.h"
 #include "store/s3/s3_config.h"
@@ -240,31 +241,26 @@ static int find_bucket(struct s3_context *s3, const char *name, const struct s3_
     return code;
 }
 
-int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
-              struct sheaf_error *err)
-{
-    struct s3_context *s3;
-    char *name = NULL;
-    int code = url_parse_s3(url, &name, key, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    code = remote_s3(&s3, err);
-    if (code == SHEAF_OK)
-        code = find_bucket(s3, name, bucket, err);
-    free(name);
-    if (code != SHEAF_OK) {
-        free(*key);
-        *key = NULL;
-    }
-    return code;
-}
-
 /* ---- The context ----------------------------------------------------------------------------- */
 
-int s3_context_open(struct s3_context **out, struct http_engine *engine,
-                    const struct request_patience *patience, const char *container_origin,
-                    struct sheaf_error *err)
+static void context_close(void *state)
+{
+    struct s3_context *s3 = state;
+    struct s3_bucket *b;
+
+    while ((b = s3->locked.buckets) != NULL) {
+        s3->locked.buckets = b->next;
+        bucket_free(b);
+    }
+    credentials_cache_close(s3->credentials);
+    s3_config_free(&s3->config);
+    pthread_mutex_destroy(&s3->lock);
+    free(s3);
+}
+
+static int context_open(void **state, struct http_engine *engine,
+                        const struct request_patience *patience, const char *container_origin,
+                        struct sheaf_error *err)
 {
     struct s3_context *s3 = calloc(1, sizeof(*s3));
     int code;
@@ -284,26 +280,34 @@ int s3_context_open(struct s3_context **out, struct http_engine *engine,
         code = credentials_open(&s3->credentials, &context, err);
     }
     if (code == SHEAF_OK)
-        *out = s3;
+        *state = s3;
     else
-        s3_context_close(s3);
+        context_close(s3);
     return code;
 }
 
-void s3_context_close(struct s3_context *s3)
-{
-    struct s3_bucket *b;
+static const struct remote_service service = { context_open, context_close };
 
-    if (s3 == NULL)
-        return;
-    while ((b = s3->locked.buckets) != NULL) {
-        s3->locked.buckets = b->next;
-        bucket_free(b);
+/* ---- Finding a bucket ------------------------------------------------------------------------ */
+
+int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
+              struct sheaf_error *err)
+{
+    void *s3;
+    char *name = NULL;
+    int code = url_parse_s3(url, &name, key, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = remote_service(&service, &s3, err);
+    if (code == SHEAF_OK)
+        code = find_bucket(s3, name, bucket, err);
+    free(name);
+    if (code != SHEAF_OK) {
+        free(*key);
+        *key = NULL;
     }
-    credentials_cache_close(s3->credentials);
-    s3_config_free(&s3->config);
-    pthread_mutex_destroy(&s3->lock);
-    free(s3);
+    return code;
 }
 
 /* ---- Requests -------------------------------------------------------------------------------- */
@@ -337,19 +341,6 @@ int s3_request_init(struct request *r, const struct s3_bucket *b, enum http_meth
     made = request_init(r, &b->target, method, key_path(key), (char *)text.data, what, err);
     r->classify = aws_classify;
     return code == SHEAF_OK ? made : code;
-}
-
-bool s3_parse_number(const char *text, uint64_t *number)
-{
-    uint64_t value = 0;
-    const char *c = text;
-
-    for (; *c >= '0' && *c <= '9'; c++)
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value) || value > INT64_MAX)
-            return false;
-    *number = value;
-    return c != text && *c == '\0';
 }
 
 /* HEAD has no text to say why it was refused; GET of the first byte has. */
@@ -405,7 +396,7 @@ static int head_classify(struct request *r, bool *again, struct sheaf_error *err
 
     if (code != SHEAF_OK)
         return code;
-    if (length == NULL || !s3_parse_number(length, &head->bytes))
+    if (length == NULL || !number_parse(length, INT64_MAX, &head->bytes))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
     head->etag_may_be_md5 = s3_etag_may_be_md5(r);
     code = keep(&head->etag, http_answer_header(&r->http, "etag"), err);

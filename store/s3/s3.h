@@ -12,13 +12,6 @@
 #include "store/request.h"
 #include "store/s3/aws_error.h"
 
-struct s3_context;
-
-int s3_context_open(struct s3_context **s3, struct http_engine *engine,
-                    const struct request_patience *patience, const char *container_origin,
-                    struct sheaf_error *err);
-void s3_context_close(struct s3_context *s3);       /* NULL is fine */
-
 struct s3_bucket {
     struct target target;
     char *name;
@@ -62,11 +55,5 @@ int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *hea
 /* Whether an answer is of an object whose ETag, where it looks like an MD5, is one: not if it is
  * encrypted with a key of somebody's. */
 bool s3_etag_may_be_md5(const struct request *request);
-
-/* What store_entry.stamp is: of an ETag, with or without its quotes; 0 for NULL. */
-uint64_t s3_stamp(const char *etag);
-
-/* A decimal number of at most 2^63 - 1; false for anything else. */
-bool s3_parse_number(const char *text, uint64_t *number);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/etag.h"
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_pages.h"
 #include "store/s3/s3_xml.h"
@@ -155,7 +156,7 @@ static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
         all->capacity = capacity;
     }
     all->items[all->count] = (struct name){ strdup(name), entry->bytes,
-                                              s3_stamp(entry->etag) };
+                                              etag_stamp(entry->etag) };
     if (all->items[all->count].text == NULL)
         return err_memory(err, strlen(name));
     all->count++;

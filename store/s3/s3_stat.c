@@ -5,9 +5,9 @@
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/error.h"
+#include "store/etag.h"
 #include "store/remote_read.h"
 #include "store/s3/s3.h"
 #include "store/s3/s3_ops.h"
@@ -18,26 +18,11 @@ struct asking {
     char byte;
 };
 
-uint64_t s3_stamp(const char *etag)
-{
-    size_t size = etag == NULL ? 0 : strlen(etag);
-    uint64_t stamp;
-
-    if (size >= 2 && etag[0] == '"' && etag[size - 1] == '"') {
-        etag++;
-        size -= 2;
-    }
-    if (size == 0)
-        return 0;
-    stamp = XXH3_64bits(etag, size);
-    return stamp != 0 ? stamp : 1;
-}
-
 static void keep_identity(struct store_stat *stat, const char *etag, const char *modified)
 {
     const time_t seconds = modified == NULL ? -1 : curl_getdate(modified, NULL);
 
-    stat->stamp = s3_stamp(etag);
+    stat->stamp = etag_stamp(etag);
     stat->modified_s = seconds < 0 ? 0 : (int64_t)seconds;
     if (etag == NULL || strlen(etag) >= sizeof(stat->etag))
         stat->etag[0] = '\0';

@@ -14,6 +14,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/md5.h"
+#include "store/etag.h"
 #include "store/s3/s3_xml.h"
 
 #define COMPLETE_MOST ((size_t)4 << 20)     /* bytes of 10000 parts in XML */
@@ -147,7 +148,7 @@ int s3_require(struct request *r, const struct store_seen *seen, struct sheaf_er
 
 void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes)
 {
-    *now = (struct store_seen){ .is_there = true, .bytes = bytes, .stamp = s3_stamp(etag) };
+    *now = (struct store_seen){ .is_there = true, .bytes = bytes, .stamp = etag_stamp(etag) };
     if (etag != NULL && strlen(etag) < sizeof(now->etag))
         memcpy(now->etag, etag, strlen(etag) + 1);
 }

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/inflight.h"
+#include "store/etag.h"
 #include "store/interrupt.h"
 #include "store/s3/credentials.h"
 #include "store/s3/s3.h"
@@ -156,7 +157,7 @@ static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
     struct walk *w = p->lane->walk;
     const size_t size = strlen(entry->key), prefix_size = strlen(p->lane->prefix);
     const struct store_entry found = {
-        .name = entry->key + w->root_size, .bytes = entry->bytes, .stamp = s3_stamp(entry->etag),
+        .name = entry->key + w->root_size, .bytes = entry->bytes, .stamp = etag_stamp(entry->etag),
         .etag = entry->etag, .modified_s = seconds_of(entry->modified),
     };
     char *prefix;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers as text from outside.  A whole number is digits and nothing else, with neither blank nor
+ * sign, which strtoull would take. */
+#ifndef BASE_NUMBER_H
+#define BASE_NUMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* False for what is not a number of at most `most`. */
+static inline bool number_parse(const char *text, uint64_t most, uint64_t *number)
+{
+    const char *at = text;
+
+    *number = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(*number, 10, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(*at - '0'), number) || *number > most)
+            return false;
+    return at != text && *at == '\0';
+}
+
+/* The value of a hexadecimal digit; -1: it is none. */
+static inline int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+#endif
