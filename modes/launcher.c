@@ -5,7 +5,6 @@
  * only: each of its jobs may have ranks of its own. */
 #include "modes/launcher.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "formats/json_load.h"
 #include "store/store.h"
 
@@ -57,12 +57,9 @@ struct place {
 static int parse_variable(const char *name, const char *text, uint32_t *number,
                           struct sheaf_error *err)
 {
-    char *end;
-    unsigned long value;
+    uint64_t value;
 
-    errno = 0;
-    value = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value > UINT32_MAX)
+    if (!number_parse(text, UINT32_MAX, &value))
         return err_set(err, SHEAF_ERR_ARGUMENT, "the environment's %s is \"%.40s\", not a number",
                        name, text);
     *number = (uint32_t)value;

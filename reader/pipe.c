@@ -7,7 +7,6 @@
  * wanted one may still come. */
 #include "reader/pipe.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/flag.h"
 #include "base/workers.h"
 
@@ -32,13 +32,7 @@ struct lowest {
 /* "train_7" of "train" is 7; "train_1_0" is another channel's, and "train_07" nobody's. */
 static bool parse_number(const char *text, uint64_t *number)
 {
-    char *end;
-
-    if (text[0] < '0' || text[0] > '9' || (text[0] == '0' && text[1] != '\0'))
-        return false;
-    errno = 0;
-    *number = strtoull(text, &end, 10);
-    return *end == '\0' && errno == 0;
+    return (text[0] != '0' || text[1] == '\0') && number_parse(text, UINT64_MAX, number);
 }
 
 static char *pipe_path(const char *prefix, uint64_t number)

@@ -52,8 +52,7 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
         return false;
     *dash++ = '\0';
     return number_parse(bytes, INT64_MAX, first) && number_parse(dash, INT64_MAX, last) &&
-           *first <= *last &&
-           *last < *total;
+           *first <= *last && *last < *total;
 }
 
 /* ---- Judging an attempt ---------------------------------------------------------------------- */

@@ -23,6 +23,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/tempfile.h"
 #include "formats/format.h"
 #include "packer/source/archive_file.h"
@@ -414,10 +415,9 @@ static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char
 static int read_tar_member(const struct content *c, const struct catalog_file *f, void *data,
                            struct sheaf_error *err)
 {
-    char *end;
-    const uint64_t at = strtoull(f->object->url, &end, 10);
+    uint64_t at;
 
-    if (*end != '\0')
+    if (!number_parse(f->object->url, UINT64_MAX, &at))
         return err_set(err, SHEAF_ERR_CORRUPT, "no place in a tar: %.40s", f->object->url);
     return archive_read_at(&c->file, at, data, f->bytes, err);
 }

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "formats/json_load.h"
 #include "packer/source/clutter.h"
 #include "packer/source/lines.h"
@@ -85,11 +86,7 @@ static bool decode(char *text, size_t *size)
 
 static bool read_size(const struct list_cell *cell, uint64_t *bytes)
 {
-    char *end;
-
-    *bytes = strtoull(cell->text, &end, 10);
-    return cell->size != 0 && cell->size < 20 && cell->text[0] >= '0' && cell->text[0] <= '9' &&
-           end == cell->text + cell->size;
+    return number_parse(cell->text, INT64_MAX, bytes) && strlen(cell->text) == cell->size;
 }
 
 static bool says(const struct inventory *x, const struct list_cell *cells, enum column column,
