@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "formats/manifest.h"
 #include "modes/objects.h"
-#include "store/file_system.h"
 #include "store/store.h"
 
 static int compare(const void *a, const void *b)
@@ -87,21 +86,15 @@ static int ask_all(struct objects *o, struct watch *watch, struct sheaf_error *e
 }
 
 /* Where the objects are, which for a manifest is not where that is. */
-static const char *place_of(const struct objects *o, const char *source)
+static int find_place(const struct objects *o, struct sheaf_survey *s, struct sheaf_error *err)
 {
     char *url = object_url(o, &o->items[0]);
-    const char *name = "S3";
 
-    if (url != NULL && store_of(url, NULL) == &store_file_ops) {
-        const enum file_system kind = file_system_of_path(url);
-
-        name = kind == FILE_SYSTEM_LOCAL ? "local disk" : file_system_name(kind);
-    } else if (url != NULL && store_of(source, NULL) != &store_s3_ops &&
-               store_of(url, NULL) != &store_s3_ops) {
-        name = "HTTP";
-    }
+    if (url == NULL)
+        return err_memory(err, strlen(o->items[0].name));
+    snprintf(s->place, sizeof(s->place), "%s", store_place(url));
     free(url);
-    return name;
+    return SHEAF_OK;
 }
 
 int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
@@ -124,7 +117,7 @@ int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
         if (strcmp(objects.items[i].name, MANIFEST_NAME) == 0)
             code = read_manifest(&objects, &objects.items[i], &s, err);
     if (code == SHEAF_OK)
-        snprintf(s.place, sizeof(s.place), "%s", place_of(&objects, source));
+        code = find_place(&objects, &s, err);
     if (code == SHEAF_OK)
         code = measure(&objects, &s, err);
     objects_free(&objects);

@@ -207,7 +207,7 @@ static int list_files(const char *path, struct watch *watch, struct objects *o,
     const uint32_t only = 0;
     int code;
 
-    if (store_of(path, NULL) != &store_file_ops)
+    if (!store_is_local(path))
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: only files here can be warmed", path);
     code = objects_list_files(path, watch, o, err);
     return code == SHEAF_OK && o->count == 1 ? objects_ask(o, &only, 1, watch, err) : code;

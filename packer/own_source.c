@@ -14,21 +14,17 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "store/file_system.h"
 #include "store/store.h"
-
-static const char *local_name(const char *url)
-{
-    return strncmp(url, "file://", 7) == 0 ? url + 7 : url;
-}
 
 /* A directory, the one above, and of a file the one above that. */
 static bool is_at(const char *source, const char *dest)
 {
-    char *real = realpath(local_name(source), NULL);
+    char *real = realpath(local_path(source), NULL);
     struct stat wanted, st;
     bool is = false;
 
-    if (real != NULL && stat(real, &st) == 0 && stat(local_name(dest), &wanted) == 0) {
+    if (real != NULL && stat(real, &st) == 0 && stat(local_path(dest), &wanted) == 0) {
         int levels = S_ISDIR(st.st_mode) ? 2 : 3;
 
         for (char *at = real; levels-- > 0 && !is; at = dirname(at))
@@ -72,7 +68,7 @@ int refuse_own_source(const char *dest, const char *const *sources, size_t count
     for (size_t i = 0; i < count; i++) {
         if (store_of(sources[i], NULL) != store)
             continue;
-        if (store == &store_file_ops ? is_at(sources[i], dest) : is_remote_at(sources[i], dest))
+        if (store_is_local(dest) ? is_at(sources[i], dest) : is_remote_at(sources[i], dest))
             return err_set(err, SHEAF_ERR_ARGUMENT, "%s: holds the source %s", dest, sources[i]);
     }
     return SHEAF_OK;

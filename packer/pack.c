@@ -57,9 +57,8 @@ static int stash_samples(struct pack *p, struct sheaf_error *err)
 static int make_plan(struct pack *p, const char *source, struct sheaf_error *err)
 {
     struct planner *planner = &p->planner;
-    const bool is_local = store_of(p->dest, NULL) == &store_file_ops;
     int code = planner_open(planner, &p->options, &p->problems, &p->watch, &p->plan,
-                            is_local ? p->dest : NULL, err);
+                            store_is_local(p->dest) ? p->dest : NULL, err);
 
     if (code == SHEAF_OK)
         code = planner_open_sources(planner, &source, 1, err);

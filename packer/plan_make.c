@@ -13,6 +13,7 @@
 #include "packer/plan_convert.h"
 #include "packer/planner.h"
 #include "packer/run.h"
+#include "store/file_system.h"
 #include "store/interrupt.h"
 
 struct making {
@@ -32,9 +33,8 @@ char *plan_absolute(const char *url)
 {
     char *here, *path;
 
-    if (strncmp(url, "file://", 7) == 0)
-        url += 7;
-    if (store_of(url, NULL) != &store_file_ops || url[0] == '/')
+    url = local_path(url);
+    if (!store_is_local(url) || url[0] == '/')
         return strdup(url);
     here = getcwd(NULL, 0);
     path = here == NULL ? NULL : store_join(here, url);
@@ -160,10 +160,9 @@ static void take_result(struct making *m)
 static int run(struct making *m, const char *const *sources, size_t count, const char *url,
                struct sheaf_error *err)
 {
-    const bool is_local = store_of(url, NULL) == &store_file_ops;
     const volatile int *before = interrupt_watch(m->options.interrupt);
     int code = planner_open(&m->planner, &m->options, &m->problems, &m->watch, &m->facts.plan,
-                            is_local ? url : NULL, err);
+                            store_is_local(url) ? url : NULL, err);
 
     if (code == SHEAF_OK)
         code = make_plan(m, sources, count, err);

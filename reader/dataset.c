@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "store/file_system.h"
 #include "store/store.h"
 
 #define PIPE_SEED 0x70697065u   /* of a channel's fingerprint */
@@ -47,12 +46,10 @@ struct manifest_file {
 /* Where its shards are. */
 static void find_place(struct sheaf_dataset *d)
 {
-    const struct store_ops *store = d->manifest.shard_count == 0 ? NULL
-                                                                 : store_of(d->urls[0], NULL);
-
-    d->is_remote = store != NULL && store->read_start != NULL;
-    if (store == &store_file_ops)
-        d->read_bytes = file_system_read_bytes(d->urls[0]);
+    if (d->manifest.shard_count == 0)
+        return;
+    d->is_remote = store_is_remote(d->urls[0]);
+    d->read_bytes = store_read_bytes(d->urls[0]);
 }
 
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err)
@@ -128,10 +125,9 @@ static int open_foreign(struct sheaf_dataset *d, const char *const *sources, con
 /* The directory above a URL's; NULL if there is none. */
 static char *above(const char *directory)
 {
-    const bool is_local = strstr(directory, "://") == NULL;
     size_t size = strlen(directory);
 
-    if (is_local)
+    if (store_is_local(directory))
         return store_join(directory, "..");
     while (size > 0 && directory[size - 1] == '/')
         size--;
@@ -173,13 +169,12 @@ static int look_again(const char *directory, const char *name, struct sheaf_erro
 /* SHEAF_OK: a claim is there; _NOT_FOUND; any other error leaves it open. */
 static int find_claim(const char *directory, struct sheaf_error *err)
 {
-    const bool is_remote = strstr(directory, "://") != NULL;
     char *folder = store_join(directory, STORE_PARTIAL);
     char *url = folder == NULL ? NULL : store_join(folder, "plan");
     uint64_t bytes;
     int code = url == NULL ? err_memory(err, strlen(directory)) : store_size(url, &bytes, err);
 
-    if (code == SHEAF_ERR_ACCESS && is_remote)
+    if (code == SHEAF_ERR_ACCESS && !store_is_local(directory))
         code = look_again(folder, "plan", err);
     free(folder);
     free(url);
@@ -189,13 +184,12 @@ static int find_claim(const char *directory, struct sheaf_error *err)
 /* The same of what stands in a manifest's place, which is shorter than any manifest. */
 static int find_stand_in(const char *directory, struct sheaf_error *err)
 {
-    const bool is_remote = strstr(directory, "://") != NULL;
     char *url = store_join(directory, MANIFEST_NAME), *text = NULL, run[33];
     size_t size = 0;
     int code = url == NULL ? err_memory(err, strlen(directory))
                            : store_get(url, MANIFEST_UNFINISHED_LIMIT, &text, &size, err);
 
-    if (code == SHEAF_ERR_ACCESS && is_remote)
+    if (code == SHEAF_ERR_ACCESS && !store_is_local(directory))
         code = look_again(directory, MANIFEST_NAME, err);
     if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_ARGUMENT ||
         (code == SHEAF_OK && !manifest_is_unfinished(text, size, run)))

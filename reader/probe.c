@@ -7,18 +7,11 @@
 #include "base/error.h"
 #include "formats/detect.h"
 
-static bool is_remote(const char *url)
-{
-    const struct store_ops *store = store_of(url, NULL);
-
-    return store != NULL && store->read_start != NULL;
-}
-
 size_t look_count(const char *const *urls, size_t count)
 {
     size_t n = 0;
 
-    while (n < count && n < LOOKS_MOST && is_remote(urls[n]))
+    while (n < count && n < LOOKS_MOST && store_is_remote(urls[n]))
         n++;
     return MAX(n, MIN(count, (size_t)1));
 }
@@ -77,7 +70,7 @@ static int open_and_detect(struct look *look, struct sheaf_error *err)
     struct store_object *object;
     int code = SHEAF_OK;
 
-    if (!is_remote(look->url))          /* a pipe must not be opened before it is read */
+    if (!store_is_remote(look->url))          /* a pipe must not be opened before it is read */
         code = store_size(look->url, &look->bytes, err);
     if (code != SHEAF_OK || look->bytes == UINT64_MAX)
         return code;

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/event.h"
+#include "store/file_system.h"
 
 static const struct store_ops *const stores[] = {
     &store_file_ops, &store_s3_ops, &store_http_ops, &store_https_ops,
@@ -33,11 +34,41 @@ const struct store_ops *store_of(const char *url, struct sheaf_error *err)
     return NULL;
 }
 
+bool store_is_local(const char *url)
+{
+    const struct store_ops *ops = store_of(url, NULL);
+
+    return ops != NULL && ops->is_local;
+}
+
+bool store_is_remote(const char *url)
+{
+    const struct store_ops *ops = store_of(url, NULL);
+
+    return ops != NULL && ops->read_start != NULL;
+}
+
 bool store_names_one(const char *url)
 {
     const struct store_ops *ops = store_of(url, NULL);
 
-    return (ops == &store_http_ops || ops == &store_https_ops) && strchr(url, '?') != NULL;
+    return ops != NULL && ops->has_queries && strchr(url, '?') != NULL;
+}
+
+const char *store_place(const char *url)
+{
+    const struct store_ops *ops = store_of(url, NULL);
+    enum file_system kind;
+
+    if (ops == NULL || !ops->is_local)
+        return ops == NULL || ops->place == NULL ? "" : ops->place;
+    kind = file_system_of_path(local_path(url));
+    return kind == FILE_SYSTEM_LOCAL ? "local disk" : file_system_name(kind);
+}
+
+size_t store_read_bytes(const char *url)
+{
+    return store_is_local(url) ? file_system_read_bytes(url) : 0;
 }
 
 int store_open(const char *url, struct store_object **object, struct sheaf_error *err)

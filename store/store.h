@@ -100,6 +100,9 @@ struct store_seen {
 
 struct store_ops {
     const char *scheme;         /* "file" */
+    bool is_local;              /* URLs are paths of this machine, perhaps after "file://" */
+    bool has_queries;           /* behind a URL with a query no name can be put */
+    const char *place;          /* store_place; of files their file system says it */
 
     int (*open)(const char *url, struct store_object **object, struct sheaf_error *err);
     /* Exactly `size` bytes at `offset`, or SHEAF_ERR_TRUNCATED (the object ends before),
@@ -181,6 +184,7 @@ struct store_ops {
     int (*lock)(const char *url, bool shared, int *lock, struct sheaf_error *err);
 };
 
+/* Here and in store.c's table, and nowhere else. */
 extern const struct store_ops store_file_ops, store_s3_ops, store_http_ops, store_https_ops;
 
 /* One more store, which a test program may define. */
@@ -189,9 +193,19 @@ extern const struct store_ops *const store_of_test
 /* The store of a URL; NULL and an error for a scheme that is not known. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err);
 
-/* Whether the URL can only be that of an object, and not of a directory: it is one over HTTP with a
- * query, behind which no name can be put. */
+/* What a URL is, without asking anyone.  Of an unknown scheme nothing is true.
+ * A file of this machine, or a directory; local_path() is its path. */
+bool store_is_local(const char *url);
+/* Its reads wait for a network: they are worth starting early, and many at once. */
+bool store_is_remote(const char *url);
+/* It can only be that of an object, and not of a directory: it has a query, behind which no name
+ * can be put. */
 bool store_names_one(const char *url);
+/* Where its bytes are, for people: "S3", "HTTP", "local disk", "NFS". */
+const char *store_place(const char *url);
+/* How many bytes a read should have, so that it is worth its round trip to a server that files are
+ * on; 0: any size will do, or there are no files. */
+size_t store_read_bytes(const char *url);
 
 /* The calls, dispatched.  Those that wait for something remote give up when the thread's flag
  * rises: see store/interrupt.h. */

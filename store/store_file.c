@@ -579,7 +579,7 @@ static int file_make_directory(const char *url, struct sheaf_error *err)
 }
 
 const struct store_ops store_file_ops = {
-    .scheme = "file",
+    .scheme = "file", .is_local = true,
     .open = local_open,
     .read = local_read,
     .warm = local_warm,

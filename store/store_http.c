@@ -215,7 +215,8 @@ static int http_make_directory(const char *url, struct sheaf_error *err)
 /* Nothing is ever created, so there is no write, commit or abort. */
 #define HTTP_OPS(name)                                                                          \
     {                                                                                           \
-        .scheme = name, .open = http_open, .read = remote_read,                                 \
+        .scheme = name, .has_queries = true, .place = "HTTP",                                   \
+        .open = http_open, .read = remote_read,                                                 \
         .read_start = remote_read_start, .read_cancel = remote_read_cancel,                     \
         .open_known = http_open_known, .close = http_close, .list = http_list,                  \
         .create = http_create, .size = http_size, .remove = http_remove,                        \

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "formats/codec.h"
+#include "store/file_system.h"
 #include "store/store.h"
 
 /* Where several may be at one URL, the first is taken. */
@@ -32,11 +33,6 @@ char *source_place(const struct source *s)
 }
 
 /* ---- Finding the kind ------------------------------------------------------------------------ */
-
-static bool is_local(const char *url)
-{
-    return store_of(url, NULL) == &store_file_ops;
-}
 
 /* What is known of a URL. */
 struct look {
@@ -180,7 +176,7 @@ static int open_root(struct source *s, struct sheaf_error *err)
 {
     char *plain = s->root;
 
-    s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !is_local(s->root));
+    s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !store_is_local(s->root));
     if (s->root[0] == '\0' || s->ops->read != NULL)     /* the content says where it is, or is it */
         return SHEAF_OK;
     if (s->is_remote) {
@@ -193,9 +189,9 @@ static int open_root(struct source *s, struct sheaf_error *err)
 
 int source_open(const char *url, const char *root, struct source *s, struct sheaf_error *err)
 {
-    const char *path = strncmp(url, "file://", 7) == 0 ? url + 7 : url;
+    const char *path = local_path(url);
     struct look look = { .url = path };
-    int code = is_local(path) ? look_at_file(&look, err) : look_at_store(&look, err);
+    int code = store_is_local(path) ? look_at_file(&look, err) : look_at_store(&look, err);
 
     *s = (struct source){ .url = path, .root_fd = -1 };
     if (code == SHEAF_OK)
@@ -297,7 +293,7 @@ bool source_contains(const struct source *s, const char *url)
         return false;
     if (s->is_remote)
         return prefix_contains(s, url);
-    real = is_local(url) ? nearest(url) : NULL;
+    real = store_is_local(url) ? nearest(url) : NULL;
     if (real != NULL && fstatat(s->root_fd, below, &tree, 0) == 0) {
         for (char *at = real; !found; at = dirname(at)) {
             found = stat(at, &st) == 0 && st.st_dev == tree.st_dev && st.st_ino == tree.st_ino;
@@ -311,7 +307,7 @@ bool source_contains(const struct source *s, const char *url)
 
 int source_refuse(const struct source *s, const char *dest, struct sheaf_error *err)
 {
-    const char *path = strncmp(dest, "file://", 7) == 0 ? dest + 7 : dest;
+    const char *path = local_path(dest);
 
     if (!source_contains(s, path))
         return SHEAF_OK;

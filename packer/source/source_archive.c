@@ -185,7 +185,7 @@ static int open_content(struct source *s, struct watch *watch, struct sheaf_erro
     struct content *c = s->content;
     int code = SHEAF_OK;
 
-    if (store_of(s->root, NULL) != &store_file_ops)
+    if (!store_is_local(s->root))
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is an archive in a store, which cannot be "
                        "packed from there: copy it to a disk first", s->root);
     c->archive_fd = open(s->root, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -266,7 +266,7 @@ static int set_data_root(struct inventory *x, const char *destination, char **ro
 {
     const char *slash = strrchr(x->source->url, '/');
 
-    x->is_local = store_of(x->source->url, NULL) == &store_file_ops;
+    x->is_local = store_is_local(x->source->url);
     if (x->is_local) {
         *root = slash == NULL ? strdup(".")
                               : strndup(x->source->url, (size_t)(slash - x->source->url));

@@ -195,7 +195,7 @@ static int s3_make_directory(const char *url, struct sheaf_error *err)
 }
 
 const struct store_ops store_s3_ops = {
-    .scheme = "s3",
+    .scheme = "s3", .place = "S3",
     .open = s3_open,
     .read = remote_read,
     .read_start = remote_read_start,
