@@ -13,7 +13,8 @@
 
 #include "formats/format.h"
 
-#define ATTRIBUTES_MOST 16      /* what the platform takes */
+#define ATTRIBUTES_MOST 16      /* what the platform takes, */
+#define ATTRIBUTES_CONTAINER SHEAF_RECORDIO     /* and what it gives them in */
 
 struct attributes {
     char *text;                 /* what the names point into */

@@ -269,11 +269,9 @@ int objects_list_files(const char *path, struct watch *watch, struct objects *o,
 static int list_source(const struct source *s, const char *attributes, struct watch *watch,
                        struct objects *o, struct sheaf_error *err)
 {
-    if (s->ops == &source_tree_ops)
-        return list_tree(s->root, o, watch, err);
-    if (s->ops == &source_prefix_ops)
-        return list_prefix(s, o, watch, err);
-    if (s->ops == &source_manifest_ops)
+    if (s->ops->objects == SOURCE_OBJECTS_BELOW)
+        return s->is_remote ? list_prefix(s, o, watch, err) : list_tree(s->root, o, watch, err);
+    if (s->ops->objects == SOURCE_OBJECTS_LISTED)
         return objects_list_manifest(s->url, o, err);
     return o->is_augmented ? objects_list_augmented(s->url, attributes, o, err)
                            : list_one(s->url, o, err);
@@ -293,7 +291,7 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
     if (code != SHEAF_OK)
         return code;
     /* a data set's manifest is an object like any other */
-    o->is_augmented = s.ops == &source_augmented_ops &&
+    o->is_augmented = s.ops->objects == SOURCE_OBJECTS_OF_LINES &&
                       strcmp(place_base(url), MANIFEST_NAME) != 0;
     if (attributes != NULL && !o->is_augmented)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: attributes are for augmented manifests", url);

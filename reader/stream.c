@@ -227,7 +227,7 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
         s->object->interrupt = &s->cancelled;
     if (code == SHEAF_OK && s->object->is_stream)
         code = find_format(s, &codec, err);
-    if (code == SHEAF_OK && records_of_sample(s) > 1 && s->format != &recordio_ops)
+    if (code == SHEAF_OK && records_of_sample(s) > 1 && s->format->id != ATTRIBUTES_CONTAINER)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the attributes of a sample come as records "
                        "of RecordIO, but this is %s", s->object->url, s->format->name);
     if (code == SHEAF_OK)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """check_rooms.py [--map]: the structure of the source that a machine can check.
 
-Includes run one way between rooms, and between the files of a room there is no circle; a room has at
-most 45 C files; doc/MAP.md is what --map writes: a line for each file, from its own first sentence.
-Exits 1 if anything is otherwise."""
+Includes run one way between rooms, and between the files of a room there is no circle; what
+stands in a table is named in its room only; a room has at most 45 C files; doc/MAP.md is what --map
+writes: a line for each file, from its own first sentence.  Exits 1 if anything is otherwise."""
 
 import collections
 import glob
@@ -73,6 +73,20 @@ def check_circles():
             yield from visit(stem, [stem])
 
 
+def check_tables():
+    """What stands in a table (a store, a source, a codec) is named by nobody outside its room: what
+    is to be known of it, the table's struct says."""
+    texts = {path: open(path, encoding="utf-8").read() for room in ROOMS for path in files_of(room)}
+    of_table = {}
+    for path, text in texts.items():
+        for name in re.findall(r"^const struct \w+_ops (\w+) =", text, re.M):
+            of_table[name] = path.split("/")[0]
+    for path, text in texts.items():
+        for name in set(re.findall(r"\b\w+_ops\b", text)) & set(of_table):
+            if not path.startswith(of_table[name] + "/"):
+                yield "%s: names %s, which is for tables" % (path, name)
+
+
 def first_sentence(path):
     """Of the comment that a file opens with, after its licence."""
     with open(path, encoding="utf-8") as file:
@@ -108,6 +122,7 @@ def draw_map():
 def problems():
     yield from check_directions()
     yield from check_circles()
+    yield from check_tables()
     for room in ROOMS:
         count = len(glob.glob(room + "/*.c"))
         if count > MOST_FILES:

@@ -23,11 +23,20 @@ enum source_at {
     SOURCE_AT_PREFIX            /* no object: what begins with the URL in a store */
 };
 
+/* What such a source is to those who take objects whole, as input modes do. */
+enum source_objects {
+    SOURCE_OBJECT,              /* an object */
+    SOURCE_OBJECTS_BELOW,       /* all that is below it */
+    SOURCE_OBJECTS_LISTED,      /* a manifest, and they are its entries */
+    SOURCE_OBJECTS_OF_LINES     /* an augmented manifest, of whose lines each has some */
+};
+
 /* A kind of source.  source.c has the table of them. */
 struct source_ops {
     const char *name;           /* in manifests and plans */
     const char *noun;           /* in messages: "directory" */
     enum source_at at;
+    enum source_objects objects;
     const char *const *suffixes;    /* what names of such files end with, perhaps before a codec's
                                        suffix; up to a NULL.  NULL: with anything */
     bool is_tree;               /* all that is below a directory or prefix, wherever else it is

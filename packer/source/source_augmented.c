@@ -82,7 +82,7 @@ static bool detect(const char *url, const char *text, size_t size)
 }
 
 const struct source_ops source_augmented_ops = {
-    .name = "augmented", .noun = "manifest",
+    .name = "augmented", .noun = "manifest", .objects = SOURCE_OBJECTS_OF_LINES,
     .suffixes = (const char *const[]){ ".jsonl", ".manifest", ".json", NULL },
     .detect = detect, .open = source_open_anywhere, .scan = scan_augmented,
 };

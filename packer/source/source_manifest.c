@@ -80,7 +80,7 @@ static bool detect(const char *url, const char *text, size_t size)
 }
 
 const struct source_ops source_manifest_ops = {
-    .name = "manifest", .noun = "manifest",
+    .name = "manifest", .noun = "manifest", .objects = SOURCE_OBJECTS_LISTED,
     .suffixes = (const char *const[]){ ".manifest", ".json", NULL },
     .detect = detect, .open = source_open_anywhere, .scan = scan_manifest,
 };

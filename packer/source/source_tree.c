@@ -249,6 +249,7 @@ static int scan_tree(struct source *source, struct scan *scan, struct sheaf_erro
 }
 
 const struct source_ops source_tree_ops = {
-    .name = "tree", .noun = "directory", .at = SOURCE_AT_DIRECTORY, .is_tree = true,
+    .name = "tree", .noun = "directory", .at = SOURCE_AT_DIRECTORY,
+    .objects = SOURCE_OBJECTS_BELOW, .is_tree = true,
     .open = source_open_here, .scan = scan_tree,
 };
