@@ -35,6 +35,23 @@ static int read_real(const char *option, const char *text, double *value)
     return -1;
 }
 
+/* Whether it is in bytes, or bytes per second. */
+static bool is_bytes(const struct constant *c)
+{
+    return strcmp(c->unit, "B") == 0 || strcmp(c->unit, "B/s") == 0;
+}
+
+/* A number; of bytes, also "200MB". */
+static int set_constant(const struct constant *c, const char *text, double *value)
+{
+    uint64_t bytes;
+
+    if (!is_bytes(c) || !options_size(text, &bytes))
+        return read_real("constant", text, value);
+    *value = (double)bytes;
+    return -1;
+}
+
 /* NAME=VALUE[,NAME=VALUE]... */
 static int set_constants(const char *list, double *values)
 {
@@ -58,7 +75,7 @@ static int set_constants(const char *list, double *values)
                             hint != NULL ? "did you mean " : "the output lists them all",
                             hint != NULL ? hint : "");
         else
-            status = read_real("constant", value, &values[i]);
+            status = set_constant(&constants[i], value, &values[i]);
     }
     free(copy);
     return status;
@@ -78,8 +95,10 @@ static void print_survey(const char *source, const struct sheaf_survey *s)
     static const char *const decades[] = {
         "< 1 kB", "< 10 kB", "< 100 kB", "< 1 MB", "< 10 MB", "< 100 MB", "< 1 GB", ">= 1 GB",
     };
+    char count[SIZE_TEXT_ROOM];
 
-    printf("%s\n  %" PRIu64 " object%s, ", shown(source), s->objects, plural(s->objects));
+    printf("%s\n  %s object%s, ", shown(source), count_text(s->objects, count),
+           plural(s->objects));
     print_size(s->bytes);
     printf(", on %s\n  smallest ", shown(s->place));
     print_size(s->smallest_bytes);
@@ -89,12 +108,13 @@ static void print_survey(const char *source, const struct sheaf_survey *s)
     print_size(s->largest_bytes);
     putchar('\n');
     if (s->is_dataset)
-        printf("  a data set of %" PRIu64 " sample%s\n", s->samples, plural(s->samples));
+        printf("  a data set of %s sample%s\n", count_text(s->samples, count),
+               plural(s->samples));
     printf("\n  size           objects       bytes\n");
     for (size_t i = 0; i < SHEAF_SURVEY_DECADES; i++) {
         if (s->decades[i].objects == 0)
             continue;
-        printf("  %-9s %12" PRIu64 "  ", decades[i], s->decades[i].objects);
+        printf("  %-9s %12s  ", decades[i], count_text(s->decades[i].objects, count));
         print_size(s->decades[i].bytes);
         putchar('\n');
     }
@@ -115,10 +135,11 @@ static void print_seconds(double seconds)
 
 static void print_estimates(const struct mode_advice *a)
 {
-    printf("\n  %-20s %10s %10s %10s %10s %10s %10s %9s %9s\n", "mode", "prepare", "start",
+    printf("\n  %-20s %10s %10s %10s %10s %10s %12s %10s %9s\n", "mode", "prepare", "start",
            "1st epoch", "epoch", "job", "requests", "$ requests", "$ other");
     for (int i = 0; i < MODE_COUNT; i++) {
         const struct mode_estimate *e = &a->estimates[i];
+        char count[SIZE_TEXT_ROOM];
 
         printf("%c %-20s", i == (int)a->mode ? '*' : ' ', mode_name((enum input_mode)i));
         print_seconds(e->prepare_s);
@@ -126,8 +147,23 @@ static void print_estimates(const struct mode_advice *a)
         print_seconds(e->first_epoch_s);
         print_seconds(e->epoch_s);
         print_seconds(e->total_s);
-        printf(" %10.4g %10.2f %9.2f\n", e->requests, e->request_cost, e->other_cost);
+        printf(" %12s %10.2f %9.2f\n", count_text((uint64_t)e->requests, count), e->request_cost,
+               e->other_cost);
     }
+}
+
+/* "200 MB/s", "5,500 objects/s", "0.03 s". */
+static void print_constant(const struct constant *c, double value)
+{
+    char text[SIZE_TEXT_ROOM], line[SIZE_TEXT_ROOM + 16];
+
+    if (is_bytes(c))
+        snprintf(line, sizeof(line), "%s%s", size_text(value, text), c->unit + 1);
+    else if (value >= 1000 && value < 1e15)
+        snprintf(line, sizeof(line), "%s %s", count_text((uint64_t)value, text), c->unit);
+    else
+        snprintf(line, sizeof(line), "%.6g %s", value, c->unit);
+    printf("  %-16s %-16s %s\n", c->name, line, c->meaning);
 }
 
 static void print_text(const char *source, const struct sheaf_survey *s,
@@ -135,6 +171,8 @@ static void print_text(const char *source, const struct sheaf_survey *s,
 {
     print_survey(source, s);
     print_estimates(a);
+    if (strstr(source, "://") == NULL)
+        printf("\nThe estimates assume that these objects lie in S3, in the region of the job.\n");
     printf("\n%s\n", mode_name(a->mode));
     for (size_t i = 0; i < a->reason_count; i++)
         printf("  - %s\n", shown(a->reasons[i]));
@@ -143,8 +181,7 @@ static void print_text(const char *source, const struct sheaf_survey *s,
     printf("\nEstimates for %" PRIu64 " epoch%s, from these (--constant NAME=VALUE):\n", o->epochs,
            plural(o->epochs));
     for (size_t i = 0; i < CONSTANT_COUNT; i++)
-        printf("  %-16s %10.6g %-10s  %s\n", constants[i].name, o->constants[i],
-               constants[i].unit, constants[i].meaning);
+        print_constant(&constants[i], o->constants[i]);
 }
 
 /* ---- For programs ---------------------------------------------------------------------------- */

@@ -86,8 +86,7 @@ static const char *read_fraction(const char *text, uint64_t *numerator, uint64_t
     return end;
 }
 
-/* "150", "150MB" or "1.5MB"; false for what is no whole number of bytes. */
-static bool read_size(const char *text, uint64_t *value)
+bool options_size(const char *text, uint64_t *value)
 {
     static const struct { const char *name; uint64_t bytes; } units[] = {
         { "", 1 }, { "kB", 1000 }, { "MB", 1000000 }, { "GB", 1000000000 },
@@ -114,7 +113,7 @@ static int store_number(const struct option *option, const char *text)
     uint64_t value;
 
     if (option->kind == OPTION_SIZE) {
-        if (!read_size(text, &value))
+        if (!options_size(text, &value))
             return misuse("--%s: invalid size \"%s\", expected a number of bytes, or a number "
                           "followed by kB, MB, GB, TB, KiB, MiB, GiB or TiB", option->name, text);
     } else {

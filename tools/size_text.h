@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes as a person reads them: "39.0 kB", "150 MB". */
+ * Bytes and counts as a person reads them: "39.0 kB", "150 MB"; "30,607". */
 #ifndef TOOLS_SIZE_TEXT_H
 #define TOOLS_SIZE_TEXT_H
 
+#include <stdint.h>
+
 #define SIZE_TEXT_ROOM 32
 
-/* Returns `text`. */
+/* Each returns `text`. */
 const char *size_text(double bytes, char text[SIZE_TEXT_ROOM]);
+const char *count_text(uint64_t count, char text[SIZE_TEXT_ROOM]);
 
 #endif

@@ -60,8 +60,15 @@ class Local(support.Case):
     def test_text(self):
         said = support.sheaf("advise", self.path("tree"), "--constant", "file-rate=123").stdout
         for word in (b"8 objects", b"median 10.0 kB", b"FSx for Lustre", b"file-rate", b"123 B/s",
-                     b"get-price", b"5500 objects/s"):
+                     b"get-price", b"5,500 objects/s", b"efs-rate         300 MB/s",
+                     b"assume that these objects lie in S3"):
             self.assertIn(word, said)
+        self.assertNotRegex(said, rb"\de[+]\d")
+
+    def test_constants_of_bytes_take_units(self):
+        plain, units = (self.advise(self.path("tree"), "--constant", "efs-rate=" + text)
+                        for text in ("250000000", "250MB"))
+        self.assertEqual(plain, units)
 
     def test_misuse(self):
         for words in (("--constant", "x"), ("--constant", "file-rat=1"),
