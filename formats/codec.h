@@ -114,6 +114,9 @@ void codec_total_free(struct codec_total *total);
 struct codec_stream {
     const struct codec_ops *ops;
     bool skips_checksums;       /* set after opening, for blocks of ours: as decompress() does */
+    size_t shown, room;         /* of the push that runs: the bytes given to it, and its room */
+    size_t whole_taken, whole_given;    /* of the last push: up to the end of the last member that
+                                           ended, so what came out with later damage is good */
 };
 
 int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
@@ -127,5 +130,12 @@ int codec_stream_push(struct codec_stream *stream, const void *data, size_t *siz
  * end here. */
 int codec_stream_end(struct codec_stream *stream, struct sheaf_error *err);
 void codec_stream_free(struct codec_stream *stream);     /* NULL is fine */
+
+/* For codecs: a member ended, with so much left of the push's input and room. */
+static inline void codec_stream_whole(struct codec_stream *stream, size_t in_left, size_t out_left)
+{
+    stream->whole_taken = stream->shown - in_left;
+    stream->whole_given = stream->room - out_left;
+}
 
 #endif

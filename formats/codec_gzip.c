@@ -278,6 +278,7 @@ static int push_members(struct gzip_stream *s, struct sheaf_error *err)
             return inflate_error(&s->run.z, status, err);
         s->inside = false;
         s->members++;
+        codec_stream_whole(&s->base, run_in_left(&s->run), run_out_left(&s->run));
     }
 }
 

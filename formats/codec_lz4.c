@@ -262,6 +262,7 @@ static int push_frames(struct lz4_stream *s, struct sheaf_error *err)
             return SHEAF_OK;
         s->head_size = 0;
         s->frames++;
+        codec_stream_whole(&s->base, s->run.in_left, s->run.out_left);
     }
 }
 

@@ -269,6 +269,7 @@ static int push_frames(struct zstd_stream *s, struct sheaf_error *err)
         if (result == 0) {
             s->head_size = 0;
             s->frames++;
+            codec_stream_whole(&s->base, s->in.size - s->in.pos, s->out.size - s->out.pos);
         } else if (s->out.pos == s->out.size || (s->in.pos == taken && s->out.pos == given)) {
             return SHEAF_OK;
         }

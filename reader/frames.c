@@ -82,11 +82,28 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* Damage of the compressed stream: what came out with it may be what the checksum is against, unless
+ * it is of members that ended before it.  Then the damage comes after that. */
+static int keep_whole(struct frames *f, struct sheaf_error *err)
+{
+    f->input_used += f->codec->whole_taken;
+    f->window.size += f->codec->whole_given;
+    if (f->codec->whole_given == 0)
+        return err->code;
+    f->broken = *err;
+    f->is_broken = true;
+    return SHEAF_OK;
+}
+
 /* Puts more unpacked bytes behind the window's content. */
 static int unpack_more(struct frames *f, struct sheaf_error *err)
 {
     const size_t before = f->window.size;
 
+    if (f->is_broken) {
+        *err = f->broken;
+        return err->code;
+    }
     while (f->window.size == before && !f->at_end) {
         bool ended;
         size_t taken, given = PIECE_BYTES;
@@ -97,8 +114,8 @@ static int unpack_more(struct frames *f, struct sheaf_error *err)
         taken = f->input.size - f->input_used;
         code = codec_stream_push(f->codec, f->input.data + f->input_used, &taken,
                                  f->window.data + f->window.size, &given, err);
-        if (code != SHEAF_OK)   /* what came out with it may be what the checksum is against */
-            return code;
+        if (code != SHEAF_OK)
+            return keep_whole(f, err);
         f->input_used += taken;
         f->window.size += given;
         if (ended && given == 0) {

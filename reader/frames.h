@@ -31,6 +31,8 @@ struct frames {
     uint64_t raw_offset;            /* of window.data in the raw stream */
     bool at_end;                    /* the source has no more bytes */
     bool dead;                      /* the compressed stream broke: there is no more to come */
+    bool is_broken;                 /* it broke with `broken`, behind what is in the window */
+    struct sheaf_error broken;
     bool has_kept;                  /* `kept` comes next: a frame that is whole, or other damage,
                                        came before it */
     struct sheaf_error kept;

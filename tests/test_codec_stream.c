@@ -217,6 +217,34 @@ static void what_follows_the_last_member_is_an_error(void **state)
     buf_free(&raw);
 }
 
+/* Garbage in the same push as members that end, and one that does not. */
+static void members_before_damage_are_whole(void **state)
+{
+    struct buf raw = make_raw(2000);
+
+    (void)state;
+    for (size_t c = 0; c < COUNT_OF(codecs); c++) {
+        struct codec_stream *stream;
+        struct sheaf_error err;
+        struct buf stored;
+        uint8_t got[4000];
+        size_t ends[3], taken, given = sizeof(got);
+
+        make_members(codecs[c], &raw, 3, &stored, ends);
+        memset(stored.data + ends[1], 'x', 8);
+        taken = stored.size;
+        assert_int_equal(codec_stream_open(codecs[c], &stream, NULL), SHEAF_OK);
+        assert_int_equal(codec_stream_push(stream, stored.data, &taken, got, &given, &err),
+                         SHEAF_ERR_CORRUPT);
+        assert_int_equal(stream->whole_taken, ends[1]);
+        assert_int_equal(stream->whole_given, 2 * raw.size / 3);
+        assert_memory_equal(got, raw.data, stream->whole_given);
+        codec_stream_free(stream);
+        buf_free(&stored);
+    }
+    buf_free(&raw);
+}
+
 /* Zeros, in pieces too, at the end and before another member. */
 static void zeros_behind_a_gzip_member_are_passed_over(void **state)
 {
@@ -411,6 +439,7 @@ int main(void)
         cmocka_unit_test(every_prefix_is_truncated_unless_it_ends_with_a_member),
         cmocka_unit_test(every_flipped_bit_is_found_or_without_meaning),
         cmocka_unit_test(what_follows_the_last_member_is_an_error),
+        cmocka_unit_test(members_before_damage_are_whole),
         cmocka_unit_test(zeros_behind_a_gzip_member_are_passed_over),
         cmocka_unit_test(skippable_frames_are_passed_over),
         cmocka_unit_test(a_foreign_gzip_header_is_read),
