@@ -24,6 +24,10 @@ static const struct magic {
     { "xz", 6, { 0xfd, '7', 'z', 'X', 'Z', 0 } },
     { "bzip2", 3, { 'B', 'Z', 'h' } },
     { "lzop", 9, { 0x89, 'L', 'Z', 'O', 0, 0x0d, 0x0a, 0x1a, 0x0a } },
+    { "lzip", 4, { 'L', 'Z', 'I', 'P' } },
+    { "lrzip", 4, { 'L', 'R', 'Z', 'I' } },
+    { "rzip", 4, { 'R', 'Z', 'I', 'P' } },
+    { "grzip", 8, { 'G', 'R', 'Z', 'i', 'p', 'I', 'I', 0 } },
     { "compress", 2, { 0x1f, 0x9d } },
 };
 
@@ -81,13 +85,30 @@ static bool is_zlib(const uint8_t *data, size_t size)
     return (status == Z_OK || status == Z_STREAM_END) && z.avail_out < sizeof(raw);
 }
 
+/* LZMA alone has no magic, but a header of 13 bytes, of which the first is that of all its presets,
+ * and the range coder's first byte, which is 0: a dictionary of 2^n or 3 * 2^n bytes, a size that
+ * is unknown or no terabyte. */
+static bool is_lzma(const uint8_t *data, size_t size)
+{
+    uint64_t dictionary, raw;
+
+    if (size < 14 || data[0] != 0x5d || data[13] != 0)
+        return false;
+    dictionary = load32(data + 1);
+    raw = load64(data + 5);
+    while (dictionary > 3 && dictionary % 2 == 0)
+        dictionary /= 2;
+    return load32(data + 1) >= 4096 && (dictionary <= 3 || dictionary == UINT32_MAX) &&
+           (raw == UINT64_MAX || raw < (uint64_t)1 << 40);
+}
+
 const char *codec_unread(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < COUNT_OF(unread); i++) {
         if (size >= unread[i].size && memcmp(data, unread[i].bytes, unread[i].size) == 0)
             return unread[i].name;
     }
-    return is_zlib(data, size) ? "zlib" : NULL;
+    return is_lzma(data, size) ? "lzma" : is_zlib(data, size) ? "zlib" : NULL;
 }
 
 const char *codec_names(char text[CODEC_NAMES_BYTES])
@@ -206,6 +227,9 @@ int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
 int codec_stream_push(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                       size_t *raw_size, struct sheaf_error *err)
 {
+    stream->shown = *size;
+    stream->room = *raw_size;
+    stream->whole_taken = stream->whole_given = 0;
     return stream->ops->stream_push(stream, data, size, raw, raw_size, err);
 }
 
