@@ -45,6 +45,7 @@ struct format_scan {
     bool frame_open;            /* RecordIO: parts of a record are missing still; tar: `key` is
                                    the key of the frame that goes on */
     unsigned zero_blocks;       /* tar: since the last member; two of them end an archive */
+    bool no_more;               /* tar: nothing behind this damage can be told, whole as it is */
     struct buf key;             /* tar */
     uint64_t passed_over;       /* tar: members that are no sample's: links, devices,
                                    directories, names without key or suffix */

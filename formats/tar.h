@@ -44,7 +44,8 @@ static inline uint64_t tar_padded(uint64_t bytes)
 }
 
 /* Parses the member at `data`, of which `size` bytes are shown.  *need == 0: it is in *member;
- * else so many bytes must be shown.  SHEAF_ERR_CORRUPT, _UNSUPPORTED, _LIMIT. */
+ * else so many bytes must be shown.  SHEAF_ERR_CORRUPT, _LIMIT: *member is as it was, but of
+ * TAR_GLOBAL if it is a header after which no member can be told. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 

@@ -2,7 +2,9 @@
  *
  * Reading tar headers.  Extension headers belong to the member behind them, so they are parsed
  * together with it, as one header of many blocks; nothing is remembered from member to member.
- * Global pax headers may hold anything but what would change how later members are read. */
+ * Global pax headers may hold anything but what would change how later members are read: with a
+ * path or a size in one, these are whatever their reader takes them for (GNU tar and Python apply
+ * it, libarchive does not), so it is damage up to the end. */
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -23,6 +25,7 @@ struct extensions {
     bool has_size;
     uint64_t size;
     const char *problem;                /* of the member; or NULL */
+    bool rules_all;                     /* a global header says what members are */
 };
 
 static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf_error *err)
@@ -160,9 +163,10 @@ static int pax_record_apply(const struct pax_record *r, bool global, struct exte
 {
     const bool is_path = is_key(r, "path"), is_size = is_key(r, "size");
 
-    if (global && (is_path || is_size || is_sparse(r)))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "a global pax header in the tar gives one %s "
-                       "to all members", is_path ? "path" : is_size ? "size" : "sparse map");
+    ext->rules_all = global && (is_path || is_size || is_sparse(r));
+    if (ext->rules_all)
+        return err_set(err, SHEAF_ERR_CORRUPT, "it gives one %s to all members after it",
+                       is_path ? "path" : is_size ? "size" : "sparse map");
     if (is_sparse(r))
         ext->problem = sparse;
     if (is_path) {
@@ -198,14 +202,32 @@ static bool is_extension(char type)
     return type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
 }
 
-/* Takes in one extension header's data. */
-static int extend(char type, const char *data, size_t size, struct extensions *ext,
-                  struct sheaf_error *err)
+/* A problem of a global header, with that one's name before it. */
+static int name_global(const struct tar_header *h, int code, struct sheaf_error *err)
 {
-    if (type == 'K')                            /* the target of a link */
+    char name[sizeof(h->name) + 1];
+    size_t i;
+
+    for (i = 0; i < sizeof(h->name) && h->name[i] != '\0'; i++)
+        name[i] = h->name[i] >= ' ' && h->name[i] < 0x7f ? h->name[i] : '?';
+    name[i] = '\0';
+    err_prefix(err, "the global pax header \"%s\": ", name);
+    return code;
+}
+
+/* Takes in one extension header's data. */
+static int extend(const struct tar_header *h, const char *data, size_t size,
+                  struct extensions *ext, struct sheaf_error *err)
+{
+    if (h->type == 'K')                         /* the target of a link */
         return SHEAF_OK;
-    if (type != 'L')
-        return pax_parse(data, size, type == 'g', ext, err);
+    if (h->type == 'g') {
+        const int code = pax_parse(data, size, true, ext, err);
+
+        return code == SHEAF_OK ? SHEAF_OK : name_global(h, code, err);
+    }
+    if (h->type != 'L')
+        return pax_parse(data, size, false, ext, err);
     ext->gnu_path = data;                       /* the last of several, as GNU tar has it */
     ext->gnu_path_size = strnlen(data, size);
     return SHEAF_OK;
@@ -304,7 +326,6 @@ static int parse_extension(const uint8_t *data, size_t size, size_t at, struct e
                            size_t *next, size_t *need, struct sheaf_error *err)
 {
     const struct tar_header *h = (const struct tar_header *)(data + at);
-    const char type = h->type;
     uint64_t bytes;
     int code = read_size(h, &bytes, err);
 
@@ -321,7 +342,7 @@ static int parse_extension(const uint8_t *data, size_t size, size_t at, struct e
         *need = *next;
         return SHEAF_OK;
     }
-    return extend(type, (const char *)data + at + TAR_BLOCK, bytes, ext, err);
+    return extend(h, (const char *)data + at + TAR_BLOCK, bytes, ext, err);
 }
 
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
@@ -351,12 +372,10 @@ int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_
             return parse_member(data, size, at, &ext, member, need, err);
         if (code == SHEAF_OK)
             code = parse_extension(data, size, at, &ext, &next, need, err);
-        if (code != SHEAF_OK || *need != 0)
-            return code;
-        if (h->type == 'g' && at == 0) {
+        if (*need == 0 && (ext.rules_all || (h->type == 'g' && at == 0)))
             *member = (struct tar_member){ .kind = TAR_GLOBAL, .header_bytes = next };
-            return SHEAF_OK;
-        }
+        if (code != SHEAF_OK || *need != 0 || (h->type == 'g' && at == 0))
+            return code;
         at = next;
     }
 }

@@ -296,10 +296,11 @@ static int webdataset_part(struct format_scan *scan, const uint8_t *data, size_t
                            bool at_end, struct part *part, struct sheaf_error *err)
 {
     struct member_path path;
-    struct tar_member m;
+    struct tar_member m = { .kind = TAR_OTHER };
     size_t need;
     int code = tar_parse(data, size, &m, &need, err);
 
+    scan->no_more = code != SHEAF_OK && m.kind == TAR_GLOBAL;
     if (code != SHEAF_OK)
         return code;
     if (need != 0 && at_end)

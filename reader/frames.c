@@ -170,13 +170,29 @@ static int place_end(const struct frames *f, struct sheaf_error *err)
                       f->raw_offset + f->used + f->last_size, f->records + (f->last_size != 0));
 }
 
+/* Passes over all that comes, so that it is known how much it was. */
+static int drain(struct frames *f, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && !f->at_end) {
+        f->used = f->window.size;
+        code = read_more(f, err);
+    }
+    return code == SHEAF_OK ? SHEAF_END : code;
+}
+
 /* Goes to the next plausible header; SHEAF_END if there is none up to the end. */
 static int resync(struct frames *f, struct sheaf_error *err)
 {
+    const bool no_more = f->scan.no_more;
+
     f->has_pending = false;
     f->passed_over = frames_passed_over(f);
     format_scan_free(&f->scan);
     format_scan_reset(&f->scan);
+    if (no_more)
+        return drain(f, err);
     for (;;) {
         const size_t shown = f->window.size - f->used;
         const size_t skip = shown == 0 ? 0

@@ -125,9 +125,13 @@ static int place_error(const struct scan *s, uint64_t at, struct sheaf_error *er
 /* Goes to the next plausible header behind the damage. */
 static int resync(struct scan *s, struct sheaf_error *err)
 {
+    const bool no_more = s->state.no_more;
+
     s->passed_over = scan_passed_over(s);
     format_scan_free(&s->state);
     format_scan_reset(&s->state);
+    if (no_more)
+        s->offset = s->object->bytes;
     while (s->offset < s->object->bytes) {
         const uint8_t *data;
         size_t size, skip;

@@ -8,7 +8,7 @@ import shutil
 import tarfile
 
 import writers
-from support import Case, listing, read, sheaf, tree_of, write
+from support import Case, flip, listing, sheaf, tree_of, write
 
 SKIP = ("--on-corrupt", "skip")
 END = bytes(1024)
@@ -112,14 +112,43 @@ class OddTars(Case):
         keys, said = self.found(b"".join(members)[:-512], *SKIP)
         self.assertEqual(keys, ["a/0", "a/1"])
 
-    def test_places_are_named(self):
-        """Also of what nothing can be read behind."""
-        write(self.path("y.tar"), member(b"a/1.txt") + member(b"g", b"9 size=1\n", kind=b"g") + END)
-        for words in (("cat", self.path("y.tar"), "--list"), ("verify", self.path("y.tar"))):
-            done = sheaf(*words, status=1)
-            self.assertRegex(done.stderr.decode(), r"y\.tar: offset \d+, record \d+: a global pax")
-        done = sheaf("cat", "-", "--list", data=read(self.path("y.tar")), status=1)
-        self.assertRegex(done.stderr.decode(), r"-: offset \d+, record \d+: a global pax")
+    def test_global_headers_that_say_what_members_are(self):
+        """Readers differ on the members behind one: all of these are lost, and nothing else."""
+        good = member(b"b/1.txt") + member(b"b/2.txt") + END
+        for record in (b"9 size=1\n", b"14 path=x/y.z\n", b"8 path=\n", b"22 GNU.sparse.major=1\n"):
+            rest = (member(b"Global.1", record, kind=b"g") + member(b"a/3.txt") +
+                    member(b"a/4.txt") + END)
+            data = member(b"a/1.txt") + member(b"a/2.txt") + rest
+            said = r'offset 1024, record 1: the global pax header "Global\.1": it gives one '
+            for codec in (bytes, gzip.compress):
+                keys, text = self.found(codec(data), *SKIP)
+                self.assertEqual(keys, ["a/1"])
+                self.assertRegex(text, said)
+                self.assertIn("%d bytes, is lost" % (1024 + len(rest)), text)
+                self.assertIn("1 corrupt record skipped", text)
+                _, text = self.found(codec(data), status=1)
+                self.assertRegex(text, said)
+            write(self.path("in", "a.tar"), data)
+            write(self.path("in", "b.tar"), good)
+            self.assertEqual(len(listing(self.path("in"), *SKIP)), 3)
+            done = sheaf("verify", self.path("in"), status=1)
+            self.assertRegex(done.stderr.decode(), r"a\.tar: " + said)
+
+    def test_global_headers_of_other_things_are_passed_over(self):
+        data = (member(b"pax_global_header", b"17 comment=abcde\n", kind=b"g") +
+                member(b"a/1.txt") + member(b"g", b"11 mtime=1\n", kind=b"g") +
+                member(b"a/2.txt") + END)
+        self.assertEqual(self.found(data), (["a/1", "a/2"], ""))
+
+    def test_a_damaged_first_header_leaves_the_rest(self):
+        data = member(b"a/1.txt") + member(b"a/2.txt") + member(b"a/3.txt") + END
+        for bad in (flip(data, 5), b"\xff" * 512 + data[512:], bytes(range(256)) * 2 + data[512:]):
+            for codec in (bytes, gzip.compress):
+                write(self.path("x.tar"), codec(bad))
+                done = sheaf("cat", self.path("x.tar"), "--list", "--no-shuffle", *SKIP)
+                self.assertEqual(done.stdout, b"a/3\t\ttxt:4\n")
+                self.assertIn(b"offset 0, record 0: a tar header's bytes", done.stderr)
+                self.assertIn(b"2 corrupt records skipped", done.stderr)
 
     def test_paths_are_what_extracting_would_have(self):
         """A slash at the start, empty components and "." say nothing; for no command."""
