@@ -262,7 +262,8 @@ struct sheaf_reader_options {
                                        8; one less for local files, because next() runs queued
                                        jobs while it waits */
     enum sheaf_on_error on_corrupt; /* FAIL; SKIP: skip bad records, including those with more
-                                       than 1,024 fields or 65,536 labels */
+                                       than 1,024 fields or 65,536 labels; SHEAF_ERR_CORRUPT at
+                                       the end of an epoch that has nothing else */
     uint64_t max_corrupt;           /* with SKIP: fail at the next one; UINT64_MAX: no limit */
     sheaf_report_fn *report;        /* NULL; called for each record skipped, from next() */
     void *report_context;

@@ -45,6 +45,17 @@ int sum_check_start(struct sheaf_reader *r)
                    "the epoch, which has %" PRIu64, r->start_turns, r->turns);
 }
 
+/* What skips damage asks for the rest, and there is none: an epoch of nothing is no success. */
+static int check_rest(struct sheaf_reader *r)
+{
+    const uint64_t bad = r->sum.corrupt + r->dataset->damage_count;
+
+    if (r->handed != 0 || r->start_turns != 0 || bad == 0)
+        return SHEAF_END;
+    return err_set(&r->error, SHEAF_ERR_CORRUPT, "no sample could be read: all that was found was "
+                   "corrupt (records: %" PRIu64 ")", bad);
+}
+
 int sum_check(struct sheaf_reader *r)
 {
     const struct sum *s = &r->sum;
@@ -53,7 +64,7 @@ int sum_check(struct sheaf_reader *r)
     const uint64_t expected = is_stream ? framed(r) - MIN(framed(r), s->read_past) : s->promised;
 
     if (given == expected && (!sum_is_open(r) || r->turns < r->start_turns))
-        return SHEAF_END;
+        return check_rest(r);
     return err_set(&r->error, SHEAF_ERR_MISMATCH, "epoch %" PRIu64 " ends after %" PRIu64
                    " samples and %" PRIu64 " corrupt records, but %" PRIu64 " were %s",
                    r->feed.order.epoch, r->handed, s->corrupt, expected,

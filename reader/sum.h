@@ -16,7 +16,7 @@ bool sum_is_open(const struct sheaf_reader *r);
  * longer lanes: SHEAF_OK. */
 int sum_check_start(struct sheaf_reader *r);
 
-/* At the end of the epoch: SHEAF_END, or SHEAF_ERR_MISMATCH. */
+/* At the end of the epoch: SHEAF_END; SHEAF_ERR_MISMATCH; SHEAF_ERR_CORRUPT if all of it was. */
 int sum_check(struct sheaf_reader *r);
 
 #endif

@@ -39,6 +39,11 @@ class Compressions(Case):
             "bzip2": bz2.compress(tar), "zlib": zlib.compress(tar),
             "lzop": b"\x89LZO\x00\r\n\x1a\n" + bytes(range(200)),
             "compress": b"\x1f\x9d\x90" + bytes(range(200)),
+            "lzip": b"LZIP\x01\x0c" + bytes(range(200)),
+            "lrzip": b"LRZI\0\6" + bytes(range(200)),
+            "grzip": b"GRZipII\0\2\4:)" + bytes(range(200)),
+            "lzma": lzma.compress(tar, format=lzma.FORMAT_ALONE),
+            "twice: lzma": gzip.compress(lzma.compress(tar, format=lzma.FORMAT_ALONE, preset=9)),
             "twice: gzip": gzip.compress(gzip.compress(tar)),
             "twice: lz4": gzip.compress(lz4(tar)), "twice: zlib": lz4(zlib.compress(tar)),
             "twice: zstd": gzip.compress(zstd(tar)), "twice: xz": zstd(lzma.compress(tar)),
@@ -88,6 +93,37 @@ class Compressions(Case):
                 write(os.path.join(folder, "b.tfrecord" + suffix), compress(tfrecord([b"", b""])))
                 write(os.path.join(folder, empty + ".tfrecord" + suffix), SKIPPABLE)
                 self.assertEqual(len(listing(folder)), 2)
+
+    def test_what_follows_the_last_member_costs_nothing_before_it(self):
+        """Also where both are unpacked at once."""
+        tar = tar_of()
+        for codec in (gzip.compress, lz4, zstd):
+            for junk in (b"junk and more of it", lz4(tar)[:-9].replace(b"\x04\x22", b"\x04\x23")):
+                data = codec(tar) + junk
+                write(self.path("x.tar.x"), data)
+                for name in (self.path("x.tar.x"), "-"):
+                    with self.subTest(codec=codec, name=name):
+                        done = sheaf("cat", name, "--list", "--on-corrupt", "skip", data=data)
+                        self.assertEqual(done.stdout.count(b"\n"), 5)
+                        self.assertIn(b"1 corrupt record skipped", done.stderr)
+                        self.assertIn(b", record 5: stored byte", done.stderr)
+                        done = sheaf("cat", name, "--list", "--no-shuffle", data=data, status=1)
+                        self.assertEqual(done.stdout.count(b"\n"), 5)
+
+    def test_a_shard_of_nothing_known_is_no_empty_result(self):
+        """Whatever its name promises."""
+        for name in ("x.tar.grz", "x.tar", "x.tfrecord", "x.rec", "x.tar.gz"):
+            junk = random.Random(1).randbytes(50000)
+            path = self.path("in", name)
+            write(path, gzip.compress(junk) if name.endswith("gz") else junk)
+            for words in (("cat", path, "--list"), ("cat", path, "--null"),
+                          ("unpack", path, self.path("out")),
+                          ("convert", path, self.path("set"), "--format", "tfrecord")):
+                with self.subTest(words=words):
+                    done = sheaf(*words, "--on-corrupt", "skip", status=1)
+                    self.assertIn(b"offset 0, record 0: ", done.stderr)
+                    self.assertIn(b"no sample could be read", done.stderr)
+            self.assert_nothing(self.path("set"))
 
     def test_zstd_of_every_level_and_mode(self):
         tar = tar_of(3, 1 << 20)
