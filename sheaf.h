@@ -261,9 +261,8 @@ struct sheaf_reader_options {
     unsigned threads;               /* that read and check ahead; 0: one per processor, at most
                                        8; one less for local files, because next() runs queued
                                        jobs while it waits */
-    enum sheaf_on_error on_corrupt; /* FAIL; SKIP: skip bad records, including those with more
-                                       than 1,024 fields or 65,536 labels; SHEAF_ERR_CORRUPT at
-                                       the end of an epoch that has nothing else */
+    enum sheaf_on_error on_corrupt; /* FAIL; SKIP: skip bad records, also those with over 1,024
+                                       fields or 65,536 labels; CORRUPT if all are bad */
     uint64_t max_corrupt;           /* with SKIP: fail at the next one; UINT64_MAX: no limit */
     sheaf_report_fn *report;        /* NULL; called for each record skipped, from next() */
     void *report_context;

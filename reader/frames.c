@@ -82,8 +82,8 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Damage of the compressed stream: what came out with it may be what the checksum is against, unless
- * it is of members that ended before it.  Then the damage comes after that. */
+/* Damage of the compressed stream: what came out with it may be what the checksum is against,
+ * unless it is of members that ended before it.  Then the damage comes after that. */
 static int keep_whole(struct frames *f, struct sheaf_error *err)
 {
     f->input_used += f->codec->whole_taken;
