@@ -46,4 +46,4 @@ if [ "${1:-}" = --bench ]; then
 fi
 # shellcheck disable=SC2012,SC2046
 [ $# -gt 0 ] || set -- $(ls test_*.py | sed 's/\.py$//') test_torch test_shared test_readme
-PYTHON=$venv/bin/python PYTHONWARNINGS=ignore exec "$here/run_modules.sh" 1 "$@"
+PYTHON=$venv/bin/python PYTHONWARNINGS=ignore exec "$here/run_modules.sh" tests/run_interop.sh 1 "$@"

@@ -1,23 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run_modules.sh AT-ONCE MODULE...: runs unittest modules of this directory with PYTHON, so many at a
-# time, says of each whether it passed and what it skipped, shows those that fail in full, and adds
-# up their tests.
+# run_modules.sh RUNNER AT-ONCE MODULE...: runs unittest modules of this directory with PYTHON, so many
+# at a time, says of each whether it passed and what it skipped, shows those that fail in full, with
+# the line (RUNNER MODULE) that runs one alone, and adds up their tests.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 trap 'exit 1' INT TERM
 
-at_once=$1
-shift
+runner=$1
+at_once=$2
+shift 2
 # shellcheck disable=SC2016
 printf '%s\n' "$@" | xargs -P "$at_once" -n 1 sh -c '
-    if "$PYTHON" -m unittest -v "$2" >"$1/$2.log" 2>&1; then
-        printf "  %-8s %s\n" PASS "$2"
-        grep " ... skipped " "$1/$2.log"
+    log=$1/$3.log
+    if "$PYTHON" -m unittest -v "$3" >"$log" 2>&1; then
+        printf "  %-8s %s\n" PASS "$3"
+        grep " ... skipped " "$log"
     else
-        printf "  %-8s %s\n" FAIL "$2"
-        cat "$1/$2.log"
-    fi' sh "$logs"
+        { printf "  %-8s %s\n" FAIL "$3"
+          cat "$log"
+          echo "  alone:   ${SEED:+SEED=$SEED }${QUICK:+QUICK=$QUICK }BUILD=$BUILD $2 $3"; } >"$log.fail"
+        cat "$log.fail"
+    fi' sh "$logs" "$runner"
 "$here/count_unittest.sh" "$logs"/*.log

@@ -13,4 +13,4 @@ cd "$(dirname "$0")/python" || exit 1
 export PYTHONPATH="$BUILD/python"
 # shellcheck disable=SC2012,SC2046
 [ $# -gt 0 ] || set -- $(ls test_*.py | sed 's/\.py$//')
-exec ../run_modules.sh 2 "$@"
+exec ../run_modules.sh tests/run_python.sh 2 "$@"

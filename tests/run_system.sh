@@ -21,4 +21,4 @@ done
 [ $# -gt 0 ] || set -- $(printf '%s\n' test_engines.py test_scale.py test_resume.py \
                              test_corruption.py test_*.py |
                          awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
-exec "$tests/run_modules.sh" 2 "$@"
+exec "$tests/run_modules.sh" tests/run_system.sh 2 "$@"
