@@ -227,15 +227,28 @@ int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
 int codec_stream_push(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                       size_t *raw_size, struct sheaf_error *err)
 {
+    int code;
+
     stream->shown = *size;
     stream->room = *raw_size;
     stream->whole_taken = stream->whole_given = 0;
-    return stream->ops->stream_push(stream, data, size, raw, raw_size, err);
+    code = stream->ops->stream_push(stream, data, size, raw, raw_size, err);
+    stream->taken_bytes += *size;
+    if (code != SHEAF_OK)
+        err_prefix(err, "stored byte %llu: ", (unsigned long long)stream->taken_bytes);
+    return code;
 }
 
 int codec_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
-    return stream->ops->stream_end(stream, err);
+    const struct codec_ops *ops = stream->ops;
+    const int code = ops->stream_end(stream, err);
+
+    return code != SHEAF_END
+           ? code : err_set(err, SHEAF_ERR_TRUNCATED,
+                            "%s: the stream ends at stored byte %llu, inside %s %llu", ops->name,
+                            (unsigned long long)stream->taken_bytes, ops->piece,
+                            (unsigned long long)stream->ended + 1);
 }
 
 void codec_stream_free(struct codec_stream *stream)

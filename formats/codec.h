@@ -34,6 +34,7 @@ struct codec_ops {
     enum sheaf_codec id;
     const char *name;           /* "gzip" */
     const char *suffix;         /* ".gz" */
+    const char *piece;          /* "member" or "frame", of which streams are made */
     const char *library;        /* "zlib", */
     const char *(*version)(void);   /* and the release of it that runs: it decides the bytes */
     /* Whether a shard is one member or frame, of which blocks are pieces (for decompress()). */
@@ -60,7 +61,8 @@ struct codec_ops {
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 
-    /* The codec's part of codec_stream_*(), below. */
+    /* The codec's part of codec_stream_*(), below.  stream_end may give SHEAF_END, and no message,
+     * for a stream that ends inside a member or frame. */
     int (*stream_open)(struct codec_stream **stream, struct sheaf_error *err);
     int (*stream_push)(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                        size_t *raw_size, struct sheaf_error *err);
@@ -117,6 +119,8 @@ struct codec_stream {
     size_t shown, room;         /* of the push that runs: the bytes given to it, and its room */
     size_t whole_taken, whole_given;    /* of the last push: up to the end of the last member that
                                            ended, so what came out with later damage is good */
+    uint64_t taken_bytes;       /* codec_stream_push()'s count */
+    uint64_t ended;             /* members or frames: codec_stream_whole()'s count */
 };
 
 int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
@@ -136,6 +140,7 @@ static inline void codec_stream_whole(struct codec_stream *stream, size_t in_lef
 {
     stream->whole_taken = stream->shown - in_left;
     stream->whole_given = stream->room - out_left;
+    stream->ended++;
 }
 
 #endif

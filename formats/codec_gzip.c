@@ -214,8 +214,6 @@ struct gzip_stream {
     struct codec_stream base;
     struct run run;
     bool inside;            /* a member has begun and not ended */
-    uint64_t members;       /* ended */
-    uint64_t taken_bytes;
 };
 
 static int gzip_stream_open(struct codec_stream **stream, struct sheaf_error *err)
@@ -237,7 +235,7 @@ static void skip_padding(struct gzip_stream *s)
 {
     z_stream *z = &s->run.z;
 
-    while (s->members != 0 && z->avail_in != 0 && *z->next_in == 0) {
+    while (s->base.ended != 0 && z->avail_in != 0 && *z->next_in == 0) {
         z->next_in++;
         z->avail_in--;
         run_refill(&s->run);
@@ -247,10 +245,10 @@ static void skip_padding(struct gzip_stream *s)
 /* zlib would take other formats' bytes for a damaged header; say what it is. */
 static int begin_member(struct gzip_stream *s, uint8_t first, struct sheaf_error *err)
 {
-    if (first != header[0] && s->members != 0)
+    if (first != header[0] && s->base.ended != 0)
         return err_set(err, SHEAF_ERR_CORRUPT,
                        "gzip: byte 0x%02x after member %llu, expected 0x1f (another member), "
-                       "zeros or the end", first, (unsigned long long)s->members);
+                       "zeros or the end", first, (unsigned long long)s->base.ended);
     if (inflateReset(&s->run.z) != Z_OK)
         return err_set(err, SHEAF_ERR_STATE, "gzip: the decoder cannot be reset");
     s->inside = true;
@@ -277,7 +275,6 @@ static int push_members(struct gzip_stream *s, struct sheaf_error *err)
         if (status != Z_STREAM_END)
             return inflate_error(&s->run.z, status, err);
         s->inside = false;
-        s->members++;
         codec_stream_whole(&s->base, run_in_left(&s->run), run_out_left(&s->run));
     }
 }
@@ -292,21 +289,15 @@ static int gzip_stream_push(struct codec_stream *stream, const void *data, size_
     code = push_members(s, err);
     *size -= run_in_left(&s->run);
     *raw_size -= run_out_left(&s->run);
-    s->taken_bytes += *size;
-    if (code != SHEAF_OK)
-        return err_prefix(err, "stored byte %llu: ", (unsigned long long)s->taken_bytes);
-    return SHEAF_OK;
+    return code;
 }
 
 static int gzip_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct gzip_stream *s = (struct gzip_stream *)stream;
 
-    if (s->members != 0 && !s->inside)
-        return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_TRUNCATED,
-                   "gzip: the stream ends at stored byte %llu, inside member %llu",
-                   (unsigned long long)s->taken_bytes, (unsigned long long)s->members + 1);
+    (void)err;
+    return s->base.ended != 0 && !s->inside ? SHEAF_OK : SHEAF_END;
 }
 
 static void gzip_stream_free(struct codec_stream *stream)
@@ -321,6 +312,7 @@ const struct codec_ops gzip_ops = {
     .id = SHEAF_CODEC_GZIP,
     .name = "gzip",
     .suffix = ".gz",
+    .piece = "member",
     .library = "zlib",
     .version = zlibVersion,
     .single_member = true,

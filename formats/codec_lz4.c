@@ -183,8 +183,6 @@ struct lz4_stream {
     struct run run;
     uint8_t head[5];
     size_t head_size;       /* < 5: between frames, so much of the next one's head was seen */
-    uint64_t frames;        /* ended */
-    uint64_t taken_bytes;
 };
 
 static int lz4_stream_open(struct codec_stream **stream, struct sheaf_error *err)
@@ -215,7 +213,7 @@ static int check_head(const struct lz4_stream *s, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_CORRUPT,
                        "lz4: bytes %02x %02x %02x %02x after %llu frames, expected another frame "
                        "(04 22 4d 18) or the end", s->head[0], s->head[1], s->head[2],
-                       s->head[3], (unsigned long long)s->frames);
+                       s->head[3], (unsigned long long)s->base.ended);
     if (s->head[4] & FLAG_DICTIONARY)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "lz4: a frame that needs a dictionary");
     return SHEAF_OK;
@@ -261,7 +259,6 @@ static int push_frames(struct lz4_stream *s, struct sheaf_error *err)
         if (result != 0)
             return SHEAF_OK;
         s->head_size = 0;
-        s->frames++;
         codec_stream_whole(&s->base, s->run.in_left, s->run.out_left);
     }
 }
@@ -279,10 +276,7 @@ static int lz4_stream_push(struct codec_stream *stream, const void *data, size_t
     code = push_frames(s, err);
     *size -= s->run.in_left;
     *raw_size -= s->run.out_left;
-    s->taken_bytes += *size;
-    if (code != SHEAF_OK)
-        return err_prefix(err, "stored byte %llu: ", (unsigned long long)s->taken_bytes);
-    return SHEAF_OK;
+    return code;
 }
 
 /* Fewer bytes than a head are the beginning of one, or something else. */
@@ -291,17 +285,15 @@ static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
     struct lz4_stream *s = (struct lz4_stream *)stream;
     uint8_t magic[4];
 
-    if (s->frames != 0 && s->head_size == 0)
+    if (s->base.ended != 0 && s->head_size == 0)
         return SHEAF_OK;
     store32(magic, MAGIC);
     if (memcmp(s->head, magic, MIN(s->head_size, sizeof(magic))) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT,
                        "lz4: %zu bytes after %llu frames that do not begin another frame",
                        s->head_size,
-                       (unsigned long long)s->frames);
-    return err_set(err, SHEAF_ERR_TRUNCATED,
-                   "lz4: the stream ends at stored byte %llu, inside frame %llu",
-                   (unsigned long long)s->taken_bytes, (unsigned long long)s->frames + 1);
+                       (unsigned long long)s->base.ended);
+    return SHEAF_END;
 }
 
 static void lz4_stream_free(struct codec_stream *stream)
@@ -316,6 +308,7 @@ const struct codec_ops lz4_ops = {
     .id = SHEAF_CODEC_LZ4,
     .name = "lz4",
     .suffix = ".lz4",
+    .piece = "frame",
     .library = "liblz4",
     .version = LZ4_versionString,
     .single_member = true,

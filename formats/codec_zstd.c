@@ -210,8 +210,6 @@ struct zstd_stream {
     ZSTD_outBuffer out;
     uint8_t head[4];
     size_t head_size;       /* < 4: between frames, so much of the next one's magic was seen */
-    uint64_t frames;        /* ended */
-    uint64_t taken_bytes;
 };
 
 static int zstd_stream_open(struct codec_stream **stream, struct sheaf_error *err)
@@ -245,7 +243,7 @@ static int begin_frame(struct zstd_stream *s, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_CORRUPT,
                        "zstd: bytes %02x %02x %02x %02x after %llu frames, expected another frame "
                        "(28 b5 2f fd) or the end", s->head[0], s->head[1], s->head[2], s->head[3],
-                       (unsigned long long)s->frames);
+                       (unsigned long long)s->base.ended);
     result = ZSTD_decompressStream(s->context, &s->out, &magic);
     return ZSTD_isError(result) ? zstd_error(result, err) : SHEAF_OK;
 }
@@ -268,7 +266,6 @@ static int push_frames(struct zstd_stream *s, struct sheaf_error *err)
             return zstd_error(result, err);
         if (result == 0) {
             s->head_size = 0;
-            s->frames++;
             codec_stream_whole(&s->base, s->in.size - s->in.pos, s->out.size - s->out.pos);
         } else if (s->out.pos == s->out.size || (s->in.pos == taken && s->out.pos == given)) {
             return SHEAF_OK;
@@ -287,10 +284,7 @@ static int zstd_stream_push(struct codec_stream *stream, const void *data, size_
     code = push_frames(s, err);
     *size = s->in.pos;
     *raw_size = s->out.pos;
-    s->taken_bytes += *size;
-    if (code != SHEAF_OK)
-        return err_prefix(err, "stored byte %llu: ", (unsigned long long)s->taken_bytes);
-    return SHEAF_OK;
+    return code;
 }
 
 /* Fewer bytes than a magic are the beginning of one, or something else. */
@@ -299,7 +293,7 @@ static int zstd_stream_end(struct codec_stream *stream, struct sheaf_error *err)
     struct zstd_stream *s = (struct zstd_stream *)stream;
     uint8_t magic[4], skippable[4];
 
-    if (s->frames != 0 && s->head_size == 0)
+    if (s->base.ended != 0 && s->head_size == 0)
         return SHEAF_OK;
     store32(magic, MAGIC);
     store32(skippable, MAGIC_SKIPPABLE);
@@ -308,10 +302,8 @@ static int zstd_stream_end(struct codec_stream *stream, struct sheaf_error *err)
         memcmp(s->head, skippable, s->head_size) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT,
                        "zstd: %zu bytes after %llu frames that begin no other", s->head_size,
-                       (unsigned long long)s->frames);
-    return err_set(err, SHEAF_ERR_TRUNCATED,
-                   "zstd: the stream ends at stored byte %llu, inside frame %llu",
-                   (unsigned long long)s->taken_bytes, (unsigned long long)s->frames + 1);
+                       (unsigned long long)s->base.ended);
+    return SHEAF_END;
 }
 
 static void zstd_stream_free(struct codec_stream *stream)
@@ -326,6 +318,7 @@ const struct codec_ops zstd_ops = {
     .id = SHEAF_CODEC_ZSTD,
     .name = "zstd",
     .suffix = ".zst",
+    .piece = "frame",
     .library = "libzstd",
     .version = ZSTD_versionString,
     .detect = zstd_detect,
