@@ -11,14 +11,12 @@
 #include "formats/recordio.h"
 #include "formats/sample.h"
 
-#define NAME_MOST 256u
-
 /* ---- Names ---------------------------------------------------------------------------------- */
 
 static int add_name(struct attributes *a, const char *name, struct sheaf_error *err)
 {
     if (name[0] == '\0' || !name_is_text(name, strlen(name)) || strchr(name, '/') != NULL
-        || strlen(name) > NAME_MOST)
+        || strlen(name) > ATTRIBUTE_NAME_MOST)
         return err_set(err, SHEAF_ERR_ARGUMENT, "invalid attribute name \"%.80s\"", name);
     for (size_t i = 0; i < a->count; i++)
         if (strcmp(a->names[i], name) == 0)
@@ -65,8 +63,7 @@ static size_t label_of(const struct attributes *a)
     return found;
 }
 
-/* The size of NAME in "NAME-ref"; 0: it is another kind of name. */
-static size_t ref_size(const char *name)
+size_t attribute_ref_size(const char *name)
 {
     const size_t size = strlen(name);
 
@@ -165,7 +162,7 @@ static int add_attribute(const struct attributes *a, size_t i, struct content c,
                          struct sheaf_error *err)
 {
     const char *name = a->names[i];
-    const size_t object = ref_size(name);
+    const size_t object = attribute_ref_size(name);
     int code = SHEAF_END;
 
     if (object != 0)
@@ -189,7 +186,8 @@ int attributes_decode(const struct attributes *a, const struct record *record,
 
     sample_begin(scratch);
     /* Rejoined records and names: nothing may move once it is pointed to. */
-    code = buf_reserve(&scratch->joined, record->size + ATTRIBUTES_MOST * (NAME_MOST + 16), err);
+    code = buf_reserve(&scratch->joined,
+                       record->size + ATTRIBUTES_MOST * (ATTRIBUTE_NAME_MOST + 16), err);
     for (size_t i = 0; code == SHEAF_OK && i < a->count; i++) {
         struct content c;
         size_t used;

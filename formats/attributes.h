@@ -13,8 +13,9 @@
 
 #include "formats/format.h"
 
-#define ATTRIBUTES_MOST 16      /* what the platform takes, */
-#define ATTRIBUTES_CONTAINER SHEAF_RECORDIO     /* and what it gives them in */
+#define ATTRIBUTES_MOST 16          /* that one asks for: what the platform takes */
+#define ATTRIBUTE_NAME_MOST 256     /* bytes of a name */
+#define ATTRIBUTES_CONTAINER SHEAF_RECORDIO     /* what the platform gives them in */
 
 struct attributes {
     char *text;                 /* what the names point into */
@@ -25,6 +26,9 @@ struct attributes {
 /* "a-ref,b" of at most ATTRIBUTES_MOST names, no two the same.  SHEAF_ERR_ARGUMENT. */
 int attributes_parse(const char *list, struct attributes *attributes, struct sheaf_error *err);
 void attributes_free(struct attributes *attributes);
+
+/* The size of NAME in "NAME-ref", an object; 0: it is another kind of name. */
+size_t attribute_ref_size(const char *name);
 
 /* Decodes the records of one line, which lie behind each other. */
 int attributes_decode(const struct attributes *attributes, const struct record *record,

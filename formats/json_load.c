@@ -25,3 +25,13 @@ int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
         return err_memory(err, size);
     return *value == NULL ? SHEAF_ERR_CORRUPT : SHEAF_OK;
 }
+
+int json_load_line(const char *line, size_t size, size_t flags, json_t **value,
+                   struct sheaf_error *err)
+{
+    json_error_t found;
+    const int code = json_load_text(line, size, flags, value, &found, err);
+
+    return code != SHEAF_ERR_CORRUPT ? code
+           : err_set(err, code, "not JSON: %s (column %d)", found.text, found.column);
+}

@@ -13,5 +13,8 @@
  * `found`, and not `err`, has the reason. */
 int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
                    json_error_t *found, struct sheaf_error *err);
+/* The same of a line of JSON Lines, with the reason and the column in `err`. */
+int json_load_line(const char *line, size_t size, size_t flags, json_t **value,
+                   struct sheaf_error *err);
 
 #endif

@@ -84,15 +84,10 @@ int list_json_label(struct list_parser *p, const struct json_t *label, struct li
 int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
                      struct list_entry *entry, struct sheaf_error *err)
 {
-    json_error_t found;
     const json_t *path;
     json_t *object;
-    int code = json_load_text(line, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &object, &found,
-                              err);
+    int code = json_load_line(line, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &object, err);
 
-    if (code == SHEAF_ERR_CORRUPT)
-        return err_set(err, SHEAF_ERR_CORRUPT, "not JSON: %s (column %d)", found.text,
-                       found.column);
     if (code != SHEAF_OK)
         return code;
     path = json_object_get(object, "path");

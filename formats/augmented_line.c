@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines of augmented manifests: jansson says what the values are, and the line itself how they were
+ * written. */
+#include "formats/augmented_line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/attributes.h"
+#include "formats/json_load.h"
+#include "formats/json_text.h"
+
+/* The names as jansson has them, in the order in which it met them. */
+static void find_attributes(struct augmented_line *l, const char *text, const char *end)
+{
+    const char *at = json_text_blanks(text, end) + 1, *name;
+    json_t *value;
+
+    json_object_foreach(l->object, name, value) {
+        struct attribute *a = &l->attributes[l->count++];
+
+        at = json_text_value(json_text_blanks(at, end), end);       /* the name */
+        a->name = name;
+        a->value = value;
+        a->text = json_text_blanks(json_text_blanks(at, end) + 1, end);
+        at = json_text_value(a->text, end);
+        a->size = (size_t)(at - a->text);
+        at = json_text_blanks(at, end) + 1;                         /* the comma */
+    }
+}
+
+int augmented_line_parse(const char *text, size_t size, struct augmented_line *l,
+                         struct sheaf_error *err)
+{
+    int code;
+
+    *l = (struct augmented_line){ NULL };
+    if (json_text_blanks(text, text + size) == text + size)
+        return SHEAF_END;
+    code = json_load_line(text, size, JSON_REJECT_DUPLICATES, &l->object, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (!json_is_object(l->object))
+        return err_set(err, SHEAF_ERR_CORRUPT, "expected a JSON object with attributes");
+    l->attributes = calloc(json_object_size(l->object) + 1, sizeof(l->attributes[0]));
+    if (l->attributes == NULL)
+        return err_memory(err, size);
+    find_attributes(l, text, text + size);
+    return SHEAF_OK;
+}
+
+void augmented_line_free(struct augmented_line *l)
+{
+    json_decref(l->object);
+    free(l->attributes);
+}
+
+const struct attribute *augmented_line_find(const struct augmented_line *l, const char *name)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->attributes[i].name, name) == 0)
+            return &l->attributes[i];
+    return NULL;
+}
+
+/* Whether NAME-metadata says that NAME is the class of an image or text. */
+static bool is_classification(const struct augmented_line *l, const struct attribute *a)
+{
+    static const char wanted[] = "-classification";
+    char metadata[ATTRIBUTE_NAME_MOST + sizeof("-metadata")];
+    const char *type;
+    size_t size;
+
+    if (!json_is_integer(a->value) ||
+        snprintf(metadata, sizeof(metadata), "%s-metadata", a->name) >= (int)sizeof(metadata))
+        return false;
+    type = json_string_value(json_object_get(json_object_get(l->object, metadata), "type"));
+    size = type == NULL ? 0 : strlen(type);
+    return size >= sizeof(wanted) && strcmp(type + size + 1 - sizeof(wanted), wanted) == 0;
+}
+
+const struct attribute *augmented_line_label(const struct augmented_line *l)
+{
+    const struct attribute *label = augmented_line_find(l, "label");
+
+    if (label == NULL)
+        label = augmented_line_find(l, "class");
+    for (size_t i = 0; label == NULL && i < l->count; i++)
+        if (is_classification(l, &l->attributes[i]))
+            label = &l->attributes[i];
+    return label;
+}
+
+int attribute_object(const struct attribute *a, const char **url, const char **path,
+                     struct sheaf_error *err)
+{
+    const char *host, *slash;
+
+    *url = json_string_value(a->value);
+    host = *url == NULL ? NULL : strstr(*url, "://");
+    slash = host == NULL ? NULL : strchr(host + 3, '/');
+    if (slash == NULL || slash[1] == '\0')
+        return err_set(err, SHEAF_ERR_CORRUPT, "\"%.100s\" is not the URL of an object", a->name);
+    *path = slash + 1;
+    return SHEAF_OK;
+}
