@@ -231,6 +231,29 @@ SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t 
 /* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
 
+/* ---- Random access -------------------------------------------------------------------------- */
+
+struct sheaf_read_options {
+    size_t sizeof_options;          /* set by _init */
+    uint64_t memory_bytes;          /* hard ceiling for the frames read, which stay until they are
+                                       freed, and for what is under way; 1 GiB */
+    sheaf_progress_fn *progress;    /* NULL; counts nothing: it is called while the call waits */
+    void *context; const volatile int *interrupt;
+};
+SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_t size);
+
+/* Reads `count` samples by their numbers (sheaf_sample.number), in any order and as often as they
+ * are named: samples[i] has numbers[i].  Any number of threads may call it on one data set.  Reads
+ * go on side by side, and one covers samples that lie close together (within 64 KiB in a file, 1
+ * MiB remotely, in one block of a codec).  Each sample is checked as a reader does; if one is bad,
+ * none is returned.  *samples are valid until sheaf_kept_free, while the data set is open.  It
+ * keeps the latest 64 shards and their indices (256 MiB at most) open for the next call; a child of
+ * a fork opens its own.  `options` may be NULL.  SHEAF_ERR_ARGUMENT: there is no such number, or
+ * none was given; _UNSUPPORTED: a stream; _LIMIT: the memory does not suffice. */
+SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numbers,
+    size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
+    struct sheaf_kept **kept, struct sheaf_error *error);
+
 /* ---- Reader --------------------------------------------------------------------------------
  * To read epochs: options_init, _open (the first epoch is options.epoch), _next until SHEAF_END,
  * _begin_epoch for another epoch, and _free.

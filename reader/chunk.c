@@ -105,7 +105,7 @@ int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
     memset(chunk->items, 0, count * sizeof(chunk->items[0]));
     chunk->run_count = run_count;
     chunk->count = count;
-    if (chunk->is_alone)
+    if (chunk->is_alone || chunk->is_picked)
         return SHEAF_OK;
     if (chunk->own_frames)
         return take_pieces(chunk, heap);
@@ -424,6 +424,8 @@ static int finish_items(struct pass *p)
     int code = SHEAF_OK;
 
     for (size_t i = 0; code == SHEAF_OK && i < p->run->count; i++) {
+        if (p->chunk->is_picked && !p->items[i].owns)
+            continue;
         place_item(p, i);
         code = check_item(p, i);
         if (p->chunk->own_frames && p->items[i].bad == NULL)

@@ -64,6 +64,7 @@ struct chunk {
     size_t count;               /* records */
     bool own_frames;            /* each item has a piece of its own */
     bool is_alone;              /* its item is in no piece */
+    bool is_picked;             /* only items with a piece, of whoever made the chunk, are wanted */
     bool in_pieces;             /* its run is within one codec block, of which it reads and unpacks
                                    as much as it needs, a little at a time */
     bool is_shrunk;             /* by chunk_shrink */
@@ -110,8 +111,8 @@ uint64_t chunk_memory_most(const struct manifest_shard *shard, bool is_packed, b
 /* ---- reader/chunk.c ------------------------------------------------------------------------- */
 
 /* Makes the tables of runs and items, and takes a piece of the heap for all their bytes, or for
- * each if the chunk has own frames, or none if it is alone.  SHEAF_END: the heap has no room
- * now. */
+ * each if the chunk has own frames, or none if it is alone, or picked.  SHEAF_END: the heap has no
+ * room now. */
 int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
                   struct heap *heap, struct sheaf_error *err);
 

@@ -441,8 +441,13 @@ int sheaf_dataset_open(const char *const *sources, size_t source_count,
 
 void sheaf_dataset_free(struct sheaf_dataset *d)
 {
+    struct dataset_cache *cache;
+
     if (d == NULL)
         return;
+    cache = atomic_load(&d->cache);
+    if (cache != NULL)
+        cache->release(cache);
     for (size_t i = 0; i < d->manifest.shard_count; i++) {
         if (d->urls != NULL)
             free(d->urls[i]);

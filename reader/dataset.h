@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A data set in memory: what its manifest says, or what was found out about foreign shards.
- * It never changes after opening, so readers share it without locks.
+ * It never changes after opening (but for its cache), so readers share it without
+ * locks.
  *
  * Several that are opened together are one, a UNION: its shards are those of its sources, in
  * order, and what is said of a shard (container, codec, index, classes) is asked of its source:
@@ -11,6 +12,7 @@
 #ifndef READER_DATASET_H
 #define READER_DATASET_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "formats/codec.h"
@@ -24,6 +26,11 @@
 struct damage {
     uint32_t shard;
     struct sheaf_error error;
+};
+
+/* What goes with a data set, the first member of whoever's it is (shard_pool.c). */
+struct dataset_cache {
+    void (*release)(struct dataset_cache *cache);
 };
 
 struct sheaf_dataset {
@@ -50,6 +57,7 @@ struct sheaf_dataset {
     uint64_t lost_bytes;                /* of the shards that were scanned, behind damage */
     struct pipe_source *pipes;          /* it is a channel of pipes, one an epoch; else NULL */
     uint64_t total_bytes, total_payload;
+    _Atomic(struct dataset_cache *) cache;  /* of random access; NULL before its first call */
     /* A union's. */
     struct sheaf_dataset **sources;     /* whose shards are in the union's tables; else NULL */
     size_t source_count;

@@ -15,12 +15,14 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/detach.h"
 #include "reader/epoch.h"
 
 #define MOVE_LEAST ((size_t)4096)   /* bytes of a frame that it is better not to copy */
 #define ALIGNMENT  ((size_t)16)     /* the most that a field's bytes are given */
 
-struct sheaf_kept {
+struct detached {
+    struct sheaf_kept base;
     struct heap *heap;
     size_t piece_count;
     uint8_t *pieces[];
@@ -192,7 +194,7 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
     }
 }
 
-static void lend_pieces(const struct sheaf_reader *r, struct sheaf_kept *kept)
+static void lend_pieces(const struct sheaf_reader *r, struct detached *kept)
 {
     kept->heap = r->feed.frames;
     kept->piece_count = 0;
@@ -207,13 +209,22 @@ static void lend_pieces(const struct sheaf_reader *r, struct sheaf_kept *kept)
     }
 }
 
+static void release(struct sheaf_kept *kept)
+{
+    struct detached *k = (struct detached *)(void *)kept;
+
+    for (size_t i = 0; i < k->piece_count; i++)
+        heap_return(k->heap, k->pieces[i]);
+    free(k);
+}
+
 int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **samples, size_t *count,
                       struct sheaf_kept **kept)
 {
     struct layout l;
     struct places to;
     size_t head, tables, text, total;
-    struct sheaf_kept *k;
+    struct detached *k;
 
     if (r->out_count == 0)
         return err_set(&r->error, SHEAF_ERR_STATE, "there are no samples to keep");
@@ -227,6 +238,7 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
     k = aligned_alloc(ALIGNMENT, aligned(total, ALIGNMENT));
     if (k == NULL)
         return err_memory(&r->error, total);
+    k->base.release = release;
     lend_pieces(r, k);
     to.sample = (struct sheaf_sample *)(void *)((char *)k + head);
     to.field = (struct sheaf_field *)(void *)(to.sample + r->out_count);
@@ -237,15 +249,12 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
     copy_samples(&to, r->samples, r->out_count);
     copy_data(r, *samples, (char *)k + text);
     epoch_release(r);
-    *kept = k;
+    *kept = &k->base;
     return SHEAF_OK;
 }
 
 void sheaf_kept_free(struct sheaf_kept *kept)
 {
-    if (kept == NULL)
-        return;
-    for (size_t i = 0; i < kept->piece_count; i++)
-        heap_return(kept->heap, kept->pieces[i]);
-    free(kept);
+    if (kept != NULL)
+        kept->release(kept);
 }

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
+#include "reader/decode.h"
 #include "reader/epoch.h"
 #include "reader/memory.h"
 #include "reader/position.h"
@@ -56,7 +57,6 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
         return err_memory(err, sizeof(*r));
     r->opened_ns = clock_ns();
     r->dataset = r->feed.dataset = dataset;
-    r->context = dataset_decode_context(dataset, 0);
     reader_options_take(&r->options, options);
     if (r->options.threads == 0)
         r->options.threads = threads_for(dataset);
@@ -184,39 +184,13 @@ static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint
     return format != NULL ? format : stream_format(r->feed.prefetches[0].stream);
 }
 
-/* Puts its place before the error of an item. */
-static int place_bad(struct sheaf_reader *r, const struct item *item)
-{
-    const char *url = r->dataset->urls[item->shard];
-
-    if (item->has_name)
-        return err_prefix(&r->error, "%s: record %" PRIu64 ": ", url, item->record);
-    return err_prefix(&r->error, "%s: offset %" PRIu64 ", record %" PRIu64 ": ", url, item->offset,
-                      item->record);
-}
-
 /* Decodes item i of the batch into sample i. */
 static int decode(struct sheaf_reader *r, size_t i)
 {
     const struct item *item = &r->out[i];
-    const struct record record = {
-        .data = item->data, .size = item->size,
-        .name_line = item->has_name ? item->name : NULL, .name_line_size = item->name_size,
-        .number = r->dataset->first_numbers[item->shard] + item->record,
-        .shard = item->shard, .record = item->record,
-    };
-    const struct pipe_source *pipes = r->dataset->pipes;
-    int code;
 
-    r->context = dataset_decode_context(r->dataset, item->shard);
-    code = pipes != NULL && pipes->attributes.count != 0
-        ? attributes_decode(&pipes->attributes, &record, &r->context, &r->scratch[i],
-                            &r->samples[i], &r->error)
-        : format_in_use(r, item->shard)->decode(&record, &r->context, &r->scratch[i],
-                                                &r->samples[i], &r->error);
-    if (code == SHEAF_OK)
-        code = dataset_renumber(r->dataset, &r->scratch[i], &r->samples[i], &r->error);
-    return code == SHEAF_OK || code == SHEAF_ERR_MEMORY ? code : place_bad(r, item);
+    return decode_item(r->dataset, format_in_use(r, item->shard), item, &r->scratch[i],
+                       &r->samples[i], &r->error);
 }
 
 static void count_sample(struct sheaf_reader *r, const struct item *item,

@@ -45,7 +45,6 @@ struct sheaf_reader {
     struct item *out;
     struct sheaf_sample *samples;
     struct decode_scratch *scratch;
-    struct decode_context context;  /* for the shard of the sample that is being decoded */
     size_t out_count, out_capacity;
     int kept_code;                  /* an error found behind samples, for the next call */
     struct sheaf_error kept;

@@ -27,7 +27,7 @@ import json as _json
 import os as _os
 import warnings as _warnings
 from typing import (Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple,
-                    Union)
+                    Union, overload)
 
 from . import _sheaf
 from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptError, Error,
@@ -243,9 +243,45 @@ class Dataset(_sheaf.Dataset):
             raise TypeError("a stream's samples are not known before its end")
         return self.samples
 
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Batch: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Sample, Batch]:
+        """ds[i] is sample number i, a Sample, and ds[i:j] a Batch of several, both as in a list.
+        Any thread may read; for many scattered samples `get` is faster than one by one.
+
+            ds[0]["jpg"], ds[-1].label, ds[100:200].keys"""
+        if isinstance(index, slice):
+            numbers = range(len(self))[index]
+            if not numbers:
+                raise IndexError("samples %d:%d of %d: there are none" % (
+                    numbers.start, numbers.stop, len(self)))
+            return self.get(numbers)
+        try:
+            number = range(len(self))[index]
+        except IndexError:
+            raise IndexError("sample %d of %d" % (index, len(self))) from None
+        return self.get([number])[0]
+
+    def get(self, numbers: Sequence[int], *, memory_bytes: int = 1 << 30) -> Batch:
+        """The samples with these numbers, in this order, as a Batch, read side by side.  At most
+        memory_bytes (1 GiB) are used, those of the samples included: else LimitError.  A number
+        that does not exist is an ArgumentError; UnsupportedError: a stream.
+
+            batch = ds.get([7, 30000, 12])"""
+        return self._read(numbers, memory_bytes)
+
     def __repr__(self) -> str:
-        return "<sheaf.Dataset %r: %s samples, %s>" % (
-            self.url, "?" if self.samples is None else self.samples, self.container)
+        if self.samples is None:
+            samples = "a stream"
+        else:
+            samples = "{:,} sample{}".format(self.samples, "" if self.samples == 1 else "s")
+        classes = len(self.classes)
+        return "<sheaf.Dataset %r %s, %s%s>" % (
+            self.url, self.container, samples, ", {:,} classes".format(classes) if classes else "")
 
 
 # What positions say of the order, with the defaults; and where they have another word than Reader.

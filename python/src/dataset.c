@@ -271,6 +271,8 @@ static PyMethodDef dataset_methods[] = {
     { "_shards", (PyCFunction)dataset_shards, METH_NOARGS, "Its shards, as tuples." },
     { "_sources", (PyCFunction)dataset_sources, METH_NOARGS, "What it was opened from." },
     { "_classes", (PyCFunction)dataset_classes, METH_NOARGS, "The names of its classes." },
+    { "_read", (PyCFunction)dataset_read, METH_VARARGS,
+      "_read(numbers, memory_bytes): these samples as a Batch." },
     { "__reduce__", (PyCFunction)dataset_reduce, METH_NOARGS, "Opened again where it arrives." },
     { NULL, NULL, 0, NULL },
 };

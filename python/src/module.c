@@ -56,6 +56,8 @@ static PyMethodDef functions[] = {
       "index(directory, peers, overwrite, **options) -> dict" },
     { "unpack", batch_unpack, METH_O,
       "unpack(buffer): the Batch that Batch._pack() gave, in the buffer's memory." },
+    { "unpack_sample", sample_unpack, METH_O,
+      "unpack_sample(buffer): the one Sample of such a Batch, as it is pickled." },
     { "receive", batch_receive, METH_VARARGS,
       "receive(memory, word, message): the Batch that an Arena has sent, in its memory." },
     { NULL, NULL, 0, NULL },

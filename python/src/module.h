@@ -2,7 +2,7 @@
  *
  * The extension module sheaf._sheaf: what its files share.  It is written over sheaf.h alone.
  *
- *     dataset.c   Dataset
+ *     dataset.c   Dataset; numbered.c its samples by number
  *     batch.c     Batch: samples that the library has given away
  *     packed.c    batches as bytes, for pickles and other processes
  *     sending.c   batches that a DataLoader's worker sends its program, in the shared memory of
@@ -105,6 +105,10 @@ struct dataset_object {
 /* A Dataset as it is, or one opened from a source; a new reference. */
 PyObject *dataset_of(PyObject *source);
 
+/* ---- numbered.c --------------------------------------------------------------------------- */
+
+PyObject *dataset_read(struct dataset_object *self, PyObject *args);
+
 /* ---- batch.c ------------------------------------------------------------------------------ */
 
 /* Memory that samples lie in, which goes when nobody uses it any more. */
@@ -169,6 +173,8 @@ PyObject *packed_get(PyObject *buffer, const struct extent *there, hold_fn *rele
 
 PyObject *batch_pack(struct batch_object *self, PyObject *ignored);
 PyObject *batch_unpack(PyObject *module, PyObject *object);
+/* The one sample of such a batch. */
+PyObject *sample_unpack(PyObject *module, PyObject *object);
 
 /* ---- sending.c ---------------------------------------------------------------------------- */
 

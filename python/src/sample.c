@@ -303,6 +303,33 @@ static PyObject *sample_repr(struct sample_object *self)
     return text;
 }
 
+/* A batch of this sample alone, packed. */
+static PyObject *sample_reduce(struct sample_object *self, PyObject *Py_UNUSED(ignored))
+{
+    struct batch_object *part = batch_part(self->batch,
+                                           (size_t)(self->sample - self->batch->samples), 1);
+    PyObject *module = PyImport_ImportModule("sheaf._sheaf");
+    PyObject *unpack = module == NULL ? NULL : PyObject_GetAttrString(module, "unpack_sample");
+    PyObject *packed = part == NULL || unpack == NULL ? NULL : batch_pack(part, NULL);
+
+    Py_XDECREF((PyObject *)part);
+    Py_XDECREF(module);
+    if (packed == NULL) {
+        Py_XDECREF(unpack);
+        return NULL;
+    }
+    return Py_BuildValue("N(N)", unpack, packed);
+}
+
+PyObject *sample_unpack(PyObject *module, PyObject *object)
+{
+    PyObject *batch = batch_unpack(module, object);
+    PyObject *sample = batch == NULL ? NULL : PySequence_GetItem(batch, 0);
+
+    Py_XDECREF(batch);
+    return sample;
+}
+
 static PyMethodDef sample_methods[] = {
     { "keys", (PyCFunction)sample_keys, METH_NOARGS, "The names of the fields." },
     { "values", (PyCFunction)sample_values, METH_NOARGS, "The bytes of the fields." },
@@ -311,6 +338,7 @@ static PyMethodDef sample_methods[] = {
       "get(name, default=None): the bytes of a field, or the default." },
     { "to_bytes", (PyCFunction)sample_to_bytes, METH_NOARGS,
       "A dict of the fields' bytes, copied: plain objects that can be kept and pickled." },
+    { "__reduce__", (PyCFunction)sample_reduce, METH_NOARGS, "A copy is pickled." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Random access: the samples of a list of numbers as a Batch.  Threads may do it side by side. */
+#include "module.h"
+
+/* What the samples lie in: their bytes, and the data set, which has the names of classes. */
+struct numbered {
+    struct sheaf_kept *kept;
+    PyObject *dataset;
+};
+
+static void release_numbered(void *what)
+{
+    struct numbered *n = what;
+
+    sheaf_kept_free(n->kept);
+    Py_DECREF(n->dataset);
+    PyMem_Free(n);
+}
+
+/* The numbers, in memory of PyMem; NULL with an exception. */
+static uint64_t *numbers_of(PyObject *list, size_t *count)
+{
+    PyObject *items = PySequence_List(list);
+    const Py_ssize_t size = items == NULL ? -1 : PyList_Size(items);
+    uint64_t *numbers = size < 0 ? NULL : PyMem_Calloc((size_t)size + 1, sizeof(numbers[0]));
+
+    if (size >= 0 && numbers == NULL)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; numbers != NULL && i < size; i++) {
+        PyObject *number = PyNumber_Index(PyList_GetItem(items, i));
+
+        if (number != NULL)
+            numbers[i] = PyLong_AsUnsignedLongLong(number);
+        Py_XDECREF(number);
+        if (PyErr_Occurred()) {
+            PyMem_Free(numbers);
+            numbers = NULL;
+        }
+    }
+    Py_XDECREF(items);
+    *count = size < 0 ? 0 : (size_t)size;
+    return numbers;
+}
+
+/* Takes over `kept`. */
+static PyObject *batch_of(PyObject *dataset, const struct sheaf_sample *samples, size_t count,
+                          struct sheaf_kept *kept)
+{
+    struct batch_object *batch = batch_new();
+    struct numbered *n = batch == NULL ? NULL : PyMem_Malloc(sizeof(*n));
+    struct hold *hold = n == NULL ? NULL : hold_new(release_numbered, n);
+
+    if (hold == NULL) {
+        sheaf_kept_free(kept);
+        PyMem_Free(n);
+        Py_XDECREF((PyObject *)batch);
+        return batch == NULL ? NULL : PyErr_NoMemory();
+    }
+    *n = (struct numbered){ kept, Py_NewRef(dataset) };
+    if (batch_extend(batch, hold, samples, count))
+        return (PyObject *)batch;
+    hold_drop(hold);
+    Py_DECREF((PyObject *)batch);
+    return PyErr_NoMemory();
+}
+
+PyObject *dataset_read(struct dataset_object *self, PyObject *args)
+{
+    struct calls calls = { 0 };
+    const struct sheaf_sample *samples = NULL;
+    struct sheaf_kept *kept = NULL;
+    struct sheaf_read_options options;
+    struct sheaf_error error;
+    unsigned long long memory_bytes;
+    uint64_t *numbers;
+    PyObject *list;
+    size_t count;
+    int code;
+
+    if (!PyArg_ParseTuple(args, "OK:_read", &list, &memory_bytes))
+        return NULL;
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    numbers = numbers_of(list, &count);
+    if (numbers == NULL)
+        return NULL;
+    sheaf_read_options_init(&options, sizeof(options));
+    options.memory_bytes = memory_bytes;
+    options.progress = calls_progress;
+    options.context = &calls;
+    options.interrupt = &calls.interrupt;
+    calls_begin(&calls);
+    code = sheaf_dataset_read(self->dataset, numbers, count, &options, &samples, &kept, &error);
+    calls_end(&calls);
+    PyMem_Free(numbers);
+    if (code != SHEAF_OK)
+        return calls_raise(&error);
+    return batch_of((PyObject *)self, samples, count, kept);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Decoding one frame; see decode.h. */
+#include "reader/decode.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+
+/* Puts its place before the error of an item. */
+static int place_bad(const struct sheaf_dataset *d, const struct item *item,
+                     struct sheaf_error *err)
+{
+    const char *url = d->urls[item->shard];
+
+    if (item->has_name)
+        return err_prefix(err, "%s: record %" PRIu64 ": ", url, item->record);
+    return err_prefix(err, "%s: offset %" PRIu64 ", record %" PRIu64 ": ", url, item->offset,
+                      item->record);
+}
+
+int decode_item(const struct sheaf_dataset *d, const struct format_ops *format,
+                const struct item *item, struct decode_scratch *scratch,
+                struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    const struct record record = {
+        .data = item->data, .size = item->size,
+        .name_line = item->has_name ? item->name : NULL, .name_line_size = item->name_size,
+        .number = d->first_numbers[item->shard] + item->record,
+        .shard = item->shard, .record = item->record,
+    };
+    const struct decode_context context = dataset_decode_context(d, item->shard);
+    const struct pipe_source *pipes = d->pipes;
+    int code;
+
+    code = pipes != NULL && pipes->attributes.count != 0
+        ? attributes_decode(&pipes->attributes, &record, &context, scratch, sample, err)
+        : format->decode(&record, &context, scratch, sample, err);
+    if (code == SHEAF_OK)
+        code = dataset_renumber(d, scratch, sample, err);
+    return code == SHEAF_OK || code == SHEAF_ERR_MEMORY ? code : place_bad(d, item, err);
+}

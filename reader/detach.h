@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What was detached from the reader, or read by number: each kind knows how it is freed. */
+#ifndef READER_DETACH_H
+#define READER_DETACH_H
+
+#include "sheaf.h"
+
+/* The first member of the kinds' structs. */
+struct sheaf_kept {
+    void (*release)(struct sheaf_kept *kept);   /* on any thread */
+};
+
+#endif

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Random access: samples by their numbers, in any order, from any thread and process."""
+
+import os
+import pickle
+import random
+import threading
+import unittest
+
+import sheaf
+from support import CONTAINERS, Case, pack, samples_of, seed
+
+
+class AccessTest(Case):
+    @classmethod
+    def share(cls):
+        cls.samples = samples_of(200)
+        cls.sets = {name: pack(os.path.join(cls.shared, name), cls.samples, format=name)
+                    for name in CONTAINERS}
+
+    def check(self, sample, number):
+        key, fields, label = self.samples[number]
+        self.assertEqual((sample.number, sample.key, sample.label, sample.class_name),
+                         (number, key, label, "class %d" % label))
+        self.assertEqual(sample.to_bytes(), fields)
+
+    def test_indices_are_those_of_a_list(self):
+        for folder in self.sets.values():
+            opened = sheaf.Dataset(folder)
+            self.assertEqual(len(opened), 200)
+            for index in (0, 7, 199, -1, -200):
+                self.check(opened[index], range(200)[index])
+            for part in (slice(3, 50), slice(None, None, 7), slice(20, 3, -1), slice(-5, None)):
+                for sample, number in zip(opened[part], range(200)[part], strict=True):
+                    self.check(sample, number)
+            for index in (200, -201):
+                with self.assertRaisesRegex(IndexError, "of 200"):
+                    opened[index]
+            with self.assertRaises(IndexError):
+                opened[5:5]
+            with self.assertRaises(TypeError):
+                opened["nothing"]
+
+    def test_numbers_come_in_the_order_given(self):
+        chance = random.Random(seed())
+        for folder in self.sets.values():
+            opened = sheaf.Dataset(folder)
+            numbers = [chance.randrange(200) for _ in range(300)]
+            for sample, number in zip(opened.get(numbers), numbers, strict=True):
+                self.check(sample, number)
+        with self.assertRaisesRegex(sheaf.ArgumentError, "no sample 200"):
+            opened.get([3, 200])
+        with self.assertRaises(OverflowError):
+            opened.get([-1])
+        with self.assertRaises(sheaf.LimitError):
+            opened.get(range(200), memory_bytes=5000)
+
+    def test_samples_outlive_the_data_set(self):
+        sample = sheaf.Dataset(self.sets["webdataset"])[12]
+        junk = [os.urandom(300000) for _ in range(20)]
+        self.check(sample, 12)
+        del junk
+
+    def test_threads_and_forks(self):
+        opened = sheaf.Dataset(self.sets["recordio"])
+        failures = []
+
+        def read(number):
+            chance = random.Random(number)
+            try:
+                for _ in range(30):
+                    numbers = [chance.randrange(200) for _ in range(9)]
+                    for sample, number in zip(opened.get(numbers), numbers):
+                        self.check(sample, number)
+            except BaseException as error:      # pylint: disable=broad-except
+                failures.append(error)
+
+        threads = [threading.Thread(target=read, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if opened[5].key == self.samples[5][0] else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_samples_are_pickled(self):
+        sample = sheaf.Dataset(self.sets["tfrecord"])[33]
+        self.check(pickle.loads(pickle.dumps(sample)), 33)
+        read = next(sheaf.Reader(self.sets["tfrecord"], no_shuffle=True))
+        self.check(pickle.loads(pickle.dumps(read)), 0)
+
+    def test_it_says_what_it_is(self):
+        folder = self.sets["webdataset"]
+        self.assertEqual(repr(sheaf.Dataset(folder)),
+                         "<sheaf.Dataset %r webdataset, 200 samples, 7 classes>" % folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
