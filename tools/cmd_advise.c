@@ -305,5 +305,6 @@ const struct command advise_command = {
             "reading its objects, and recommends File mode, FastFile mode, FSx for Lustre or "
             "EFS, or packing first, as AWS's guide does. Prints estimates of start-up time, "
             "epoch time and cost for each, and the constants they rest on.",
+    .example = "  sheaf advise s3://bucket/images/ --epochs 90 --consumer-rate 400MB\n",
     .run = run,
 };

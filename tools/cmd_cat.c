@@ -408,5 +408,7 @@ const struct command cat_command = {
             "a directory of them, a brace pattern such as train-{000000..000007}.tar, files, "
             "@FILE for a list of them, or - for standard input. In place of it, --channel names "
             "what the platform provides: a directory, named pipes, or a place in S3.",
+    .example = "  sheaf cat s3://bucket/train/ --seed 7 --epoch 3 | python train.py\n"
+               "  sheaf cat shards/ --list | head\n",
     .run = run,
 };

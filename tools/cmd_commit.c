@@ -48,5 +48,6 @@ const struct command commit_command = {
             "the report of what was skipped, and writes the manifest last: only then does the "
             "data set exist. If shards are missing or altered, names them and their parts, and "
             "publishes nothing.",
+    .example = "  sheaf commit train.plan\n",
     .run = run,
 };

@@ -438,5 +438,7 @@ const struct command convert_command = {
             "resumes: DATASET is read from its start, and shards that are finished are "
             "kept.\n\nWith --plan, packs the shards of one part of a stored plan of a data set. "
             "When all parts are done, sheaf commit publishes the data set, the same byte for "
-            "byte as that of one conversion.", .run = run,
+            "byte as that of one conversion.",
+    .example = "  sheaf convert shards/ tfrecords/ --format tfrecord --codec gzip\n",
+    .run = run,
 };

@@ -95,5 +95,6 @@ const struct command fetch_command = {
             "are checked first. A file gets its final name once it is complete and verified. A "
             "later run fetches only what is missing.\n\nWith --warm, reads every file below PATH "
             "once, so that a file system that fetches lazily (FSx for Lustre, NFS, FUSE) has it.",
+    .example = "  sheaf fetch s3://bucket/train/ /scratch/train\n",
     .run = run,
 };

@@ -70,5 +70,6 @@ const struct command index_command = {
             "from then on, every sample is checked when it is read, and counts are known at "
             "open. The shards are not changed. Compressed shards cannot be indexed: convert "
             "them.",
+    .example = "  sheaf index foreign-tars/ --index energon\n",
     .run = run,
 };

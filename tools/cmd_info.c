@@ -281,5 +281,7 @@ const struct command info_command = {
             "of them, a brace pattern, files, @FILE for a list, - for standard input), or, with "
             "--channel, what the platform provides. Several form one data set, and each is "
             "listed.\n\nOf a PLAN that sheaf plan has stored, prints its contents, its progress, "
-            "and which shards and parts are missing.", .run = run,
+            "and which shards and parts are missing.",
+    .example = "  sheaf info s3://bucket/train/ --shuffle-quality\n",
+    .run = run,
 };

@@ -169,5 +169,7 @@ const struct command pack_command = {
             "line; or an archive, *.tar, *.zip or *.tar.gz, as the directory that it would unpack "
             "to.\n\nWith --plan, packs the shards of one part of a stored plan, on any "
             "machine, in any order, any number of times. When all parts are done, sheaf commit "
-            "publishes the data set.", .run = run,
+            "publishes the data set.",
+    .example = "  sheaf pack photos/ shards/ --format webdataset --split train=0.9,val=0.1\n",
+    .run = run,
 };

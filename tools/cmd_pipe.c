@@ -86,5 +86,7 @@ const struct command pipe_command = {
             "prefix, a manifest file, an augmented manifest, or one object; its objects (of a "
             "data set, only the shards) are read ahead with many concurrent requests and written "
             "one after the other, with nothing between them. A reader that closes its pipe early "
-            "gets the next epoch next.", .run = run,
+            "gets the next epoch next.",
+    .example = "  sheaf pipe s3://bucket/train/ /opt/ml/input/data --epochs 2\n",
+    .run = run,
 };

@@ -75,5 +75,6 @@ const struct command plan_command = {
             "shows the progress.\n\nIf SRC is a data set that sheaf made, the plan is for its "
             "conversion, shard by shard, with sheaf convert --plan PLAN --part I/N.\n\nPaths are "
             "stored as absolute paths and must mean the same on all machines.",
+    .example = "  sheaf plan photos/ s3://bucket/train/ -o train.plan --format webdataset\n",
     .run = run,
 };

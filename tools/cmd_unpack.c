@@ -177,5 +177,6 @@ const struct command unpack_command = {
             "was packed. DIR and the directories in it are made as needed. An existing file is "
             "never overwritten: it is an error, unless it is identical and --resume is used. "
             "Nothing is written outside DIR.",
+    .example = "  sheaf unpack shards/ files/\n",
     .run = run,
 };

@@ -158,5 +158,6 @@ const struct command verify_command = {
             "and checksums, the counts, and the index against the shards. Each problem is a line "
             "on standard error; the exit status is 1 if there is any.\n\nWith --part, many "
             "machines can share the work: each checks its part of the shards and of the index.",
+    .example = "  sheaf verify s3://bucket/train/\n",
     .run = run,
 };

@@ -108,5 +108,6 @@ void help_print(const struct command *command, const struct option *options)
     if (sizes)
         printf("\nA SIZE is a number of bytes, or has kB, MB, GB, TB (powers of 1000) or KiB,\n"
                "MiB, GiB, TiB (powers of 1024) after it.\n");
+    printf("\nExample:\n%s", command->example);
     printf("\nThe manual page sheaf-%s(1) says more.\n", command->name);
 }

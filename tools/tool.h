@@ -21,6 +21,7 @@ struct command {
     size_t least, most;         /* arguments that are no options */
     const char *summary;        /* one line for `sheaf --help` */
     const char *text;           /* for its own --help: what it does, in a paragraph or two */
+    const char *example;        /* and how it is typed: lines, each with its line feed */
     int (*run)(const struct command *command, int argc, char **argv);   /* exit status */
 };
 

@@ -5,6 +5,7 @@ conversions that equal packing anew."""
 import gzip
 import json
 import os
+import re
 import subprocess
 
 import decoders
@@ -12,7 +13,8 @@ import writers
 from support import (CODECS, CONTAINERS, SHEAF, Case, expected_samples, image_tree, listing,
                      make_tree, pack, read, sheaf, shards_of, tree_of, write)
 
-COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert")
+COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert", "plan", "commit", "fetch",
+            "pipe", "advise")
 
 
 class Manners(Case):
@@ -23,6 +25,14 @@ class Manners(Case):
             self.assertTrue(done.stdout.startswith(b"Usage: sheaf"))
             for line in done.stdout.decode().splitlines():
                 self.assertLessEqual(len(line), 80)
+
+    def test_help_has_an_example_of_its_own_options(self):
+        for command in COMMANDS:
+            text = sheaf(command, "--help").stdout.decode()
+            example = text.split("\nExample:\n")[1].split("\n\n")[0]
+            self.assertRegex(example, r"^  sheaf %s [a-z]" % command)
+            for option in re.findall(r"--[a-z-]+", example):
+                self.assertRegex(text, r"(?m)^  %s\b" % option)
 
     def test_help_names_every_command(self):
         text = sheaf("--help").stdout.decode()
