@@ -207,7 +207,7 @@ static int read_within(struct block *b, const struct catalog_file *f, bool *fata
     *fatal = code != SHEAF_OK;
     if (code == SHEAF_OK)
         code = source->ops->read(source, f, b->scratch.data + b->scratch.size, err);
-    *fatal |= code == SHEAF_ERR_MEMORY;
+    *fatal |= code == SHEAF_ERR_MEMORY || code == SHEAF_ERR_CHANGED;
     if (code == SHEAF_OK)
         b->scratch.size += f->bytes;
     return code;

@@ -56,7 +56,8 @@ struct source_ops {
      * or objects.  Makes a source whose root is known ready to be read without a scan: that of a
      * stored plan; */
     int (*reopen)(struct source *source, struct sheaf_error *err);
-    /* reads all of a file as the scan has found it, on any thread; */
+    /* reads all of a file as the scan has found it, on any thread.  SHEAF_ERR_CHANGED: the source
+     * itself is another one, so no file of it may be skipped; */
     int (*read)(const struct source *source, const struct catalog_file *file, void *data,
                 struct sheaf_error *err);
     /* frees source.content. */
