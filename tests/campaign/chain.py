@@ -31,11 +31,29 @@ class Foreseen(Exception):
 class Source:
     """Files and how they are listed: a directory, a list beside it, or an archive.
 
-    options: that it is read with.  folder: of the files; None: they are in S3, or in an archive."""
+    argument: what names it, or a list of such.  options: that it is read with.  folder: of the
+    files; None: they are in S3, or in an archive."""
 
     def __init__(self, argument, files, entries, folder, options=()):
-        self.argument, self.files, self.entries = argument, files, entries
+        self.arguments = [argument] if isinstance(argument, str) else list(argument)
+        self.files, self.entries = files, entries
         self.folder, self.options = folder, list(options)
+
+    @property
+    def argument(self):
+        return self.arguments[0]
+
+    @property
+    def is_tree(self):
+        return self.folder is not None and self.argument == self.folder
+
+    @property
+    def is_archive(self):
+        return self.folder is None and "://" not in self.argument
+
+    def with_entries(self, arguments, entries):
+        """The same, listed otherwise."""
+        return Source(arguments, self.files, entries, self.folder, self.options)
 
 
 class Shards:

@@ -5,6 +5,7 @@ here: how often it is taken beside the others, and which things it takes."""
 import collections
 
 import archives
+import steps_change
 import steps_copy
 import steps_foreign
 import steps_modes
@@ -22,6 +23,14 @@ def source(thing):
 
 def local_source(thing):
     return source(thing) and thing.folder is not None
+
+
+def tree(thing):
+    return source(thing) and thing.is_tree
+
+
+def archive(thing):
+    return source(thing) and thing.is_archive
 
 
 def shards(thing):
@@ -52,6 +61,11 @@ STEPS = (
     Step(3, steps_pack.pack, source),
     Step(2, steps_pack.parts, source),
     Step(2, archives.archived, local_source),
+    Step(1, steps_change.killed_and_changed, local_source),
+    Step(1, steps_change.changed_since_plan, local_source),
+    Step(2, steps_change.changed_archive, archive),
+    Step(1, steps_change.two_plans, source),
+    Step(1, steps_change.joined, tree),
     Step(5, steps_copy.convert, shards),
     Step(2, steps_copy.convert_parts, data_set),
     Step(3, steps_copy.unpack, shards),
@@ -64,6 +78,7 @@ STEPS = (
     Step(3, steps_read.stream, shards),
     Step(2, steps_read.ranks, shards),
     Step(2, steps_read.resume, shards),
+    Step(1, steps_read.resume_worlds, shards),
     Step(2, steps_read.verify, shards),
     Step(1, steps_read.info, shards),
     Step(1, steps_read.pipe, one_file),

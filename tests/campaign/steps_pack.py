@@ -54,17 +54,17 @@ class Settings:
 class Job:
     """One source packed into one place, and what must come of it."""
 
-    def __init__(self, chain, source):
-        self.chain, self.source, self.settings = chain, source, Settings(chain)
-        self.dest = chain.new_dest()
-        settings = self.settings
+    def __init__(self, chain, source, dest=None, settings=None):
+        self.chain, self.source = chain, source
+        self.dest = dest or chain.new_dest()
+        self.settings = settings = settings or Settings(chain)
         self.planned = model.plan(source.files, source.entries, settings.container, settings.base)
         self.samples = model.pack_order(self.planned.samples, settings.seed, settings.shuffle)
 
     def words(self, *more):
         jobs = self.chain.chance.choice([[], ["--jobs", 1], ["--jobs", 3],
                                          ["--jobs", 2, "--memory", "64MiB"]])
-        return ["pack", self.source.argument, self.dest, *self.options(), *jobs, *more]
+        return ["pack", *self.source.arguments, self.dest, *self.options(), *jobs, *more]
 
     def options(self):
         return [*self.source.options, *self.settings.options()]
@@ -79,6 +79,10 @@ class Job:
             if "dali" in settings.peers and any(" " in model.key_of(p)[1] for p in paths):
                 return True
         return bool(settings.split)     # which may leave one split empty
+
+    def paths(self, sample):
+        """The files of a sample."""
+        return [path for path, _ in model.paths(sample)]
 
     def refused(self):
         """The words of which one must be in the error; None if it must succeed."""
@@ -206,7 +210,7 @@ def parts(chain, source):
     """plan, then parts in any order, some twice, some killed first; then commit."""
     job, chance = Job(chain, source), chain.chance
     plan = chain.new("plan")
-    words = ["plan", source.argument, job.dest, "-o", plan, *job.options()]
+    words = ["plan", *source.arguments, job.dest, "-o", plan, *job.options()]
     early = job.planned.early
     if not job.settings.skip and early:
         chain.sheaf(*words, status=1, says=list(map(model.printable, early)))

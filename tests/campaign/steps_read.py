@@ -3,13 +3,12 @@
 verify and info; damage."""
 
 import os
-
+import re
 
 import model
 import readers
 from chain import Foreseen, Shards
 from order_reference import DROP, KEEP, PAD, epoch_order
-
 
 
 class Order:
@@ -170,6 +169,45 @@ def resume_world(chain, shards, order, place, at):
                    "after a position, rank %d of 2" % rank)
 
 
+WORLDS = [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (1, 3), (4, 1), (1, 4)]
+
+
+def resume_worlds(chain, shards):
+    """An epoch in three runs, each by another number of ranks and workers, from the position of any
+    member before; each member stops after the same rounds of the lanes."""
+    if shards.is_stream:
+        raise Foreseen("no counts")
+    order = Order(chain, shards)
+    order.lanes, places, rounds = 12, [], 0
+    for run in range(3):
+        order.world, order.workers = chain.chance.choice(WORLDS)
+        until, before, places = None, places, []
+        if run < 2:
+            until = chain.chance.randrange(rounds, len(shards.samples) // order.lanes + 1)
+        for member in range(order.world * order.workers):
+            words = ["--resume-from", chain.chance.choice(before)] if before else order.options()
+            if until is not None:
+                places.append(chain.new("position"))
+                words += ["--save-position", places[-1]]
+            run_member(chain, order, member, words, (rounds, until))
+        rounds = until
+
+
+def run_member(chain, order, member, words, rounds):
+    """A rank's worker, from one round of the lanes to another (None: the last)."""
+    rank, worker = member % order.world, member // order.world
+    lanes, (first, until) = order.lanes // (order.world * order.workers), rounds
+    words = ["cat", *order.shards.arguments, "--list", *words, "--rank", rank, "--world-size",
+             order.world, "--worker", worker, "--workers", order.workers]
+    words += [] if until is None else ["--limit", (until - first) * lanes]
+    numbers = order.numbers(rank=rank, worker=worker)
+    numbers = numbers[first * lanes:None if until is None else until * lanes]
+    every = order.shards.samples
+    same_lines(chain, chain.sheaf(*words), [every[n] for n in numbers],
+               "after round %d, rank %d of %d, worker %d of %d" % (
+                   first, rank, order.world, worker, order.workers))
+
+
 def verify(chain, shards):
     count = chain.chance.choice([0, 0, 2])
     words = [["--part", "%d/%d" % (i, count)] for i in range(count)] or [[]]
@@ -192,55 +230,87 @@ def pipe(chain, shards):
     path = os.path.join(shards.folder or "", shards.names[0])
     data = readers.read(chain.path(path))
     chain.note("cat", path, "|")
-    stem = "stdin"
     if shards.container == "recordio":
         raise Foreseen("keys from a name")
     done = chain.sheaf("cat", "-", "--list", "--no-shuffle", data=data)
-    assert stem
     same_lines(chain, done, shards.samples, "standard input")
 
 
 def damage(chain, shards):
-    """One byte of one shard is another.  Nobody may call that sound, and what is read in spite of
-    it must be right, and all of it but what is counted."""
+    """Some bytes of a data set are others.  Nobody may call that sound, and what is read in spite of
+    it must be right, and all of it but what is counted; by every command that may skip."""
     if not shards.is_set or not shards.is_local:
         raise Foreseen("nothing guards it")
     copy = chain.new("damaged")
     chain.copy([os.path.join(shards.folder, name)
                 for name in os.listdir(chain.path(shards.folder))
                 if os.path.isfile(chain.path(os.path.join(shards.folder, name)))], copy)
-    name = chain.chance.choice(shards.names)
-    data = bytearray(readers.read(chain.path(os.path.join(copy, name))))
-    if not data:
+    flips = {flip(chain, copy, chain.chance.choice(shards.names))
+             for _ in range(chain.chance.choice([1, 1, 1, 3, 5]))} - {None}
+    if not flips:
         raise Foreseen("an empty shard")
-    at, bit = chain.chance.randrange(len(data)), 1 << chain.chance.randrange(8)
-    data[at] ^= bit
-    with open(chain.path(os.path.join(copy, name)), "wb") as file:
-        file.write(data)
-    chain.lines.append("# flip 0x%02x at %d of %s/%s" % (bit, at, copy, name))
-    chain.sheaf("verify", copy, status=1, says=[name])
+    chain.sheaf("verify", copy, status=1, says=[name for name, _, _ in flips])
     done = chain.sheaf("cat", copy, "--to", "tfrecord", "--no-shuffle", "--on-corrupt", "skip",
                        status=None)
-    check_rest(chain, shards, done)
+    if done.returncode == 0:
+        rest = check_rest(chain, shards, done)
+        check_most(chain, copy, len(shards.samples) - len(rest))
+        check_copies(chain, shards, copy, rest)
+
+
+def flip(chain, folder, name):
+    """Changes a bit of a shard; which one, or None if the shard is empty."""
+    place = chain.path(os.path.join(folder, name))
+    data = bytearray(readers.read(place))
+    if not data:
+        return None
+    at, bit = chain.chance.randrange(len(data)), 1 << chain.chance.randrange(8)
+    data[at] ^= bit
+    with open(place, "wb") as file:
+        file.write(data)
+    chain.lines.append("# flip 0x%02x at %d of %s/%s" % (bit, at, folder, name))
+    return name, at, bit
 
 
 def check_rest(chain, shards, done):
     """What was read of a damaged data set."""
-    text = done.stderr.decode(errors="replace")
-    rest = readers.foreign(done.stdout, "tfrecord", "x") if done.returncode == 0 else []
+    rest = readers.foreign(done.stdout, "tfrecord", "x")
     every = set(shards.samples)
     for sample in rest:
         if sample not in every:
             chain.fail("a damaged sample was handed out:", readers.brief(sample))
-    if done.returncode != 0:
-        return
-    lost = len(shards.samples) - len(rest)
-    said = [int(word) for word in _counted(text)]
-    if lost != sum(said):
-        chain.fail("%d samples are missing, and %d are said to be" % (lost, sum(said)),
-                   text[-2000:])
+    check_counted(chain, done, len(shards.samples) - len(rest))
+    return rest
 
 
-def _counted(text):
-    import re
-    return re.findall(r"(\d+) corrupt records? skipped", text)
+def check_counted(chain, done, lost):
+    text = done.stderr.decode(errors="replace")
+    said = sum(map(int, re.findall(r"(\d+) corrupt records? skipped", text)))
+    if lost != said:
+        chain.fail("%d samples are missing, and %d are said to be" % (lost, said), text[-2000:])
+
+
+def check_most(chain, copy, lost):
+    """As many as may be skipped are; one fewer is too few."""
+    words = ["cat", copy, "--null", "--no-shuffle", "--on-corrupt", "skip", "--max-corrupt"]
+    chain.sheaf(*words, lost)
+    if lost:
+        chain.sheaf(*words, lost - 1, status=1)
+
+
+def check_copies(chain, shards, copy, rest):
+    """What convert and unpack make of a damaged data set is what cat gives of it."""
+    target, tree, lost = chain.new("set"), chain.new("tree"), len(shards.samples) - len(rest)
+    container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
+    cannot = not rest or any(model.cannot_hold(sample, container) for sample in rest)
+    done = chain.sheaf("convert", copy, target, "--format", container, "--on-corrupt", "skip",
+                       status=None if cannot else 0)
+    if done.returncode == 0:
+        check_counted(chain, done, lost)
+        held = chain.read_set(target, "convert")
+        chain.same([s for shard in held.shards for s in shard], rest, "what is left, converted")
+    files = [pair for sample in rest for pair in model.paths(sample)]
+    done = chain.sheaf("unpack", copy, tree, "--on-corrupt", "skip", status=None)
+    if done.returncode == 0:
+        check_counted(chain, done, lost)
+        chain.equal(readers.tree_of(chain.path(tree)), dict(files), "what is left, unpacked")

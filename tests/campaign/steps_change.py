@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Steps in which a source changes under a run: between a kill and its resume, and between a plan and
+its parts; and two plans of one source whose parts take turns."""
+
+import os
+
+import steps_pack
+from chain import Foreseen
+from steps_pack import Job
+
+
+def plain_job(chain, source):
+    """A job that succeeds as it is."""
+    job = Job(chain, source)
+    if job.refused() is not None or job.may_refuse():
+        raise Foreseen("a job that may fail")
+    return job
+
+
+def plan_of(chain, job):
+    plan = chain.new("plan")
+    chain.sheaf("plan", *job.source.arguments, job.dest, "-o", plan, *job.options())
+    return plan
+
+
+def touched(chain, source):
+    """Another content for one file of the source, or none: the path and what is there now."""
+    chance = chain.chance
+    paths = sorted({path for path, _ in source.entries if source.files.get(path) is not None})
+    if source.folder is None or not paths:
+        raise Foreseen("no file to change")
+    path = chance.choice(paths)
+    data, kind = source.files[path], chance.choice(["same size", "longer", "gone"])
+    if kind == "gone":
+        return path, None
+    return path, bytes(byte ^ 0x55 for byte in data) + (b"more" if kind == "longer" else b"")
+
+
+def put(chain, source, path, data):
+    """In place, as an editor does: the inode stays where the size does."""
+    full = os.path.join(os.fsencode(chain.path(source.folder)), os.fsencode(path))
+    chain.lines.append("# %s is %s now" % (ascii(path), "gone" if data is None else "%d bytes" %
+                                           len(data)))
+    if data is None:
+        os.unlink(full)
+        return
+    with open(full, "wb") as file:
+        file.write(data)
+
+
+def killed_and_changed(chain, source):
+    """A run is killed, a file changes, and the run is resumed: nothing old is among the new."""
+    job = plain_job(chain, source)
+    path, data = touched(chain, source)
+    for _ in range(chain.chance.choice([1, 1, 2])):
+        chain.kill(*job.words("--resume"))
+    old = source.files[path]
+    put(chain, source, path, data)
+    source.files[path] = data
+    listed = source.entries
+    if data is None and source.is_tree:
+        source.entries = [entry for entry in listed if entry[0] != path]
+    try:
+        now = Job(chain, source, job.dest, job.settings)
+        if now.refused() is not None:
+            chain.sheaf(*now.words("--resume"), status=1, says=["another plan", *now.refused()])
+            raise Foreseen("the changed file is bad")
+        # Where sizes have changed, the plan has, and only a new run will do.
+        done = chain.sheaf(*now.words("--resume"), status=None, says=["another plan"])
+        if done.returncode != 0:
+            done = chain.sheaf(*now.words("--overwrite"))
+        now.check(chain.numbers(done, steps_pack.PACKED))
+    finally:
+        put(chain, source, path, old)
+        source.files[path], source.entries = old, listed
+
+
+def changed_since_plan(chain, source):
+    """A file is another one when its part is packed: it is refused, or skipped and named."""
+    job = plain_job(chain, source)
+    path, data = touched(chain, source)
+    plan, count, old = plan_of(chain, job), chain.chance.choice([1, 2, 3]), source.files[path]
+    put(chain, source, path, data)
+    try:
+        gone = next((sample for sample in job.samples if path in job.paths(sample)), None)
+        if gone is not None:
+            job.samples.remove(gone)
+            job.planned.skipped.update(job.paths(gone))
+        says = [os.fsdecode(path)]
+        good = True
+        for part in chain.chance.sample(range(count), count):
+            done = chain.sheaf("pack", "--plan", plan, "--part", "%d/%d" % (part, count),
+                               status=0 if job.settings.skip or gone is None else None, says=says)
+            good = good and done.returncode == 0
+        if not good or not job.samples:
+            chain.sheaf("commit", plan, status=1)
+            raise Foreseen("a changed file")
+        done = chain.sheaf("commit", plan, status=0 if job.settings.skip or gone is None else 1)
+        job.check(chain.numbers(done, steps_pack.COMMITTED + steps_pack.FILES))
+    finally:
+        put(chain, source, path, old)
+
+
+def changed_archive(chain, source):
+    """An archive that was written anew is not what was planned, until it is there again."""
+    job = plain_job(chain, source)
+    plan, place = plan_of(chain, job), chain.path(source.argument)
+    stamp = os.stat(place)
+    os.utime(place, ns=(stamp.st_atime_ns, stamp.st_mtime_ns + 1))
+    chain.lines.append("# the archive has another time")
+    chain.sheaf("pack", "--plan", plan, "--part", "0/1", status=1, says=["changed since the scan"])
+    os.utime(place, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    chain.lines.append("# and its own again")
+    chain.sheaf("pack", "--plan", plan, "--part", "0/1")
+    steps_pack.commit(chain, job, plan)
+
+
+def two_plans(chain, source):
+    """The parts of two plans of one source, one after the other as it comes."""
+    jobs = [plain_job(chain, source) for _ in range(2)]
+    plans = [plan_of(chain, job) for job in jobs]
+    count = chain.chance.choice([1, 2])
+    rest = [(plan, part) for plan in plans for part in range(count)]
+    for plan, part in chain.chance.sample(rest, len(rest)):
+        chain.sheaf("pack", "--plan", plan, "--part", "%d/%d" % (part, count))
+    for job, plan in zip(jobs, plans):
+        steps_pack.commit(chain, job, plan)
+
+
+def joined(chain, source):
+    """Some directories of a tree as one source: what is below them has the paths that it has."""
+    tops = sorted({path.partition("/")[0] for path, _ in source.entries if "/" in path})
+    if not source.is_tree or len(tops) < 2:
+        raise Foreseen("no two directories")
+    tops = chain.chance.sample(tops, chain.chance.randrange(2, len(tops) + 1))
+    entries = [entry for entry in source.entries if entry[0].partition("/")[0] in tops]
+    part = source.with_entries([os.path.join(source.folder, top) for top in tops], entries)
+    job = plain_job(chain, part)
+    plan = plan_of(chain, job)
+    chain.sheaf("pack", "--plan", plan)
+    steps_pack.commit(chain, job, plan)
