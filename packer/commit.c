@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "packer/destination.h"
 #include "packer/entries.h"
 #include "packer/pack_options.h"
 #include "packer/planned.h"
@@ -244,16 +245,17 @@ static int publish(struct commit_run *c, struct sheaf_error *err)
 static int clean(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;
-    struct journal_plan plan;
-    int code = journal_load(&output->journal, &plan, NULL, err);
+    struct destination d = { .claim = CLAIM_ABSENT };
+    int code = destination_inspect(output, INSPECT_CLAIM, &d, err);
 
-    if (code == SHEAF_END)
+    if (code != SHEAF_OK || d.claim == CLAIM_OF_OTHER_PLAN)
+        return code;
+    if (d.claim == CLAIM_ABSENT)
         return output_sweep(output, err);
-    if (code == SHEAF_OK && strcmp(plan.hash, output->journal.plan.hash) != 0)
-        return SHEAF_OK;
-    memcpy(output->journal.plan.run, plan.run, sizeof(plan.run));
-    if (code == SHEAF_OK)
-        code = output_clean(output, err);
+    if (d.claim == CLAIM_DAMAGED)
+        return destination_refuse_no_run(output, &d, err);
+    memcpy(output->journal.plan.run, d.holder.run, sizeof(d.holder.run));
+    code = output_clean(output, err);
     if (code == SHEAF_OK)
         code = output_end(output, err);
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
@@ -268,7 +270,7 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
     if (code == SHEAF_OK)
         code = check_all(c, err);
     if (code == SHEAF_OK)
-        code = output_is_finished(output, false, finished, err);
+        code = destination_is_finished(output, finished, err);
     if (code == SHEAF_OK && *finished)
         return SHEAF_OK;
     if (code == SHEAF_OK && c->planned.file.facts.plan.sample_count != 0)
@@ -291,12 +293,12 @@ static int run(struct commit_run *c, struct sheaf_error *err)
     if (code == SHEAF_OK && !finished) {
         code = check_and_publish(c, &finished, err);
         if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
-            output_is_finished(output, false, &finished, NULL) != SHEAF_OK)
+            destination_is_finished(output, &finished, NULL) != SHEAF_OK)
             finished = false;
     }
     if (finished) {
         c->result = (struct sheaf_pack_result){ .shards = 0 };
-        code = output_result(output, &c->result, err);
+        code = destination_result(output, &c->result, err);
         c->result.files_packed = c->planned.file.facts.found - c->result.skipped;
     }
     c->result.files = c->planned.file.facts.found;

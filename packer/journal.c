@@ -325,23 +325,6 @@ static bool ends_with(const char *name, const char *suffix)
     return size >= tail && strcmp(name + size - tail, suffix) == 0;
 }
 
-static int find_one(void *context, const char *name, struct sheaf_error *err)
-{
-    (void)err;
-    *(bool *)context |= !ends_with(name, ".tmp");
-    return SHEAF_OK;
-}
-
-int journal_has_leftovers(const struct journal *j, bool *has, struct sheaf_error *err)
-{
-    struct names names = { find_one, has, err };
-    int code;
-
-    *has = false;
-    code = store_list(j->directory, name_one, &names, err);
-    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-}
-
 static int remove_temporary(void *context, const char *name, struct sheaf_error *err)
 {
     char *url;
@@ -365,9 +348,10 @@ int journal_remove_temporaries(const char *directory, struct sheaf_error *err)
     return code;
 }
 
-int journal_remove(const struct journal *j, const char *name, struct sheaf_error *err)
+int journal_remove_in(const struct journal *j, const char *directory, const char *name,
+                      struct sheaf_error *err)
 {
-    char *url = store_join(j->directory, name);
+    char *url = store_join(directory, name);
     struct store_seen seen;
     int code = url == NULL ? err_memory(err, strlen(name)) : store_see(url, &seen, err);
 
@@ -377,6 +361,11 @@ int journal_remove(const struct journal *j, const char *name, struct sheaf_error
         code = store_remove_over(url, &seen, err);
     free(url);
     return code;
+}
+
+int journal_remove(const struct journal *j, const char *name, struct sheaf_error *err)
+{
+    return journal_remove_in(j, j->directory, name, err);
 }
 
 struct clearing {

@@ -86,11 +86,12 @@ typedef int journal_name_fn(void *context, const char *name, struct sheaf_error 
 /* The names in a directory's .sheaf-partial. */
 int journal_list(const char *directory, journal_name_fn *each, void *context,
                  struct sheaf_error *err);
-/* Whether an earlier run has left anything but temporary files. */
-int journal_has_leftovers(const struct journal *journal, bool *has, struct sheaf_error *err);
 /* Removes temporary files that an earlier run has left. */
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err);
-/* Removes a file of the journal; SHEAF_ERR_CHANGED if the claim is another's. */
+/* Removes a file; SHEAF_ERR_CHANGED if the claim is another's. */
+int journal_remove_in(const struct journal *journal, const char *directory, const char *name,
+                      struct sheaf_error *err);
+/* One of the journal itself. */
 int journal_remove(const struct journal *journal, const char *name, struct sheaf_error *err);
 /* Removes everything, the claim last. */
 int journal_clear(const struct journal *journal, struct sheaf_error *err);

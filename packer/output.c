@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Naming shards, finding finished ones, and what a finished data set says of itself. */
+ * Naming shards, checking finished ones, and ending a run. */
 #include "packer/output.h"
 
 #include <stdio.h>
@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/manifest.h"
 #include "store/store.h"
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -177,44 +176,7 @@ uint64_t output_entry_sum(const struct journal_entry *entry)
                                 XXH3_64bits(entry->facts.xxh3, sizeof(entry->facts.xxh3)));
 }
 
-/* ---- A finished data set --------------------------------------------------------------------- */
-
-/* The lines of the skipped.tsv that is there; 0 without one. */
-static int count_skipped(const struct output *o, uint64_t *count, struct sheaf_error *err)
-{
-    char *url = store_join(o->dest, SKIPPED_NAME), *text = NULL;
-    size_t size = 0;
-    int code = url == NULL ? err_memory(err, strlen(o->dest))
-                           : store_get(url, SIZE_MAX / 4, &text, &size, err);
-
-    *count = 0;
-    for (size_t i = 0; i < size; i++)
-        *count += text[i] == '\n';
-    free(text);
-    free(url);
-    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-}
-
-int output_result(const struct output *o, struct sheaf_pack_result *result,
-                  struct sheaf_error *err)
-{
-    for (uint32_t s = 0; s < o->split_count; s++) {
-        struct manifest m;
-        int code = output_read_manifest(o->directories[s], &m, err);
-
-        if (code != SHEAF_OK)
-            return code;
-        for (size_t i = 0; i < m.shard_count; i++) {
-            result->samples += m.shards[i].samples;
-            result->payload_bytes += m.shards[i].payload_bytes;
-            result->stored_bytes += m.shards[i].bytes;
-        }
-        result->shards += m.shard_count;
-        manifest_clear(&m);
-    }
-    result->shards_kept = result->shards;
-    return count_skipped(o, &result->skipped, err);
-}
+/* ---- The end --------------------------------------------------------------------------------- */
 
 static int sweep(const char *directory, struct sheaf_error *err)
 {

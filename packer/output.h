@@ -44,16 +44,8 @@ int output_check(struct output *output, bool resume, bool overwrite, struct shea
 int output_prepare(struct output *output, bool resume, bool overwrite, bool *finished,
                    struct sheaf_error *err);
 
-/* Whether the data set of this very plan is there; with `whole`, that it has what its manifest
- * says, as far as sizes tell, is checked. */
-int output_is_finished(const struct output *output, bool whole, bool *finished,
-                       struct sheaf_error *err);
-/* Adds what the manifests of a finished one say. */
-int output_result(const struct output *output, struct sheaf_pack_result *result,
-                  struct sheaf_error *err);
-
 /* Fails as output_prepare would with neither option, and changes nothing. */
-int output_look(const struct output *output, struct sheaf_error *err);
+int output_check_free(const struct output *output, struct sheaf_error *err);
 
 /* Whether shard and sides have the sizes and hashes that an entry says; reads all of them.  An
  * error: they cannot be read. */
@@ -128,9 +120,5 @@ int output_end(const struct output *output, struct sheaf_error *err);
 /* After a failure: removes all that the run has made, or only what is of no use to another one
  * (`keep_shards`). */
 void output_abandon(const struct output *output, bool keep_shards);
-
-/* Reads the manifest in a directory.  SHEAF_ERR_NOT_FOUND. */
-int output_read_manifest(const char *directory, struct manifest *manifest,
-                         struct sheaf_error *err);
 
 #endif

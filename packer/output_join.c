@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/output.h"
+#include "packer/destination.h"
 #include "store/store.h"
 
 #define PARTS_NAME  "parts"
@@ -48,40 +48,24 @@ static int put_parts(const struct output *o, uint32_t parts, struct sheaf_error 
     return code;
 }
 
-/* Takes part in the run that the claim is of, if that is of the plan. */
-static int join_run(struct output *o, struct sheaf_error *err)
-{
-    struct journal_plan plan;
-    int code = journal_load(&o->journal, &plan, NULL, err);
-
-    if (code == SHEAF_END)
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: was not prepared for this plan, or has "
-                       "been removed since: make the plan again", o->dest);
-    if (code == SHEAF_OK && strcmp(plan.hash, o->journal.plan.hash) != 0)
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: is being packed by another plan, with other "
-                       "options or other files (%s)", o->dest,
-                       plan.holder);
-    if (code == SHEAF_OK && plan.state != CLAIM_READY)
-        return err_set(err, SHEAF_ERR_STATE, "%s: is still being prepared for the plan, or that "
-                       "was interrupted (%s): make the plan again", o->dest, plan.holder);
-    if (code == SHEAF_OK)
-        memcpy(o->journal.plan.run, plan.run, sizeof(plan.run));
-    return code;
-}
-
 int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_error *err)
 {
-    int code = output_is_finished(o, false, finished, err);
+    struct destination d = { .claim = CLAIM_ABSENT };
+    int code = destination_inspect(o, INSPECT_CLAIM | INSPECT_DATASET, &d, err);
 
     o->is_shared = true;
-    if (code != SHEAF_OK || *finished)
-        return code;
-    code = join_run(o, err);
-    /* It may have been finished between the two looks. */
-    if (code == SHEAF_ERR_NOT_FOUND && output_is_finished(o, false, finished, NULL) == SHEAF_OK &&
-        *finished)
-        return SHEAF_OK;
-    return code == SHEAF_OK && parts != 0 ? put_parts(o, parts, err) : code;
+    *finished = code == SHEAF_OK && d.is_finished;
+    if (code == SHEAF_OK && !d.is_finished)
+        code = destination_refuse_fault(&d, err);
+    if (code == SHEAF_OK && !d.is_finished)
+        code = destination_refuse_no_run(o, &d, err);
+    if (code == SHEAF_OK && !d.is_finished) {
+        memcpy(o->journal.plan.run, d.holder.run, sizeof(d.holder.run));
+        if (parts != 0)
+            code = put_parts(o, parts, err);
+    }
+    destination_clear(&d);
+    return code;
 }
 
 /* ---- Looking for shards ---------------------------------------------------------------------- */

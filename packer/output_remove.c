@@ -8,11 +8,10 @@
  * ever removed.
  *
  * Where nobody can be kept out by a lock, a manifest is not removed but replaced by a document that
- * says who is at work: so whoever had the place before, and does not know yet that it was taken,
+ * says who is at work: so whoever had the claim before, and does not know yet that it was taken,
  * does not find the manifest's name free. */
 #include "packer/output_remove.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,103 +19,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/interop_index.h"
-#include "formats/json_load.h"
+#include "packer/destination.h"
 #include "store/store.h"
-
-/* What is being replaced: the manifest of the data set whose files are on their way out. */
-#define REPLACED_NAME "replaced.json"
-
-/* ---- Manifests ------------------------------------------------------------------------------- */
-
-static int get(const char *directory, const char *name, char **text, size_t *size,
-               struct sheaf_error *err)
-{
-    char *url = store_join(directory, name);
-    const int code = url == NULL ? err_memory(err, strlen(directory))
-                                 : store_get(url, MANIFEST_LIMIT, text, size, err);
-
-    free(url);
-    return code;
-}
-
-static int read_manifest(const char *directory, const char *name, struct manifest *m,
-                         struct sheaf_error *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    int code = get(directory, name, &text, &size, err);
-
-    if (code == SHEAF_OK) {
-        code = manifest_parse(text, size, m, err);
-        if (code != SHEAF_OK)
-            err_prefix(err, "%s/%s: ", directory, name);
-    }
-    free(text);
-    return code;
-}
-
-int output_read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
-{
-    return read_manifest(directory, MANIFEST_NAME, m, err);
-}
-
-int output_read_replaced(const char *directory, struct manifest *m, struct sheaf_error *err)
-{
-    return read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
-}
-
-int output_look_manifest(const char *directory, struct manifest_look *look,
-                         struct sheaf_error *err)
-{
-    char *url = store_join(directory, MANIFEST_NAME), *text = NULL;
-    size_t size = 0;
-    int code = url == NULL ? err_memory(err, strlen(directory))
-                           : store_see(url, &look->seen, err);
-
-    look->is_dataset = false;
-    look->run[0] = '\0';
-    if (code == SHEAF_OK && look->seen.is_there) {
-        code = store_get(url, MANIFEST_LIMIT, &text, &size, err);
-        look->is_dataset = code == SHEAF_OK && !manifest_is_unfinished(text, size, look->run);
-    }
-    if (code == SHEAF_ERR_NOT_FOUND) {
-        look->seen.is_there = false;
-        code = SHEAF_OK;
-    }
-    free(text);
-    free(url);
-    return code;
-}
-
-/* The text was written out of what had been parsed. */
-int output_option(const struct manifest *m, const char *name, char **value,
-                  struct sheaf_error *err)
-{
-    const char *all = m->options_json == NULL ? "{}" : m->options_json, *text;
-    json_error_t found;
-    json_t *options;
-    int code = json_load_text(all, strlen(all), 0, &options, &found, err);
-
-    text = json_string_value(json_object_get(options, name));
-    *value = text == NULL ? NULL : strdup(text);
-    if (text != NULL && *value == NULL)
-        code = err_memory(err, strlen(text));
-    json_decref(options);
-    return code == SHEAF_ERR_CORRUPT ? err_set(err, code, "options of a manifest: %s", found.text)
-                                     : code;
-}
-
-int output_is_of_plan(const struct output *o, const struct manifest *m, bool *is,
-                      struct sheaf_error *err)
-{
-    char *hash;
-    const int code = output_option(m, "plan", &hash, err);
-
-    *is = code == SHEAF_OK && hash != NULL && strcmp(hash, o->plan_hash) == 0;
-    free(hash);
-    return code;
-}
-
 
 /* ---- One file -------------------------------------------------------------------------------- */
 
@@ -138,16 +42,7 @@ int output_put_over(const struct output *o, const char *directory, const char *n
 int output_remove(const struct output *o, const char *directory, const char *name,
                   struct sheaf_error *err)
 {
-    char *url = store_join(directory, name);
-    struct store_seen seen;
-    int code = url == NULL ? err_memory(err, strlen(name)) : store_see(url, &seen, err);
-
-    if (code == SHEAF_OK && seen.is_there)
-        code = journal_check(&o->journal, err);
-    if (code == SHEAF_OK && seen.is_there)
-        code = store_remove_over(url, &seen, err);
-    free(url);
-    return code;
+    return journal_remove_in(&o->journal, directory, name, err);
 }
 
 /* ---- Data sets by their manifests ------------------------------------------------------------ */
@@ -206,11 +101,11 @@ static int remove_replaced(const struct output *o, char *directory, struct sheaf
     struct interop_writer interop = { .interop = 0 };
     struct manifest m;
     char *list = NULL;
-    int code = output_read_replaced(directory, &m, err);
+    int code = destination_read_replaced(directory, &m, err);
 
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-    code = output_option(&m, "index", &list, err);
+    code = destination_option(&m, "index", &list, err);
     if (code == SHEAF_OK)
         code = interop_open(&interop, list, m.container, m.codec, err);
     for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)
@@ -231,50 +126,6 @@ static int remove_replaced(const struct output *o, char *directory, struct sheaf
 
 /* ---- Splits of an earlier data set ----------------------------------------------------------- */
 
-struct below {
-    const char *dest;
-    output_below_fn *each;
-    void *context;
-    struct sheaf_error *err;
-};
-
-static int visit_below(void *context, const struct store_entry *entry)
-{
-    const struct below *b = context;
-    char *directory = store_join(b->dest, entry->name);
-    const int code = directory == NULL ? err_memory(b->err, strlen(entry->name))
-                                       : b->each(b->context, directory, entry->name, b->err);
-
-    free(directory);
-    return code;
-}
-
-int output_for_each_below(const char *dest, output_below_fn *each, void *context,
-                          struct sheaf_error *err)
-{
-    struct below below = { dest, each, context, err };
-    const int code = store_list_directories(dest, visit_below, &below, err);
-
-    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
-}
-
-/* Whether it holds a data set that is the split of this name of the one in the directory above. */
-int output_is_split(const char *directory, const char *name, bool *is, struct sheaf_error *err)
-{
-    struct manifest m;
-    char *split;
-    int code = output_read_manifest(directory, &m, err);
-
-    *is = false;
-    if (code != SHEAF_OK)       /* what cannot be parsed says nothing */
-        return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
-    code = output_option(&m, "split_name", &split, err);
-    *is = split != NULL && strcmp(split, name) == 0;
-    free(split);
-    manifest_clear(&m);
-    return code;
-}
-
 static int remove_split(void *context, char *directory, const char *name,
                         struct sheaf_error *err)
 {
@@ -289,7 +140,7 @@ static int finish_removal(const struct output *o, struct sheaf_error *err)
     int code = dest == NULL ? err_memory(err, strlen(o->dest)) : remove_replaced(o, dest, err);
 
     if (code == SHEAF_OK)
-        code = output_for_each_below(o->dest, remove_split, &o, err);
+        code = destination_for_each_below(o->dest, remove_split, &o, err);
     free(dest);
     return code;
 }
@@ -303,33 +154,10 @@ static bool has_locks(const struct output *o)
     return store != NULL && store->lock != NULL;
 }
 
-static int note_replaced(const struct output *o, const char *directory, struct sheaf_error *err)
+static int note_replaced(const struct output *o, const char *directory,
+                         const struct manifest_found *f, struct sheaf_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    int code = get(directory, MANIFEST_NAME, &text, &size, err);
-
-    if (code == SHEAF_OK)
-        code = output_put_over(o, directory, STORE_PARTIAL "/" REPLACED_NAME, text, size, err);
-    free(text);
-    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-}
-
-/* Whether the data set there is of the run's own plan.  What cannot be parsed is what an earlier
- * run of this plan has put there, and the store has not kept: others' manifests were read before
- * they were claimed. */
-static int is_own(const struct output *o, const char *directory, bool *is,
-                  struct sheaf_error *err)
-{
-    struct manifest m;
-    int code = output_read_manifest(directory, &m, err);
-
-    *is = code == SHEAF_ERR_CORRUPT;
-    if (code != SHEAF_OK)
-        return code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
-    code = output_is_of_plan(o, &m, is, err);
-    manifest_clear(&m);
-    return code;
+    return output_put_over(o, directory, STORE_PARTIAL "/" REPLACED_NAME, f->text, f->size, err);
 }
 
 static int replace_manifest(const struct output *o, const char *url,
@@ -347,29 +175,49 @@ static int replace_manifest(const struct output *o, const char *url,
     return store_put_over(url, text, strlen(text), seen, &now, err);
 }
 
+/* What cannot be parsed is what an earlier run of this plan has put there, and the store has not
+ * kept: others' manifests were read before they were claimed. */
+static bool is_own(const struct manifest_found *f)
+{
+    return f->kind == MANIFEST_OF_PLAN ||
+           (f->kind == MANIFEST_UNREADABLE && f->fault.code == SHEAF_ERR_CORRUPT);
+}
+
+static int withdraw_found(const struct output *o, const char *directory,
+                          const struct manifest_found *f, bool keep_own, struct sheaf_error *err)
+{
+    const bool own = keep_own && is_own(f);
+    char *url;
+    int code = SHEAF_OK;
+
+    if (keep_own && !own && f->kind == MANIFEST_UNREADABLE)
+        return err_set(err, f->fault.code, "%s", f->fault.message);
+    if (manifest_found_is_dataset(f) && !own)
+        code = note_replaced(o, directory, f, err);
+    if (code != SHEAF_OK)
+        return code;
+    url = store_join(directory, MANIFEST_NAME);
+    code = url == NULL ? err_memory(err, strlen(directory))
+                       : replace_manifest(o, url, &f->seen, err);
+    free(url);
+    return code;
+}
+
 #define WITHDRAW_TRIES 5    /* of each at most one of those who had the place can be in the way */
 
 static int withdraw(const struct output *o, const char *directory, bool keep_own,
                     struct sheaf_error *err)
 {
-    char *url = store_join(directory, MANIFEST_NAME);
     int code = SHEAF_ERR_CHANGED;
 
-    if (url == NULL)
-        return err_memory(err, strlen(directory));
     for (int i = 0; i < WITHDRAW_TRIES && code == SHEAF_ERR_CHANGED; i++) {
-        struct manifest_look look;
-        bool own = false;
+        struct manifest_found f;
 
-        code = output_look_manifest(directory, &look, err);
-        if (code == SHEAF_OK && look.is_dataset && keep_own)
-            code = is_own(o, directory, &own, err);
-        if (code == SHEAF_OK && look.is_dataset && !own)
-            code = note_replaced(o, directory, err);
+        code = destination_manifest(o, directory, &f, err);
         if (code == SHEAF_OK)
-            code = replace_manifest(o, url, &look.seen, err);
+            code = withdraw_found(o, directory, &f, keep_own, err);
+        manifest_found_free(&f);
     }
-    free(url);
     return code;
 }
 
@@ -381,33 +229,42 @@ static bool is_of_run(const struct output *o, const char *name)
     return false;
 }
 
-/* Of a split that the run has not: nobody will replace what is put there. */
+/* Of what the run will not replace: a split that it has not, or a data set without splits that
+ * gives way to one with them. */
+static int withdraw_other(const struct output *o, const char *directory,
+                          const struct manifest_found *f, struct sheaf_error *err)
+{
+    const int code = manifest_found_is_dataset(f) ? note_replaced(o, directory, f, err) : SHEAF_OK;
+
+    return code == SHEAF_OK ? output_remove(o, directory, MANIFEST_NAME, err) : code;
+}
+
 static int withdraw_split(void *context, char *directory, const char *name,
                           struct sheaf_error *err)
 {
     const struct output *o = *(const struct output *const *)context;
+    struct manifest_found f;
     bool is;
-    int code = output_is_split(directory, name, &is, err);
+    int code = destination_split(o, directory, name, &f, &is, err);
 
-    if (code != SHEAF_OK || !is || is_of_run(o, name))
-        return code;
-    code = note_replaced(o, directory, err);
-    return code == SHEAF_OK ? output_remove(o, directory, MANIFEST_NAME, err) : code;
+    if (code == SHEAF_OK && is && !is_of_run(o, name))
+        code = withdraw_other(o, directory, &f, err);
+    manifest_found_free(&f);
+    return code;
 }
 
-/* Of a data set without splits that gives way to one with them. */
 static int withdraw_whole(const struct output *o, struct sheaf_error *err)
 {
-    struct manifest_look look;
+    struct manifest_found f;
     int code;
 
     if (is_of_run(o, ""))
         return SHEAF_OK;
-    code = output_look_manifest(o->dest, &look, err);
-    if (code != SHEAF_OK || !look.seen.is_there)
-        return code;
-    code = look.is_dataset ? note_replaced(o, o->dest, err) : SHEAF_OK;
-    return code == SHEAF_OK ? output_remove(o, o->dest, MANIFEST_NAME, err) : code;
+    code = destination_manifest(o, o->dest, &f, err);
+    if (code == SHEAF_OK && f.kind != MANIFEST_NONE)
+        code = withdraw_other(o, o->dest, &f, err);
+    manifest_found_free(&f);
+    return code;
 }
 
 /* ---- Shards by the journal ------------------------------------------------------------------- */
@@ -480,14 +337,14 @@ static int remove_entries(const struct output *o, bool own, struct sheaf_error *
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-int output_clear_place(const struct output *o, bool keep_own, struct sheaf_error *err)
+int output_clear(const struct output *o, bool keep_own, struct sheaf_error *err)
 {
     int code = withdraw_whole(o, err);
 
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
         code = withdraw(o, o->directories[i], keep_own, err);
     if (code == SHEAF_OK)
-        code = output_for_each_below(o->dest, withdraw_split, &o, err);
+        code = destination_for_each_below(o->dest, withdraw_split, &o, err);
     if (code == SHEAF_OK)
         code = finish_removal(o, err);
     if (code == SHEAF_OK)
@@ -527,11 +384,14 @@ void output_abandon(const struct output *o, bool keep_shards)
         remove_entries(o, true, NULL) != SHEAF_OK || !is_clear(o))
         return;
     for (uint32_t i = 0; i < o->split_count; i++) {
-        struct manifest_look look;
+        struct manifest_found f;
 
-        if (output_look_manifest(o->directories[i], &look, NULL) != SHEAF_OK || look.is_dataset)
+        if (destination_manifest(o, o->directories[i], &f, NULL) != SHEAF_OK)
             return;
-        if (look.seen.is_there)
+        manifest_found_free(&f);
+        if (manifest_found_is_dataset(&f))
+            return;
+        if (f.kind == MANIFEST_OF_RUN)
             (void)output_remove(o, o->directories[i], MANIFEST_NAME, NULL);
     }
     journal_clear(&o->journal, NULL);

@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/output.h"
+#include "packer/destination.h"
 
 struct seen {
     struct store_seen entry, shard, sides[SIDES_MOST];
@@ -131,7 +131,7 @@ static int replace(struct publication *p, struct sheaf_error *err)
 static int refuse_finished(const struct publication *p, struct sheaf_error *err)
 {
     bool finished;
-    int code = output_is_finished(p->output, false, &finished, err);
+    int code = destination_is_finished(p->output, &finished, err);
 
     if (code == SHEAF_OK && finished)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s/%s: another process has published the data set",

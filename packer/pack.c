@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "packer/output.h"
+#include "packer/destination.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_stash.h"
 #include "packer/planner.h"
@@ -36,7 +36,7 @@ static int refuse_data_set(const struct source *source, struct sheaf_error *err)
     struct manifest manifest;
 
     if (!source->ops->is_tree ||
-        output_read_manifest(source->url, &manifest, NULL) != SHEAF_OK)
+        destination_read_manifest(source->url, &manifest, NULL) != SHEAF_OK)
         return SHEAF_OK;
     manifest_clear(&manifest);
     return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, not files to pack: convert it, "
@@ -133,7 +133,7 @@ static int publish(struct pack *p, struct sheaf_error *err)
 /* Of a data set that is there already: names and sizes are those of the plan. */
 static int finished_result(struct pack *p, struct sheaf_error *err)
 {
-    const int code = output_result(&p->output, &p->result, err);
+    const int code = destination_result(&p->output, &p->result, err);
 
     p->result.files_packed = p->result.files - p->result.skipped;
     return code;
@@ -201,7 +201,8 @@ static int run(struct pack *p, const char *source, struct sheaf_error *err)
         return code;
     if (!p->options.dry_run)
         return pack_to_dest(p, &all, err);
-    code = p->options.resume || p->options.overwrite ? SHEAF_OK : output_look(&p->output, err);
+    if (!p->options.resume && !p->options.overwrite)
+        code = output_check_free(&p->output, err);
     return code == SHEAF_OK ? show_plan(p, err) : code;
 }
 

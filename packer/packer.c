@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/sample.h"
+#include "packer/destination.h"
 #include "packer/packer.h"
 #include "packer/publish.h"
 
@@ -480,7 +481,7 @@ static int publish(struct sheaf_packer *p, uint32_t shard_count)
 static int finish_there(struct sheaf_packer *p, struct sheaf_pack_result *result)
 {
     struct sheaf_pack_result there = { .files = p->files };
-    int code = output_result(&p->output, &there, &p->error);
+    int code = destination_result(&p->output, &there, &p->error);
 
     if (code == SHEAF_OK && !p->is_part && p->appended != 0 &&
         p->appended != there.samples + there.skipped)

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "packer/destination.h"
 #include "packer/packer.h"
 #include "packer/run.h"
 
@@ -113,7 +114,7 @@ int sheaf_packer_open_part(const char *plan, uint32_t parts,
 int packer_unless_finished(struct sheaf_packer *p, int code)
 {
     if (code == SHEAF_OK || code == SHEAF_ERR_INTERRUPTED || !p->is_part ||
-        output_is_finished(&p->output, false, &p->is_there, NULL) != SHEAF_OK || !p->is_there) {
+        destination_is_finished(&p->output, &p->is_there, NULL) != SHEAF_OK || !p->is_there) {
         p->is_there = false;
         return code;
     }

@@ -5,6 +5,7 @@
  * They are packed as sheaf_pack does it, but their samples are read from the plan, shard by shard,
  * so that memory does not grow with the part. */
 #include "base/error.h"
+#include "packer/destination.h"
 #include "packer/pack_options.h"
 #include "packer/planned.h"
 #include "packer/run.h"
@@ -65,7 +66,7 @@ static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_e
     code = pack(p, err);
     /* Meanwhile others may have finished the whole, and have cleaned up behind it. */
     if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
-        output_is_finished(&planned->output, false, &finished, NULL) == SHEAF_OK && finished)
+        destination_is_finished(&planned->output, &finished, NULL) == SHEAF_OK && finished)
         code = SHEAF_OK;
     return code;
 }

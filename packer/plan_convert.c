@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/output.h"
+#include "packer/destination.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_file.h"
 #include "packer/resumed.h"
@@ -158,7 +158,7 @@ int plan_convert(const char *source, const char *dest, const char *plan,
 {
     struct conversion c = { .options = *options };
     struct sheaf_error found;
-    int code = output_read_manifest(source, &c.manifest, &found);
+    int code = destination_read_manifest(source, &c.manifest, &found);
 
     if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, code, "%s", found.message);

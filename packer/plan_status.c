@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "packer/destination.h"
 #include "packer/entries.h"
 #include "packer/planned.h"
 
@@ -30,7 +31,7 @@ static void count(struct sheaf_plan *p, size_t i)
     p->done_payload_bytes += shard->payload_bytes;
 }
 
-struct looking {
+struct listed_plan {
     const struct sheaf_plan *plan;
     const struct output_listing *listing;
 };
@@ -39,7 +40,7 @@ struct looking {
 static int shard_with_entry(const void *context, uint64_t number, struct plan_shard *shard,
                             struct sheaf_error *err)
 {
-    const struct looking *l = context;
+    const struct listed_plan *l = context;
     const struct planned *planned = &l->plan->planned;
     char name[SHARD_NAME_BYTES];
     bool has = false;
@@ -52,13 +53,13 @@ static int shard_with_entry(const void *context, uint64_t number, struct plan_sh
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-static int look(struct sheaf_plan *p, const struct output_listing *listing,
+static int check_listed(struct sheaf_plan *p, const struct output_listing *listing,
                 struct sheaf_error *err)
 {
     const struct plan *plan = &p->planned.file.facts.plan;
-    const struct looking looking = { p, listing };
+    const struct listed_plan listed = { p, listing };
     struct entries *entries = NULL;
-    int code = entries_open(&p->planned.output, plan->shard_count, shard_with_entry, &looking,
+    int code = entries_open(&p->planned.output, plan->shard_count, shard_with_entry, &listed,
                             &entries, err);
 
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
@@ -77,29 +78,37 @@ static int look(struct sheaf_plan *p, const struct output_listing *listing,
     return code;
 }
 
-static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
+static int list_done(struct sheaf_plan *p, struct sheaf_error *err)
 {
     struct output_listing *listing = NULL;
-    struct journal_plan plan;
-    int code = output_is_finished(&p->planned.output, false, &p->committed, err);
+    int code = output_parts(&p->planned.output, &p->parts, err);
 
-    if (code == SHEAF_OK && p->committed)
-        for (size_t i = 0; i < p->planned.file.facts.plan.shard_count; i++)
-            count(p, i);
-    if (code != SHEAF_OK || p->committed)
-        return code;
-    code = journal_load(&p->planned.output.journal, &plan, NULL, err);
-    /* What is there of another plan is none of this one. */
-    if (code == SHEAF_END ||
-        (code == SHEAF_OK && strcmp(plan.hash, p->planned.output.journal.plan.hash) != 0))
-        return SHEAF_OK;
-    if (code == SHEAF_OK)
-        code = output_parts(&p->planned.output, &p->parts, err);
     if (code == SHEAF_OK)
         code = output_list(&p->planned.output, &listing, err);
     if (code == SHEAF_OK)
-        code = look(p, listing, err);
+        code = check_listed(p, listing, err);
     output_listing_free(listing);
+    return code;
+}
+
+static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
+{
+    const struct output *output = &p->planned.output;
+    struct destination d = { .claim = CLAIM_ABSENT };
+    int code = destination_inspect(output, INSPECT_CLAIM | INSPECT_DATASET, &d, err);
+
+    p->committed = code == SHEAF_OK && d.is_finished;
+    if (p->committed)
+        for (size_t i = 0; i < p->planned.file.facts.plan.shard_count; i++)
+            count(p, i);
+    else if (code == SHEAF_OK)
+        code = destination_refuse_fault(&d, err);
+    if (code == SHEAF_OK && !p->committed && d.claim == CLAIM_DAMAGED)
+        code = destination_refuse_no_run(output, &d, err);
+    /* What is there of another plan is none of this one. */
+    if (code == SHEAF_OK && !p->committed && d.claim == CLAIM_OF_PLAN)
+        code = list_done(p, err);
+    destination_clear(&d);
     return code;
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "formats/interop_index.h"
 #include "formats/manifest.h"
+#include "packer/destination.h"
 #include "packer/entries.h"
 #include "packer/output_remove.h"
 #include "store/store.h"
@@ -199,24 +200,13 @@ static int put_interop(const struct output *o, uint32_t split, const struct mani
 
 /* Only where nothing is, or what the run itself has put there, or a data set of its plan. */
 static int check_free(const struct output *o, const char *directory,
-                      const struct manifest_look *look, struct sheaf_error *err)
+                      const struct manifest_found *f, struct sheaf_error *err)
 {
-    struct manifest m;
-    bool is_own = look->is_dataset ? false : strcmp(look->run, o->journal.plan.run) == 0;
-    int code = SHEAF_ERR_NOT_FOUND;
-
-    if (!look->seen.is_there || is_own)
+    if (f->kind == MANIFEST_NONE || f->kind == MANIFEST_OF_PLAN ||
+        (f->kind == MANIFEST_OF_RUN && strcmp(f->run, o->journal.plan.run) == 0))
         return SHEAF_OK;
-    if (look->is_dataset)
-        code = output_read_manifest(directory, &m, err);
-    if (code == SHEAF_OK) {
-        code = output_is_of_plan(o, &m, &is_own, err);
-        manifest_clear(&m);
-    }
-    if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND && code != SHEAF_ERR_CORRUPT)
-        return code;
-    return is_own ? SHEAF_OK : err_set(err, SHEAF_ERR_CHANGED, "%s: another data set was put "
-                                       "there meanwhile", directory);
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: another data set was put there meanwhile",
+                   directory);
 }
 
 static int put_manifest(struct output *o, uint32_t split, struct manifest *m,
@@ -224,20 +214,21 @@ static int put_manifest(struct output *o, uint32_t split, struct manifest *m,
 {
     char *url = store_join(o->directories[split], MANIFEST_NAME);
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
-    struct manifest_look look;
+    struct manifest_found there = { .kind = MANIFEST_NONE };
     struct store_seen now;
     int code = url == NULL ? err_memory(err, strlen(o->dest)) : manifest_write(m, &text, err);
 
     if (code == SHEAF_OK)
-        code = output_look_manifest(o->directories[split], &look, err);
+        code = destination_manifest(o, o->directories[split], &there, err);
     if (code == SHEAF_OK)
-        code = check_free(o, o->directories[split], &look, err);
+        code = check_free(o, o->directories[split], &there, err);
     if (code == SHEAF_OK)
         code = journal_check(&o->journal, err);
     if (code == SHEAF_OK) {
         o->is_visible = true;
-        code = store_put_over(url, text.data, text.size, &look.seen, &now, err);
+        code = store_put_over(url, text.data, text.size, &there.seen, &now, err);
     }
+    manifest_found_free(&there);
     buf_free(&text);
     free(url);
     return code;

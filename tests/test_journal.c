@@ -193,20 +193,15 @@ static void test_plan_file(void **state)
 {
     struct journal_plan plan;
     struct sheaf_error err;
-    bool has;
     char *text;
     size_t size;
 
     (void)state;
     assert_int_equal(journal_load(&journal, &plan, NULL, &err), SHEAF_END);
-    assert_int_equal(journal_has_leftovers(&journal, &has, &err), SHEAF_OK);
-    assert_false(has);
     journal.plan.split_count = 2;
     memcpy(journal.plan.splits[0], "train", 6);
     memcpy(journal.plan.splits[1], "val", 4);
     assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_OK);
-    assert_int_equal(journal_has_leftovers(&journal, &has, &err), SHEAF_OK);
-    assert_true(has);
     assert_int_equal(journal_load(&journal, &plan, NULL, &err), SHEAF_OK);
     assert_memory_equal(&plan, &journal.plan, sizeof(plan));
     text = tree_read(&tree, "out/" STORE_PARTIAL "/plan", &size);

@@ -48,12 +48,18 @@ static int grow(struct keyset *set, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err)
+bool keyset_has(const struct keyset *set, const char *key)
 {
     const XXH128_hash_t hash = hash_of(key);
+
+    return set->slot_count != 0 && XXH128_isEqual(*find(set, hash), hash);
+}
+
+int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err)
+{
     int code = set->count < set->slot_count / 4 * 3 ? SHEAF_OK : grow(set, err);
 
-    if (code == SHEAF_OK && XXH128_isEqual(*find(set, hash), hash))
+    if (code == SHEAF_OK && keyset_has(set, key))
         code = err_set(err, SHEAF_ERR_EXISTS, "%s: a sample with this key was packed already",
                        key);
     return code;

@@ -4,6 +4,7 @@
 #ifndef PACKER_PLAN_KEYSET_H
 #define PACKER_PLAN_KEYSET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <xxhash.h>
 
@@ -16,6 +17,7 @@ struct keyset {
     size_t count;
 };
 
+bool keyset_has(const struct keyset *set, const char *key);
 /* SHEAF_ERR_EXISTS if the key is there already; SHEAF_ERR_MEMORY. */
 int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 /* Adds a key that keyset_check() has just passed. */

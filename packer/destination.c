@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inspecting a destination: its claim, its manifests, and the files that belong to nobody.  A store
+ * that cannot be asked is an error; whatever it answers is a finding. */
+#include "packer/destination.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/json_load.h"
+#include "packer/plan/keyset.h"
+#include "store/store.h"
+
+/* ---- Manifests ------------------------------------------------------------------------------- */
+
+static int get(const char *directory, const char *name, char **text, size_t *size,
+               struct sheaf_error *err)
+{
+    char *url = store_join(directory, name);
+    const int code = url == NULL ? err_memory(err, strlen(directory))
+                                 : store_get(url, MANIFEST_LIMIT, text, size, err);
+
+    free(url);
+    return code;
+}
+
+static int parse(const char *directory, const char *name, const char *text, size_t size,
+                 struct manifest *m, struct sheaf_error *err)
+{
+    const int code = manifest_parse(text, size, m, err);
+
+    if (code != SHEAF_OK)
+        err_prefix(err, "%s/%s: ", directory, name);
+    return code;
+}
+
+static int read_manifest(const char *directory, const char *name, struct manifest *m,
+                         struct sheaf_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    int code = get(directory, name, &text, &size, err);
+
+    if (code == SHEAF_OK)
+        code = parse(directory, name, text, size, m, err);
+    free(text);
+    return code;
+}
+
+int destination_read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
+{
+    return read_manifest(directory, MANIFEST_NAME, m, err);
+}
+
+int destination_read_replaced(const char *directory, struct manifest *m, struct sheaf_error *err)
+{
+    return read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
+}
+
+/* The text was written out of what had been parsed. */
+int destination_option(const struct manifest *m, const char *name, char **value,
+                       struct sheaf_error *err)
+{
+    const char *all = m->options_json == NULL ? "{}" : m->options_json, *text;
+    json_error_t found;
+    json_t *options;
+    int code = json_load_text(all, strlen(all), 0, &options, &found, err);
+
+    text = json_string_value(json_object_get(options, name));
+    *value = text == NULL ? NULL : strdup(text);
+    if (text != NULL && *value == NULL)
+        code = err_memory(err, strlen(text));
+    json_decref(options);
+    return code == SHEAF_ERR_CORRUPT ? err_set(err, code, "options of a manifest: %s", found.text)
+                                     : code;
+}
+
+/* Of a text that was got. */
+static int classify(const struct output *o, const char *directory, struct manifest_found *f,
+                    struct sheaf_error *err)
+{
+    char *hash = NULL;
+    int code;
+
+    f->kind = MANIFEST_OF_RUN;
+    if (manifest_is_unfinished(f->text, f->size, f->run))
+        return SHEAF_OK;
+    code = parse(directory, MANIFEST_NAME, f->text, f->size, &f->manifest, &f->fault);
+    if (code == SHEAF_OK)
+        code = destination_option(&f->manifest, "plan", &hash, &f->fault);
+    if (code != SHEAF_OK)
+        f->kind = MANIFEST_UNREADABLE;
+    else
+        f->kind = hash != NULL && strcmp(hash, o->plan_hash) == 0 ? MANIFEST_OF_PLAN
+                                                                  : MANIFEST_OF_OTHER_PLAN;
+    free(hash);
+    return code == SHEAF_ERR_MEMORY ? err_memory(err, f->size) : SHEAF_OK;
+}
+
+int destination_manifest(const struct output *o, const char *directory, struct manifest_found *f,
+                         struct sheaf_error *err)
+{
+    char *url = store_join(directory, MANIFEST_NAME);
+    int code;
+
+    *f = (struct manifest_found){ .kind = MANIFEST_NONE };
+    code = url == NULL ? err_memory(err, strlen(directory)) : store_see(url, &f->seen, err);
+    if (code == SHEAF_OK && f->seen.is_there)
+        code = store_get(url, MANIFEST_LIMIT, &f->text, &f->size, err);
+    free(url);
+    if (code == SHEAF_ERR_NOT_FOUND) {
+        f->seen.is_there = false;
+        return SHEAF_OK;
+    }
+    if (code == SHEAF_OK && f->seen.is_there)
+        code = classify(o, directory, f, err);
+    if (code != SHEAF_OK)
+        manifest_found_free(f);
+    return code;
+}
+
+void manifest_found_free(struct manifest_found *f)
+{
+    free(f->text);
+    f->text = NULL;
+    manifest_clear(&f->manifest);
+}
+
+bool manifest_found_is_dataset(const struct manifest_found *f)
+{
+    return f->kind >= MANIFEST_UNREADABLE;
+}
+
+/* ---- Directories in DEST --------------------------------------------------------------------- */
+
+struct below {
+    const char *dest;
+    destination_below_fn *each;
+    void *context;
+    struct sheaf_error *err;
+};
+
+static int visit_below(void *context, const struct store_entry *entry)
+{
+    const struct below *b = context;
+    char *directory = store_join(b->dest, entry->name);
+    const int code = directory == NULL ? err_memory(b->err, strlen(entry->name))
+                                       : b->each(b->context, directory, entry->name, b->err);
+
+    free(directory);
+    return code;
+}
+
+int destination_for_each_below(const char *dest, destination_below_fn *each, void *context,
+                               struct sheaf_error *err)
+{
+    struct below below = { dest, each, context, err };
+    const int code = store_list_directories(dest, visit_below, &below, err);
+
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
+}
+
+int destination_split(const struct output *o, const char *directory, const char *name,
+                      struct manifest_found *f, bool *is, struct sheaf_error *err)
+{
+    char *split = NULL;
+    int code = destination_manifest(o, directory, f, err);
+
+    *is = false;
+    if (code != SHEAF_OK || !manifest_found_is_dataset(f))
+        return code;
+    if (f->kind == MANIFEST_UNREADABLE)     /* what cannot be parsed says nothing */
+        return f->fault.code == SHEAF_ERR_CORRUPT ? SHEAF_OK
+                                                  : err_set(err, f->fault.code, "%s",
+                                                            f->fault.message);
+    code = destination_option(&f->manifest, "split_name", &split, err);
+    *is = split != NULL && strcmp(split, name) == 0;
+    free(split);
+    return code;
+}
+
+/* ---- Inspecting ------------------------------------------------------------------------------ */
+
+struct inspection {
+    const struct output *output;
+    unsigned asked;
+    struct destination *found;
+    struct keyset known;        /* shards that belong to somebody: SPLIT/PREFIX-<digits> */
+    const char *directory, *split;      /* that are listed */
+    struct sheaf_error *err;
+};
+
+static int inspect_claim(struct inspection *x)
+{
+    const struct journal *j = &x->output->journal;
+    struct destination *d = x->found;
+    const int code = journal_load(j, &d->holder, &d->claim_seen, x->err);
+
+    if (code == SHEAF_OK)
+        d->claim = strcmp(d->holder.hash, j->plan.hash) == 0 ? CLAIM_OF_PLAN : CLAIM_OF_OTHER_PLAN;
+    else
+        d->claim = code == SHEAF_ERR_CORRUPT ? CLAIM_DAMAGED : CLAIM_ABSENT;
+    return code == SHEAF_END || code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
+}
+
+static int note_dataset(struct inspection *x, const char *directory)
+{
+    if (x->found->dataset == NULL)
+        x->found->dataset = strdup(directory);
+    return x->found->dataset == NULL ? err_memory(x->err, strlen(directory)) : SHEAF_OK;
+}
+
+/* That a data set has what its manifest says, as far as sizes tell. */
+static int check_whole(const char *directory, const struct manifest *m, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i <= m->shard_count && code == SHEAF_OK; i++) {
+        const char *name = i < m->shard_count ? m->shards[i].name : INDEX_NAME;
+        const uint64_t expected = i < m->shard_count ? m->shards[i].bytes : m->index_bytes;
+        char *url = store_join(directory, name);
+        uint64_t bytes;
+
+        code = url == NULL ? err_memory(err, strlen(name)) : store_size(url, &bytes, err);
+        if (code == SHEAF_OK && bytes != expected)
+            code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, but the manifest says "
+                           "%llu", url,
+                           (unsigned long long)bytes, (unsigned long long)expected);
+        free(url);
+    }
+    return code;
+}
+
+static int inspect_whole(struct inspection *x, const char *directory, const struct manifest *m)
+{
+    struct sheaf_error fault;
+    const int code = check_whole(directory, m, &fault);
+
+    if (code == SHEAF_OK)
+        return SHEAF_OK;
+    if (code != SHEAF_ERR_NOT_FOUND && code != SHEAF_ERR_CHANGED)
+        return err_set(x->err, code, "%s", fault.message);
+    x->found->is_finished = false;
+    x->found->fault = fault;
+    return SHEAF_OK;
+}
+
+/* Of DEST, or of one of the run's splits. */
+static int inspect_dataset(struct inspection *x, const char *directory, bool is_output)
+{
+    struct destination *d = x->found;
+    struct manifest_found f;
+    int code = destination_manifest(x->output, directory, &f, x->err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (manifest_found_is_dataset(&f))
+        code = note_dataset(x, directory);
+    if (f.kind == MANIFEST_UNREADABLE && d->fault.code == SHEAF_OK)
+        d->fault = f.fault;
+    if (is_output)
+        d->is_finished &= f.kind == MANIFEST_OF_PLAN;
+    if (code == SHEAF_OK && is_output && f.kind == MANIFEST_OF_PLAN && x->asked & INSPECT_WHOLE)
+        code = inspect_whole(x, directory, &f.manifest);
+    manifest_found_free(&f);
+    return code;
+}
+
+static bool is_split_run(const struct output *o)
+{
+    return o->journal.plan.splits[0][0] != '\0';
+}
+
+static int inspect_datasets(struct inspection *x)
+{
+    const struct output *o = x->output;
+    int code = is_split_run(o) ? inspect_dataset(x, o->dest, false) : SHEAF_OK;
+
+    x->found->is_finished = true;
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = inspect_dataset(x, o->directories[i], true);
+    x->found->is_finished &= code == SHEAF_OK;
+    return code;
+}
+
+/* ---- Files that belong to nobody ------------------------------------------------------------- */
+
+/* "SPLIT/PREFIX-<digits>" of a name PREFIX-<digits>.<...>; false if it is not such a name. */
+static bool stem_of(const struct inspection *x, const char *name, char stem[2 * SHARD_NAME_BYTES])
+{
+    const char *prefix = x->output->prefix;
+    const size_t size = strlen(prefix);
+    size_t digits;
+
+    if (strncmp(name, prefix, size) != 0 || name[size] != '-')
+        return false;
+    digits = strspn(name + size + 1, "0123456789");
+    if (digits < 6 || name[size + 1 + digits] != '.')
+        return false;
+    return snprintf(stem, 2 * SHARD_NAME_BYTES, "%s/%.*s", x->split, (int)(size + 1 + digits),
+                    name) < 2 * SHARD_NAME_BYTES;
+}
+
+static int know(struct inspection *x, const char *name, struct sheaf_error *err)
+{
+    char stem[2 * SHARD_NAME_BYTES];
+    int code = SHEAF_ERR_EXISTS;
+
+    if (stem_of(x, name, stem))
+        code = keyset_check(&x->known, stem, NULL);
+    if (code == SHEAF_OK)
+        keyset_add(&x->known, stem);
+    return code == SHEAF_ERR_MEMORY ? err_memory(err, sizeof(stem)) : SHEAF_OK;
+}
+
+/* An entry's name begins with its shard's, after the split's. */
+static int know_entry(void *context, const char *name, struct sheaf_error *err)
+{
+    struct inspection *x = context;
+    const size_t size = strlen(x->split);
+
+    if (size == 0)
+        return know(x, name, err);
+    return strncmp(name, x->split, size) == 0 && name[size] == '.' ? know(x, name + size + 1, err)
+                                                                   : SHEAF_OK;
+}
+
+static int know_manifest(struct inspection *x, struct manifest *m, int code)
+{
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+    for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++)
+        code = know(x, m->shards[i].name, x->err);
+    manifest_clear(m);
+    return code;
+}
+
+static int find_unknown(void *context, const struct store_entry *entry)
+{
+    struct inspection *x = context;
+    char stem[2 * SHARD_NAME_BYTES];
+
+    if (!stem_of(x, entry->name, stem) || keyset_has(&x->known, stem))
+        return SHEAF_OK;
+    x->found->unknown = store_join(x->directory, entry->name);
+    return x->found->unknown == NULL ? err_memory(x->err, strlen(entry->name)) : SHEAF_END;
+}
+
+/* The journal's entries come before what is there, and what is there before its files: what is
+ * finished or taken away meanwhile is known by one of them. */
+static int list_files(struct inspection *x, const char *directory, const char *split)
+{
+    struct manifest m;
+    int code;
+
+    x->directory = directory;
+    x->split = split;
+    code = journal_list(x->output->dest, know_entry, x, x->err);
+    if (code == SHEAF_OK)
+        code = know_manifest(x, &m, destination_read_manifest(directory, &m, x->err));
+    if (code == SHEAF_OK)       /* and what is on its way out */
+        code = know_manifest(x, &m, destination_read_replaced(directory, &m, x->err));
+    if (code == SHEAF_OK)
+        code = store_list(directory, find_unknown, x, x->err);
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* What is left of a run, but for temporary files. */
+static int find_leftover(void *context, const char *name, struct sheaf_error *err)
+{
+    const size_t size = strlen(name);
+
+    (void)err;
+    *(bool *)context |= size < 4 || strcmp(name + size - 4, ".tmp") != 0;
+    return SHEAF_OK;
+}
+
+static int note_split(void *context, char *directory, const char *name, struct sheaf_error *err)
+{
+    struct inspection *x = context;
+    struct manifest_found f;
+    bool is;
+    int code = destination_split(x->output, directory, name, &f, &is, err);
+
+    if (code == SHEAF_OK && is)
+        code = note_dataset(x, directory);
+    manifest_found_free(&f);
+    return code;
+}
+
+static int inspect_files(struct inspection *x)
+{
+    const struct output *o = x->output;
+    int code = journal_list(o->dest, find_leftover, &x->found->has_leftovers, x->err);
+
+    if (code == SHEAF_OK && x->found->dataset == NULL)
+        code = destination_for_each_below(o->dest, note_split, x, x->err);
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK && x->found->unknown == NULL; i++)
+        code = list_files(x, o->directories[i], o->journal.plan.splits[i]);
+    keyset_free(&x->known);
+    return code;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+int destination_inspect(const struct output *o, unsigned asked, struct destination *found,
+                        struct sheaf_error *err)
+{
+    struct inspection x = { .output = o, .asked = asked, .found = found, .err = err };
+    int code = asked & INSPECT_CLAIM ? inspect_claim(&x) : SHEAF_OK;
+
+    if (code == SHEAF_OK && asked & INSPECT_DATASET)
+        code = inspect_datasets(&x);
+    /* Nobody can say whose files are there while a manifest cannot be read. */
+    if (code == SHEAF_OK && asked & INSPECT_FILES && found->fault.code == SHEAF_OK)
+        code = inspect_files(&x);
+    return code;
+}
+
+void destination_clear(struct destination *d)
+{
+    free(d->dataset);
+    free(d->unknown);
+    *d = (struct destination){ .claim = CLAIM_ABSENT };
+}
+
+int destination_is_finished(const struct output *o, bool *finished, struct sheaf_error *err)
+{
+    struct destination d = { .claim = CLAIM_ABSENT };
+    int code = destination_inspect(o, INSPECT_DATASET, &d, err);
+
+    *finished = code == SHEAF_OK && d.is_finished;
+    if (code == SHEAF_OK && !d.is_finished)
+        code = destination_refuse_fault(&d, err);
+    destination_clear(&d);
+    return code;
+}
+
+/* ---- A finished data set --------------------------------------------------------------------- */
+
+/* The lines of the skipped.tsv that is there; 0 without one. */
+static int count_skipped(const struct output *o, uint64_t *count, struct sheaf_error *err)
+{
+    char *url = store_join(o->dest, SKIPPED_NAME), *text = NULL;
+    size_t size = 0;
+    int code = url == NULL ? err_memory(err, strlen(o->dest))
+                           : store_get(url, SIZE_MAX / 4, &text, &size, err);
+
+    *count = 0;
+    for (size_t i = 0; i < size; i++)
+        *count += text[i] == '\n';
+    free(text);
+    free(url);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+int destination_result(const struct output *o, struct sheaf_pack_result *result,
+                       struct sheaf_error *err)
+{
+    for (uint32_t s = 0; s < o->split_count; s++) {
+        struct manifest m;
+        int code = destination_read_manifest(o->directories[s], &m, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        for (size_t i = 0; i < m.shard_count; i++) {
+            result->samples += m.shards[i].samples;
+            result->payload_bytes += m.shards[i].payload_bytes;
+            result->stored_bytes += m.shards[i].bytes;
+        }
+        result->shards += m.shard_count;
+        manifest_clear(&m);
+    }
+    result->shards_kept = result->shards;
+    return count_skipped(o, &result->skipped, err);
+}
+
+/* ---- Refusals -------------------------------------------------------------------------------- */
+
+int destination_refuse_dataset(const struct destination *d, struct sheaf_error *err)
+{
+    if (d->dataset == NULL)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already", d->dataset);
+}
+
+int destination_refuse_fault(const struct destination *d, struct sheaf_error *err)
+{
+    if (d->fault.code == SHEAF_OK)
+        return SHEAF_OK;
+    return err_set(err, d->fault.code, "%s", d->fault.message);
+}
+
+int destination_refuse_unlike(const struct destination *d, struct sheaf_error *err)
+{
+    if (d->is_finished || d->dataset == NULL)
+        return SHEAF_OK;
+    if (d->fault.code != SHEAF_OK)
+        return destination_refuse_fault(d, err);
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan", d->dataset);
+}
+
+int destination_refuse_leftovers(const struct output *o, const struct destination *d,
+                                 struct sheaf_error *err)
+{
+    if (!d->has_leftovers)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds the remains of an unfinished run", o->dest);
+}
+
+int destination_refuse_unknown(const struct destination *d, struct sheaf_error *err)
+{
+    if (d->unknown == NULL)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists, and belongs to no data set",
+                   d->unknown);
+}
+
+int destination_refuse_other_run(const struct output *o, const struct destination *d,
+                                 struct sheaf_error *err)
+{
+    if (d->claim != CLAIM_OF_OTHER_PLAN)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the unfinished run had another plan (its source or "
+                   "options have changed since, or it was for another directory)", o->dest);
+}
+
+int destination_refuse_no_run(const struct output *o, const struct destination *d,
+                              struct sheaf_error *err)
+{
+    if (d->claim == CLAIM_ABSENT)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: was not prepared for this plan, or has been "
+                       "removed since: make the plan again", o->dest);
+    if (d->claim == CLAIM_DAMAGED)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s/" PLAN_FILE ": the journal of an earlier run "
+                       "is damaged", o->journal.directory);
+    if (d->claim == CLAIM_OF_OTHER_PLAN)
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: is being packed by another plan, with other "
+                       "options or other files (%s)", o->dest, d->holder.holder);
+    if (d->holder.state != CLAIM_READY)
+        return err_set(err, SHEAF_ERR_STATE, "%s: is still being prepared for the plan, or that "
+                       "was interrupted (%s): make the plan again", o->dest, d->holder.holder);
+    return SHEAF_OK;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is at a destination: who has claimed it, which data set is there, and what else.
+ *
+ * Whoever prepares a destination, joins a run, commits or shows the progress asks
+ * destination_inspect, which reports and never refuses; the callers decide, and refuse in the words
+ * of the functions below.  What is found can change at once, unless the caller has the claim. */
+#ifndef PACKER_DESTINATION_H
+#define PACKER_DESTINATION_H
+
+#include "formats/manifest.h"
+#include "packer/output.h"
+
+/* ---- Manifests ------------------------------------------------------------------------------- */
+
+enum manifest_kind {
+    MANIFEST_NONE,
+    MANIFEST_OF_RUN,            /* no data set: a run at work has put it there */
+    MANIFEST_UNREADABLE,        /* of a data set, but it cannot be parsed: see `fault` */
+    MANIFEST_OF_OTHER_PLAN,
+    MANIFEST_OF_PLAN,           /* of the data set that the run's own plan describes */
+};
+
+/* What is under a manifest's name. */
+struct manifest_found {
+    enum manifest_kind kind;
+    struct store_seen seen;
+    char run[RUN_SIZE];         /* of MANIFEST_OF_RUN; else "" */
+    char *text;
+    size_t size;
+    struct manifest manifest;   /* as parsed; of the last two kinds */
+    struct sheaf_error fault;
+};
+
+int destination_manifest(const struct output *output, const char *directory,
+                         struct manifest_found *found, struct sheaf_error *err);
+void manifest_found_free(struct manifest_found *found);
+bool manifest_found_is_dataset(const struct manifest_found *found);
+
+/* Reads the manifest in a directory.  SHEAF_ERR_NOT_FOUND. */
+int destination_read_manifest(const char *directory, struct manifest *manifest,
+                              struct sheaf_error *err);
+
+/* The note of what is being replaced: the manifest of a data set whose files are being removed. */
+#define REPLACED_NAME "replaced.json"
+/* Reads it.  SHEAF_ERR_NOT_FOUND. */
+int destination_read_replaced(const char *directory, struct manifest *manifest,
+                              struct sheaf_error *err);
+
+/* A string among the options that a manifest keeps, in memory of its own; NULL: there is none. */
+int destination_option(const struct manifest *m, const char *name, char **value,
+                       struct sheaf_error *err);
+
+/* ---- Directories in DEST --------------------------------------------------------------------- */
+
+typedef int destination_below_fn(void *context, char *directory, const char *name,
+                                 struct sheaf_error *err);
+int destination_for_each_below(const char *dest, destination_below_fn *each, void *context,
+                               struct sheaf_error *err);
+/* As destination_manifest; *is: it holds the data set that is the split of this name of the one in
+ * the directory above. */
+int destination_split(const struct output *output, const char *directory, const char *name,
+                      struct manifest_found *found, bool *is, struct sheaf_error *err);
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+enum claim_holder { CLAIM_ABSENT, CLAIM_DAMAGED, CLAIM_OF_OTHER_PLAN, CLAIM_OF_PLAN };
+
+/* What is asked, since not all of it costs the same. */
+enum {
+    INSPECT_CLAIM = 1,
+    INSPECT_DATASET = 2,        /* the manifests of DEST and the run's splits */
+    INSPECT_WHOLE = 4,          /* and whether the shards of this plan's have the sizes they say */
+    INSPECT_FILES = 8,          /* lists DEST: leftovers, splits of others, files of nobody */
+};
+
+/* Zero-initialised; what was not asked stays zero. */
+struct destination {
+    enum claim_holder claim;
+    struct journal_plan holder; /* of the last two kinds of claims: whose it is */
+    struct store_seen claim_seen;
+    char *dataset;              /* a directory with a data set, of whatever plan; NULL: none */
+    bool is_finished;           /* the data set of this very plan is there, in all splits */
+    struct sheaf_error fault;   /* or of what is there something cannot be read, or is missing; code
+                                   SHEAF_OK: nothing */
+    bool has_leftovers;         /* of a run, in the journal's directory */
+    char *unknown;              /* a file with the name of a shard, of no data set; NULL: none */
+};
+
+/* Adds what is asked to *found.  The claim is asked for first: a commit removes it after its data
+ * set became visible, so one of both is always seen. */
+int destination_inspect(const struct output *output, unsigned asked, struct destination *found,
+                        struct sheaf_error *err);
+void destination_clear(struct destination *found);
+
+/* Whether the data set of this very plan is there. */
+int destination_is_finished(const struct output *output, bool *finished, struct sheaf_error *err);
+/* Adds what its manifests say. */
+int destination_result(const struct output *output, struct sheaf_pack_result *result,
+                       struct sheaf_error *err);
+
+/* ---- Refusals -------------------------------------------------------------------------------- */
+
+/* Each returns SHEAF_OK if there is nothing to refuse.  SHEAF_ERR_EXISTS: a data set is there; */
+int destination_refuse_dataset(const struct destination *found, struct sheaf_error *err);
+/* another one than this plan's, or what is wrong with the one that is there; */
+int destination_refuse_unlike(const struct destination *found, struct sheaf_error *err);
+int destination_refuse_fault(const struct destination *found, struct sheaf_error *err);
+/* traces of a run; */
+int destination_refuse_leftovers(const struct output *output, const struct destination *found,
+                                 struct sheaf_error *err);
+/* files of nobody. */
+int destination_refuse_unknown(const struct destination *found, struct sheaf_error *err);
+/* SHEAF_ERR_CHANGED: there is nothing to resume but the run of another plan. */
+int destination_refuse_other_run(const struct output *output, const struct destination *found,
+                                 struct sheaf_error *err);
+/* There is no run of this plan to take part in.  SHEAF_ERR_NOT_FOUND, _CORRUPT, or _CHANGED. */
+int destination_refuse_no_run(const struct output *output, const struct destination *found,
+                              struct sheaf_error *err);
+
+#endif
