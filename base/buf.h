@@ -52,6 +52,15 @@ static inline void buf_put(struct buf *b, const void *data, size_t size)
     b->size += size;
 }
 
+/* The same, where what is put may lie in its place already. */
+static inline void buf_put_content(struct buf *b, const void *data, size_t size)
+{
+    if (data == b->data + b->size)
+        b->size += size;
+    else
+        buf_put(b, data, size);
+}
+
 static inline int buf_append(struct buf *b, const void *data, size_t size, struct sheaf_error *err)
 {
     const int code = buf_reserve(b, size, err);

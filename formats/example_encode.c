@@ -13,6 +13,7 @@
 
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX)     /* of protobuf itself */
 #define OWN_FEATURES  8                         /* that are made beside the fields */
+#define USUAL_SIDE    256                       /* of an image: as most, a varint of two bytes */
 
 #define TAG_BYTES(field)  ((uint8_t)((field) << 3 | 2))
 
@@ -22,6 +23,7 @@ struct feature {
     const char *name;
     size_t name_size;
     enum kind kind;
+    const struct sheaf_field *field;        /* of the sample, whose content it is; or NULL */
     const void *data;           /* KIND_BYTES: `size` bytes; else: `count` doubles */
     size_t size;
     size_t count;
@@ -97,6 +99,12 @@ static void add_bytes(struct features *all, const char *name, const void *data, 
                                        .size = size });
 }
 
+static void add_content(struct features *all, const char *name, const struct sheaf_field *field)
+{
+    add_feature(all, (struct feature){ .name = name, .kind = KIND_BYTES, .field = field,
+                                       .data = field->data, .size = field->size });
+}
+
 static void add_numbers(struct features *all, const char *name, enum kind kind,
                         const double *values, size_t count)
 {
@@ -106,13 +114,14 @@ static void add_numbers(struct features *all, const char *name, enum kind kind,
 
 static void add_image(struct features *all, const char *key, const struct sheaf_field *field)
 {
-    struct jpeg_info info;
+    const bool is_unread = field->data == NULL && field->size != 0;
+    struct jpeg_info info = { .height = USUAL_SIDE, .width = USUAL_SIDE };
 
     snprintf(all->filename, sizeof(all->filename), "%s.%s", key, field_suffix(field));
-    add_bytes(all, "image/encoded", field->data, field->size);
+    add_content(all, "image/encoded", field);
     add_bytes(all, "image/filename", all->filename, strlen(all->filename));
     add_bytes(all, "image/format", "JPEG", 4);
-    if (!jpeg_size(field->data, field->size, &info))
+    if (!is_unread && !jpeg_size(field->data, field->size, &info))
         return;
     all->height = info.height;
     all->width = info.width;
@@ -158,7 +167,7 @@ static int gather(const struct sheaf_sample *sample, const struct encode_context
     image = sample_image(sorted, sample->field_count);
     for (i = 0; i < sample->field_count; i++) {
         if (i != image)
-            add_bytes(all, field_suffix(sorted[i]), sorted[i]->data, sorted[i]->size);
+            add_content(all, field_suffix(sorted[i]), sorted[i]);
     }
     if (image < sample->field_count)
         add_image(all, sample->key, sorted[image]);
@@ -177,7 +186,7 @@ static uint8_t *put_values(uint8_t *p, const struct feature *f)
     size_t i;
 
     if (f->kind == KIND_BYTES) {
-        if (f->size != 0)
+        if (f->size != 0 && p != f->data)
             memcpy(p, f->data, f->size);
         return p + f->size;
     }
@@ -206,31 +215,65 @@ static uint8_t *put_feature(uint8_t *p, const struct feature *f)
     return put_values(p, f);
 }
 
+/* The bytes of all entries.  SHEAF_ERR_LIMIT: protobuf takes no such message. */
+static int add_entries(const struct features *all, const char *key, uint64_t *total,
+                       struct sheaf_error *err)
+{
+    size_t i;
+
+    /* No more than FIELD_LIMIT fields of at most SIZE_MAX / 2 bytes, but checked one by one. */
+    for (i = 0, *total = 0; i < all->count; i++) {
+        if (all->list[i].packed > MESSAGE_LIMIT || *total > MESSAGE_LIMIT)
+            break;
+        *total += delimited(all->list[i].entry);
+    }
+    if (i == all->count && delimited(*total) <= MESSAGE_LIMIT)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_LIMIT, "%.400s: the sample is larger than the 2 GiB that a "
+                   "tf.train.Example can have", key);
+}
+
+/* What put_feature puts before the value. */
+static size_t feature_lead(const struct feature *f)
+{
+    return (size_t)(delimited(f->entry) - f->packed);
+}
+
+size_t example_content_at(const struct sheaf_sample *sample, const struct encode_context *context,
+                          const struct sheaf_field *field)
+{
+    struct features all;
+    uint64_t total = 0;
+    size_t at;
+
+    if (gather(sample, context, &all, NULL) != SHEAF_OK ||
+        add_entries(&all, sample->key, &total, NULL) != SHEAF_OK)
+        return SIZE_MAX;
+    at = (size_t)(delimited(total) - total);
+    for (size_t i = 0; i < all.count; i++) {
+        if (all.list[i].field == field)
+            return at + feature_lead(&all.list[i]);
+        at += (size_t)delimited(all.list[i].entry);
+    }
+    return SIZE_MAX;
+}
+
 int example_encode(const struct sheaf_sample *sample, const struct encode_context *context,
                    size_t spare, struct buf *out, struct sheaf_error *err)
 {
     struct features all;
-    uint64_t total = 0;
+    uint64_t total;
     uint8_t *p;
-    size_t i;
     int code = gather(sample, context, &all, err);
 
-    if (code != SHEAF_OK)
-        return code;
-    /* No more than FIELD_LIMIT fields of at most SIZE_MAX / 2 bytes, but checked one by one. */
-    for (i = 0; i < all.count; i++) {
-        if (all.list[i].packed > MESSAGE_LIMIT || total > MESSAGE_LIMIT)
-            break;
-        total += delimited(all.list[i].entry);
-    }
-    if (i < all.count || delimited(total) > MESSAGE_LIMIT)
-        return err_set(err, SHEAF_ERR_LIMIT, "%.400s: the sample is larger than the 2 GiB that a "
-                       "tf.train.Example can have", sample->key);
-    code = buf_reserve(out, delimited(total) + spare, err);
+    if (code == SHEAF_OK)
+        code = add_entries(&all, sample->key, &total, err);
+    if (code == SHEAF_OK)
+        code = buf_reserve(out, delimited(total) + spare, err);
     if (code != SHEAF_OK)
         return code;
     p = put_delimiter(out->data + out->size, 1, total);
-    for (i = 0; i < all.count; i++)
+    for (size_t i = 0; i < all.count; i++)
         p = put_feature(p, &all.list[i]);
     out->size = (size_t)(p - out->data);
     return SHEAF_OK;

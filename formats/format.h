@@ -130,6 +130,13 @@ struct format_ops {
                   struct buf *out, struct buf *names, struct encoded *encoded,
                   struct sheaf_error *err);
 
+    /* Where in its frame the content of a field comes to lie, so that it can be read to its place
+     * in the buffer: what lies there, encode() does not copy.  It is exact if every field has its
+     * data; of one that has none (NULL), what a frame says of its content is guessed.  SIZE_MAX:
+     * encode() will not take the sample. */
+    size_t (*content_at)(const struct sheaf_sample *sample, const struct encode_context *context,
+                         const struct sheaf_field *field);
+
     /* Appends what ends a shard. */
     int (*finish)(struct buf *out, struct sheaf_error *err);
 

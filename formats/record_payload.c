@@ -139,25 +139,54 @@ static int check_size(const struct sheaf_sample *sample, struct sheaf_error *err
     return SHEAF_OK;
 }
 
+/* The fields as they are laid end to end. */
+static int lay_out(const struct sheaf_sample *sample, const struct sheaf_field *fields[FIELD_LIMIT],
+                   struct sheaf_error *err)
+{
+    size_t image;
+    int code = sample_check(sample, fields, err);
+
+    if (code == SHEAF_OK)
+        code = check_size(sample, err);
+    if (code != SHEAF_OK)
+        return code;
+    image = sample_image(fields, sample->field_count);
+    if (image < sample->field_count)
+        bring_forward(fields, image);
+    return SHEAF_OK;
+}
+
+size_t record_payload_content_at(const struct sheaf_sample *sample,
+                                 const struct sheaf_field *field)
+{
+    const struct sheaf_field *fields[FIELD_LIMIT];
+    size_t at = IR_BYTES + (sample->label_count > 1 ? 4 * sample->label_count : 0);
+
+    if (lay_out(sample, fields, NULL) != SHEAF_OK)
+        return SIZE_MAX;
+    for (size_t i = 0; i < sample->field_count; i++) {
+        if (fields[i] == field)
+            return at;
+        at += fields[i]->size;
+    }
+    return SIZE_MAX;
+}
+
 int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, struct buf *names,
                           struct sheaf_error *err)
 {
     const struct sheaf_field *fields[FIELD_LIMIT];
     const size_t count = sample->field_count;
-    size_t i, image;
-    int code = sample_check(sample, fields, err);
+    size_t i;
+    int code = lay_out(sample, fields, err);
 
-    if (code != SHEAF_OK)
-        return code;
-    code = check_size(sample, err);
-    if (code != SHEAF_OK)
-        return code;
-    image = sample_image(fields, count);
-    if (image < count)
-        bring_forward(fields, image);
-    code = put_header(sample, out, err);
-    for (i = 0; i < count && code == SHEAF_OK; i++)
-        code = buf_append(out, fields[i]->data, fields[i]->size, err);
+    if (code == SHEAF_OK)
+        code = put_header(sample, out, err);
+    for (i = 0; i < count && code == SHEAF_OK; i++) {
+        code = buf_reserve(out, fields[i]->size, err);
+        if (code == SHEAF_OK)
+            buf_put_content(out, fields[i]->data, fields[i]->size);
+    }
     if (code == SHEAF_OK &&
         (count != 1 || ends_like_trailer(fields[0]->data, fields[0]->size)))
         code = put_trailer(fields, count, out, err);

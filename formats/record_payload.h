@@ -16,6 +16,10 @@
 int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, struct buf *names,
                           struct sheaf_error *err);
 
+/* format_ops.content_at, within the payload. */
+size_t record_payload_content_at(const struct sheaf_sample *sample,
+                                 const struct sheaf_field *field);
+
 /* Makes a sample of any payload, which may be scratch->joined; the scratch has been emptied. */
 int record_payload_decode(const uint8_t *data, size_t size, const struct record *record,
                           const struct decode_context *context, struct decode_scratch *scratch,

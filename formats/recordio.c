@@ -191,6 +191,16 @@ static int recordio_encode(const struct sheaf_sample *sample, const struct encod
     return SHEAF_OK;
 }
 
+static size_t recordio_content_at(const struct sheaf_sample *sample,
+                                  const struct encode_context *context,
+                                  const struct sheaf_field *field)
+{
+    const size_t at = record_payload_content_at(sample, field);
+
+    (void)context;
+    return at == SIZE_MAX ? at : HEADER_BYTES + at;
+}
+
 static int recordio_finish(struct buf *out, struct sheaf_error *err)
 {
     (void)out;
@@ -371,6 +381,7 @@ const struct format_ops recordio_ops = {
     .suffix = ".rec",
     .has_names = true,
     .encode = recordio_encode,
+    .content_at = recordio_content_at,
     .finish = recordio_finish,
     .part = recordio_part,
     .end = recordio_end,

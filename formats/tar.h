@@ -54,6 +54,9 @@ int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_
 int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_label,
                      struct sheaf_error *err);
 
+/* What that appends. */
+size_t tar_header_bytes(const char *path, uint64_t size);
+
 /* Appends a whole member. */
 int tar_write(struct buf *out, const char *path, const void *data, size_t size, bool is_label,
               struct sheaf_error *err);

@@ -47,7 +47,7 @@ static void put_data(struct buf *out, const void *data, size_t size)
 {
     static const char zeros[TAR_BLOCK];
 
-    buf_put(out, data, size);
+    buf_put_content(out, data, size);
     buf_put(out, zeros, (size_t)tar_padded(size) - size);
 }
 
@@ -70,16 +70,21 @@ static bool put_path(struct tar_header *h, const char *path, size_t size)
     return true;
 }
 
-/* Appends "<size> <key>=<value>\n", where size counts its own digits. */
-static int put_record(struct buf *out, const char *key, const char *value,
-                      struct sheaf_error *err)
+/* Of "<size> <key>=<value>\n", where size counts its own digits. */
+static size_t record_size(const char *key, const char *value)
 {
     const size_t rest = strlen(key) + strlen(value) + 3;
     size_t size = rest + 1;
 
     while (size != rest + (size_t)snprintf(NULL, 0, "%zu", size))
         size++;
-    return buf_printf(out, err, "%zu %s=%s\n", size, key, value);
+    return size;
+}
+
+static int put_record(struct buf *out, const char *key, const char *value,
+                      struct sheaf_error *err)
+{
+    return buf_printf(out, err, "%zu %s=%s\n", record_size(key, value), key, value);
 }
 
 /* Appends the extension header that says what ustar cannot. */
@@ -135,6 +140,22 @@ int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_l
     else
         out->size = start;
     return code;
+}
+
+size_t tar_header_bytes(const char *path, uint64_t size)
+{
+    const bool is_large = size >= USTAR_SIZE_LIMIT;
+    struct tar_header h;
+    const bool fits = put_path(&h, path, strlen(path));
+    char size_text[24];
+    size_t extension = 0;
+
+    if (fits && !is_large)
+        return TAR_BLOCK;
+    snprintf(size_text, sizeof(size_text), "%" PRIu64, size);
+    extension += fits ? 0 : record_size("path", path);
+    extension += is_large ? record_size("size", size_text) : 0;
+    return TAR_BLOCK + (size_t)tar_padded(extension) + TAR_BLOCK;
 }
 
 int tar_write(struct buf *out, const char *path, const void *data, size_t size, bool is_label,

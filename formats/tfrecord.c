@@ -45,6 +45,15 @@ static int tfrecord_encode(const struct sheaf_sample *sample, const struct encod
     return SHEAF_OK;
 }
 
+static size_t tfrecord_content_at(const struct sheaf_sample *sample,
+                                  const struct encode_context *context,
+                                  const struct sheaf_field *field)
+{
+    const size_t at = example_content_at(sample, context, field);
+
+    return at == SIZE_MAX ? at : HEADER_BYTES + at;
+}
+
 static int tfrecord_finish(struct buf *out, struct sheaf_error *err)
 {
     (void)out;
@@ -173,6 +182,7 @@ const struct format_ops tfrecord_ops = {
     .aliases = { "tfrecords", "tfr" },
     .suffix = ".tfrecord",
     .encode = tfrecord_encode,
+    .content_at = tfrecord_content_at,
     .finish = tfrecord_finish,
     .part = tfrecord_part,
     .end = tfrecord_end,

@@ -152,15 +152,21 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
     return NULL;
 }
 
-static int write_member(struct buf *out, const char *key, const char *suffix, const void *data,
-                        size_t size, bool is_label, struct sheaf_error *err)
+static void join_path(char path[KEY_LIMIT + 1], const char *key, const char *suffix)
 {
     const size_t key_size = strlen(key);
-    char path[KEY_LIMIT + 1];
 
     memcpy(path, key, key_size);
     path[key_size] = '.';
     memcpy(path + key_size + 1, suffix, strlen(suffix) + 1);
+}
+
+static int write_member(struct buf *out, const char *key, const char *suffix, const void *data,
+                        size_t size, bool is_label, struct sheaf_error *err)
+{
+    char path[KEY_LIMIT + 1];
+
+    join_path(path, key, suffix);
     return tar_write(out, path, data, size, is_label, err);
 }
 
@@ -227,6 +233,47 @@ static int webdataset_encode(const struct sheaf_sample *sample,
     *encoded = (struct encoded){ .size = out->size - start,
                                  .crc = crc32c(0, out->data + start, out->size - start) };
     return SHEAF_OK;
+}
+
+static size_t member_header_bytes(const char *key, const char *suffix, size_t size)
+{
+    char path[KEY_LIMIT + 1];
+
+    join_path(path, key, suffix);
+    return tar_header_bytes(path, size);
+}
+
+/* What write_labels appends. */
+static int count_labels(const struct sheaf_sample *sample, size_t *bytes)
+{
+    struct buf text = BUF_INIT((size_t)LABEL_LIMIT * 32);
+    const int code = label_print(&text, sample->labels, sample->label_count, NULL);
+
+    *bytes += member_header_bytes(sample->key, "cls", text.size) + (size_t)tar_padded(text.size);
+    buf_free(&text);
+    return code;
+}
+
+static size_t webdataset_content_at(const struct sheaf_sample *sample,
+                                    const struct encode_context *context,
+                                    const struct sheaf_field *field)
+{
+    const struct sheaf_field *fields[FIELD_LIMIT];
+    size_t at = 0;
+
+    (void)context;
+    if (sample_check(sample, fields, NULL) != SHEAF_OK)
+        return SIZE_MAX;
+    if (sample->label_count != 0 && find_cls(fields, sample->field_count) == NULL &&
+        strcmp(field_suffix(field), "cls") > 0 && count_labels(sample, &at) != SHEAF_OK)
+        return SIZE_MAX;
+    for (size_t i = 0; i < sample->field_count; i++) {
+        at += member_header_bytes(sample->key, field_suffix(fields[i]), fields[i]->size);
+        if (fields[i] == field)
+            return at;
+        at += (size_t)tar_padded(fields[i]->size);
+    }
+    return SIZE_MAX;
 }
 
 /* ---- Scanning ----------------------------------------------------------------------------- */
@@ -471,6 +518,7 @@ const struct format_ops webdataset_ops = {
     .aliases = { "wds", "tar" },
     .suffix = ".tar",
     .encode = webdataset_encode,
+    .content_at = webdataset_content_at,
     .finish = tar_write_end,
     .part = webdataset_part,
     .end = webdataset_end,

@@ -72,7 +72,8 @@ struct block {
     bool has_cls;               /* block_add only: some sample has a field `cls` */
 
     /* For one sample after the other. */
-    struct buf scratch;         /* its files, or of a remote source those of the whole block */
+    struct buf scratch;         /* its files, but for one that is read to its place in `raw`; or of
+                                   a remote source those of the whole block */
     size_t sample_start;        /* where its files begin there */
     struct buf fetched;         /* struct block_fetched[], of the block's files in order */
     struct buf fields;          /* struct sheaf_field[] */

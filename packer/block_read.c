@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills a block from the files of a plan, or from its objects (block_fetch.c).  A file that is
- * not what the scan has seen, or not what its name says, is a problem of its sample, which is left
- * out whole. */
+ * Fills a block from the files of a plan, or from its objects (block_fetch.c).  The largest file of
+ * a sample is read to where it lies in the sample's frame, so that encoding does not copy it.  A
+ * file that is not what the scan has seen, or not what its name says, is a problem of its sample,
+ * which is left out whole. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -94,34 +95,25 @@ static int read_content(int fd, const struct catalog_file *f, uint8_t *data,
     return SHEAF_OK;
 }
 
-/* Appends a file's content to the scratch.  *fatal: it is not the file's fault.  `fd`: as
- * file_ahead_take returns it. */
-static int read_file(struct block *b, const struct catalog_file *f, int fd, bool *fatal,
+/* *fatal: it is not the file's fault.  `fd`: as file_ahead_take returns it. */
+static int read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *fatal,
                      struct sheaf_error *err)
 {
-    int code;
-
     *fatal = fd < 0 && is_fatal(errno);
     if (fd < 0)
         return err_errno(err, errno, errno == ENOENT ? "vanished since the scan" : "cannot open");
-    code = buf_reserve(&b->scratch, f->bytes, err);
-    *fatal = code != SHEAF_OK;
-    if (code == SHEAF_OK)
-        code = read_content(fd, f, b->scratch.data + b->scratch.size, err);
-    if (code == SHEAF_OK)
-        b->scratch.size += f->bytes;
-    return code;
+    return read_content(fd, f, data, err);
 }
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Makes the key, names and fields of a sample whose files are in the scratch. */
+/* Makes the key, names and fields of a sample, whose content is yet to be read. */
 static int make_fields(struct block *b, const struct plan_sample *s, struct sheaf_sample *sample,
                        struct sheaf_error *err)
 {
     const struct catalog_file *files = &b->plan->files[s->file];
     struct sheaf_field *fields;
-    size_t text = 0, at = b->sample_start;
+    size_t text = 0;
     char *string;
     int code;
 
@@ -145,9 +137,8 @@ static int make_fields(struct block *b, const struct plan_sample *s, struct shea
 
         memcpy(string, suffix, size);
         name_lower(string);
-        fields[i] = (struct sheaf_field){ string, suffix, b->scratch.data + at, files[i].bytes };
+        fields[i] = (struct sheaf_field){ string, suffix, NULL, files[i].bytes };
         string += size;
-        at += files[i].bytes;
     }
     sample->fields = fields;
     sample->field_count = s->file_count;
@@ -197,77 +188,169 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
     return make_fields(b, s, sample, err);
 }
 
-/* The same of a file that its source has within itself. */
-static int read_within(struct block *b, const struct catalog_file *f, bool *fatal,
-                       struct sheaf_error *err)
-{
-    const struct source *source = b->setup->source;
-    int code = buf_reserve(&b->scratch, f->bytes, err);
+/* ---- Where they are read to ------------------------------------------------------------------ */
 
-    *fatal = code != SHEAF_OK;
+/* What is smaller is copied sooner than its place is reckoned. */
+#define PLACED_LEAST ((uint64_t)16 << 10)
+
+/* A field that is read to its place in the frame to be, behind those that are there. */
+struct placed {
+    const struct sheaf_field *field;    /* NULL: none */
+    size_t at;                          /* in the frame */
+};
+
+static const struct sheaf_field *largest_field(const struct sheaf_sample *sample)
+{
+    const struct sheaf_field *largest = &sample->fields[0];
+
+    for (size_t i = 1; i < sample->field_count; i++)
+        if (sample->fields[i].size > largest->size)
+            largest = &sample->fields[i];
+    return largest;
+}
+
+/* Of a sample's fields, the largest: the others are copied, which takes no time that counts. */
+static struct placed place_largest(const struct block *b, const struct sheaf_sample *sample)
+{
+    const struct sheaf_field *field = largest_field(sample);
+    const size_t room = b->raw.capacity - b->raw.size;
+    size_t at;
+
+    if (field->size < PLACED_LEAST)
+        return (struct placed){ NULL, 0 };
+    at = b->setup->format->content_at(sample, &b->setup->context, field);
+    if (at > room || field->size > room - at)
+        return (struct placed){ NULL, 0 };
+    return (struct placed){ field, at };
+}
+
+/* Now that the content is known, its place may turn out to be another one, beside which encoding
+ * would write over it: then it is copied out of the way. */
+static int settle(struct block *b, const struct sheaf_sample *sample, struct sheaf_field *fields,
+                  const struct placed *placed, struct sheaf_error *err)
+{
+    struct sheaf_field *field;
+    int code;
+
+    if (placed->field == NULL || b->setup->format->content_at(sample, &b->setup->context,
+                                                              placed->field) == placed->at)
+        return SHEAF_OK;
+    field = &fields[placed->field - fields];
+    code = buf_reserve(&b->scratch, field->size, err);
+    if (code != SHEAF_OK)
+        return code;
+    memcpy(b->scratch.data + b->scratch.size, field->data, field->size);
+    field->data = b->scratch.data + b->scratch.size;
+    b->scratch.size += field->size;
+    return SHEAF_OK;
+}
+
+/* Room for the content of a field: in its place, or in the scratch. */
+static int make_room(struct block *b, const struct sheaf_field *field, const struct placed *placed,
+                     uint8_t **data, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (field == placed->field) {
+        *data = b->raw.data + b->raw.size + placed->at;
+        return SHEAF_OK;
+    }
+    code = buf_reserve(&b->scratch, field->size, err);
+    *data = b->scratch.data + b->scratch.size;
     if (code == SHEAF_OK)
-        code = source->ops->read(source, f, b->scratch.data + b->scratch.size, err);
-    *fatal |= code == SHEAF_ERR_MEMORY || code == SHEAF_ERR_CHANGED;
-    if (code == SHEAF_OK)
-        b->scratch.size += f->bytes;
+        b->scratch.size += field->size;
     return code;
 }
 
 /* Takes a file that was opened ahead, and reads it unless another of its sample is bad. */
-static int read_opened(struct block *b, struct file_ahead *ahead, const struct catalog_file *f,
+static int read_opened(struct file_ahead *ahead, const struct catalog_file *f, uint8_t *data,
                        bool wanted, bool *fatal, struct sheaf_error *err)
 {
     const int fd = file_ahead_take(ahead);
-    const int code = wanted ? read_file(b, f, fd, fatal, err) : SHEAF_OK;
+    const int code = wanted ? read_file(f, fd, data, fatal, err) : SHEAF_OK;
 
     if (fd >= 0)
         close(fd);
     return code;
 }
 
-/* Reads the files of a sample into the scratch.  *bad is the first that is bad, with *why; an
- * error is not of a file. */
+/* The same of a file that its source has within itself. */
+static int read_within(const struct source *source, const struct catalog_file *f, uint8_t *data,
+                       bool *fatal, struct sheaf_error *err)
+{
+    const int code = source->ops->read(source, f, data, err);
+
+    *fatal = code == SHEAF_ERR_MEMORY || code == SHEAF_ERR_CHANGED;
+    return code;
+}
+
+static int read_field(struct block *b, struct file_ahead *ahead, const struct catalog_file *f,
+                      struct sheaf_field *field, const struct placed *placed, bool wanted,
+                      bool *fatal, struct sheaf_error *err)
+{
+    const struct source *source = b->setup->source;
+    uint8_t *data;
+    int code = make_room(b, field, placed, &data, err);
+
+    *fatal = code != SHEAF_OK;
+    if (code != SHEAF_OK)
+        return code;
+    field->data = data;
+    if (source->ops->read == NULL)
+        return read_opened(ahead, f, data, wanted, fatal, err);
+    return wanted ? read_within(source, f, data, fatal, err) : SHEAF_OK;
+}
+
+/* Reads the files of a sample.  *bad is the first that is bad, with *why; an error is not of a
+ * file. */
 static int read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
-                      const struct catalog_file **bad, struct sheaf_error *why,
-                      struct sheaf_error *err)
+                      struct sheaf_sample *sample, const struct catalog_file **bad,
+                      struct sheaf_error *why, struct sheaf_error *err)
 {
     const struct catalog_file *files = &b->plan->files[s->file];
+    struct sheaf_field *fields = (struct sheaf_field *)(void *)b->fields.data;
+    const struct placed placed = place_largest(b, sample);
     int code = SHEAF_OK;
 
     b->scratch.size = 0;
     for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++) {
-        const bool wanted = *bad == NULL;
         bool fatal = false;
-        int found = SHEAF_OK;
 
-        if (b->setup->source->ops->read == NULL)
-            found = read_opened(b, ahead, &files[i], wanted, &fatal, why);
-        else if (wanted)
-            found = read_within(b, &files[i], &fatal, why);
-        if (found != SHEAF_OK)
+        if (read_field(b, ahead, &files[i], &fields[i], &placed, *bad == NULL, &fatal,
+                       why) != SHEAF_OK)
             *bad = &files[i];
         if (fatal) {
             *err = *why;
             code = err_prefix(err, "%s: ", files[i].path);
         }
     }
-    return code;
+    if (code != SHEAF_OK || *bad != NULL)
+        return code;
+    code = s->has_cls ? take_cls(b, sample, err) : SHEAF_OK;
+    return code == SHEAF_OK ? settle(b, sample, fields, &placed, err) : code;
 }
 
 /* The same of a sample that was fetched: its files are there, `number` of the block's files before
  * them. */
-static void take_fetched(const struct block *b, const struct plan_sample *s, size_t number,
-                         const struct catalog_file **bad, struct sheaf_error *why)
+static int take_fetched(struct block *b, const struct plan_sample *s, size_t number,
+                        struct sheaf_sample *sample, const struct catalog_file **bad,
+                        struct sheaf_error *why, struct sheaf_error *err)
 {
     const struct catalog_file *files = &b->plan->files[s->file];
     const struct block_fetched *fetched = (const void *)b->fetched.data;
+    struct sheaf_field *fields = (struct sheaf_field *)(void *)b->fields.data;
+    size_t at = b->sample_start;
 
-    for (uint32_t i = 0; i < s->file_count && *bad == NULL; i++)
+    for (uint32_t i = 0; i < s->file_count && *bad == NULL; i++) {
+        fields[i].data = b->scratch.data + at;
+        at += files[i].bytes;
         if (fetched[number + i].code != SHEAF_OK) {
             *bad = &files[i];
             err_set(why, fetched[number + i].code, "%s",
                     (const char *)b->texts.data + fetched[number + i].reason);
         }
+    }
+    return *bad == NULL && s->has_cls ? take_cls(b, sample, err) : SHEAF_OK;
 }
 
 /* One sample, or its problem.  `number`: files of the block before it. */
@@ -278,21 +361,16 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     const struct catalog_file *files = &b->plan->files[s->file];
     struct sheaf_sample sample;
     struct sheaf_error found;
-    int code = SHEAF_OK;
+    int code = make_sample(b, s, &sample, err);
 
-    if (b->setup->source->is_remote)
-        take_fetched(b, s, number, &bad, &found);
-    else
-        code = read_files(b, ahead, s, &bad, &found, err);
+    if (code == SHEAF_OK)
+        code = b->setup->source->is_remote
+             ? take_fetched(b, s, number, &sample, &bad, &found, err)
+             : read_files(b, ahead, s, &sample, &bad, &found, err);
     if (code != SHEAF_OK)
         return code;
     if (bad != NULL)
         return refuse(b, s, bad, &found, err);
-    code = make_sample(b, s, &sample, err);
-    if (code == SHEAF_OK && s->has_cls)
-        code = take_cls(b, &sample, err);
-    if (code != SHEAF_OK)
-        return code;
     code = block_add(b, &sample, &found);
     if (code == SHEAF_OK)
         return SHEAF_OK;

@@ -77,6 +77,8 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
     if (code == SHEAF_OK)
         code = workers_open(&e->workers, jobs, err);
     if (code == SHEAF_OK)
+        code = workers_open(&e->hasher, 1, err);
+    if (code == SHEAF_OK)
         code = workers_open(&e->committer, 1, err);
     for (size_t i = 0; i < e->slot_count && code == SHEAF_OK; i++)
         code = block_open(&e->slots[i].block, setup, err);
@@ -86,6 +88,7 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
 void engine_close(struct engine *e)
 {
     workers_close(e->workers);
+    workers_close(e->hasher);
     workers_close(e->committer);
     for (size_t i = 0; i < ENGINE_COMMITS; i++) {
         shard_writer_close(e->commits[i].writer);
@@ -97,7 +100,7 @@ void engine_close(struct engine *e)
     free(e->slots);
     part_memory_close(e->parts);
     e->parts = NULL;
-    e->workers = e->committer = NULL;
+    e->workers = e->hasher = e->committer = NULL;
     e->writer = NULL;
     e->slots = NULL;
     e->slot_count = 0;
@@ -344,6 +347,29 @@ static int take_problems(struct engine *e, const struct block *b, struct sheaf_e
     return code == SHEAF_OK ? problems_verdict(e->problems, err) : code;
 }
 
+static void run_hash(struct job *job)
+{
+    struct slot *slot = (struct slot *)((char *)job - offsetof(struct slot, hash));
+
+    shard_writer_hash(slot->hashing, &slot->block);
+}
+
+/* Writes the block while it is hashed.  If nobody has begun to hash it by then, this thread does:
+ * sleeping until another one has would take longer. */
+static int write_and_hash(struct engine *e, struct slot *slot, struct sheaf_error *err)
+{
+    static const volatile int never;
+    uint64_t waited = 0;
+    int code;
+
+    slot->hashing = e->writer;
+    slot->hash = (struct job){ .run = run_hash };
+    workers_submit(e->hasher, &slot->hash);
+    code = shard_writer_add(e->writer, &slot->block, err);
+    workers_wait_or(e->hasher, &slot->hash, true, &never, &waited);
+    return code;
+}
+
 static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     const struct plan_shard *shard = &slot->shard;
@@ -356,7 +382,7 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
     if (code == SHEAF_OK)
         code = take_problems(e, &slot->block, err);
     if (code == SHEAF_OK)
-        code = shard_writer_add(e->writer, &slot->block, err);
+        code = write_and_hash(e, slot, err);
     if (code == SHEAF_OK && slot->block.ends_shard)
         code = end_shard(e, shard, err);
     return code;

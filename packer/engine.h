@@ -2,14 +2,16 @@
  *
  * The engine under sheaf_pack and sheaf_packer: blocks go in, in order; shards come out.
  *
- *     caller's thread    take -> submit ...       ... wait -> write -> hash -> end of shard
- *     workers                     | read, encode, compress |                 |
- *     committer                                                     fsync, journal, rename
+ *     caller's thread    take -> submit ...       ... wait -> write ---------> end of shard
+ *     workers                     | read, encode, compress |                   |
+ *     hasher                                               | hash |            |
+ *     committer                                                      fsync, journal, rename
  *
  * Blocks are a ring: those in flight from `head` on, idle ones after them.  A block is consumed
  * in the order of its submission, so what is written does not depend on which is done first.
- * Writing is a copy only: a thread of the store takes the bytes to the disk (store/local_write.h),
- * or several of them to S3.
+ * Writing is a copy only, the one that there is between a file's read() and the write of its
+ * shard: a thread of the store takes the bytes to the disk (store/local_write.h), or several of
+ * them to S3.
  * Memory is charged to the budget before a block is submitted, and stays charged as long as the
  * block keeps its buffers.  What is sent to S3 has a share of its own (store/part_memory.h). */
 #ifndef PACKER_ENGINE_H
@@ -30,6 +32,8 @@
 
 struct slot {
     struct block block;
+    struct job hash;
+    struct shard_writer *hashing;       /* the block into that writer's hash */
     struct plan_shard shard;    /* the shard that it is of */
     bool begins_shard;
     bool submitted;
@@ -54,7 +58,7 @@ struct engine {
     const struct output *output;
     struct problems *problems;
     struct watch *watch;
-    struct workers *workers, *committer;
+    struct workers *workers, *hasher, *committer;
     struct budget budget;               /* of blocks */
     struct part_memory *parts;          /* of what is sent; NULL: nothing waits there */
     struct slot *slots;

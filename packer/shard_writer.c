@@ -40,13 +40,17 @@ static int create(struct shard_writer *w, const char *name, uint64_t expected_by
     return code;
 }
 
-static int put(struct shard_writer *w, const void *data, size_t size, struct sheaf_error *err)
+static int put(struct shard_writer *w, const struct buf *data, struct sheaf_error *err)
 {
-    if (size == 0)
+    if (data->size == 0)
         return SHEAF_OK;
-    XXH3_128bits_update(w->hash, data, size);
-    w->facts.bytes += size;
-    return store_write(w->shard, data, size, err);
+    w->facts.bytes += data->size;
+    return store_write(w->shard, data->data, data->size, err);
+}
+
+static void hash(struct shard_writer *w, const struct buf *data)
+{
+    XXH3_128bits_update(w->hash, data->data, data->size);
 }
 
 static enum sheaf_codec codec_id(const struct block_setup *setup)
@@ -78,8 +82,9 @@ static int put_lead(struct shard_writer *w, struct sheaf_error *err)
     if (w->setup->codec == NULL)
         return SHEAF_OK;
     code = w->setup->codec->begin(&w->text, err);
+    hash(w, &w->text);
     if (code == SHEAF_OK)
-        code = put(w, w->text.data, w->text.size, err);
+        code = put(w, &w->text, err);
     w->lead = w->text.size;
     w->text.size = 0;
     return code;
@@ -160,10 +165,20 @@ static int index_samples(struct shard_writer *w, const struct block *b, struct s
     return SHEAF_OK;
 }
 
+static const struct buf *stored_of(const struct shard_writer *w, const struct block *b)
+{
+    return w->setup->codec == NULL ? &b->raw : &b->stored;
+}
+
+void shard_writer_hash(struct shard_writer *w, const struct block *b)
+{
+    hash(w, stored_of(w, b));
+}
+
 int shard_writer_add(struct shard_writer *w, const struct block *b, struct sheaf_error *err)
 {
-    const struct buf *stored = w->setup->codec == NULL ? &b->raw : &b->stored;
-    int code = put(w, stored->data, stored->size, err);
+    const struct buf *stored = stored_of(w, b);
+    int code = put(w, stored, err);
 
     if (code == SHEAF_OK)
         code = index_samples(w, b, err);
@@ -196,8 +211,9 @@ int shard_writer_end(struct shard_writer *w, struct sheaf_error *err)
     w->text.size = 0;
     if (w->setup->codec != NULL) {
         code = w->setup->codec->end(&w->total, &w->text, err);
+        hash(w, &w->text);
         if (code == SHEAF_OK)
-            code = put(w, w->text.data, w->text.size, err);
+            code = put(w, &w->text, err);
     }
     if (!w->has_label || w->has_other_label)
         w->index.labels.size = 0;

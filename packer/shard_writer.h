@@ -67,6 +67,8 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
                       uint64_t expected_bytes, struct sheaf_error *err);
 /* How many objects are written at once for a shard. */
 unsigned shard_writer_objects(const struct block_setup *setup);
+/* A block is hashed, and added: in any order or at once, but one block after the other. */
+void shard_writer_hash(struct shard_writer *writer, const struct block *block);
 int shard_writer_add(struct shard_writer *writer, const struct block *block,
                      struct sheaf_error *err);
 /* Writes what comes after the last block; facts and section are then complete. */

@@ -99,6 +99,85 @@ static void round_trip(const struct format_ops *format, struct rng *rng)
     free_shard(&shard);
 }
 
+/* One field read to its place, the others elsewhere: the frame is what copying all makes. */
+static void encode_in_place(const struct format_ops *format, const struct test_sample *from,
+                            size_t field, struct sheaf_error *err)
+{
+    struct buf copied = BUF_INIT(1 << 20), placed = BUF_INIT(1 << 20), names = BUF_INIT(1 << 20);
+    struct sheaf_field fields[TEST_FIELDS];
+    struct sheaf_sample sample = from->sample;
+    struct encoded a, b;
+    size_t at, size;
+
+    assert_int_equal(buf_append(&copied, "before", 6, err), SHEAF_OK);
+    assert_int_equal(buf_append(&placed, "before", 6, err), SHEAF_OK);
+    assert_int_equal(format->encode(&sample, &no_classes, &copied, &names, &a, err), SHEAF_OK);
+    memcpy(fields, sample.fields, sample.field_count * sizeof(fields[0]));
+    sample.fields = fields;
+    at = format->content_at(&sample, &no_classes, &fields[field]);
+    size = fields[field].size;
+    assert_true(at <= a.size && size <= a.size - at);
+    if (!a.multipart && size != 0)
+        assert_memory_equal(copied.data + 6 + at, fields[field].data, size);
+    assert_int_equal(buf_reserve(&placed, 2 * a.size + 4096, err), SHEAF_OK);
+    memset(placed.data + placed.size, 0xee, placed.capacity - placed.size);
+    if (size != 0)
+        memcpy(placed.data + placed.size + at, fields[field].data, size);
+    fields[field].data = placed.data + placed.size + at;
+    assert_int_equal(format->encode(&sample, &no_classes, &placed, &names, &b, err), SHEAF_OK);
+    assert_int_equal(placed.size, copied.size);
+    assert_memory_equal(placed.data, copied.data, copied.size);
+    assert_int_equal(a.crc, b.crc);
+    buf_free(&copied);
+    buf_free(&placed);
+    buf_free(&names);
+}
+
+static void content_in_its_place_is_not_copied(void **state)
+{
+    static struct test_sample sample;
+    static char long_key[300];      /* more than a tar's header has room for */
+    struct sheaf_error err = { 0 };
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    memset(long_key, 'k', sizeof(long_key) - 1);
+    for (size_t i = 0; i < COUNT_OF(all_formats); i++)
+        for (size_t round = 0; round < 300; round++) {
+            random_sample(&rng, round, &sample);
+            if (round % 4 == 0)
+                sample.sample.key = long_key;
+            for (size_t field = 0; field < sample.sample.field_count; field++)
+                encode_in_place(all_formats[i], &sample, field, &err);
+        }
+}
+
+/* Before the content is read, its place is that of an image of usual size. */
+static void place_is_known_before_the_content(void **state)
+{
+    static const uint8_t jpeg[] = { 0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 1, 0x90, 1, 0xf4, 1, 1,
+                                    0x11, 0, 0xff, 0xd9 };
+    const double label = 7;
+    struct sheaf_field fields[] = { { "jpg", NULL, NULL, sizeof(jpeg) },
+                                    { "txt", NULL, NULL, 3 } };
+    const struct sheaf_sample sample = { .key = "a/b", .fields = fields, .field_count = 2,
+                                         .labels = &label, .label_count = 1 };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(all_formats); i++)
+        for (size_t k = 0; k < COUNT_OF(fields); k++) {
+            size_t before;
+
+            fields[0].data = fields[1].data = NULL;
+            before = all_formats[i]->content_at(&sample, &no_classes, &fields[k]);
+            fields[0].data = jpeg;
+            fields[1].data = "txt";
+            assert_int_equal(all_formats[i]->content_at(&sample, &no_classes, &fields[k]),
+                             before);
+        }
+}
+
 static void gives_back_random_samples(void **state)
 {
     struct rng rng;
@@ -480,6 +559,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_back_random_samples),
+        cmocka_unit_test(content_in_its_place_is_not_copied),
+        cmocka_unit_test(place_is_known_before_the_content),
         cmocka_unit_test(is_deterministic),
         cmocka_unit_test(finds_every_truncation),
         cmocka_unit_test(hops_with_what_it_asks_for),
