@@ -77,9 +77,9 @@ CHARTS = {      # file: title, quantity, [(row, contenders)]
              "tf.data shuffled", "webdataset shuffled", "mosaicml-streaming shuffled",
              "litdata shuffled"])]),
     "pack.svg": ("Packing 30,607 files", "items/s", [
-        (4, ["sheaf pack tfrecord", "sheaf pack webdataset", "sheaf pack recordio", "tar",
-             "tar, synced", "im2rec", "webdataset ShardWriter"]),
-        (5, ["sheaf pack webdataset, cold", "tar, cold"])]),
+        (4, ["sheaf pack tfrecord", "sheaf pack webdataset", "sheaf pack recordio",
+             "pack_files", "tar", "tar, synced", "im2rec", "webdataset ShardWriter"]),
+        (5, ["sheaf pack webdataset, cold", "pack_files, cold", "tar, cold"])]),
     "remote.svg": ("HTTP and S3 on loopback", "GB/s", [
         (6, ["curl http", "sheaf http"]),
         (7, ["curl s3", "sheaf s3", "s3torchconnector", "curl s3, TLS", "sheaf s3, TLS"]),

@@ -43,8 +43,7 @@ def read_in_order(bench, results):
         turns = [_loop(bench, "read(2) " + container, files),
                  _reader(bench, "sheaf " + container, folder, PASSES, bench.data.images,
                          data.size_of(files), "--no-shuffle")]
-        if container == "tfrecord":
-            turns.append(_loop(bench, "read(2) and CRC-32C tfrecord", files, "--crc"))
+        turns.append(_loop(bench, "read(2) and CRC-32C " + container, files, "--crc"))
         if container == "recordio":
             # Any program with read_files' command line and line of JSON.
             split = os.environ.get("BENCH_INPUTSPLIT")

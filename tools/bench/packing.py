@@ -10,7 +10,8 @@ from run import Contender, take_turns
 
 
 def _packs(bench, before, suffix=""):
-    """The command, container by container, and tar; and what clears up after them."""
+    """The command, container by container, the least that can be done, and tar; and what clears up
+    after them."""
     source, items = bench.data.tree(), bench.data.images
     size = data.manifest(bench.data.shards("tfrecord"))["payload_bytes"]
     out = os.path.join(bench.data.folder, "out")
@@ -22,7 +23,9 @@ def _packs(bench, before, suffix=""):
 
     return [Contender("sheaf pack %s%s" % (container, suffix), [
         bench.data.sheaf, "pack", source, out, "--format", container],
-        bytes=size, items=items, whole=True, before=clean) for container in data.CONTAINERS] + (
+        bytes=size, items=items, whole=True, before=clean) for container in data.CONTAINERS] + [
+            Contender("pack_files" + suffix, [bench.data.program("pack_files"), source, out],
+                      bytes=size, items=items, whole=True, before=clean)] + (
         [Contender("tar" + suffix, ["tar", "-cf", out + ".tar", "-C", source, "."],
                    bytes=size, items=items, whole=True, before=clean)] if shutil.which("tar") else []), clean
 
@@ -45,7 +48,7 @@ def pack_warm(bench, results):
 
 def pack_cold(bench, results):
     if not bench.can_drop_caches():
-        for name in ["tar, cold"] + ["sheaf pack %s, cold" % c for c in data.CONTAINERS]:
+        for name in ["tar, cold", "pack_files, cold"] + ["sheaf pack %s, cold" % c for c in data.CONTAINERS]:
             results.missing[name] = "only root can drop the page cache"
         return
     turns, clean = _packs(bench, bench.drop_caches, ", cold")
