@@ -12,7 +12,6 @@
 #include "packer/planner.h"
 #include "packer/publish.h"
 #include "packer/run.h"
-#include "store/interrupt.h"
 #include "store/store.h"
 
 struct pack {
@@ -28,20 +27,7 @@ struct pack {
     struct sheaf_pack_result result;
 };
 
-/* ---- Scan and plan --------------------------------------------------------------------------- */
-
-/* Its shards would be packed as samples. */
-static int refuse_data_set(const struct source *source, struct sheaf_error *err)
-{
-    struct manifest manifest;
-
-    if (!source->ops->is_tree ||
-        destination_read_manifest(source->url, &manifest, NULL) != SHEAF_OK)
-        return SHEAF_OK;
-    manifest_clear(&manifest);
-    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, not files to pack: convert it, "
-                   "or unpack it first", source->url);
-}
+/* ---- Plan ------------------------------------------------------------------------------------ */
 
 /* The samples go where they wait for their shard's turn. */
 static int stash_samples(struct pack *p, struct sheaf_error *err)
@@ -57,31 +43,17 @@ static int stash_samples(struct pack *p, struct sheaf_error *err)
 static int make_plan(struct pack *p, const char *source, struct sheaf_error *err)
 {
     struct planner *planner = &p->planner;
-    int code = planner_open(planner, &p->options, &p->problems, &p->watch, &p->plan,
-                            store_is_local(p->dest) ? p->dest : NULL, err);
+    int code = planner_open(planner, &p->options, &p->problems, &p->watch, &p->plan, p->dest, err);
 
     if (code == SHEAF_OK)
-        code = planner_open_sources(planner, &source, 1, err);
-    if (code == SHEAF_OK)
-        code = refuse_data_set(planner->sources, err);
-    if (code == SHEAF_OK && !p->options.dry_run)
-        code = planner_refuse(planner, p->dest, err);
-    if (code == SHEAF_OK)
-        code = planner_scan(planner, err);
-    if (code == SHEAF_OK)
-        code = planner_plan(planner, err);
+        code = planner_make(planner, &source, 1, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
         code = stash_samples(p, err);
     /* Shards have their sources in the journal, so that only those are packed again of which a file
      * has changed since: so the identity is free of them. */
     if (code == SHEAF_OK)
         code = planner_identify(planner, false, err);
-    p->result.files = planner->files;
-    p->result.passed_over = planner->passed_over;
-    p->result.left_out = planner->left_out;
-    p->result.files_packed = planner->files_packed;
-    p->result.plan_bytes = planner->sort.memory_peak;
-    problems_tell_labels(&p->problems, &p->result);
+    planner_result(planner, &p->result);
     return code;
 }
 
@@ -185,14 +157,11 @@ static struct run run_of(struct pack *p)
 
 static int run(struct pack *p, const char *source, struct sheaf_error *err)
 {
-    const volatile int *before = interrupt_watch(p->options.interrupt);
     struct run all;
     int code = make_plan(p, source, err);
 
-    interrupt_watch(before);    /* what is written is put in order also when it is interrupted */
     if (code == SHEAF_OK)
         code = output_open(&p->output, p->dest, &p->setup, p->options.prefix, &p->plan, err);
-    p->result.skipped = p->problems.count;
     if (code != SHEAF_OK)
         return code;
     all = run_of(p);

@@ -14,7 +14,6 @@
 #include "packer/planner.h"
 #include "packer/run.h"
 #include "store/file_system.h"
-#include "store/interrupt.h"
 
 struct making {
     struct sheaf_pack_options options;
@@ -125,17 +124,14 @@ static int write_plan(struct making *m, const char *url, struct sheaf_error *err
 /* ---- The whole ------------------------------------------------------------------------------- */
 
 static int make_plan(struct making *m, const char *const *sources, size_t count,
-                     struct sheaf_error *err)
+                     const char *url, struct sheaf_error *err)
 {
     struct planner *planner = &m->planner;
-    int code = planner_open_sources(planner, sources, count, err);
+    int code = planner_open(planner, &m->options, &m->problems, &m->watch, &m->facts.plan, url,
+                            err);
 
     if (code == SHEAF_OK)
-        code = planner_refuse(planner, m->dest, err);
-    if (code == SHEAF_OK)
-        code = planner_scan(planner, err);
-    if (code == SHEAF_OK)
-        code = planner_plan(planner, err);
+        code = planner_make(planner, sources, count, m->dest, err);
     if (code == SHEAF_OK)       /* a sample that no part could pack is refused as it is written */
         code = run_memory_left(&m->setup, m->dest, 0, m->options.memory_bytes,
                                &planner->memory_left, err);
@@ -143,33 +139,18 @@ static int make_plan(struct making *m, const char *const *sources, size_t count,
     return code;
 }
 
-static void take_result(struct making *m)
-{
-    const struct plan *plan = &m->facts.plan;
-
-    m->result = (struct sheaf_pack_result){
-        .files = m->planner.files, .passed_over = m->planner.passed_over,
-        .left_out = m->planner.left_out,
-        .files_packed = m->planner.files_packed, .samples = plan->sample_count,
-        .payload_bytes = plan->payload_bytes, .shards = plan->shard_count,
-        .skipped = m->problems.count,
-    };
-    problems_tell_labels(&m->problems, &m->result);
-}
-
 static int run(struct making *m, const char *const *sources, size_t count, const char *url,
                struct sheaf_error *err)
 {
-    const volatile int *before = interrupt_watch(m->options.interrupt);
-    int code = planner_open(&m->planner, &m->options, &m->problems, &m->watch, &m->facts.plan,
-                            store_is_local(url) ? url : NULL, err);
+    const struct plan *plan = &m->facts.plan;
+    int code = make_plan(m, sources, count, url, err);
 
     if (code == SHEAF_OK)
-        code = make_plan(m, sources, count, err);
-    interrupt_watch(before);
-    if (code == SHEAF_OK)
         code = write_plan(m, url, err);
-    take_result(m);
+    planner_result(&m->planner, &m->result);
+    m->result.samples = plan->sample_count;
+    m->result.payload_bytes = plan->payload_bytes;
+    m->result.shards = plan->shard_count;
     return code;
 }
 

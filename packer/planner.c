@@ -9,9 +9,11 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/manifest.h"
+#include "packer/destination.h"
 #include "packer/pack_options.h"
 #include "packer/run.h"
+#include "store/interrupt.h"
+#include "store/store.h"
 
 /* ---- Sources --------------------------------------------------------------------------------- */
 
@@ -22,7 +24,8 @@ int planner_open(struct planner *p, const struct sheaf_pack_options *options,
     *p = (struct planner){
         .options = options, .problems = problems, .watch = watch, .plan = plan,
     };
-    return plan_sort_open(&p->sort, options, problems, watch, near, err);
+    return plan_sort_open(&p->sort, options, problems, watch,
+                          near != NULL && store_is_local(near) ? near : NULL, err);
 }
 
 void planner_close(struct planner *p)
@@ -35,8 +38,8 @@ void planner_close(struct planner *p)
     p->source_count = 0;
 }
 
-int planner_open_sources(struct planner *p, const char *const *urls, size_t count,
-                         struct sheaf_error *err)
+static int open_sources(struct planner *p, const char *const *urls, size_t count,
+                        struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -51,6 +54,19 @@ int planner_open_sources(struct planner *p, const char *const *urls, size_t coun
     return code;
 }
 
+/* Its shards would be packed as samples. */
+static int refuse_dataset(const struct source *source, struct sheaf_error *err)
+{
+    struct manifest manifest;
+
+    if (!source->ops->is_tree ||
+        destination_read_manifest(source->url, &manifest, NULL) != SHEAF_OK)
+        return SHEAF_OK;
+    manifest_clear(&manifest);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, not files to pack: convert it, "
+                   "or unpack it first", source->url);
+}
+
 int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -60,7 +76,7 @@ int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error
     return code;
 }
 
-int planner_scan(struct planner *p, struct sheaf_error *err)
+static int scan_sources(struct planner *p, struct sheaf_error *err)
 {
     struct scan scan = { .catalog = &p->sort.catalog, .problems = p->problems,
                          .watch = p->watch };
@@ -159,6 +175,31 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
     if (code == SHEAF_OK && p->plan->sample_count == 0)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file that could be packed (%llu found)",
                        p->name, (unsigned long long)p->files);
+    return code;
+}
+
+static int make(struct planner *p, const char *const *urls, size_t count, const char *dest,
+                struct sheaf_error *err)
+{
+    int code = open_sources(p, urls, count, err);
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = refuse_dataset(&p->sources[i], err);
+    if (code == SHEAF_OK && dest != NULL)
+        code = planner_refuse(p, dest, err);
+    if (code == SHEAF_OK)
+        code = scan_sources(p, err);
+    return code == SHEAF_OK ? planner_plan(p, err) : code;
+}
+
+/* What is written afterwards is put in order also when it is interrupted. */
+int planner_make(struct planner *p, const char *const *urls, size_t count, const char *dest,
+                 struct sheaf_error *err)
+{
+    const volatile int *before = interrupt_watch(p->options->interrupt);
+    const int code = make(p, urls, count, dest, err);
+
+    interrupt_watch(before);
     return code;
 }
 
@@ -273,4 +314,15 @@ int planner_options_json(const struct planner *p, char *json[SPLIT_LIMIT],
             return err_memory(err, 1024);
     }
     return SHEAF_OK;
+}
+
+void planner_result(const struct planner *p, struct sheaf_pack_result *result)
+{
+    result->files = p->files;
+    result->passed_over = p->passed_over;
+    result->left_out = p->left_out;
+    result->files_packed = p->files_packed;
+    result->skipped = p->problems->count;
+    result->plan_bytes = p->sort.memory_peak;
+    problems_tell_labels(p->problems, result);
 }

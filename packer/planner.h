@@ -28,22 +28,21 @@ struct planner {
     uint64_t memory_left;
 };
 
-/* All that it is given is borrowed; *plan is empty.  `near`: a local path beside which temporary
- * files may be, or NULL. */
+/* All that it is given is borrowed; *plan is empty.  `near`: what temporary files may be beside, if
+ * it is local; or NULL. */
 int planner_open(struct planner *planner, const struct sheaf_pack_options *options,
                  struct problems *problems, struct watch *watch, struct plan *plan,
                  const char *near, struct sheaf_error *err);
 void planner_close(struct planner *planner);
 
-int planner_open_sources(struct planner *planner, const char *const *urls, size_t count,
-                         struct sheaf_error *err);
+/* Opens the sources, finds their files and plans.  An interrupt ends that.  `dest`: as for
+ * planner_refuse, or NULL where nothing is written. */
+int planner_make(struct planner *planner, const char *const *urls, size_t count, const char *dest,
+                 struct sheaf_error *err);
 /* Refuses a destination in one of the sources. */
 int planner_refuse(const struct planner *planner, const char *dest, struct sheaf_error *err);
-
-/* Finds their files. */
-int planner_scan(struct planner *planner, struct sheaf_error *err);
-/* Finds the samples, and the cuts between shards.  SHEAF_ERR_NOT_FOUND: there is nothing to be
- * packed. */
+/* Of the files that were found: finds the samples, and the cuts between shards.
+ * SHEAF_ERR_NOT_FOUND: there is nothing to be packed. */
 int planner_plan(struct planner *planner, struct sheaf_error *err);
 /* Writes the samples, shard by shard; then the plan has its payload, sources and hash. */
 int planner_write(struct planner *planner, struct plan_sections *out, struct sheaf_error *err);
@@ -53,5 +52,8 @@ int planner_identify(const struct planner *planner, bool of_sources, struct shea
 /* and says the options of each split's manifest, to be freed in any case. */
 int planner_options_json(const struct planner *planner, char *json[SPLIT_LIMIT],
                          struct sheaf_error *err);
+
+/* Sets what was found, skipped and taken, whatever has become of it. */
+void planner_result(const struct planner *planner, struct sheaf_pack_result *result);
 
 #endif

@@ -344,6 +344,10 @@ class Local(Parts, Case):
         self.assert_error(sheaf("plan", source, os.path.join(source, some[0]), self.path("x"),
                                 "-o", self.path("y"), "--format", "webdataset", status=None),
                           "is a source, too")
+        pack(inner, os.path.join(source, "set"))
+        self.assert_error(sheaf("plan", os.path.join(source, some[0]), os.path.join(source, "set"),
+                                self.path("x"), "-o", self.path("y"), "--format", "webdataset",
+                                "--on-error", "skip", status=None), "is a data set, not files")
 
     def test_lists(self):
         files = image_tree(4, 10)
