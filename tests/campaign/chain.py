@@ -34,8 +34,9 @@ class Source:
     argument: what names it, or a list of such.  options: that it is read with.  folder: of the
     files; None: they are in S3, or in an archive."""
 
-    def __init__(self, argument, files, entries, folder, options=()):
+    def __init__(self, argument, files, entries, folder, options=(), is_archive=False):
         self.arguments = [argument] if isinstance(argument, str) else list(argument)
+        self.is_archive = is_archive
         self.files, self.entries = files, entries
         self.folder, self.options = folder, list(options)
 
@@ -48,8 +49,8 @@ class Source:
         return self.folder is not None and self.argument == self.folder
 
     @property
-    def is_archive(self):
-        return self.folder is None and "://" not in self.argument
+    def is_prefix(self):
+        return "://" in self.argument
 
     def with_entries(self, arguments, entries):
         """The same, listed otherwise."""

@@ -28,7 +28,7 @@ import steps                                            # noqa: E402
 import sources                                          # noqa: E402
 from chain import BUILD, Chain, Difference, Foreseen    # noqa: E402
 
-AT_ONCE = 2
+AT_ONCE = os.cpu_count() or 2
 TELL = 250          # after so many chains a line says how it goes
 
 

@@ -8,6 +8,7 @@ import os
 import archives
 import decoders
 import model
+import steps_foreign
 import trees
 from chain import Source
 
@@ -44,7 +45,23 @@ def in_s3(chain, tree, folder):
     files = {path: data for path, data in tree.files.items()
              if data is not None and model.is_text(path)}
     chain.s3.put(folder + "/", files)
+    if chain.chance.random() < 0.4:
+        return manifest(chain, tree, folder, files)
     return Source(chain.s3.url + folder + "/", files, tree_entries(files), None)
+
+
+def manifest(chain, tree, folder, files):
+    """Objects that a manifest file lists: all or some of a prefix."""
+    chance, paths = chain.chance, sorted(files)
+    chance.shuffle(paths)
+    if paths and chance.random() < 0.3:
+        paths = paths[:chance.randrange(len(paths)) + 1]
+    if tree.bad and chance.random() < 0.3:
+        paths.append("missing/x.bin")
+    name = chain.new("list") + ".manifest"
+    lines = [{"prefix": chain.s3.url + folder + "/"}, *paths]
+    trees.write(chain.folder, {name: json.dumps(lines, ensure_ascii=chance.random() < 0.5).encode()})
+    return Source(name, files, [(path, os.path.dirname(path) or None) for path in paths], None)
 
 
 def listed(chain, tree, folder, kind):
@@ -67,10 +84,14 @@ def listed(chain, tree, folder, kind):
         lines.insert(0, "id,label,path")
         lines[1:] = ["%d,%s" % (i, with_label_first(entry, by_key(entry[0])))
                      for i, entry in enumerate(entries)]
-    name = os.path.join(folder, "list." + kind)
-    with open(chain.path(name), "w", encoding="utf-8") as file:
-        file.write("".join(text + "\n" for text in lines))
-    return Source(name, tree.files, entries, folder)
+    text = "".join(line + "\n" for line in lines).encode()
+    how, suffix = chance.choice([("none", "")] * 7 + [("gzip", ".gz"), ("lz4", ".lz4"),
+                                                      ("zstd", ".zst")])
+    beside = chance.random() < 0.2
+    place = chain.new("lists") if beside else folder
+    name = os.path.join(place, "list." + kind + suffix)
+    trees.write(chain.folder, {name: steps_foreign.compressed(text, how)})
+    return Source(name, tree.files, entries, folder, ["--root", folder] if beside else [])
 
 
 def label_chooser(chance, kind):

@@ -29,6 +29,10 @@ def tree(thing):
     return source(thing) and thing.is_tree
 
 
+def prefix(thing):
+    return source(thing) and thing.is_prefix
+
+
 def archive(thing):
     return source(thing) and thing.is_archive
 
@@ -72,6 +76,7 @@ STEPS = (
     Step(3, steps_copy.strip, local_set),
     Step(3, steps_copy.index, bare),
     Step(3, steps_copy.fetch, remote_set),
+    Step(2, steps_copy.fetch_files, prefix),
     Step(4, steps_union.several, shards),
     Step(4, steps_read.listing, shards),
     Step(1, steps_read.null, shards),
@@ -87,6 +92,7 @@ STEPS = (
     Step(1, steps_foreign.limit, local_source),
     Step(2, steps_modes.channel, local_set),
     Step(2, steps_modes.pipe_mode, data_set),
+    Step(1, steps_modes.feed, tree),
     Step(4, steps_modes.cached, remote_set),
     Step(2, steps_modes.little_memory, shards),
 )

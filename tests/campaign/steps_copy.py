@@ -3,6 +3,7 @@
 the loss of a manifest, and fetch."""
 
 import os
+import re
 
 import model
 import readers
@@ -49,8 +50,16 @@ def convert(chain, shards):
         chain.sheaf(*words, status=1, says=refused)
         chain.sheaf("info", target.dest, status=1)
         raise Foreseen(refused[0])
+    if not shards.is_local:
+        words += chain.chance.choice([[], ["--cache", chain.new("cache")]])
+    words += chain.chance.choice([[], [], ["--jobs", 1], ["--jobs", 3, "--memory", "128MiB"]])
     if chain.chance.random() < 0.15:
         done = convert_killed(chain, shards, target, words)
+    elif not shards.is_set and len(shards.names) == 1 and shards.container != "recordio":
+        place = os.path.join(shards.folder or "", shards.names[0])
+        chain.note("cat", place, "|")
+        words[1:1 + len(shards.arguments)] = ["-"]
+        done = chain.sheaf(*words, data=readers.read(chain.path(place)))
     else:
         done = chain.sheaf(*words)
     check_converted(chain, shards, target, chain.numbers(done, CONVERTED))
@@ -180,10 +189,27 @@ def strip(chain, shards):
     folder = chain.new("bare")
     chain.copy([os.path.join(shards.folder, name) for name in shards.names], folder)
     found = as_bare(shards)
-    by_name = chain.chance.random() < 0.3
-    arguments = [os.path.join(folder, n) for n in shards.names] if by_name else [folder]
-    chain.things.append(Shards(arguments, found, container=shards.container, codec=shards.codec,
+    chain.things.append(Shards(arguments_of(chain, folder, shards.names), found, container=shards.container, codec=shards.codec,
                                is_set=False, names=shards.names, folder=folder))
+
+
+def arguments_of(chain, folder, names):
+    """What names shards: their directory, each of them, a list of them, or a pattern."""
+    how, places = chain.chance.random(), [os.path.join(folder, name) for name in names]
+    if how < 0.15:
+        return places
+    if how < 0.25:
+        listing = chain.new("shards") + ".txt"
+        with open(chain.path(listing), "w", encoding="utf-8") as file:
+            file.write("".join(place + "\n" for place in places))
+        chain.note("printf", "%s\\n", *places, ">", listing)
+        return ["@" + listing]
+    stem, number, rest = re.fullmatch(r"(.*-)(\d{6})(.*)", names[0]).groups()
+    if how < 0.35 and names == ["%s%06d%s" % (stem, int(number) + i, rest)
+                                for i in range(len(names))]:
+        return [os.path.join(folder, "%s{%s..%06d}%s" % (stem, number, int(number) + len(names) - 1,
+                                                         rest))]
+    return [folder]
 
 
 def index(chain, shards):
@@ -200,8 +226,19 @@ def index(chain, shards):
                 "the sums of index")
     held = chain.read_set(shards.folder, "index")
     chain.same([s for shard in held.shards for s in shard], shards.samples, "indexed samples")
+    if chain.chance.random() < 0.3:
+        index_again(chain, shards, held)
     chain.things.remove(shards)
     steps_pack.give(chain, shards.folder, held)
+
+
+def index_again(chain, shards, held):
+    """What is indexed is not indexed unasked; and then the same comes out."""
+    chain.sheaf("index", shards.folder, status=1, says=[shards.folder])
+    chain.sheaf("index", shards.folder, "--overwrite", "--threads", 2)
+    again = chain.read_set(shards.folder, "index --overwrite")
+    chain.same([s for shard in again.shards for s in shard], shards.samples, "indexed again")
+    chain.equal(again.manifest["fingerprint"], held.manifest["fingerprint"], "the fingerprint")
 
 
 # ---- fetch -----------------------------------------------------------------------------------
@@ -216,3 +253,18 @@ def fetch(chain, shards):
     held = chain.read_set(folder, "fetch")
     chain.same([s for shard in held.shards for s in shard], shards.samples, "fetched samples")
     steps_pack.give(chain, folder, held)
+
+
+def fetch_files(chain, source):
+    """The objects of a prefix become files: by one host, or by several, of which each has its own."""
+    folder, hosts = chain.new("fetched"), chain.chance.choice([1, 1, 2, 3])
+    words = ["fetch", source.argument, folder]
+    if not source.files:
+        chain.sheaf(*words, status=1)
+        raise Foreseen("nothing there")
+    for host in range(hosts):
+        more = ["--distribution", "sharded", "--host", host, "--hosts", hosts] if hosts > 1 else []
+        if chain.chance.random() < 0.3:
+            chain.kill(*words, *more)
+        chain.sheaf(*words, *more)
+    check_tree(chain, folder, source.files)

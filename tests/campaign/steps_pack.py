@@ -34,6 +34,7 @@ class Settings:
         self.peers = None
         if self.codec == "none" and chance.random() < 0.15:
             self.peers = chance.choice(PEERS[self.container])
+        self.prefix = chance.choice(["shard"] * 9 + ["data_1"])
         self.cut = chance.choice([[], ["--shard-count", chance.choice([1, 2, 3, 7])],
                                   ["--shard-size", chance.choice([1, 500, 5000, 100000])]])
 
@@ -45,6 +46,7 @@ class Settings:
         words += ["--on-error", "skip"] if self.skip else []
         words += ["--split", self.split] if self.split else []
         words += ["--index", self.peers] if self.peers else []
+        words += ["--prefix", self.prefix] if self.prefix != "shard" else []
         return words
 
     def splits(self):
