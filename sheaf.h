@@ -190,8 +190,8 @@ struct sheaf_source_info {
     uint64_t first_number, samples;
     size_t class_count;
     int label_base;
-    const char *fingerprint;
-    const char *manifest_json;  /* the manifest's text; NULL for foreign shards */
+    const char *fingerprint, *manifest_json;    /* the manifest's text; NULL of foreign shards */
+    const char *same_as;        /* URL of an earlier source with the same samples, or NULL */
 };
 
 struct sheaf_dataset_info {

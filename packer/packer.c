@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/origin.h"
 #include "formats/sample.h"
 #include "packer/destination.h"
 #include "packer/packer.h"
@@ -85,9 +86,10 @@ static int begin(struct sheaf_packer *p, struct sheaf_error *err)
     if (code == SHEAF_OK && p->can_resume) {
         const char *origin = p->options.origin;
 
-        resumed_identify(&p->options, p->options.identity, p->output.journal.plan.hash);
-        resumed_identify(&p->options, origin != NULL ? origin : p->options.identity,
-                         p->output.plan_hash);
+        /* By these the journal, and the data set, are known again. */
+        origin_hash(&p->options, p->options.identity, p->output.journal.plan.hash);
+        origin_hash(&p->options, origin != NULL ? origin : p->options.identity,
+                    p->output.plan_hash);
     }
     if (code == SHEAF_OK)
         code = output_prepare(&p->output, resume, p->options.overwrite != 0, &p->is_there, err);

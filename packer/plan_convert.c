@@ -10,10 +10,10 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/origin.h"
 #include "packer/destination.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_file.h"
-#include "packer/resumed.h"
 
 struct conversion {
     struct sheaf_pack_options options;  /* as `sheaf convert` has them */
@@ -82,7 +82,7 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
     struct plan_facts *f = &c->facts;
 
     /* As where it is converted at once. */
-    resumed_identify(&c->options, c->manifest.fingerprint, f->plan.hash);
+    origin_hash(&c->options, c->manifest.fingerprint, f->plan.hash);
     c->root = plan_absolute(source);
     c->json = pack_options_json(&c->options, "program", f->plan.hash, NULL);
     if (c->root == NULL || c->json == NULL)

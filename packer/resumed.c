@@ -7,37 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/error.h"
-
-static void add(XXH128_hash_t *sum, const void *data, size_t size)
-{
-    const XXH128_hash_t both[] = { *sum, XXH3_128bits(data, size) };
-
-    *sum = XXH3_128bits(both, sizeof(both));
-}
-
-static void add_text(XXH128_hash_t *sum, const char *text)
-{
-    add(sum, text == NULL ? "" : text, text == NULL ? 0 : strlen(text));
-}
-
-void resumed_identify(const struct sheaf_pack_options *o, const char *samples,
-                      char hash[PLAN_HASH_SIZE])
-{
-    const uint64_t numbers[] = { (uint64_t)o->container, (uint64_t)o->codec,
-                                 (uint64_t)o->label_base, o->shard_bytes,
-                                 (uint64_t)o->on_error };
-    XXH128_hash_t sum = { 0 };
-
-    add(&sum, numbers, sizeof(numbers));
-    add_text(&sum, o->prefix);
-    add_text(&sum, o->index);
-    add_text(&sum, samples);
-    snprintf(hash, PLAN_HASH_SIZE, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64,
-             (uint64_t)sum.low64);
-}
 
 static int keep(struct resumed *r, const struct shard_facts *facts, struct sheaf_error *err)
 {

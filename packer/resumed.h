@@ -17,11 +17,6 @@ struct resumed {
     bool has_cls;               /* some sample of theirs has a field `cls` */
 };
 
-/* The hash by which a journal or a data set is known: of the options that determine bytes, and of
- * what the program says its samples are made of: its identity, or origin. */
-void resumed_identify(const struct sheaf_pack_options *options, const char *samples,
-                      char hash[PLAN_HASH_SIZE]);
-
 /* Finds them, and counts them among what the engine has done. */
 int resumed_find(struct resumed *resumed, const struct output *output, struct engine *engine,
                  struct sheaf_error *err);

@@ -578,6 +578,7 @@ int sheaf_dataset_source(const struct sheaf_dataset *d, size_t index,
         .label_base = s->manifest.label_base,
         .fingerprint = s->manifest.fingerprint,
         .manifest_json = s->manifest_json,
+        .same_as = s->same_as == NULL ? NULL : s->same_as->url,
     };
     give(info, sizeof_info, &all, sizeof(all));
     return SHEAF_OK;

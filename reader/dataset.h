@@ -66,6 +66,7 @@ struct sheaf_dataset {
     uint32_t first_shard, end_shard;    /* in the union */
     uint64_t first_number, end_number;  /* its samples, in the union */
     uint32_t *class_map;                /* see classes.h; NULL: its labels stay */
+    const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
 };
 
 static inline uint64_t dataset_samples(const struct sheaf_dataset *d)

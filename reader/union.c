@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/origin.h"
 #include "reader/dataset.h"
 
 #define UNION_SEED 0x756e696fu  /* of its fingerprint */
@@ -167,6 +168,71 @@ static void place_samples(struct sheaf_dataset *d)
     }
 }
 
+static uint64_t payload_of(const struct sheaf_dataset *d, const struct sheaf_dataset *source)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = source->first_shard; i < source->end_shard; i++)
+        bytes += d->manifest.shards[i].payload_bytes;
+    return bytes;
+}
+
+static bool has_same_classes(const struct manifest *a, const struct manifest *b)
+{
+    bool same = a->class_count == b->class_count;
+
+    for (size_t i = 0; same && i < a->class_count; i++)
+        same = strcmp(a->classes[i], b->classes[i]) == 0;
+    return same;
+}
+
+/* As many bytes in as many samples, which is chance only where all have the same size. */
+static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
+                             const struct sheaf_dataset *b)
+{
+    const uint64_t bytes = payload_of(d, a);
+
+    return bytes % (a->end_number - a->first_number) != 0 && bytes == payload_of(d, b) &&
+           has_same_classes(&a->manifest, &b->manifest);
+}
+
+/* Whether two sources are the same samples in another shape, by what their manifests show: one is
+ * a conversion of the other, or nothing tells them apart. */
+static int compare(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
+                   const struct sheaf_dataset *b, bool *same, struct sheaf_error *err)
+{
+    const uint64_t samples = a->end_number - a->first_number;
+    int code;
+
+    *same = false;
+    if (!a->has_manifest || !b->has_manifest || samples == 0 ||
+        samples != b->end_number - b->first_number)
+        return SHEAF_OK;
+    code = origin_is(&b->manifest, a->manifest.fingerprint, same, err);
+    if (code == SHEAF_OK && !*same)
+        code = origin_is(&a->manifest, b->manifest.fingerprint, same, err);
+    *same |= code == SHEAF_OK && is_equal_in_size(d, a, b);
+    return code;
+}
+
+/* Finds them.  That is no error: it can be meant. */
+static int find_copies(struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    for (size_t i = 1; i < d->source_count; i++) {
+        struct sheaf_dataset *s = d->sources[i];
+
+        for (size_t j = 0; j < i && s->same_as == NULL; j++) {
+            bool same;
+            const int code = compare(d, d->sources[j], s, &same, err);
+
+            if (code != SHEAF_OK)
+                return code;
+            s->same_as = same ? d->sources[j] : NULL;
+        }
+    }
+    return SHEAF_OK;
+}
+
 int dataset_unite(struct sheaf_dataset **sources, size_t count, struct sheaf_dataset **dataset,
                   struct sheaf_error *err)
 {
@@ -193,12 +259,15 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count, struct sheaf_dat
         take_shards(d, i);
     if (code == SHEAF_OK)
         code = dataset_make_tables(d, err);
+    if (code == SHEAF_OK) {
+        take_facts(d);
+        place_samples(d);
+        code = find_copies(d, err);
+    }
     if (code != SHEAF_OK) {
         sheaf_dataset_free(d);
         return code;
     }
-    take_facts(d);
-    place_samples(d);
     name_fingerprint(d);
     *dataset = d;
     return SHEAF_OK;

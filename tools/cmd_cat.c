@@ -266,6 +266,7 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     int status;
 
     cat->dataset = dataset;
+    say_copies(dataset);
     if (sheaf_reader_open(dataset, &cat->options, &cat->reader, &error) != SHEAF_OK)
         return refuse(&error);
     if (cat->save_position != NULL) {       /* a signal is then a reason to save and go */

@@ -162,6 +162,7 @@ static int open_all(struct convert *c, char **sources, size_t count,
     if (code != SHEAF_OK)
         return code;
     sheaf_dataset_get_info(c->dataset, &c->info, sizeof(c->info));
+    say_copies(c->dataset);
     code = name_sources(c, sources, count, options, error);
     if (code == SHEAF_OK)
         code = identify(c, options, error);

@@ -50,9 +50,12 @@ static void print_sources(const struct sheaf_dataset *dataset,
     for (size_t i = 0; i < info->source_count; i++) {
         const struct sheaf_source_info source = source_at(dataset, i);
 
-        printf("  %s  %s (%s)  %zu shards  %" PRIu64 " samples  %s\n", source.url,
+        printf("  %s  %s (%s)  %zu shards  %" PRIu64 " samples  %s", shown(source.url),
                sheaf_container_name(source.container), sheaf_codec_name(source.codec),
                source.shard_count, source.samples, source.fingerprint);
+        if (source.same_as != NULL)
+            printf("  the samples of %s", shown(source.same_as));
+        putchar('\n');
     }
 }
 
@@ -70,6 +73,10 @@ static void json_sources(const struct sheaf_dataset *dataset,
                sheaf_container_name(source.container), sheaf_codec_name(source.codec),
                source.has_manifest ? "true" : "false", source.shard_count, source.samples);
         print_json_string(stdout, source.fingerprint);
+        if (source.same_as != NULL) {
+            printf(", \"same_as\": ");
+            print_json_string(stdout, source.same_as);
+        }
         putchar('}');
     }
     putchar(']');

@@ -77,6 +77,16 @@ int fail(const struct sheaf_error *error)
     return STATUS_FAILURE;
 }
 
+void say_copies(const struct sheaf_dataset *dataset)
+{
+    struct sheaf_source_info source;
+
+    for (size_t i = 0; sheaf_dataset_source(dataset, i, &source, sizeof(source)) == SHEAF_OK; i++)
+        if (source.same_as != NULL)
+            complain("%s: holds the samples of %s once more, as their manifests show: each of them "
+                     "comes twice", source.url, source.same_as);
+}
+
 void say_uncached(const struct sheaf_reader *reader)
 {
     struct sheaf_reader_stats stats;

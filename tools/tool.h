@@ -35,6 +35,9 @@ extern const char *command_name;
 /* Prints "sheaf: <message>" on standard error, in place of a progress line if one is there. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Says on standard error which of a data set's sources hold the same samples. */
+void say_copies(const struct sheaf_dataset *dataset);
+
 /* Says on standard error how many objects the reader could not cache, if there were any. */
 void say_uncached(const struct sheaf_reader *reader);
 

@@ -167,6 +167,39 @@ class Union(Case):
             self.assertIn("the same data set as %s" % self.one,
                           self.refused(*sources, status=2))
 
+    def test_the_same_samples_in_another_shape_are_said(self):
+        """A conversion, also one of a conversion and in parts; the same files packed once more;
+        but not what only looks alike."""
+        tree = make_tree(self.path("same-size"), {"x/%d.txt" % i: b"%08d" % i for i in range(20)})
+        other = make_tree(self.path("other"), {"x/%d.txt" % i: b"%08d" % i for i in range(20, 40)})
+        for name, source in (("a", tree), ("other-set", other)):
+            pack(source, self.path(name), "webdataset", "none", "--shard-count", 2)
+        sheaf("convert", self.path("a"), self.path("b"), "--format", "tfrecord", "--codec", "gzip",
+              "--on-corrupt", "skip")
+        sheaf("convert", self.path("b"), self.path("c"), "--format", "recordio", "--index", "mxnet")
+        sheaf("plan", self.path("a"), self.path("d"), "-o", self.path("d.plan"), "--format",
+              "tfrecord")
+        for part in ("0/2", "1/2"):
+            sheaf("convert", "--plan", self.path("d.plan"), "--part", part)
+        sheaf("commit", self.path("d.plan"))
+        pack(self.trees[0], self.path("again"), "tfrecord", "lz4", "--shard-count", 5)
+        for one, two in (("a", "b"), ("b", "a"), ("b", "c"), ("a", "d"),
+                         (self.one, "again"), ("again", self.one)):
+            one, two = self.path(one), self.path(two)
+            said = "%s: holds the samples of %s once more" % (two, one)
+            with self.subTest(one=one, two=two):
+                done = sheaf("cat", one, two, "--list")
+                self.assertEqual(done.stderr.decode().count(said), 1, done.stderr)
+                done = sheaf("convert", one, two, self.path("both"), "--format", "tfrecord",
+                             status=1)
+                self.assertIn(said.encode(), done.stderr)
+                self.assertIn(b"a sample with this key was packed already", done.stderr)
+                self.assertIn(b"the samples of %s\n" % one.encode(), sheaf("info", one, two).stdout)
+                self.assertEqual(self.info(one, two)["sources"][1]["same_as"], one)
+        for one, two in (("a", "other-set"), (self.one, self.two), ("b", "other-set")):
+            done = sheaf("cat", self.path(one), self.path(two), "--list")
+            self.assertEqual(done.stderr, b"")
+
     def test_classes_with_names_and_without(self):
         plain = self.path("plain")
         write(self.path("list.csv"), b"".join(b"tree/%s,%d\n" % (k.encode(), i % 3)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The hash of a program's samples; see origin.h.  A manifest has all that it is made of but whether
+ * bad samples were left out, of which both ways are tried. */
+#include "formats/origin.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/error.h"
+#include "formats/json_load.h"
+
+static void add(XXH128_hash_t *sum, const void *data, size_t size)
+{
+    const XXH128_hash_t both[] = { *sum, XXH3_128bits(data, size) };
+
+    *sum = XXH3_128bits(both, sizeof(both));
+}
+
+static void add_text(XXH128_hash_t *sum, const char *text)
+{
+    add(sum, text == NULL ? "" : text, text == NULL ? 0 : strlen(text));
+}
+
+void origin_hash(const struct sheaf_pack_options *o, const char *samples, char hash[33])
+{
+    const uint64_t numbers[] = { (uint64_t)o->container, (uint64_t)o->codec,
+                                 (uint64_t)o->label_base, o->shard_bytes,
+                                 (uint64_t)o->on_error };
+    XXH128_hash_t sum = { 0 };
+
+    add(&sum, numbers, sizeof(numbers));
+    add_text(&sum, o->prefix);
+    add_text(&sum, o->index);
+    add_text(&sum, samples);
+    snprintf(hash, 33, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64, (uint64_t)sum.low64);
+}
+
+/* Whether the hash comes out, of samples with or without the bad ones. */
+static bool comes_out(struct sheaf_pack_options *o, const char *plan, const char *fingerprint)
+{
+    for (int way = 0; way < 4; way++) {
+        char samples[64], hash[33];
+
+        o->on_error = way & 1 ? SHEAF_SKIP : SHEAF_FAIL;
+        snprintf(samples, sizeof(samples), "%s%s", fingerprint, way & 2 ? " skip" : "");
+        origin_hash(o, samples, hash);
+        if (strcmp(hash, plan) == 0)
+            return true;
+    }
+    return false;
+}
+
+int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
+              struct sheaf_error *err)
+{
+    const char *text = m->options_json == NULL ? "{}" : m->options_json, *plan;
+    struct sheaf_pack_options o = { .container = m->container, .codec = m->codec,
+                                    .label_base = m->label_base };
+    json_t *options = NULL;
+    json_error_t found;
+    int code = json_load_text(text, strlen(text), 0, &options, &found, err);
+
+    *is = false;
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_MEMORY ? code : SHEAF_OK;
+    plan = json_string_value(json_object_get(options, "plan"));
+    o.prefix = json_string_value(json_object_get(options, "prefix"));
+    o.index = json_string_value(json_object_get(options, "index"));
+    o.shard_bytes = (uint64_t)json_integer_value(json_object_get(options, "shard_bytes"));
+    *is = plan != NULL && comes_out(&o, plan, fingerprint);
+    json_decref(options);
+    return SHEAF_OK;
+}
