@@ -578,7 +578,7 @@ struct sheaf_pack_options {
     const char *identity;           /* NULL; for sheaf_packer: identifies the samples, so that
                                        resume recognises a run with the same ones */
     int overwrite;                  /* 0; 1: remove the existing data set first */
-    int dry_run;                    /* 0; 1: only make the plan, write nothing */
+    int dry_run;                    /* 0; 1: only plan; *error: what would refuse dest, or OK */
     const char *index;              /* NULL; index files of "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* threads; 0: the processors, 8 at most */
     uint64_t memory_bytes;          /* hard limit for buffers, without the plan; 512 MiB.  Includes

@@ -25,6 +25,7 @@ struct pack {
     struct block_setup setup;
     struct output output;
     struct sheaf_pack_result result;
+    struct sheaf_error foreseen;    /* of a dry run: what a run would fail with; or SHEAF_OK */
 };
 
 /* ---- Plan ------------------------------------------------------------------------------------ */
@@ -155,6 +156,17 @@ static struct run run_of(struct pack *p)
     };
 }
 
+/* What a run would say of its destination; a dry run leaves that as it is, so it only tells. */
+static void foresee(struct pack *p)
+{
+    int code = planner_refuse(&p->planner, p->dest, &p->foreseen);
+
+    if (code == SHEAF_OK && !p->options.resume && !p->options.overwrite)
+        code = output_check_free(&p->output, &p->foreseen);
+    if (code == SHEAF_OK)
+        p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
+}
+
 static int run(struct pack *p, const char *source, struct sheaf_error *err)
 {
     struct run all;
@@ -170,9 +182,8 @@ static int run(struct pack *p, const char *source, struct sheaf_error *err)
         return code;
     if (!p->options.dry_run)
         return pack_to_dest(p, &all, err);
-    if (!p->options.resume && !p->options.overwrite)
-        code = output_check_free(&p->output, err);
-    return code == SHEAF_OK ? show_plan(p, err) : code;
+    foresee(p);
+    return show_plan(p, err);
 }
 
 int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_options *options,
@@ -194,7 +205,7 @@ int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_opt
     problems_free(&p.problems);
     if (result != NULL)
         *result = p.result;
-    if (code != SHEAF_OK && error != NULL)
-        *error = found;
+    if (error != NULL && (code != SHEAF_OK || p.options.dry_run))
+        *error = code != SHEAF_OK ? found : p.foreseen;
     return code;
 }

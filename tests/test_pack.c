@@ -450,6 +450,13 @@ static void test_dry_run(void **state)
     pack_well("out");
     assert_int_equal(sums[0], result.shards);
     assert_int_equal(sums[2], result.payload_bytes);
+    options.dry_run = 1;        /* which is no less of one where a run would be refused */
+    pack_well("out");
+    assert_int_equal(err.code, SHEAF_ERR_EXISTS);
+    assert_int_equal(sums[0], 2 * result.shards);
+    options.overwrite = 1;
+    pack_well("out");
+    assert_int_equal(err.code, SHEAF_OK);
 }
 
 static void test_wrong_options(void **state)

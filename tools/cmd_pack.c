@@ -61,7 +61,9 @@ static int pack(const char *source, const char *dest, struct sheaf_pack_options 
         return refuse(&error);
     if (options->dry_run)
         print_plan_total(&result);
-    else
+    if (options->dry_run && error.code != SHEAF_OK)
+        (void)fail(&error);         /* as the run would; a dry run has done what it was asked for */
+    if (!options->dry_run)
         print_result(dest, &result);
     complain_of_source(&result);
     complain_of_few_shards(options, &result);

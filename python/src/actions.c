@@ -61,6 +61,8 @@ PyObject *action_pack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
         p.code = sheaf_pack(PyBytes_AsString(source), PyBytes_AsString(dest), &p.options,
                             &p.result, &p.error);
         calls_end(&p.calls);
+        if (p.code == SHEAF_OK && p.options.dry_run && p.error.code != SHEAF_OK)
+            (void)PyErr_WarnEx(PyExc_UserWarning, p.error.message, 1);
         made = packing_result(&p);
     }
     Py_XDECREF(source);

@@ -208,7 +208,7 @@ class Destination(Case):
         pack(self.source, out, "recordio", "none", "--split", "train=0.5,val=0.5")
         pack(self.source, self.path("out", "mine"))             # a data set of its own
         before = tree_of(out)
-        for more in ([], ["--resume"], ["--split", "train=0.5,test=0.5"], ["--dry-run"]):
+        for more in ([], ["--resume"], ["--split", "train=0.5,test=0.5"]):
             self.assert_error(pack(self.source, out, "webdataset", "none", *more, status=1),
                               "out/train", "--overwrite")
         self.assertEqual(tree_of(out), before)
@@ -262,12 +262,22 @@ class Destination(Case):
 
     def test_dry_run_says_what_the_run_would(self):
         pack(self.source, self.path("out"))
-        done = pack(self.source, self.path("out"), "tfrecord", "none", "--dry-run", status=1)
-        self.assert_error(done, "--overwrite", self.path("out"))
-        pack(self.source, self.path("out"), "tfrecord", "none", "--dry-run", "--overwrite")
+        fresh = pack(self.source, self.path("none"), "tfrecord", "none", "--dry-run")
+        self.assertEqual(fresh.stderr, b"")
         write(self.path("other", "shard-000000.tfrecord"), b"mine")
-        done = pack(self.source, self.path("other"), "tfrecord", "none", "--dry-run", status=1)
-        self.assert_error(done, "belongs to no data set")
+        pack(self.source, self.path("splits"), "tfrecord", "none", "--split", "a=0.5,b=0.5")
+        for dest, why in (("out", "--overwrite"), ("other", "belongs to no data set"),
+                          ("splits", "--overwrite")):
+            refused = pack(self.source, self.path(dest), "tfrecord", "none", status=1)
+            done = pack(self.source, self.path(dest), "tfrecord", "none", "--dry-run")
+            self.assertEqual(done.stdout, fresh.stdout)
+            self.assertEqual(done.stderr, refused.stderr)
+            self.assertIn(why.encode(), done.stderr)
+        done = pack(self.source, self.path("out"), "tfrecord", "none", "--dry-run", "--overwrite")
+        self.assertEqual(done.stderr, b"")
+        refused = pack(self.source, self.source, "tfrecord", "none", "--overwrite", status=None)
+        done = pack(self.source, self.source, "tfrecord", "none", "--overwrite", "--dry-run")
+        self.assertEqual(done.stderr, refused.stderr)
         sheaf("verify", self.path("out"))
 
     def test_dry_run_writes_nothing(self):
