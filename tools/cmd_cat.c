@@ -259,6 +259,14 @@ static int end_broken(struct cat *cat)
     return STATUS_FAILURE;
 }
 
+/* A position at an epoch's end is as good as any other, but who reads on from it may not know. */
+static void say_nothing_left(const struct cat *cat)
+{
+    if (cat->resume_from != NULL && cat->samples == 0 && cat->limit != 0 && !signals_caught)
+        complain("%s: the position is at the end of its epoch: no sample is left",
+                 cat->resume_from);
+}
+
 static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
 {
     const double started = seconds_now();
@@ -290,6 +298,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
         status = position_save(cat->reader, 0, cat->save_position);
     signals_watch(NULL);
     sheaf_reader_free(cat->reader);
+    if (status == STATUS_OK)
+        say_nothing_left(cat);
     if (status == STATUS_OK)
         signals_die();
     return status;

@@ -56,6 +56,18 @@ class PositionFile(Case):
         self.assertEqual({path: read(path) for path in others}, others)
         self.assertEqual(self.keys("--resume-from", position), self.keys()[7:])
 
+    def test_the_end_of_an_epoch_is_said(self):
+        """Who reads on from there gets nothing, and is told."""
+        position = self.path("p")
+        self.keys("--lanes", "4", "--save-position", position)
+        for how in (("--list",), ("--null",), ("--to", "tfrecord"), ()):
+            done = sheaf("cat", self.data, *how, "--resume-from", position)
+            self.assertEqual(done.stderr.decode(), "sheaf: %s: the position is at the end of its "
+                             "epoch: no sample is left\n" % position)
+        self.keys("--save-position", position, "--limit", "1")
+        done = sheaf("cat", self.data, "--list", "--resume-from", position)
+        self.assertEqual(done.stderr, b"")
+
     def test_a_full_disk_leaves_the_position_before(self):
         position = self.path("p")
         self.keys("--limit", "7", "--save-position", position)
