@@ -8,6 +8,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/label.h"
+#include "formats/name.h"
 #include "formats/recordio.h"
 #include "formats/sample.h"
 

@@ -15,6 +15,8 @@
 #include "formats/example.h"
 #include "formats/example_wire.h"
 #include "formats/jpeg.h"
+#include "formats/label.h"
+#include "formats/name.h"
 #include "formats/sample.h"
 
 /* What a slice's data are, after parsing: the content of a list message, or of its one value. */

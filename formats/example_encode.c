@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "formats/example.h"
 #include "formats/jpeg.h"
+#include "formats/label.h"
 #include "formats/sample.h"
 
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX)     /* of protobuf itself */

@@ -105,3 +105,12 @@ void format_scan_free(struct format_scan *scan)
     buf_free(&scan->key);
     buf_free(&scan->passed_name);
 }
+
+void decode_scratch_free(struct decode_scratch *scratch)
+{
+    buf_free(&scratch->text);
+    buf_free(&scratch->joined);
+    buf_free(&scratch->slices);
+    buf_free(&scratch->fields);
+    buf_free(&scratch->labels);
+}

@@ -14,6 +14,7 @@
 #include "formats/codec.h"
 #include "formats/format.h"
 #include "formats/json_dump.h"
+#include "formats/name.h"
 #include "formats/tar.h"
 
 /* The table of containers says which of them each reader reads; compressed shards, none of them

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Labels as text.  A label is an integer that a double holds exactly, or a 32-bit float: what
- * all three containers can keep.  Numbers are read and written as in the C locale, whatever the
- * program has set, and a fraction is rounded once, from the text to the float. */
+ * See label.h. */
+#include "formats/label.h"
+
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -11,7 +11,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/format.h"
 
 #define INTEGER_LIMIT 9007199254740992.0    /* 2^53 */
 #define NUMBER_LIMIT  512                   /* characters of one number */

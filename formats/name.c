@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The key and extension rule of WebDataset: the key is the path up to the first dot of its base
- * name, the suffix what follows that dot.  Names that this rule, or a reader of the field, would
- * lose silently are found here, before anything is packed under them. */
+ * See name.h. */
+#include "formats/name.h"
+
 #include "base/bytes.h"
 #include "base/utf8.h"
-#include "formats/format.h"
 
 #define STEM_MOST 255   /* bytes */
 

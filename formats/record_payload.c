@@ -16,6 +16,8 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "formats/label.h"
+#include "formats/name.h"
 #include "formats/sample.h"
 
 #define IR_BYTES    24

@@ -10,6 +10,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/label.h"
+#include "formats/name.h"
 
 #define SCRATCH_LIMIT (SIZE_MAX / 4)
 
@@ -160,15 +162,6 @@ void sample_begin(struct decode_scratch *scratch)
     scratch->fields.size = scratch->labels.size = 0;
     scratch->text.limit = scratch->joined.limit = scratch->slices.limit = SCRATCH_LIMIT;
     scratch->fields.limit = scratch->labels.limit = SCRATCH_LIMIT;
-}
-
-void decode_scratch_free(struct decode_scratch *scratch)
-{
-    buf_free(&scratch->text);
-    buf_free(&scratch->joined);
-    buf_free(&scratch->slices);
-    buf_free(&scratch->fields);
-    buf_free(&scratch->labels);
 }
 
 int sample_add(struct decode_scratch *scratch, const struct slice *slice,

@@ -10,6 +10,8 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "formats/format.h"
+#include "formats/label.h"
+#include "formats/name.h"
 #include "formats/sample.h"
 #include "formats/tar.h"
 

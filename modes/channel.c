@@ -12,6 +12,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "modes/channel_config.h"
+#include "modes/channel_list.h"
+#include "modes/channel_order.h"
 #include "modes/launcher.h"
 #include "reader/dataset.h"
 #include "reader/pipe.h"

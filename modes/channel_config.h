@@ -40,13 +40,6 @@ int channel_config_parse(const char *text, size_t size, const char *name,
                          struct channel_config *config, struct sheaf_error *err);
 void channel_config_free(struct channel_config *config);
 
-/* channel_list.c: opens what the manifest file at `url` lists. */
-int channel_list_open(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
-
-/* channel_order.c: sheaf_channel_order, of the text of hyperparameters. */
-int channel_order_parse(const char *text, size_t size, struct sheaf_reader_options *options,
-                        struct sheaf_error *err);
-
 /* As the platform compares words: capitals do not count. */
 bool channel_word_is(const char *text, const char *word);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A channel whose source is a manifest file: the objects that it lists are the data set, as if they
- * lay in a directory, where File mode would have put them. */
+ * The entries of a manifest file as shards; see channel_list.h. */
+#include "modes/channel_list.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,6 @@
 #include "base/error.h"
 #include "formats/manifest.h"
 #include "formats/object_list.h"
-#include "modes/channel_config.h"
 #include "reader/dataset.h"
 #include "store/store.h"
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a job's hyperparameters say of the order.  Pure: text in, values out.
+ * Hyperparameters are one JSON object:
  *
  *     {"sheaf_seed": "7", "sheaf_shuffle_buffer": "20000", "learning-rate": "0.1", ...}
  *
  * The platform makes text of every value; its toolkits put quotes around text once more, or make
  * numbers of it again.  The other hyperparameters are the program's. */
+#include "modes/channel_order.h"
+
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "formats/json_load.h"
-#include "modes/channel_config.h"
 
 #define PREFIX "sheaf_"
 

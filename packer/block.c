@@ -11,6 +11,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "formats/jpeg.h"
+#include "formats/label.h"
 
 /* Memory is given in these. */
 #define PAGE_BYTES 4096u

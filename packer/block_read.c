@@ -14,6 +14,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/label.h"
+#include "formats/name.h"
 #include "packer/block.h"
 #include "packer/file_ahead.h"
 

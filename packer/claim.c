@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/journal.h"
+#include "store/over.h"
 #include "store/store.h"
 
 #define PLAN_MAGIC     "sheaf-plan 2\n"

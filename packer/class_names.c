@@ -9,6 +9,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/label.h"
+#include "formats/name.h"
 #include "formats/sample.h"
 
 #define LABEL_MOST ((size_t)1 << 20)

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "formats/json_load.h"
 #include "packer/plan/keyset.h"
+#include "store/over.h"
 #include "store/store.h"
 
 /* ---- Manifests ------------------------------------------------------------------------------- */

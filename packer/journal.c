@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/over.h"
 #include "store/store.h"
 
 /* Of the plan's hash, in the names of entries. */

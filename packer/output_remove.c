@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "formats/interop_index.h"
 #include "packer/destination.h"
+#include "store/over.h"
 #include "store/store.h"
 
 /* ---- One file -------------------------------------------------------------------------------- */

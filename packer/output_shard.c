@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/destination.h"
+#include "store/over.h"
 
 struct seen {
     struct store_seen entry, shard, sides[SIDES_MOST];

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "formats/interop_index.h"
 #include "formats/json_dump.h"
+#include "formats/name.h"
 
 #define PREFIX_LIMIT 200
 

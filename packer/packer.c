@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/name.h"
 #include "formats/origin.h"
 #include "formats/sample.h"
 #include "packer/destination.h"

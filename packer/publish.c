@@ -15,6 +15,7 @@
 #include "packer/destination.h"
 #include "packer/entries.h"
 #include "packer/output_remove.h"
+#include "store/over.h"
 #include "store/store.h"
 
 /* Where files of a data set go. */

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/over.h"
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/label.h"
 
 #define NO_SLOT UINT32_MAX
 

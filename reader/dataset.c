@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "formats/name.h"
 #include "store/store.h"
 
 #define PIPE_SEED 0x70697065u   /* of a channel's fingerprint */

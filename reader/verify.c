@@ -12,6 +12,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/workers.h"
+#include "formats/label.h"
 #include "reader/shard.h"
 #include "reader/shard_walk.h"
 #include "store/interrupt.h"

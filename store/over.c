@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing and removing only over what was seen: the calls, dispatched, and what is done for stores
- * that cannot compare and act at once. */
+ * The calls, dispatched, and what is done for stores that cannot compare and act at once. */
+#include "store/over.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/event.h"
-#include "store/store.h"
 
 /* ---- Seeing ---------------------------------------------------------------------------------- */
 
@@ -113,15 +113,6 @@ int store_remove_over(const char *url, const struct store_seen *seen, struct she
     if (!is_same(&now, seen))
         return refuse(url, err);
     return ops->remove_over != NULL ? ops->remove_over(url, seen, err) : ops->remove(url, err);
-}
-
-int store_sync(const char *url, struct sheaf_error *err)
-{
-    const struct store_ops *ops = store_of(url, err);
-
-    if (ops == NULL)
-        return SHEAF_ERR_UNSUPPORTED;
-    return ops->sync == NULL ? SHEAF_OK : ops->sync(url, err);
 }
 
 int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err)

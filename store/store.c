@@ -436,6 +436,15 @@ int store_sweep(const char *url, struct sheaf_error *err)
     return ops->sweep == NULL ? SHEAF_OK : ops->sweep(url, err);
 }
 
+int store_sync(const char *url, struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(url, err);
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    return ops->sync == NULL ? SHEAF_OK : ops->sync(url, err);
+}
+
 int store_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
                 struct sheaf_error *err)
 {

@@ -270,29 +270,8 @@ void store_unlock(int lock);                                /* -1 is fine */
 int store_get(const char *url, size_t limit, char **data, size_t *size, struct sheaf_error *err);
 /* A whole small object, durable and atomic. */
 int store_put(const char *url, const void *data, size_t size, struct sheaf_error *err);
-/* The same, but SHEAF_ERR_EXISTS, and nothing written, if there is something else of that name; of
- * two who do it at once one gets the error, where the store can tell. */
-int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
 /* Removes what writers of `url` that were killed have left beside it; those at work keep theirs. */
 int store_sweep(const char *url, struct sheaf_error *err);
-/* ---- Only over what was seen ----
- * Several who are at work in one place do not wait for each other: each looks at what is under a
- * name, decides, and acts only if that is there still.  A store that cannot compare and act at once
- * compares just before; who needs more takes store_lock. */
-
-/* What is there now. */
-int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
-/* SHEAF_ERR_CHANGED if that is not what was seen. */
-int store_check_seen(const char *url, const struct store_seen *seen, struct sheaf_error *err);
-/* As store_commit and store_put, but SHEAF_ERR_CHANGED, and nothing is written, if another object
- * is there than was seen, or one where none was; *now: what is there then, which was written here,
- * or is the same bytes of somebody who came first.  Its stamp is 0 if the store does not tell. */
-int store_commit_over(struct store_writer *writer, const struct store_seen *seen,
-                      struct store_seen *now, struct sheaf_error *err);
-int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
-                   struct store_seen *now, struct sheaf_error *err);
-/* Removes what was seen, if it is there still: SHEAF_ERR_CHANGED if another object is. */
-int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err);
 /* What was removed from the directory `url` does not come back after a power loss. */
 int store_sync(const char *url, struct sheaf_error *err);
 

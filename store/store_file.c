@@ -27,6 +27,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/over.h"
 
 #define PARTIAL "/" STORE_PARTIAL
 
@@ -592,8 +593,7 @@ const struct store_ops store_file_ops = {
     .commit = file_commit, .commit_over = file_commit_over,
     .abort = file_abort, .sweep = file_sweep,
     .stat_start = file_stat_start,
-    .size = file_size,
-    .remove = file_remove,
+    .size = file_size, .remove = file_remove,
     .free_space = file_free_space,
     .make_directory = file_make_directory, .sync = file_sync,
     .lock = file_lock,

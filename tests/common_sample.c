@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "formats/name.h"
 #include "tests/common_random.h"
 
 static const char *const suffixes[] = { "JPG", "json", "seg.png", "Txt", "mask.jpg", "npy",

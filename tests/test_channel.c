@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "modes/channel_config.h"
+#include "modes/channel_order.h"
 #include "reader/pipe.h"
 #include "store/file_system.h"
 #include "tests/common_shards.h"

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "formats/format.h"
+#include "formats/label.h"
 #include "tests/common_random.h"
 
 static void parses_numbers(void **state)

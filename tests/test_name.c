@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "formats/format.h"
+#include "formats/name.h"
 
 #define TEXT_15  "fifteen letters"
 #define TEXT_60  TEXT_15 TEXT_15 TEXT_15 TEXT_15

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "store/over.h"
 #include "store/remote.h"
 #include "store/s3/s3.h"
 #include "store/s3/s3_upload.h"

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "store/over.h"
 #include "store/store.h"
 #include "tests/common_fake_s3.h"
 #include "tests/common_must.h"

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "store/over.h"
 #include "store/store.h"
 #include "tests/common_fake_s3.h"
 #include "tests/common_must.h"

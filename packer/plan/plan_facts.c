@@ -10,6 +10,7 @@
 #include "base/varint.h"
 #include "formats/format.h"
 #include "formats/interop_index.h"
+#include "formats/label.h"
 #include "formats/manifest.h"
 #include "packer/plan/plan_file.h"
 

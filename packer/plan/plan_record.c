@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/varint.h"
 #include "formats/format.h"
+#include "formats/name.h"
 #include "packer/source/list.h"
 
 #define STAMP_BYTES 8

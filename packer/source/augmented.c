@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "formats/attributes.h"
 #include "formats/augmented_line.h"
+#include "formats/name.h"
 
 void augmented_init(struct augmented *a)
 {

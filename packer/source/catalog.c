@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/format.h"
+#include "formats/name.h"
 
 _Static_assert(sizeof(struct catalog_file) == 32, "a file takes 32 bytes");
 

@@ -8,6 +8,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/format.h"
+#include "formats/label.h"
+#include "formats/name.h"
 
 void list_parser_init(struct list_parser *p, enum list_kind kind)
 {

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "formats/format.h"
 #include "formats/json_load.h"
+#include "formats/label.h"
+#include "formats/name.h"
 #include "packer/source/list.h"
 
 static int malformed_label(struct sheaf_error *err)

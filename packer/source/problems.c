@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/format.h"
+#include "formats/name.h"
 
 /* Control characters and the backslash become \xNN, and if it is no UTF-8, so do all bytes
  * beyond ASCII. */

@@ -26,6 +26,7 @@
 #include "base/number.h"
 #include "base/tempfile.h"
 #include "formats/format.h"
+#include "formats/name.h"
 #include "packer/source/archive_file.h"
 #include "packer/source/clutter.h"
 #include "packer/source/source.h"

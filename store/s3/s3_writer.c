@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/inflight.h"
 #include "base/md5.h"
+#include "store/over.h"
 #include "store/part_memory.h"
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"

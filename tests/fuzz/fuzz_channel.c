@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "formats/attributes.h"
+#include "formats/name.h"
 #include "modes/channel_config.h"
+#include "modes/channel_order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/format.h"
+#include "formats/label.h"
 #include "packer/source/list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
