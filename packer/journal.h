@@ -65,7 +65,7 @@ struct journal {
 int journal_open(struct journal *journal, const char *dest, struct sheaf_error *err);
 void journal_close(struct journal *journal);
 
-/* ---- The claim (claim.c) --------------------------------------------------------------------- */
+/* ---- The claim (journal_claim.c) ------------------------------------------------------------- */
 
 /* Reads the plan file that is there.  SHEAF_OK; SHEAF_END: there is none; SHEAF_ERR_CORRUPT: it is
  * damaged.  `seen`, if not NULL: what was there before it was read. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening a data set: by its manifest, or, without one, from what foreign.c finds out; and the
- * public questions about it. */
+ * Opening a data set: by its manifest, or, without one, from what dataset_foreign.c finds out; and
+ * the public questions about it. */
 #include "reader/dataset.h"
 
 #include <stdio.h>

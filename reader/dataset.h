@@ -121,13 +121,13 @@ struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint
 int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
                      const struct sheaf_sample *sample, struct sheaf_error *err);
 
-/* ---- reader/union.c ------------------------------------------------------------------------- */
+/* ---- reader/dataset_union.c ------------------------------------------------------------------ */
 
 /* Makes one data set of several, at least two; takes them, also on failure. */
 int dataset_unite(struct sheaf_dataset **sources, size_t count, struct sheaf_dataset **dataset,
                   struct sheaf_error *err);
 
-/* ---- reader/foreign.c ----------------------------------------------------------------------- */
+/* ---- reader/dataset_foreign.c ---------------------------------------------------------------- */
 
 /* Whether a file of this name is found beside shards and is none. */
 bool foreign_is_side_file(const char *name);

@@ -3,8 +3,9 @@
 """check_rooms.py [--map]: the structure of the source that a machine can check.
 
 Includes run one way between rooms, and between the files of a room there is no circle; what
-stands in a table is named in its room only; a room has at most 45 C files; doc/MAP.md is what --map
-writes: a line for each file, from its own first sentence.  Exits 1 if anything is otherwise."""
+stands in a table is named in its room only; functions are declared where one looks; a room has at
+most 45 C files; doc/MAP.md is what --map writes: a line for each file, from its own first sentence.
+Exits 1 if anything is otherwise."""
 
 import collections
 import glob
@@ -87,6 +88,29 @@ def check_tables():
                 yield "%s: names %s, which is for tables" % (path, name)
 
 
+def check_headers():
+    """A function that others call is declared where one looks: in the header of its file, or in one
+    of its room that begins with the same word (fetch.h for fetch_file.c)."""
+    texts = {path: re.sub(r"/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
+             for room in ROOMS for path in files_of(room)}
+    word = {path: re.match(r"[a-z0-9]+", os.path.basename(path)).group() for path in texts}
+    for room in ROOMS:
+        if room == "python/src":        # module.h is all that the files of one module share
+            continue
+        declared = collections.defaultdict(list)
+        for path in files_of(room):
+            if path.endswith(".h"):
+                for name in re.findall(r"^[a-z][^;{}()]*?\b([a-z_0-9]+)\([^;{}]*\);", texts[path], re.M):
+                    declared[name].append(path)
+        for path in files_of(room):
+            if path.endswith(".c"):
+                for name in re.findall(r"^(?!static)[a-z][^;{}()#]*?\b([a-z_0-9]+)\([^;{}]*\)\n\{",
+                                       texts[path], re.M):
+                    for header in declared[name]:
+                        if word[header] != word[path]:
+                            yield "%s: %s is declared in %s" % (path, name, header)
+
+
 def first_sentence(path):
     """Of the comment that a file opens with, after its licence."""
     with open(path, encoding="utf-8") as file:
@@ -123,6 +147,7 @@ def problems():
     yield from check_directions()
     yield from check_circles()
     yield from check_tables()
+    yield from check_headers()
     for room in ROOMS:
         count = len(glob.glob(room + "/*.c"))
         if count > MOST_FILES:
