@@ -37,7 +37,7 @@ struct commit_run {
 
 /* ---- Checking -------------------------------------------------------------------------------- */
 
-static void count(struct commit_run *c, const struct shard_facts *facts)
+static void commit_count(struct commit_run *c, const struct shard_facts *facts)
 {
     c->result.samples += facts->samples;
     c->result.files_packed += facts->files;
@@ -81,7 +81,7 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
     if (code != SHEAF_OK || state != SHARD_THERE)
         return code == SHEAF_END ? SHEAF_OK : code;
     c->has_cls |= entry->facts.has_cls;
-    count(c, &entry->facts);
+    commit_count(c, &entry->facts);
     return problems_read(&c->problems, (const char *)entry->skipped.data, entry->skipped.size,
                          err);
 }
@@ -226,7 +226,7 @@ static int check_sum(const struct commit_run *c, struct sheaf_error *err)
 
 /* ---- Publishing ------------------------------------------------------------------------------ */
 
-static int publish(struct commit_run *c, struct sheaf_error *err)
+static int commit_publish(struct commit_run *c, struct sheaf_error *err)
 {
     struct plan_facts *facts = &c->planned.file.facts;
     int code = problems_read(&c->problems, facts->skipped, facts->skipped_bytes, err);
@@ -242,7 +242,7 @@ static int publish(struct commit_run *c, struct sheaf_error *err)
 }
 
 /* The leftovers of this plan's parts, and of no other run; another commit may be at it, too. */
-static int clean(struct commit_run *c, struct sheaf_error *err)
+static int commit_clean(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;
     struct destination d = { .claim = CLAIM_ABSENT };
@@ -277,14 +277,14 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
         code = problems_check_packed(&c->problems, c->result.samples, err);
     output->checked = c->sums;
     if (code == SHEAF_OK)
-        code = publish(c, err);
+        code = commit_publish(c, err);
     c->result.skipped = c->problems.count;
     return code;
 }
 
 /* Several may commit at once: what one of them finds missing or changed can be so because another
  * one has finished. */
-static int run(struct commit_run *c, struct sheaf_error *err)
+static int commit_plan(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;
     bool finished = false;
@@ -302,7 +302,7 @@ static int run(struct commit_run *c, struct sheaf_error *err)
         c->result.files_packed = c->planned.file.facts.found - c->result.skipped;
     }
     c->result.files = c->planned.file.facts.found;
-    return code == SHEAF_OK ? clean(c, err) : code;
+    return code == SHEAF_OK ? commit_clean(c, err) : code;
 }
 
 int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
@@ -316,7 +316,7 @@ int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
         code = planned_open(plan, &c.planned, &found);
     if (code == SHEAF_OK) {
         pack_options_watch(&c.options, &c.watch, &c.problems);
-        code = run(&c, &found);
+        code = commit_plan(&c, &found);
         output_listing_free(c.listing);
         problems_free(&c.problems);
         planned_close(&c.planned);

@@ -18,8 +18,8 @@
 
 /* ---- Manifests ------------------------------------------------------------------------------- */
 
-static int get(const char *directory, const char *name, char **text, size_t *size,
-               struct sheaf_error *err)
+static int get_text(const char *directory, const char *name, char **text, size_t *size,
+                    struct sheaf_error *err)
 {
     char *url = store_join(directory, name);
     const int code = url == NULL ? err_memory(err, strlen(directory))
@@ -44,7 +44,7 @@ static int read_manifest(const char *directory, const char *name, struct manifes
 {
     char *text = NULL;
     size_t size = 0;
-    int code = get(directory, name, &text, &size, err);
+    int code = get_text(directory, name, &text, &size, err);
 
     if (code == SHEAF_OK)
         code = parse(directory, name, text, size, m, err);
@@ -306,7 +306,7 @@ static bool stem_of(const struct inspection *x, const char *name, char stem[2 * 
                     name) < 2 * SHARD_NAME_BYTES;
 }
 
-static int know(struct inspection *x, const char *name, struct sheaf_error *err)
+static int know_shard(struct inspection *x, const char *name, struct sheaf_error *err)
 {
     char stem[2 * SHARD_NAME_BYTES];
     int code = SHEAF_ERR_EXISTS;
@@ -325,9 +325,10 @@ static int know_entry(void *context, const char *name, struct sheaf_error *err)
     const size_t size = strlen(x->split);
 
     if (size == 0)
-        return know(x, name, err);
-    return strncmp(name, x->split, size) == 0 && name[size] == '.' ? know(x, name + size + 1, err)
-                                                                   : SHEAF_OK;
+        return know_shard(x, name, err);
+    if (strncmp(name, x->split, size) != 0 || name[size] != '.')
+        return SHEAF_OK;
+    return know_shard(x, name + size + 1, err);
 }
 
 static int know_manifest(struct inspection *x, struct manifest *m, int code)
@@ -335,7 +336,7 @@ static int know_manifest(struct inspection *x, struct manifest *m, int code)
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
     for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++)
-        code = know(x, m->shards[i].name, x->err);
+        code = know_shard(x, m->shards[i].name, x->err);
     manifest_clear(m);
     return code;
 }

@@ -49,7 +49,7 @@ static void read_entry(struct inflight_item *item)
                               &s->error);
 }
 
-static void begin(struct entries *e)
+static void entries_begin(struct entries *e)
 {
     struct slot *s = (struct slot *)inflight_idle(&e->window);
 
@@ -93,7 +93,7 @@ int entries_next(struct entries *e, const struct journal_entry **entry, struct s
     if (e->given != NULL)
         inflight_add(&e->window, &e->given->item);
     while (e->begun < e->count && e->window.count < at_once(e))
-        begin(e);
+        entries_begin(e);
     s = e->given = (struct slot *)inflight_next(&e->window);
     if (s->code != SHEAF_OK && s->code != SHEAF_END)
         *err = s->error;

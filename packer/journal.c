@@ -110,7 +110,7 @@ static bool is_whole(const uint8_t *data, size_t size)
     return XXH64_hashFromCanonical(&sum) == XXH3_64bits(data, size - SUM_BYTES);
 }
 
-static int take(const uint8_t **at, struct buf *into, uint64_t size, struct sheaf_error *err)
+static int take_buf(const uint8_t **at, struct buf *into, uint64_t size, struct sheaf_error *err)
 {
     const int code = buf_append(into, *at, size, err);
 
@@ -149,11 +149,11 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     at += HEX_BYTES;
     memcpy(entry->facts.name, at, words[WORD_NAME_SIZE]);
     at += words[WORD_NAME_SIZE];
-    code = take(&at, &entry->section, words[WORD_SECTION_SIZE], err);
+    code = take_buf(&at, &entry->section, words[WORD_SECTION_SIZE], err);
     if (code == SHEAF_OK)
-        code = take(&at, &entry->skipped, words[WORD_SKIPPED_SIZE], err);
+        code = take_buf(&at, &entry->skipped, words[WORD_SKIPPED_SIZE], err);
     if (code == SHEAF_OK)
-        code = take(&at, &entry->sides, words[WORD_SIDES_SIZE], err);
+        code = take_buf(&at, &entry->sides, words[WORD_SIDES_SIZE], err);
     if (code == SHEAF_OK)
         memcpy(entry->facts.library, at, words[WORD_LIBRARY_SIZE]);
     return code == SHEAF_OK && !codec_library_is(entry->facts.library) ? SHEAF_END : code;

@@ -83,9 +83,9 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
 
 /* Compares sizes and combines the stamps of shard and sides.  What cannot be asked for is an error,
  * and not missing. */
-static int look(find_fn *find, const void *context, uint32_t split,
-                const struct journal_entry *entry, enum output_shard_state *state,
-                uint64_t *combined, struct sheaf_error *err)
+static int compare_shard(find_fn *find, const void *context, uint32_t split,
+                         const struct journal_entry *entry, enum output_shard_state *state,
+                         uint64_t *combined, struct sheaf_error *err)
 {
     const char *at = (const char *)entry->sides.data, *end = at + entry->sides.size;
     char name[SHARD_NAME_BYTES], hash[HASH_TEXT_BYTES];
@@ -110,8 +110,8 @@ static bool is_known(const struct journal_entry *entry, uint64_t stamp)
     return stamp != 0 && entry->stamp == stamp;
 }
 
-static int ask(const void *context, uint32_t split, const char *name, uint64_t *bytes,
-               uint64_t *stamp, struct sheaf_error *err)
+static int find_stored(const void *context, uint32_t split, const char *name, uint64_t *bytes,
+                       uint64_t *stamp, struct sheaf_error *err)
 {
     const struct output *o = context;
     char *url = store_join(o->directories[split], name);
@@ -126,7 +126,7 @@ int output_stamp(const struct output *o, uint32_t split, const struct journal_en
                  uint64_t *stamp, struct sheaf_error *err)
 {
     enum output_shard_state state;
-    const int code = look(ask, o, split, entry, &state, stamp, err);
+    const int code = compare_shard(find_stored, o, split, entry, &state, stamp, err);
 
     if (code != SHEAF_OK || state != SHARD_THERE)
         *stamp = 0;
@@ -141,7 +141,7 @@ int output_look_for_shard(const struct output *o, uint32_t split, const char *na
     int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
 
     if (code == SHEAF_OK)
-        code = look(ask, o, split, entry, &state, &stamp, err);
+        code = compare_shard(find_stored, o, split, entry, &state, &stamp, err);
     *found = code == SHEAF_OK && state == SHARD_THERE &&
              (is_known(entry, stamp) || output_is_intact(o, split, entry));
     return code == SHEAF_END ? SHEAF_OK : code;
@@ -264,7 +264,7 @@ int output_listing_check(const struct output_listing *l, const struct output *o,
 {
     uint64_t stamp;
     bool intact;
-    int code = look(find_listed, l, split, entry, state, &stamp, err);
+    int code = compare_shard(find_listed, l, split, entry, state, &stamp, err);
 
     if (code != SHEAF_OK || *state != SHARD_THERE || is_known(entry, stamp))
         return code;

@@ -71,8 +71,8 @@ static int check_replace(const struct output *o, struct destination *d, struct s
     return code == SHEAF_OK ? destination_refuse_unknown(d, err) : code;
 }
 
-static int check(struct output *o, bool resume, bool overwrite, struct destination *d,
-                 struct sheaf_error *err)
+static int check_allowed(struct output *o, bool resume, bool overwrite, struct destination *d,
+                         struct sheaf_error *err)
 {
     int code = store_make_directory(o->dest, err);
 
@@ -98,7 +98,7 @@ int output_check_free(const struct output *o, struct sheaf_error *err)
 int output_check(struct output *o, bool resume, bool overwrite, struct sheaf_error *err)
 {
     struct destination d = { .claim = CLAIM_ABSENT };
-    const int code = check(o, resume, overwrite, &d, err);
+    const int code = check_allowed(o, resume, overwrite, &d, err);
 
     destination_clear(&d);
     return code;
@@ -116,7 +116,7 @@ static int make_ready(struct output *o, struct sheaf_error *err)
 }
 
 /* Takes away what is there, or what is not of the run's own plan. */
-static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
+static int prepare_clear(struct output *o, bool keep_own, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -142,7 +142,7 @@ static int check_claimed(struct output *o, struct sheaf_error *err)
 }
 
 /* A claim that was damaged does not say who was there, and what that run has left. */
-static int begin(struct output *o, const struct destination *d, struct sheaf_error *err)
+static int prepare_begin(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = journal_claim(&o->journal, &d->claim_seen, CLAIM_LOOKS, err);
 
@@ -176,7 +176,7 @@ static int resume_claimed(struct output *o, const struct destination *d, struct 
         return SHEAF_OK;
     code = journal_claim(&o->journal, &d->claim_seen, holder->state, err);
     if (code == SHEAF_OK)
-        code = holder->state == CLAIM_LOOKS ? check_claimed(o, err) : clear(o, true, err);
+        code = holder->state == CLAIM_LOOKS ? check_claimed(o, err) : prepare_clear(o, true, err);
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
@@ -184,17 +184,17 @@ static int resume_or_begin(struct output *o, const struct destination *d, struct
 {
     if (d->claim == CLAIM_OF_PLAN)
         return resume_claimed(o, d, err);
-    return d->is_finished ? output_sweep(o, err) : begin(o, d, err);
+    return d->is_finished ? output_sweep(o, err) : prepare_begin(o, d, err);
 }
 
 /* All that can refuse comes first; then the destination is claimed; then what is there goes.  From
  * the claim on another run knows that this one is to be resumed. */
-static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
+static int prepare_replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = journal_claim(&o->journal, &d->claim_seen, CLAIM_REPLACES, err);
 
     if (code == SHEAF_OK)
-        code = clear(o, false, err);
+        code = prepare_clear(o, false, err);
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
@@ -202,12 +202,12 @@ int output_prepare(struct output *o, bool resume, bool overwrite, bool *finished
                    struct sheaf_error *err)
 {
     struct destination d = { .claim = CLAIM_ABSENT };
-    int code = check(o, resume, overwrite, &d, err);
+    int code = check_allowed(o, resume, overwrite, &d, err);
 
     *finished = code == SHEAF_OK && resume && d.is_finished;
     if (code == SHEAF_OK)
-        code = resume ? resume_or_begin(o, &d, err) : overwrite ? replace(o, &d, err)
-                                                                : begin(o, &d, err);
+        code = resume ? resume_or_begin(o, &d, err) : overwrite ? prepare_replace(o, &d, err)
+                                                                : prepare_begin(o, &d, err);
     destination_clear(&d);
     return code;
 }

@@ -37,8 +37,8 @@ static const char *split_of(const struct publication *p)
     return p->output->journal.plan.splits[p->split];
 }
 
-static int see(const char *directory, const char *name, struct store_seen *seen,
-               struct sheaf_error *err)
+static int see_file(const char *directory, const char *name, struct store_seen *seen,
+                    struct sheaf_error *err)
 {
     char *url = store_join(directory, name);
     const int code = url == NULL ? err_memory(err, strlen(name)) : store_see(url, seen, err);
@@ -54,9 +54,9 @@ static int see_all(struct publication *p, struct sheaf_error *err)
                            err);
 
     if (code == SHEAF_OK)
-        code = see(directory, p->entry->facts.name, &p->seen.shard, err);
+        code = see_file(directory, p->entry->facts.name, &p->seen.shard, err);
     for (size_t i = 0; i < p->writer->side_count && code == SHEAF_OK; i++)
-        code = see(directory, p->writer->sides[i].name, &p->seen.sides[i], err);
+        code = see_file(directory, p->writer->sides[i].name, &p->seen.sides[i], err);
     return code;
 }
 
@@ -104,7 +104,7 @@ static int find_winner(struct publication *p, bool *won, struct sheaf_error *err
     return code;
 }
 
-static int replace(struct publication *p, struct sheaf_error *err)
+static int publish_over(struct publication *p, struct sheaf_error *err)
 {
     const struct journal *journal = &p->output->journal;
     struct store_seen now, entry;
@@ -141,7 +141,7 @@ static int refuse_finished(const struct publication *p, struct sheaf_error *err)
 }
 
 /* SHEAF_END: there is something, so that nobody else may be at work. */
-static int publish(struct publication *p, bool alone, struct sheaf_error *err)
+static int publish_once(struct publication *p, bool alone, struct sheaf_error *err)
 {
     bool won = false;
     int code = see_all(p, err);
@@ -156,7 +156,7 @@ static int publish(struct publication *p, bool alone, struct sheaf_error *err)
         code = refuse_finished(p, err);
     if (code != SHEAF_OK || won)
         return code;
-    code = replace(p, err);
+    code = publish_over(p, err);
     if (code != SHEAF_ERR_CHANGED)
         return code;
     code = find_winner(p, &won, err);
@@ -206,13 +206,13 @@ int output_publish_shard(const struct output *o, uint32_t split, struct shard_wr
     w->section = w->notes = (struct buf)BUF_INIT(0);
     code = output_lock(o, true, &lock, err);
     if (code == SHEAF_OK)
-        code = publish(&p, lock < 0, err);
+        code = publish_once(&p, lock < 0, err);
     store_unlock(lock);
     if (code != SHEAF_END)
         return code;
     code = output_lock(o, false, &lock, err);
     if (code == SHEAF_OK)
-        code = publish(&p, true, err);
+        code = publish_once(&p, true, err);
     store_unlock(lock);
     return code;
 }

@@ -83,14 +83,14 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
 /* ---- Publish --------------------------------------------------------------------------------- */
 
 /* Nothing is published that is not all there was, or not anything. */
-static int check_sum(const struct pack *p, struct sheaf_error *err)
+static int pack_check_sum(const struct pack *p, struct sheaf_error *err)
 {
     const int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
 
     return code == SHEAF_OK ? problems_check_packed(&p->problems, p->result.samples, err) : code;
 }
 
-static int publish(struct pack *p, struct sheaf_error *err)
+static int pack_publish(struct pack *p, struct sheaf_error *err)
 {
     char *json[SPLIT_LIMIT] = { NULL };
     int code = planner_options_json(&p->planner, json, err);
@@ -133,9 +133,9 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
     if (code == SHEAF_OK)
         code = watch_check(&p->watch, err);
     if (code == SHEAF_OK)
-        code = check_sum(p, err);
+        code = pack_check_sum(p, err);
     if (code == SHEAF_OK)
-        code = publish(p, err);
+        code = pack_publish(p, err);
     if (code != SHEAF_OK)
         output_abandon(&p->output, p->options.resume || p->result.samples > 0);
     p->result.skipped = p->problems.count;
@@ -167,7 +167,7 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
-static int run(struct pack *p, const char *source, struct sheaf_error *err)
+static int pack_source(struct pack *p, const char *source, struct sheaf_error *err)
 {
     struct run all;
     int code = make_plan(p, source, err);
@@ -196,7 +196,7 @@ int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_opt
     if (code == SHEAF_OK) {
         pack_options_setup(&p.options, &p.setup);
         pack_options_watch(&p.options, &p.watch, &p.problems);
-        code = run(&p, source, &found);
+        code = pack_source(&p, source, &found);
     }
     output_close(&p.output);
     plan_stash_close(&p.stash);

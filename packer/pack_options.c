@@ -58,7 +58,7 @@ static int check_interop(const struct sheaf_pack_options *o, struct sheaf_error 
     return code;
 }
 
-static int check(const struct sheaf_pack_options *o, struct sheaf_error *err)
+static int check_options(const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     int code;
 
@@ -88,7 +88,7 @@ int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_
         return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
     if (given != NULL)
         memcpy(o, given, MIN(given->sizeof_options, sizeof(*o)));
-    return check(o, err);
+    return check_options(o, err);
 }
 
 void pack_options_setup(const struct sheaf_pack_options *o, struct block_setup *setup)

@@ -72,7 +72,7 @@ int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_err
     return SHEAF_OK;
 }
 
-static int begin(struct sheaf_packer *p, struct sheaf_error *err)
+static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
 {
     const bool resume = p->can_resume && p->options.resume;
     int code;
@@ -125,7 +125,7 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
     if (code == SHEAF_OK)
         code = packer_copy_texts(p, dest, &found);
     if (code == SHEAF_OK)
-        code = begin(p, &found);
+        code = packer_begin(p, &found);
     if (code != SHEAF_OK) {
         p->state = PACKER_FAILED;
         sheaf_packer_free(p);
@@ -198,7 +198,7 @@ int packer_check_open(struct sheaf_packer *p)
 }
 
 /* Nothing can go on after this. */
-static int fail(struct sheaf_packer *p, int code)
+static int packer_fail(struct sheaf_packer *p, int code)
 {
     p->state = PACKER_FAILED;
     return code;
@@ -221,11 +221,11 @@ int sheaf_packer_set_classes(struct sheaf_packer *p, const char *const *names, s
                            "the name of class %zu is not UTF-8 text", i);
     p->classes = calloc(MAX(count, (size_t)1), sizeof(p->classes[0]));
     if (p->classes == NULL)
-        return fail(p, err_memory(&p->error, count * sizeof(p->classes[0])));
+        return packer_fail(p, err_memory(&p->error, count * sizeof(p->classes[0])));
     for (; p->class_count < count; p->class_count++) {
         p->classes[p->class_count] = strdup(names[p->class_count]);
         if (p->classes[p->class_count] == NULL)
-            return fail(p, err_memory(&p->error, strlen(names[p->class_count])));
+            return packer_fail(p, err_memory(&p->error, strlen(names[p->class_count])));
         p->longest_class = MAX(p->longest_class, strlen(names[p->class_count]));
     }
     p->setup.context.classes = (const char *const *)p->classes;
@@ -273,7 +273,7 @@ static int open_block(struct sheaf_packer *p)
         return err_set(&p->error, SHEAF_ERR_LIMIT, "more than %u shards", SHARD_LIMIT);
     code = engine_take(&p->engine, &p->slot, &p->error);
     if (code != SHEAF_OK)
-        return fail(p, code);
+        return packer_fail(p, code);
     p->slot->shard = p->shard;
     p->slot->begins_shard = p->shard.sample_count == 0;
     p->block_cost = 0;
@@ -310,7 +310,7 @@ static int make_room(struct sheaf_packer *p, const struct block_need *need)
     return engine_charge(&p->engine, p->slot, &rounded, &p->error);
 }
 
-static int add(struct sheaf_packer *p, const struct sheaf_sample *sample)
+static int add_to_block(struct sheaf_packer *p, const struct sheaf_sample *sample)
 {
     struct block *b = &p->slot->block;
     int code = block_add(b, sample, &p->error);
@@ -320,18 +320,19 @@ static int add(struct sheaf_packer *p, const struct sheaf_sample *sample)
     return code;
 }
 
-static int encode(struct sheaf_packer *p, const struct sheaf_sample *sample, uint64_t payload)
+static int encode_sample(struct sheaf_packer *p, const struct sheaf_sample *sample,
+                         uint64_t payload)
 {
     struct block_need need = need_with(p, sample, payload, BLOCK_USUAL);
     int code = make_room(p, &need);
 
     if (code == SHEAF_OK)
-        code = add(p, sample);
+        code = add_to_block(p, sample);
     if (code == SHEAF_ERR_LIMIT) {
         need = need_with(p, sample, payload, BLOCK_WORST);
         code = make_room(p, &need);
         if (code == SHEAF_OK)
-            code = add(p, sample);
+            code = add_to_block(p, sample);
     }
     if (code == SHEAF_OK)
         p->need = need;
@@ -380,7 +381,7 @@ static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, u
 }
 
 /* A sample of a shard that is kept. */
-static int pass(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t payload)
+static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t payload)
 {
     bool ends;
     int code;
@@ -388,7 +389,7 @@ static int pass(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t p
     count_sample(p, s, payload);
     code = resumed_take(&p->resumed, &p->shard, &ends, &p->error);
     if (code != SHEAF_OK)
-        return fail(p, code);
+        return packer_fail(p, code);
     if (ends)
         p->shard = (struct plan_shard){ .number = p->shard.number + 1, .first = p->samples };
     return SHEAF_OK;
@@ -409,7 +410,7 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
                                  p->setup.format->keeps_class, !p->is_part, &s,
                                  &p->error);
     if (code == SHEAF_OK && resumed_has_next(&p->resumed))
-        return pass(p, &s, payload);
+        return pass_kept(p, &s, payload);
     if (code == SHEAF_OK)
         code = open_block(p);
     if (code != SHEAF_OK)
@@ -417,7 +418,7 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
     s.number = p->samples;
     s.shard = p->shard.number;
     s.record = p->shard.sample_count;
-    code = encode(p, &s, payload);
+    code = encode_sample(p, &s, payload);
     if (code == SHEAF_ERR_CORRUPT && p->options.on_error == SHEAF_SKIP) {
         code = problems_add(&p->problems, &p->error, s.key, SHEAF_ERR_CORRUPT, "%s",
                             p->error.message);
@@ -429,7 +430,7 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
     /* A sample that is refused leaves the packer as it was. */
     if (code != SHEAF_OK && code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_LIMIT &&
         code != SHEAF_ERR_CORRUPT)
-        code = packer_unless_finished(p, fail(p, code));
+        code = packer_unless_finished(p, packer_fail(p, code));
     return code;
 }
 
@@ -438,9 +439,10 @@ int sheaf_packer_cut(struct sheaf_packer *p)
     int code = packer_check_open(p);
 
     if (code == SHEAF_OK && resumed_has_next(&p->resumed) && p->shard.sample_count != 0)
-        return fail(p, err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u, which is kept, has more "
-                               "samples than the %llu that it has now", p->shard.number,
-                               (unsigned long long)p->shard.sample_count));
+        return packer_fail(p, err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u, which is kept, has "
+                                      "more samples than the %llu that it has now",
+                                      p->shard.number,
+                                      (unsigned long long)p->shard.sample_count));
     if (code == SHEAF_OK)
         p->shard_done = p->shard.sample_count != 0;
     return code;
@@ -463,7 +465,7 @@ static int list_classes(struct sheaf_packer *p)
     return code;
 }
 
-static int publish(struct sheaf_packer *p, uint32_t shard_count)
+static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
 {
     char *json = pack_options_json(&p->options, "program",
                                    p->can_resume ? p->output.plan_hash : NULL, NULL);
@@ -493,14 +495,14 @@ static int finish_there(struct sheaf_packer *p, struct sheaf_pack_result *result
                        (unsigned long long)(there.samples + there.skipped),
                        (unsigned long long)p->appended);
     if (code != SHEAF_OK)
-        return fail(p, code);
+        return packer_fail(p, code);
     if (result != NULL)
         *result = there;
     p->state = PACKER_FINISHED;
     return SHEAF_OK;
 }
 
-static int finish(struct sheaf_packer *p)
+static int packer_finish(struct sheaf_packer *p)
 {
     int code;
 
@@ -512,7 +514,7 @@ static int finish(struct sheaf_packer *p)
     if (code == SHEAF_OK && !p->is_part)
         code = list_classes(p);
     if (code == SHEAF_OK && !p->is_part)
-        code = publish(p, p->shard.number);
+        code = packer_publish(p, p->shard.number);
     return packer_unless_finished(p, code);
 }
 
@@ -528,10 +530,10 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
         code = resumed_check_end(&p->resumed, &p->error);
     if (code != SHEAF_OK)
         return code;
-    code = finish(p);
+    code = packer_finish(p);
     if (code != SHEAF_OK) {
         sheaf_packer_abort(p);
-        return fail(p, code);
+        return packer_fail(p, code);
     }
     if (p->is_there)
         return finish_there(p, result);

@@ -27,7 +27,7 @@ static int open_source(struct part_run *p, struct sheaf_error *err)
     return source_reopen(facts->source, facts->root, facts->is_remote, &p->source, err);
 }
 
-static int pack(struct part_run *p, struct sheaf_error *err)
+static int pack_shards(struct part_run *p, struct sheaf_error *err)
 {
     int code = open_source(p, err);
 
@@ -40,7 +40,7 @@ static int pack(struct part_run *p, struct sheaf_error *err)
                                                 p->result.files_packed, err) : code;
 }
 
-static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_error *err)
+static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_error *err)
 {
     struct planned *planned = &p->planned;
     bool finished = false;
@@ -63,7 +63,7 @@ static int run(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_e
         code = output_join(&planned->output, parts, &finished, err);
     if (code != SHEAF_OK || finished)
         return code;
-    code = pack(p, err);
+    code = pack_shards(p, err);
     /* Meanwhile others may have finished the whole, and have cleaned up behind it. */
     if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
         destination_is_finished(&planned->output, &finished, NULL) == SHEAF_OK && finished)
@@ -92,7 +92,7 @@ int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
         p.options.on_error = p.planned.file.facts.on_error;
         pack_options_watch(&p.options, &p.watch, &p.problems);
         p.planned.setup.interrupt = p.options.interrupt;
-        code = run(&p, part, parts, &found);
+        code = pack_part(&p, part, parts, &found);
         close_all(&p);
     }
     if (result != NULL)

@@ -99,8 +99,8 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
 }
 
 /* As sheaf_plan_make does it: the plan is stored before anything is removed for it. */
-static int store(struct conversion *c, const char *url, struct output *output,
-                 struct sheaf_error *err)
+static int write_plan(struct conversion *c, const char *url, struct output *output,
+                      struct sheaf_error *err)
 {
     struct plan_writer *w = NULL;
     bool finished;
@@ -131,13 +131,13 @@ static int store_plan(struct conversion *c, const char *url, struct sheaf_error 
     output.source_count = 1;
     output.joins = true;
     if (code == SHEAF_OK)
-        code = store(c, url, &output, err);
+        code = write_plan(c, url, &output, err);
     output_close(&output);
     return code;
 }
 
-static int make(struct conversion *c, const char *source, const char *dest, const char *plan,
-                struct sheaf_error *err)
+static int make_plan(struct conversion *c, const char *source, const char *dest, const char *plan,
+                     struct sheaf_error *err)
 {
     int code = check_options(&c->options, source, err);
 
@@ -164,7 +164,7 @@ int plan_convert(const char *source, const char *dest, const char *plan,
         return err_set(err, code, "%s", found.message);
     if (code != SHEAF_OK)
         return SHEAF_END;       /* whatever is wrong with it, it is no data set */
-    code = make(&c, source, dest, plan, err);
+    code = make_plan(&c, source, dest, plan, err);
     result->samples = c.facts.plan.sample_count;
     result->payload_bytes = c.facts.plan.payload_bytes;
     result->shards = c.facts.plan.shard_count;

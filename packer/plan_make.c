@@ -72,7 +72,7 @@ static int set_facts(struct making *m, struct buf *skipped, struct sheaf_error *
 
 /* ---- The plan file --------------------------------------------------------------------------- */
 
-static int check(struct making *m, struct sheaf_error *err)
+static int check_output(struct making *m, struct sheaf_error *err)
 {
     const struct plan *plan = &m->facts.plan;
     uint64_t left;
@@ -91,7 +91,7 @@ static int check(struct making *m, struct sheaf_error *err)
 }
 
 /* Nothing is removed for a plan that is not stored, nor by one that would be refused. */
-static int prepare(struct making *m, struct sheaf_error *err)
+static int prepare_output(struct making *m, struct sheaf_error *err)
 {
     bool finished;
 
@@ -110,13 +110,13 @@ static int write_plan(struct making *m, const char *url, struct sheaf_error *err
     if (code == SHEAF_OK)
         code = set_facts(m, &skipped, err);
     if (code == SHEAF_OK)
-        code = check(m, err);
+        code = check_output(m, err);
     if (code == SHEAF_OK)
         code = plan_writer_commit(out, &m->facts, err);
     else
         plan_writer_abort(out);
     if (code == SHEAF_OK)
-        code = prepare(m, err);
+        code = prepare_output(m, err);
     buf_free(&skipped);
     return code;
 }
@@ -139,8 +139,8 @@ static int make_plan(struct making *m, const char *const *sources, size_t count,
     return code;
 }
 
-static int run(struct making *m, const char *const *sources, size_t count, const char *url,
-               struct sheaf_error *err)
+static int make_and_write(struct making *m, const char *const *sources, size_t count,
+                          const char *url, struct sheaf_error *err)
 {
     const struct plan *plan = &m->facts.plan;
     int code = make_plan(m, sources, count, url, err);
@@ -186,7 +186,7 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
     if (code == SHEAF_OK && !is_conversion) {
         pack_options_setup(&m.options, &m.setup);
         pack_options_watch(&m.options, &m.watch, &m.problems);
-        code = run(&m, sources, count, plan, &found);
+        code = make_and_write(&m, sources, count, plan, &found);
     }
     close_all(&m);
     if (result != NULL)

@@ -21,7 +21,7 @@ struct sheaf_plan {
     uint32_t parts;
 };
 
-static void count(struct sheaf_plan *p, size_t i)
+static void count_done(struct sheaf_plan *p, size_t i)
 {
     const struct plan_shard *shard = &p->planned.file.facts.plan.shards[i];
 
@@ -71,7 +71,7 @@ static int check_listed(struct sheaf_plan *p, const struct output_listing *listi
             code = output_listing_check(listing, &p->planned.output, plan->shards[i].split, entry,
                                         &state, err);
         if (code == SHEAF_OK && state == SHARD_THERE)
-            count(p, i);
+            count_done(p, i);
         code = code == SHEAF_END ? SHEAF_OK : code;
     }
     entries_close(entries);
@@ -100,7 +100,7 @@ static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
     p->committed = code == SHEAF_OK && d.is_finished;
     if (p->committed)
         for (size_t i = 0; i < p->planned.file.facts.plan.shard_count; i++)
-            count(p, i);
+            count_done(p, i);
     else if (code == SHEAF_OK)
         code = destination_refuse_fault(&d, err);
     if (code == SHEAF_OK && !p->committed && d.claim == CLAIM_DAMAGED)

@@ -178,8 +178,8 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
     return code;
 }
 
-static int make(struct planner *p, const char *const *urls, size_t count, const char *dest,
-                struct sheaf_error *err)
+static int make_plan(struct planner *p, const char *const *urls, size_t count, const char *dest,
+                     struct sheaf_error *err)
 {
     int code = open_sources(p, urls, count, err);
 
@@ -197,7 +197,7 @@ int planner_make(struct planner *p, const char *const *urls, size_t count, const
                  struct sheaf_error *err)
 {
     const volatile int *before = interrupt_watch(p->options->interrupt);
-    const int code = make(p, urls, count, dest, err);
+    const int code = make_plan(p, urls, count, dest, err);
 
     interrupt_watch(before);
     return code;

@@ -15,7 +15,7 @@ struct plan_writer {
     struct plan_sections sections;
 };
 
-static int put(void *context, const void *data, size_t size, struct sheaf_error *err)
+static int put_bytes(void *context, const void *data, size_t size, struct sheaf_error *err)
 {
     struct plan_writer *w = context;
 
@@ -32,13 +32,13 @@ int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_
     if (w == NULL)
         return err_memory(err, sizeof(*w));
     store32(head + 8, PLAN_FILE_VERSION);
-    code = plan_sections_open(&w->sections, sizeof(head), put, w, err);
+    code = plan_sections_open(&w->sections, sizeof(head), put_bytes, w, err);
     if (code == SHEAF_OK)
         code = store_sweep(url, err);
     if (code == SHEAF_OK)
         code = store_create(url, &w->out, err);
     if (code == SHEAF_OK)
-        code = put(w, head, sizeof(head), err);
+        code = put_bytes(w, head, sizeof(head), err);
     if (code == SHEAF_OK)
         *writer = w;
     else
@@ -77,7 +77,7 @@ static int put_facts(struct plan_writer *w, const struct plan_facts *facts, uint
     foot[1] = text.size;
     foot[2] = XXH3_64bits(text.data, text.size);
     if (code == SHEAF_OK)
-        code = put(w, text.data, text.size, err);
+        code = put_bytes(w, text.data, text.size, err);
     buf_free(&text);
     return code;
 }
@@ -98,7 +98,7 @@ static int put_table(struct plan_writer *w, const struct plan *plan, uint64_t *f
 
         _Static_assert(sizeof(entry) == PLAN_ENTRY_BYTES, "an entry of the table");
         XXH3_64bits_update(sum, entry, sizeof(entry));
-        code = put(w, entry, sizeof(entry), err);
+        code = put_bytes(w, entry, sizeof(entry), err);
     }
     foot[4] = w->offset - foot[3];
     foot[5] = XXH3_64bits_digest(sum);
@@ -123,7 +123,7 @@ int plan_writer_commit(struct plan_writer *w, const struct plan_facts *facts,
     if (code == SHEAF_OK) {
         foot[6] = XXH3_64bits(foot, 6 * sizeof(foot[0]));
         memcpy(&foot[7], PLAN_FILE_END, sizeof(foot[7]));
-        code = put(w, foot, sizeof(foot), err);
+        code = put_bytes(w, foot, sizeof(foot), err);
     }
     if (code != SHEAF_OK) {
         plan_writer_abort(w);

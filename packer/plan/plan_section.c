@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-static void begin(struct plan_sections *s, uint64_t offset)
+static void section_begin(struct plan_sections *s, uint64_t offset)
 {
     s->open = (struct plan_section){ .offset = offset };
     XXH3_64bits_reset(s->sum);
@@ -20,7 +20,7 @@ int plan_sections_open(struct plan_sections *s, uint64_t offset, plan_put_fn *pu
     };
     if (s->sum == NULL)
         return err_memory(err, 1024);
-    begin(s, offset);
+    section_begin(s, offset);
     return SHEAF_OK;
 }
 
@@ -65,6 +65,6 @@ int plan_sections_end_shard(struct plan_sections *s, struct sheaf_error *err)
         return code;
     s->open.sum = XXH3_64bits_digest(s->sum);
     code = buf_append(&s->ended, &s->open, sizeof(s->open), err);
-    begin(s, s->open.offset + s->open.bytes);
+    section_begin(s, s->open.offset + s->open.bytes);
     return code;
 }

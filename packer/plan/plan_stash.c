@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-static int put(void *context, const void *data, size_t size, struct sheaf_error *err)
+static int stash_put(void *context, const void *data, size_t size, struct sheaf_error *err)
 {
     return tempfile_put(&((struct plan_stash *)context)->blocks, data, size, err);
 }
@@ -13,7 +13,7 @@ static int put(void *context, const void *data, size_t size, struct sheaf_error 
 int plan_stash_open(struct plan_stash *stash, const char *directory, size_t memory_bytes,
                     struct sheaf_error *err)
 {
-    int code = plan_sections_open(&stash->sections, 0, put, stash, err);
+    int code = plan_sections_open(&stash->sections, 0, stash_put, stash, err);
 
     stash->plan = NULL;
     stash->blocks = (struct tempfile){ .fd = -1 };

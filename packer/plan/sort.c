@@ -135,8 +135,8 @@ static int compare_refs(const void *x, const void *y, void *buffer)
 }
 
 /* Puts bytes out, WINDOW_MOST at a time; *used is how many wait. */
-static int put(struct sort *s, size_t *used, const void *data, size_t size,
-               struct sheaf_error *err)
+static int put_out(struct sort *s, size_t *used, const void *data, size_t size,
+                   struct sheaf_error *err)
 {
     const uint8_t *at = data;
 
@@ -200,9 +200,9 @@ static int write_run(struct sort *s, struct sheaf_error *err)
 
     sort_refs(s);
     for (size_t i = 0; i < s->ref_count && code == SHEAF_OK; i++) {
-        code = put(s, &used, &refs[i].order, sizeof(refs[i].order), err);
+        code = put_out(s, &used, &refs[i].order, sizeof(refs[i].order), err);
         if (code == SHEAF_OK)
-            code = put(s, &used, s->buffer + refs[i].at, refs[i].size, err);
+            code = put_out(s, &used, s->buffer + refs[i].at, refs[i].size, err);
     }
     if (code == SHEAF_OK)
         code = tempfile_write_at(s->fd, s->written, s->out, used, err);
@@ -256,7 +256,7 @@ static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
 }
 
 /* Makes the window hold `size` bytes from its place on. */
-static int fill(struct sort *s, struct run *r, size_t size, struct sheaf_error *err)
+static int fill_window(struct sort *s, struct run *r, size_t size, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
     size_t more;
@@ -292,7 +292,7 @@ static int advance(struct sort *s, struct run *r, struct sheaf_error *err)
 
     if (left == 0 && r->offset == r->end)
         return SHEAF_END;
-    code = fill(s, r, (size_t)MIN(HEAD_MOST, left + (r->end - r->offset)), err);
+    code = fill_window(s, r, (size_t)MIN(HEAD_MOST, left + (r->end - r->offset)), err);
     if (code != SHEAF_OK)
         return code;
     at = r->window + r->at + sizeof(uint64_t);
@@ -302,7 +302,7 @@ static int advance(struct sort *s, struct run *r, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has other bytes than were "
                        "written");
     head = (size_t)(at - r->window) - r->at;
-    code = fill(s, r, head + key_size + value_size, err);
+    code = fill_window(s, r, head + key_size + value_size, err);
     if (code != SHEAF_OK)
         return code;
     at = r->window + r->at;
