@@ -35,7 +35,7 @@ static void *from_reserve(struct alloc_note *n, size_t size)
     return memory;
 }
 
-static void *take(size_t size)
+static void *take_block(size_t size)
 {
     struct alloc_note *n = current;
     void *memory = n != NULL && n->has_failed ? NULL : atomic_load(&of_process.take_before)(size);
@@ -68,10 +68,10 @@ bool alloc_note_begin(struct alloc_note *n, alloc_note_get *get, alloc_note_set 
     pthread_mutex_lock(&of_process.lock);
     of_process.users_locked++;
     get(&there, &back);
-    if (there != take) {
+    if (there != take_block) {
         atomic_store(&of_process.take_before, there);
         atomic_store(&of_process.give_before, back);
-        set(take, give);
+        set(take_block, give);
     }
     pthread_mutex_unlock(&of_process.lock);
     current = n;
@@ -86,7 +86,7 @@ void alloc_note_end(struct alloc_note *n)
     current = NULL;
     pthread_mutex_lock(&of_process.lock);
     n->get(&there, &back);
-    if (--of_process.users_locked == 0 && there == take)
+    if (--of_process.users_locked == 0 && there == take_block)
         n->set(atomic_load(&of_process.take_before), atomic_load(&of_process.give_before));
     pthread_mutex_unlock(&of_process.lock);
     free(n->reserve);

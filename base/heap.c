@@ -112,7 +112,7 @@ static void withdraw(struct heap *h, struct heap_block *b)
 
 /* A free block of at least `size` bytes, without a search: any block of the first list whose
  * sizes are all large enough. */
-static struct heap_block *find(struct heap *h, size_t size)
+static struct heap_block *find_block(struct heap *h, size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
     const struct place p = place_of(size + ((size_t)1 << (row - 4)) - 1);
@@ -410,7 +410,7 @@ void *heap_take(struct heap *h, size_t size)
     if (size > h->reserved)
         return NULL;
     size = (MAX(size, LEAST) + GRAIN - 1) / GRAIN * GRAIN;
-    b = find(h, size);
+    b = find_block(h, size);
     if (b == NULL)
         b = search(h, size);
     if (b == NULL)

@@ -72,7 +72,7 @@ void inflight_done(struct inflight_item *item)
     pthread_mutex_unlock(&w->lock);
 }
 
-static void run(struct job *job)
+static void run_item(struct job *job)
 {
     struct inflight_item *item = (struct inflight_item *)(void *)((char *)job -
                                      offsetof(struct inflight_item, job));
@@ -85,11 +85,11 @@ static void run(struct job *job)
 void inflight_run(struct inflight *w, struct workers *workers, struct inflight_item *item)
 {
     inflight_begin(w, item);
-    item->job = (struct job){ .run = run, .detached = true };
+    item->job = (struct job){ .run = run_item, .detached = true };
     if (workers != NULL)
         workers_submit(workers, &item->job);
     else
-        run(&item->job);
+        run_item(&item->job);
 }
 
 size_t inflight_busy(struct inflight *w)

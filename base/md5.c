@@ -102,7 +102,7 @@ static __attribute__((noinline)) void blocks_of_three(struct lane *lane, size_t 
 }
 
 /* What the others of its group left of a message, and the padding: a bit, zeros, and its length. */
-static void finish(struct lane *lane, struct md5_message *m)
+static void finish_lane(struct lane *lane, struct md5_message *m)
 {
     const size_t left = m->size - (size_t)(lane->at - (const uint8_t *)m->data);
     const size_t rest = left % BLOCK, tail = rest < BLOCK - 8 ? BLOCK : 2 * BLOCK;
@@ -132,7 +132,7 @@ static void hash_group(struct md5_message *m, size_t count)
     else if (count == 2)
         blocks_of_two(lane, common);
     for (size_t i = 0; i < count; i++)
-        finish(&lane[i], &m[i]);
+        finish_lane(&lane[i], &m[i]);
 }
 
 void md5_hash(struct md5_message *messages, size_t count)

@@ -118,7 +118,7 @@ void tempfile_close(struct tempfile *s)
     *s = (struct tempfile){ .fd = -1 };
 }
 
-static int resize(struct tempfile *s, size_t capacity, struct sheaf_error *err)
+static int resize_buffer(struct tempfile *s, size_t capacity, struct sheaf_error *err)
 {
     uint8_t *buffer = realloc(s->buffer, capacity);
 
@@ -129,7 +129,7 @@ static int resize(struct tempfile *s, size_t capacity, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int flush(struct tempfile *s, struct sheaf_error *err)
+static int flush_buffer(struct tempfile *s, struct sheaf_error *err)
 {
     const int code = tempfile_write_at(s->fd, s->size, s->buffer, s->used, err);
 
@@ -145,13 +145,13 @@ static int make_room(struct tempfile *s, struct sheaf_error *err)
     int code;
 
     if (s->fd < 0 && before < s->memory_bytes)
-        return resize(s, MIN(MAX(2 * before, BUFFER_FIRST), s->memory_bytes), err);
+        return resize_buffer(s, MIN(MAX(2 * before, BUFFER_FIRST), s->memory_bytes), err);
     if (s->fd < 0)
         s->fd = tempfile_create(s->directory, err);
     if (s->fd < 0)
         return err == NULL ? SHEAF_ERR_IO : err->code;
-    code = flush(s, err);
-    return code == SHEAF_OK && before > BUFFER_BYTES ? resize(s, BUFFER_BYTES, err) : code;
+    code = flush_buffer(s, err);
+    return code == SHEAF_OK && before > BUFFER_BYTES ? resize_buffer(s, BUFFER_BYTES, err) : code;
 }
 
 int tempfile_put(struct tempfile *s, const void *data, size_t size, struct sheaf_error *err)
@@ -190,7 +190,7 @@ int tempfile_rewind(struct tempfile *s, struct sheaf_error *err)
     if (!s->is_written && s->fd < 0)
         s->size = s->used;
     else if (!s->is_written)
-        code = flush(s, err);
+        code = flush_buffer(s, err);
     s->is_written = true;
     s->offset = s->fd < 0 ? s->size : 0;
     s->used = (size_t)s->offset;
@@ -212,7 +212,7 @@ int tempfile_view(const struct tempfile *s, uint64_t offset, size_t size, struct
     return code == SHEAF_OK ? tempfile_read_at(s->fd, offset, room->data, size, err) : code;
 }
 
-static int fill(struct tempfile *s, struct sheaf_error *err)
+static int fill_buffer(struct tempfile *s, struct sheaf_error *err)
 {
     const size_t size = (size_t)MIN(s->capacity, s->size - s->offset);
 
@@ -233,7 +233,7 @@ int tempfile_get(struct tempfile *s, void *data, size_t size, struct sheaf_error
         size_t part;
 
         if (s->at == s->used) {
-            const int code = fill(s, err);
+            const int code = fill_buffer(s, err);
 
             if (code != SHEAF_OK)
                 return code;

@@ -86,7 +86,7 @@ static bool parse_frame_header(const struct walk *w, struct jpeg_info *info)
     return info->height != 0 && info->width != 0 && info->components != 0;
 }
 
-static bool begin(struct walk *w, const void *data, size_t size)
+static bool walk_begin(struct walk *w, const void *data, size_t size)
 {
     w->p = data;
     w->end = w->p + size;
@@ -97,7 +97,7 @@ bool jpeg_size(const void *data, size_t size, struct jpeg_info *info)
 {
     struct walk w;
 
-    if (size == 0 || !begin(&w, data, size))
+    if (size == 0 || !walk_begin(&w, data, size))
         return false;
     while (next_marker(&w)) {
         if (is_frame_header(w.marker))
@@ -116,7 +116,7 @@ const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info)
     memset(info, 0, sizeof(*info));
     if (size == 0)
         return "the file is empty";
-    if (!begin(&w, data, size))
+    if (!walk_begin(&w, data, size))
         return "not a JPEG: it does not begin with SOI and a marker";
     while (next_marker(&w)) {
         if (w.marker == EOI)

@@ -249,7 +249,7 @@ struct object {
     struct sheaf_error *err;
 };
 
-static const json_t *take(struct object *o, const char *key, json_type type)
+static const json_t *take_value(struct object *o, const char *key, json_type type)
 {
     const json_t *value = json_object_get(o->json, key);
 
@@ -266,7 +266,7 @@ static const json_t *take(struct object *o, const char *key, json_type type)
 
 static uint64_t take_number(struct object *o, const char *key)
 {
-    const json_int_t value = json_integer_value(take(o, key, JSON_INTEGER));
+    const json_int_t value = json_integer_value(take_value(o, key, JSON_INTEGER));
 
     if (value < 0)
         o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"%s\" is %lld, expected 0 or more", key,
@@ -278,14 +278,14 @@ static bool take_bool(struct object *o, const char *key)
 {
     const bool value = json_is_true(json_object_get(o->json, key));
 
-    take(o, key, value ? JSON_TRUE : JSON_FALSE);
+    take_value(o, key, value ? JSON_TRUE : JSON_FALSE);
     return value;
 }
 
 /* Never NULL. */
 static const char *take_string(struct object *o, const char *key)
 {
-    const json_t *value = take(o, key, JSON_STRING);
+    const json_t *value = take_value(o, key, JSON_STRING);
 
     return value != NULL ? json_string_value(value) : "";
 }
@@ -351,7 +351,7 @@ static int read_shard(const json_t *json, struct manifest_shard *s, struct sheaf
 
 static void read_shards(struct object *o, struct manifest *m)
 {
-    const json_t *array = take(o, "shards", JSON_ARRAY);
+    const json_t *array = take_value(o, "shards", JSON_ARRAY);
 
     m->shards = take_room(o, array, sizeof(m->shards[0]));
     for (size_t i = 0; o->code == SHEAF_OK && i < json_array_size(array); i++) {
@@ -364,7 +364,7 @@ static void read_shards(struct object *o, struct manifest *m)
 
 static void read_classes(struct object *o, struct manifest *m)
 {
-    const json_t *array = take(o, "classes", JSON_ARRAY);
+    const json_t *array = take_value(o, "classes", JSON_ARRAY);
 
     m->classes = take_room(o, array, sizeof(m->classes[0]));
     for (size_t i = 0; o->code == SHEAF_OK && i < json_array_size(array); i++) {
@@ -383,7 +383,7 @@ static void read_options(struct object *o, struct manifest *m)
 {
     const json_t *options = json_object_get(o->json, "options");
 
-    take(o, "options", json_is_null(options) ? JSON_NULL : JSON_OBJECT);
+    take_value(o, "options", json_is_null(options) ? JSON_NULL : JSON_OBJECT);
     if (o->code != SHEAF_OK || json_is_null(options))
         return;
     o->code = manifest_check_options(options, o->err);

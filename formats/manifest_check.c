@@ -70,7 +70,7 @@ static const char *shard_problem(const struct manifest *m, const struct manifest
 }
 
 /* JSON libraries hold 64-bit integers with a sign. */
-static bool add(uint64_t *sum, uint64_t value)
+static bool add_to_sum(uint64_t *sum, uint64_t value)
 {
     return !__builtin_add_overflow(*sum, value, sum) && *sum <= INT64_MAX;
 }
@@ -86,9 +86,9 @@ static int check_shard(const struct manifest *m, size_t i, uint64_t *index_end,
     if (s->index_offset != *index_end)
         return err_set(err, SHEAF_ERR_CORRUPT, "shard %zu: index section at %llu, expected %llu",
                        i, (unsigned long long)s->index_offset, (unsigned long long)*index_end);
-    if (!add(index_end, s->index_bytes) || !add(&t->samples, s->samples) ||
-        !add(&t->bytes, s->bytes) || !add(&t->raw_bytes, s->raw_bytes) ||
-        !add(&t->payload_bytes, s->payload_bytes) || s->names_bytes > INT64_MAX)
+    if (!add_to_sum(index_end, s->index_bytes) || !add_to_sum(&t->samples, s->samples) ||
+        !add_to_sum(&t->bytes, s->bytes) || !add_to_sum(&t->raw_bytes, s->raw_bytes) ||
+        !add_to_sum(&t->payload_bytes, s->payload_bytes) || s->names_bytes > INT64_MAX)
         return err_set(err, SHEAF_ERR_CORRUPT, "shard %zu: sums of more than 63 bits", i);
     return SHEAF_OK;
 }

@@ -353,9 +353,9 @@ static void guess_suffix(struct slice *slice)
 }
 
 /* Names what was found: by the .lst, which records of ours must have, or as good as it goes. */
-static int finish(const struct record *record, const struct decode_context *context, uint64_t id,
-                  struct decode_scratch *scratch, struct sheaf_sample *sample,
-                  struct sheaf_error *err)
+static int finish_record(const struct record *record, const struct decode_context *context,
+                         uint64_t id, struct decode_scratch *scratch, struct sheaf_sample *sample,
+                         struct sheaf_error *err)
 {
     const struct text no_class = { NULL, 0 };
     struct slice *first = sample_slice_count(scratch) == 0 ? NULL : sample_slices(scratch);
@@ -415,5 +415,5 @@ int record_payload_decode(const uint8_t *data, size_t size, const struct record 
         code = read_content(content, context->ours, scratch, err);
     if (code != SHEAF_OK)
         return code;
-    return finish(record, context, id, scratch, sample, err);
+    return finish_record(record, context, id, scratch, sample, err);
 }

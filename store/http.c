@@ -249,7 +249,7 @@ static void queue(struct http_engine *e, struct http_exchange *x)
 }
 
 /* Takes an exchange out of libcurl and hands it back to its owner. */
-static void finish(struct http_engine *e, struct http_exchange *x, CURLcode result)
+static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURLcode result)
 {
     CURL *easy = x->easy;
     long status = 0;
@@ -290,7 +290,7 @@ static void finish(struct http_engine *e, struct http_exchange *x, CURLcode resu
 }
 
 /* False: it waits, or has failed and is done. */
-static bool begin(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
+static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
 {
     uint64_t wait_ns = 0;
     int code;
@@ -304,7 +304,7 @@ static bool begin(struct http_engine *e, struct http_exchange *x, uint64_t now_n
     x->window_bytes = 0;
     if (is_cancelled(x)) {
         x->failure = HTTP_CANCELLED;
-        finish(e, x, CURLE_ABORTED_BY_CALLBACK);
+        finish_exchange(e, x, CURLE_ABORTED_BY_CALLBACK);
         return false;
     }
     code = x->begin == NULL ? SHEAF_OK : x->begin(x, &wait_ns);
@@ -315,16 +315,16 @@ static bool begin(struct http_engine *e, struct http_exchange *x, uint64_t now_n
         queue(e, x);
     } else {
         x->failure = HTTP_NOT_BEGUN;
-        finish(e, x, CURLE_OK);
+        finish_exchange(e, x, CURLE_OK);
     }
     return false;
 }
 
-static void start(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
+static void start_exchange(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
 {
     CURLcode code;
 
-    if (!begin(e, x, now_ns))
+    if (!begin_exchange(e, x, now_ns))
         return;
     x->easy = e->spare_count != 0 ? e->spare[--e->spare_count] : curl_easy_init();
     code = x->easy == NULL ? CURLE_OUT_OF_MEMORY : set_request(x->easy, x);
@@ -335,7 +335,7 @@ static void start(struct http_engine *e, struct http_exchange *x, uint64_t now_n
     if (code == CURLE_OK && curl_multi_add_handle(e->multi, x->easy) != CURLM_OK)
         code = CURLE_OUT_OF_MEMORY;
     if (code != CURLE_OK) {
-        finish(e, x, code);
+        finish_exchange(e, x, code);
         return;
     }
     TAILQ_INSERT_TAIL(&e->active, x, link);
@@ -351,7 +351,7 @@ static void start_due(struct http_engine *e)
     while (e->active_count < ACTIVE_MOST && (x = TAILQ_FIRST(&e->queued)) != NULL &&
            x->due_ns <= now_ns) {
         TAILQ_REMOVE(&e->queued, x, link);
-        start(e, x, now_ns);
+        start_exchange(e, x, now_ns);
     }
 }
 
@@ -366,7 +366,7 @@ static void finish_answered(struct http_engine *e)
         if (message->msg != CURLMSG_DONE)
             continue;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &x);
-        finish(e, x, message->data.result);
+        finish_exchange(e, x, message->data.result);
     }
 }
 
@@ -396,7 +396,7 @@ static void end_slow(struct http_engine *e)
         else if (x->deadline_ns != 0 && now_ns > x->deadline_ns)
             x->failure = HTTP_TOO_LATE;
         if (x->failure == HTTP_STALLED || x->failure == HTTP_TOO_LATE)
-            finish(e, x, CURLE_OPERATION_TIMEDOUT);
+            finish_exchange(e, x, CURLE_OPERATION_TIMEDOUT);
     }
 }
 
@@ -411,7 +411,7 @@ static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
         if (x->place == HTTP_QUEUED)
             TAILQ_REMOVE(list, x, link);
         x->failure = HTTP_CANCELLED;
-        finish(e, x, CURLE_ABORTED_BY_CALLBACK);
+        finish_exchange(e, x, CURLE_ABORTED_BY_CALLBACK);
     }
 }
 
@@ -448,7 +448,7 @@ static int wait_ms(struct http_engine *e)
     return (int)wait;
 }
 
-static void *run(void *argument)
+static void *run_engine(void *argument)
 {
     struct http_engine *e = argument;
 
@@ -546,7 +546,7 @@ int http_engine_open(struct http_engine **engine, struct sheaf_error *err)
         return code;
     }
     e->process = getpid();
-    failed = pthread_create(&e->thread, NULL, run, e);
+    failed = pthread_create(&e->thread, NULL, run_engine, e);
     if (failed != 0) {
         free_engine(e);
         return err_errno(err, failed, "cannot start the network thread");

@@ -22,7 +22,7 @@ static void set_direct(struct local_write *w, bool direct)
 
 /* A write past the page cache that the file system does not take, or not as it is aligned after a
  * short one, goes into the cache, as do those after it. */
-static int put(struct local_write *w, const uint8_t *at, size_t size)
+static int put_bytes(struct local_write *w, const uint8_t *at, size_t size)
 {
     const uint64_t start = w->written;
 
@@ -56,7 +56,7 @@ static void run_piece(struct job *job)
     struct local_write *w = p->write;
 
     if (w->code == SHEAF_OK)
-        w->code = put(w, p->data, p->size);
+        w->code = put_bytes(w, p->data, p->size);
     p->code = w->code;
 }
 

@@ -202,7 +202,7 @@ static uint64_t dice(void)
     return bits;
 }
 
-static void finish(struct request *r, int code)
+static void request_finish(struct request *r, int code)
 {
     r->code = code;
     r->done(r);
@@ -231,16 +231,16 @@ static void attempt_done(struct http_exchange *http)
 
     if (http->failure == HTTP_NOT_BEGUN) {
         err_prefix(&r->error, "%s: ", r->what);
-        finish(r, r->error.code);
+        request_finish(r, r->error.code);
         return;
     }
     r->code = r->classify(r, &again, &r->error);
     if (r->code == SHEAF_OK || !again || http->failure == HTTP_CANCELLED) {
-        finish(r, r->code);
+        request_finish(r, r->code);
         return;
     }
     if (__atomic_load_n(&r->cancelled, __ATOMIC_ACQUIRE)) {
-        finish(r, err_set(&r->error, SHEAF_ERR_INTERRUPTED, "%s: interrupted", r->what));
+        request_finish(r, err_set(&r->error, SHEAF_ERR_INTERRUPTED, "%s: interrupted", r->what));
         return;
     }
     now_ns = clock_ns();
@@ -253,7 +253,7 @@ static void attempt_done(struct http_exchange *http)
     if (r->retry.total > 1)
         err_append(&r->error, "; gave up after %u attempts in %.1f s", r->retry.total,
                    (double)(now_ns - r->retry.began_ns) / 1e9);
-    finish(r, r->code);
+    request_finish(r, r->code);
 }
 
 int request_init(struct request *r, const struct target *target, enum http_method method,
@@ -302,7 +302,7 @@ void request_start(struct request *r)
         code = sigv4_hash(r->http.body_size != 0 ? r->http.body : "", r->http.body_size,
                           r->payload_hash, &r->error);
     if (code != SHEAF_OK)
-        finish(r, code);
+        request_finish(r, code);
     else
         http_submit(t->engine, &r->http, 0);
 }

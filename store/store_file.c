@@ -99,8 +99,8 @@ static int failed_to(const char *url, const char *name, int *failed, struct shea
 }
 
 /* *failed: the error of the system, if that is what ended it. */
-static int gather(const char *url, DIR *directory, bool directories, struct entries *all,
-                  int *failed, struct sheaf_error *err)
+static int list_directory(const char *url, DIR *directory, bool directories, struct entries *all,
+                          int *failed, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -133,8 +133,8 @@ static void entries_clear(struct entries *all)
 }
 
 /* A directory behind a network is read anew after a failure that may pass. */
-static int gather_all(const char *url, bool directories, struct entries *all,
-                      struct sheaf_error *err)
+static int list_all(const char *url, bool directories, struct entries *all,
+                    struct sheaf_error *err)
 {
     unsigned tries = 0;
     int code, failed;
@@ -145,7 +145,7 @@ static int gather_all(const char *url, bool directories, struct entries *all,
         failed = 0;
         entries_clear(all);
         code = directory == NULL ? failed_to(url, "", &failed, err)
-                                 : gather(url, directory, directories, all, &failed, err);
+                                 : list_directory(url, directory, directories, all, &failed, err);
         if (directory != NULL)
             closedir(directory);
     } while (code != SHEAF_OK && local_may_pass(local_path(url), failed, &tries));
@@ -156,7 +156,7 @@ static int list(const char *url, bool directories, store_entry_fn *each, void *c
                 struct sheaf_error *err)
 {
     struct entries all = { NULL, 0, 0 };
-    int code = gather_all(url, directories, &all, err);
+    int code = list_all(url, directories, &all, err);
 
     if (all.count > 1)
         qsort(all.items, all.count, sizeof(all.items[0]), entry_compare);
@@ -312,7 +312,7 @@ static int sync_directory(const char *path, struct sheaf_error *err)
 }
 
 /* Brings the content to the disk; the stamp is known before the file has its name. */
-static int finish(struct file_writer *w, struct store_seen *now, struct sheaf_error *err)
+static int finish_file(struct file_writer *w, struct store_seen *now, struct sheaf_error *err)
 {
     struct stat st;
     int failed, code = local_write_end(&w->content, err);
@@ -368,10 +368,10 @@ static int give_name(struct file_writer *w, const struct store_seen *seen,
 
 /* A file whose directory cannot be synced is there, and whole: only a power loss may take its name
  * away.  The error says so. */
-static int publish(struct file_writer *w, const struct store_seen *seen, struct store_seen *now,
-                   struct sheaf_error *err)
+static int publish_file(struct file_writer *w, const struct store_seen *seen,
+                        struct store_seen *now, struct sheaf_error *err)
 {
-    int code = finish(w, now, err);
+    int code = finish_file(w, now, err);
 
     if (code == SHEAF_OK)
         code = give_name(w, seen, err);
@@ -388,7 +388,7 @@ static int file_commit_over(struct store_writer *writer, const struct store_seen
                             struct store_seen *now, struct sheaf_error *err)
 {
     struct file_writer *w = (struct file_writer *)writer;
-    const int code = publish(w, seen, now, err);
+    const int code = publish_file(w, seen, now, err);
 
     if (code != SHEAF_OK)
         unlink(w->temporary);

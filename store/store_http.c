@@ -92,7 +92,7 @@ static int probe(struct remote_object *o, struct sheaf_error *err)
 }
 
 /* An object of which nothing has been asked. */
-static int make(const char *url, struct http_object **object, struct sheaf_error *err)
+static int make_object(const char *url, struct http_object **object, struct sheaf_error *err)
 {
     struct http_object *o = calloc(1, sizeof(*o));
     const int shown = url_printable_size(url);
@@ -140,7 +140,7 @@ static int give(struct http_object *o, int code, struct store_object **object)
 static int http_open(const char *url, struct store_object **object, struct sheaf_error *err)
 {
     struct http_object *o;
-    int code = make(url, &o, err);
+    int code = make_object(url, &o, err);
 
     if (code == SHEAF_OK)
         code = probe(&o->base, err);
@@ -153,7 +153,7 @@ static int http_open_known(const char *url, uint64_t bytes, uint64_t stamp,
                            struct store_object **object, struct sheaf_error *err)
 {
     struct http_object *o;
-    int code = make(url, &o, err);
+    int code = make_object(url, &o, err);
 
     if (code == SHEAF_OK) {
         o->base.base.bytes = bytes;

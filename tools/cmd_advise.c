@@ -259,7 +259,7 @@ static int advise(const char *source, const struct mode_options *options, bool a
     return STATUS_OK;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_advise(const struct command *command, int argc, char **argv)
 {
     const char *reads = "1", *list = NULL;
     struct mode_options o;
@@ -306,5 +306,5 @@ const struct command advise_command = {
             "EFS, or packing first, as AWS's guide does. Prints estimates of start-up time, "
             "epoch time and cost for each, and the constants they rest on.",
     .example = "  sheaf advise s3://bucket/images/ --epochs 90 --consumer-rate 400MB\n",
-    .run = run,
+    .run = cmd_advise,
 };

@@ -215,7 +215,7 @@ static int check_sum(const struct cat *cat)
 }
 
 /* Ends what goes to standard output. */
-static int finish(struct cat *cat, double seconds)
+static int cat_finish(struct cat *cat, double seconds)
 {
     int status = -1, errnum;
 
@@ -289,7 +289,7 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     if (status < 0)
         status = check_sum(cat);
     if (status < 0)
-        status = finish(cat, seconds_now() - started);
+        status = cat_finish(cat, seconds_now() - started);
     else
         (void)output_flush(&cat->out);      /* the samples before the bad one are good */
     if (cat->ends.broken)
@@ -342,7 +342,7 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     return status;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_cat(const struct command *command, int argc, char **argv)
 {
     struct cat cat = { .limit = UINT64_MAX };
     struct sheaf_reader_options *o = &cat.options;
@@ -421,5 +421,5 @@ const struct command cat_command = {
             "what the platform provides: a directory, named pipes, or a place in S3.",
     .example = "  sheaf cat s3://bucket/train/ --seed 7 --epoch 3 | python train.py\n"
                "  sheaf cat shards/ --list | head\n",
-    .run = run,
+    .run = cmd_cat,
 };

@@ -9,7 +9,7 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_commit(const struct command *command, int argc, char **argv)
 {
     const struct option table[] = { { .name = NULL } };
     struct sheaf_pack_options o;
@@ -49,5 +49,5 @@ const struct command commit_command = {
             "data set exist. If shards are missing or altered, names them and their parts, and "
             "publishes nothing.",
     .example = "  sheaf commit train.plan\n",
-    .run = run,
+    .run = cmd_commit,
 };

@@ -357,7 +357,7 @@ static int convert(struct convert *c, char **sources, size_t count,
     return status;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_convert(const struct command *command, int argc, char **argv)
 {
     struct convert c = { .progress = { .stage = "convert" } };
     struct sheaf_pack_options o;
@@ -441,5 +441,5 @@ const struct command convert_command = {
             "When all parts are done, sheaf commit publishes the data set, the same byte for "
             "byte as that of one conversion.",
     .example = "  sheaf convert shards/ tfrecords/ --format tfrecord --codec gzip\n",
-    .run = run,
+    .run = cmd_convert,
 };

@@ -45,7 +45,7 @@ static int warm(const char *path, const struct sheaf_fetch_options *options)
     return STATUS_OK;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_fetch(const struct command *command, int argc, char **argv)
 {
     struct hosts_options hosts = HOSTS_INIT;
     struct sheaf_fetch_options o;
@@ -96,5 +96,5 @@ const struct command fetch_command = {
             "later run fetches only what is missing.\n\nWith --warm, reads every file below PATH "
             "once, so that a file system that fetches lazily (FSx for Lustre, NFS, FUSE) has it.",
     .example = "  sheaf fetch s3://bucket/train/ /scratch/train\n",
-    .run = run,
+    .run = cmd_fetch,
 };

@@ -15,7 +15,7 @@ static void print_problem(void *context, const char *where, const struct sheaf_e
     complain("%s", error->message);
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_index(const struct command *command, int argc, char **argv)
 {
     struct sheaf_verify_options o;
     struct sheaf_verify_result result;
@@ -71,5 +71,5 @@ const struct command index_command = {
             "open. The shards are not changed. Compressed shards cannot be indexed: convert "
             "them.",
     .example = "  sheaf index foreign-tars/ --index energon\n",
-    .run = run,
+    .run = cmd_index,
 };

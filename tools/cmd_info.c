@@ -230,7 +230,7 @@ static int print_info(const struct info *o, char **sources, size_t count)
     return status;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_info(const struct command *command, int argc, char **argv)
 {
     struct info o = { 0 };
     struct order_options order;
@@ -290,5 +290,5 @@ const struct command info_command = {
             "listed.\n\nOf a PLAN that sheaf plan has stored, prints its contents, its progress, "
             "and which shards and parts are missing.",
     .example = "  sheaf info s3://bucket/train/ --shuffle-quality\n",
-    .run = run,
+    .run = cmd_info,
 };

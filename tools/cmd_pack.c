@@ -115,7 +115,7 @@ static bool only_runs(const struct pack_choices *choices, const struct sheaf_pac
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_pack(const struct command *command, int argc, char **argv)
 {
     struct pack_choices choices;
     struct sheaf_pack_options o;
@@ -173,5 +173,5 @@ const struct command pack_command = {
             "machine, in any order, any number of times. When all parts are done, sheaf commit "
             "publishes the data set.",
     .example = "  sheaf pack photos/ shards/ --format webdataset --split train=0.9,val=0.1\n",
-    .run = run,
+    .run = cmd_pack,
 };

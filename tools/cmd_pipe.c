@@ -30,7 +30,7 @@ static int pipe_source(const char *source, const char *directory,
     return code == SHEAF_OK ? STATUS_OK : refuse(&error);
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_pipe(const struct command *command, int argc, char **argv)
 {
     static const struct choice wrappers[] = { { "none", 0 }, { "recordio", 1 }, { NULL, 0 } };
     static const struct choice compressions[] = { { "none", 0 }, { "gzip", 1 }, { NULL, 0 } };
@@ -88,5 +88,5 @@ const struct command pipe_command = {
             "one after the other, with nothing between them. A reader that closes its pipe early "
             "gets the next epoch next.",
     .example = "  sheaf pipe s3://bucket/train/ /opt/ml/input/data --epochs 2\n",
-    .run = run,
+    .run = cmd_pipe,
 };

@@ -35,7 +35,7 @@ static int plan(char **sources, size_t count, const char *output,
     return STATUS_OK;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_plan(const struct command *command, int argc, char **argv)
 {
     struct pack_choices choices;
     struct sheaf_pack_options o;
@@ -76,5 +76,5 @@ const struct command plan_command = {
             "conversion, shard by shard, with sheaf convert --plan PLAN --part I/N.\n\nPaths are "
             "stored as absolute paths and must mean the same on all machines.",
     .example = "  sheaf plan photos/ s3://bucket/train/ -o train.plan --format webdataset\n",
-    .run = run,
+    .run = cmd_plan,
 };

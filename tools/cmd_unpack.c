@@ -132,7 +132,7 @@ static int unpack(char **sources, size_t count, bool resume,
     return status;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_unpack(const struct command *command, int argc, char **argv)
 {
     struct sheaf_reader_options o;
     uint64_t threads;
@@ -178,5 +178,5 @@ const struct command unpack_command = {
             "never overwritten: it is an error, unless it is identical and --resume is used. "
             "Nothing is written outside DIR.",
     .example = "  sheaf unpack shards/ files/\n",
-    .run = run,
+    .run = cmd_unpack,
 };

@@ -95,7 +95,7 @@ static int finish_text(const struct sheaf_verify_result *result)
     return STATUS_OK;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int cmd_verify(const struct command *command, int argc, char **argv)
 {
     struct sheaf_verify_result result = { .problems = 0 };
     struct report report = { .json = false };
@@ -159,5 +159,5 @@ const struct command verify_command = {
             "on standard error; the exit status is 1 if there is any.\n\nWith --part, many "
             "machines can share the work: each checks its part of the shards and of the index.",
     .example = "  sheaf verify s3://bucket/train/\n",
-    .run = run,
+    .run = cmd_verify,
 };

@@ -324,7 +324,7 @@ static int keep_file(const struct extract *x, int directory, const char *name, c
 }
 
 /* Gives the written file its name, if nothing has it.  0 or an errno value. */
-static int publish(int directory, const char *name)
+static int extract_publish(int directory, const char *name)
 {
     if (renameat2(directory, PART_NAME, directory, name, RENAME_NOREPLACE) == 0)
         return 0;
@@ -349,7 +349,7 @@ static int write_file(int directory, const char *name, const void *data, size_t 
     if (close(fd) != 0 && !errnum)
         errnum = errno;
     if (!errnum)
-        errnum = publish(directory, name);
+        errnum = extract_publish(directory, name);
     if (errnum)
         unlinkat(directory, PART_NAME, 0);
     return errnum;

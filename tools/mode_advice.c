@@ -80,7 +80,7 @@ static void add_requests(const struct load *l, struct mode_estimate *e, double g
     e->request_cost += (gets * C(GET_PRICE) + puts * C(PUT_PRICE)) / 1e6;
 }
 
-static void finish(const struct load *l, struct mode_estimate *e)
+static void add_up(const struct load *l, struct mode_estimate *e)
 {
     e->first_epoch_s = fmax(e->first_epoch_s, l->consumer_s);
     e->epoch_s = fmax(e->epoch_s, l->consumer_s);
@@ -93,7 +93,7 @@ static void estimate_file(const struct load *l, struct mode_estimate *e)
     e->startup_s = list_s(l) + read_s(l, C(FILE_RATE), C(GET_TIME), C(FILE_REQUESTS));
     e->first_epoch_s = e->epoch_s = l->reads * l->bytes / C(LOCAL_RATE);
     add_requests(l, e, l->files, list_requests(l));
-    finish(l, e);
+    add_up(l, e);
 }
 
 static void estimate_fastfile(const struct load *l, struct mode_estimate *e)
@@ -104,7 +104,7 @@ static void estimate_fastfile(const struct load *l, struct mode_estimate *e)
     e->epoch_s = l->reads * read_s(l, C(FASTFILE_RATE), C(GET_TIME), C(OPEN_FILES));
     e->first_epoch_s = e->epoch_s;
     add_requests(l, e, gets * l->reads * l->epochs, list_requests(l));
-    finish(l, e);
+    add_up(l, e);
 }
 
 /* The first epoch loads from S3; later ones read what is there. */
@@ -119,7 +119,7 @@ static void estimate_fsx(const struct load *l, struct mode_estimate *e)
     e->first_epoch_s = load + (l->reads - 1) * again;
     e->epoch_s = l->reads * again;
     add_requests(l, e, l->files, list_requests(l));
-    finish(l, e);
+    add_up(l, e);
     e->other_cost += capacity / 1e9 * C(FSX_PRICE) * (e->prepare_s + e->total_s) / MONTH_S;
 }
 
@@ -133,7 +133,7 @@ static void estimate_efs(const struct load *l, bool is_there, struct mode_estima
         add_requests(l, e, l->files, list_requests(l));
     }
     e->first_epoch_s = e->epoch_s = l->reads * again;
-    finish(l, e);
+    add_up(l, e);
     e->other_cost += l->bytes / 1e9 * C(EFS_PRICE) * (e->prepare_s + e->total_s) / MONTH_S;
 }
 
@@ -287,8 +287,8 @@ static int invalid(struct sheaf_error *err, const char *format, ...)
     return err->code = SHEAF_ERR_ARGUMENT;
 }
 
-static int check(const struct sheaf_survey *s, const struct mode_options *o,
-                 struct sheaf_error *err)
+static int check_options(const struct sheaf_survey *s, const struct mode_options *o,
+                         struct sheaf_error *err)
 {
     static const char *const names[] = {
 #define NAME(id, name, value, unit, meaning) name,
@@ -327,7 +327,7 @@ int mode_advise(const struct sheaf_survey *survey, const struct mode_options *op
         .reads = options->reads_per_epoch, .epochs = (double)options->epochs,
         .c = options->constants,
     };
-    const int code = check(survey, options, error);
+    const int code = check_options(survey, options, error);
 
     if (code != SHEAF_OK)
         return code;

@@ -186,8 +186,8 @@ static int unknown(const struct command *command, const struct option *options, 
 }
 
 /* Handles argv[*at], which begins with a dash, and its value, which may be argv[*at + 1]. */
-static int take(const struct command *command, const struct option *options, int argc,
-                char **argv, int *at)
+static int take_options(const struct command *command, const struct option *options, int argc,
+                        char **argv, int *at)
 {
     const char *word = argv[*at];
     const size_t size = strcspn(word, "=");
@@ -228,7 +228,7 @@ int options_parse(const struct command *command, const struct option *options, i
             help_print(command, options);
             return STATUS_OK;
         } else {
-            const int status = take(command, options, argc, argv, &i);
+            const int status = take_options(command, options, argc, argv, &i);
 
             if (status >= 0)
                 return status;

@@ -67,7 +67,7 @@ static void flush(struct plan *p)
     p->count = 0;
 }
 
-static void add(void *context, const struct sheaf_stretch *stretch)
+static void add_stretch(void *context, const struct sheaf_stretch *stretch)
 {
     struct plan *p = context;
 
@@ -97,7 +97,7 @@ int plan_print(const struct sheaf_dataset *dataset, const struct sheaf_reader_op
 
     if (json)
         printf("[");
-    code = sheaf_dataset_plan(dataset, options, add, &plan, &error);
+    code = sheaf_dataset_plan(dataset, options, add_stretch, &plan, &error);
     flush(&plan);
     if (json)
         printf("]");

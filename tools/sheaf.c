@@ -37,7 +37,7 @@ static int print_help(void)
     return STATUS_OK;
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     static char help[] = "--help";
     const char *hint;
@@ -69,7 +69,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    int status = run(argc, argv);
+    int status = run_command(argc, argv);
 
     if (fflush(stdout) != 0 || ferror(stdout)) {
         complain("standard output: %s", strerror(errno));

@@ -60,7 +60,7 @@ static int form_add_tags(struct form *form, const char *tags, struct sheaf_error
     return SHEAF_OK;
 }
 
-static int fill(struct form *form, const struct role *role, struct sheaf_error *err)
+static int fill_form(struct form *form, const struct role *role, struct sheaf_error *err)
 {
     const bool web = role->token_file != NULL;
     int code = SHEAF_OK;
@@ -144,7 +144,7 @@ int credentials_assume_role(const struct credentials_context *c, const struct ro
     if (code == SHEAF_OK && base != NULL)
         code = credentials_cache_fixed(&target.credentials, base, err);
     if (code == SHEAF_OK)
-        code = fill(&form, role, err);
+        code = fill_form(&form, role, err);
     if (code == SHEAF_OK)
         code = sigv4_query(form.pairs, form.count, &body, err);
     if (code == SHEAF_OK)

@@ -45,8 +45,8 @@ static void cut_comment(char *line)
     }
 }
 
-static int add(struct profiles *p, const char *section, const char *outer, const char *key,
-               const char *value, struct sheaf_error *err)
+static int add_setting(struct profiles *p, const char *section, const char *outer, const char *key,
+                       const char *value, struct sheaf_error *err)
 {
     struct profile_entry *entry;
 
@@ -119,7 +119,7 @@ static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
         snprintf(p->outer, sizeof(p->outer), "%s", *value == '\0' ? key : "");
     if (is_indented && p->outer[0] == '\0')
         return SHEAF_OK;
-    return add(p->profiles, p->section, is_indented ? p->outer : "", key, value, err);
+    return add_setting(p->profiles, p->section, is_indented ? p->outer : "", key, value, err);
 }
 
 int profiles_parse(struct profiles *profiles, enum profile_file file, const char *name,

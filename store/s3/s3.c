@@ -372,7 +372,7 @@ struct head_request {
     struct s3_head *head;
 };
 
-static int keep(char **place, const char *text, struct sheaf_error *err)
+static int keep_text(char **place, const char *text, struct sheaf_error *err)
 {
     free(*place);
     *place = text != NULL ? strdup(text) : NULL;
@@ -399,11 +399,11 @@ static int head_classify(struct request *r, bool *again, struct sheaf_error *err
     if (length == NULL || !number_parse(length, INT64_MAX, &head->bytes))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
     head->etag_may_be_md5 = s3_etag_may_be_md5(r);
-    code = keep(&head->etag, http_answer_header(&r->http, "etag"), err);
+    code = keep_text(&head->etag, http_answer_header(&r->http, "etag"), err);
     if (code == SHEAF_OK)
-        code = keep(&head->crc32c, http_answer_header(&r->http, "x-amz-checksum-crc32c"), err);
+        code = keep_text(&head->crc32c, http_answer_header(&r->http, "x-amz-checksum-crc32c"), err);
     if (code == SHEAF_OK)
-        code = keep(&head->mark, http_answer_header(&r->http, S3_MARK), err);
+        code = keep_text(&head->mark, http_answer_header(&r->http, S3_MARK), err);
     return code;
 }
 

@@ -55,7 +55,7 @@ struct walk {
 };
 
 /* Takes the string. */
-static int push(struct walk *w, char *prefix, struct sheaf_error *err)
+static int push_prefix(struct walk *w, char *prefix, struct sheaf_error *err)
 {
     if (w->waiting_count == w->waiting_capacity) {
         const size_t capacity = MAX(2 * w->waiting_capacity, (size_t)64);
@@ -172,7 +172,7 @@ static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
             return err_set(err, SHEAF_ERR_CORRUPT, "a listing of \"%s\" has it as a common "
                            "prefix", p->lane->prefix);
         prefix = strdup(entry->key);
-        return push(w, prefix, err);
+        return push_prefix(w, prefix, err);
     }
     return w->each(w->context, &found);
 }
@@ -206,7 +206,7 @@ static int go_on(struct lane *lane, struct s3_xml_page *page, struct sheaf_error
         prefix = lane->prefix;
         lane->prefix = NULL;
         end_lane(lane);
-        return push(w, prefix, err);
+        return push_prefix(w, prefix, err);
     }
     return turn_page(lane, page, err);
 }
@@ -239,7 +239,7 @@ static int take_page(struct lane *lane, struct sheaf_error *err)
 /* ---- The walk -------------------------------------------------------------------------------- */
 
 /* After a failure: ends what is under way. */
-static void stop(struct walk *w)
+static void walk_stop(struct walk *w)
 {
     struct lane *lane;
 
@@ -265,7 +265,7 @@ int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_e
     }
     if (code == SHEAF_OK) {
         w.root_size = strlen(prefix);
-        code = push(&w, prefix, err);
+        code = push_prefix(&w, prefix, err);
     }
     do {
         if (code == SHEAF_OK)
@@ -274,7 +274,7 @@ int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_e
         if (lane != NULL)
             code = take_page(lane, err);
     } while (lane != NULL);
-    stop(&w);
+    walk_stop(&w);
     while (w.waiting_count != 0)
         free(w.waiting[--w.waiting_count]);
     free(w.waiting);

@@ -37,7 +37,7 @@ struct walker {
 };
 
 /* expat may still call after this, for what it has begun; the handlers then do nothing. */
-static void stop(struct walker *w, int code)
+static void walker_stop(struct walker *w, int code)
 {
     w->code = code;
     XML_StopParser(w->parser, XML_FALSE);
@@ -52,8 +52,8 @@ static void on_start(void *context, const XML_Char *name, const XML_Char **attri
     if (w->code != SHEAF_OK)
         return;
     if (w->depth == DEPTH_MOST) {
-        stop(w, err_set(w->err, SHEAF_ERR_CORRUPT, "an XML reply nests deeper than %d",
-                        DEPTH_MOST));
+        walker_stop(w, err_set(w->err, SHEAF_ERR_CORRUPT, "an XML reply nests deeper than %d",
+                               DEPTH_MOST));
         return;
     }
     /* A name that is cut is one that nobody asks for. */
@@ -70,7 +70,7 @@ static void on_text(void *context, const XML_Char *text, int size)
     if (code == SHEAF_OK)
         code = buf_append(&w->text, text, (size_t)size, w->err);
     if (code != SHEAF_OK)
-        stop(w, code);
+        walker_stop(w, code);
 }
 
 static void on_end(void *context, const XML_Char *name)
@@ -89,7 +89,7 @@ static void on_end(void *context, const XML_Char *name)
     w->had_children = true;
     w->text.size = 0;
     if (code != SHEAF_OK)
-        stop(w, code);
+        walker_stop(w, code);
 }
 
 static void on_doctype(void *context, const XML_Char *name, const XML_Char *system,
@@ -98,7 +98,7 @@ static void on_doctype(void *context, const XML_Char *name, const XML_Char *syst
     struct walker *w = context;
 
     (void)name, (void)system, (void)public, (void)has_subset;
-    stop(w, err_set(w->err, SHEAF_ERR_CORRUPT, "an XML reply with a document type"));
+    walker_stop(w, err_set(w->err, SHEAF_ERR_CORRUPT, "an XML reply with a document type"));
 }
 
 static int walk(const void *data, size_t size, visit_fn *visit, void *context,
@@ -132,7 +132,7 @@ static int walk(const void *data, size_t size, visit_fn *visit, void *context,
     return code;
 }
 
-static int keep(char **place, const char *text, struct sheaf_error *err)
+static int keep_text(char **place, const char *text, struct sheaf_error *err)
 {
     free(*place);
     *place = strdup(text);
@@ -209,7 +209,7 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct sheaf_error *er
 
 static int keep_key(char **place, const char *text, bool is_encoded, struct sheaf_error *err)
 {
-    int code = keep(place, text, err);
+    int code = keep_text(place, text, err);
 
     if (code == SHEAF_OK && is_encoded && !url_decode(*place, true))
         return err_set(err, SHEAF_ERR_CORRUPT, "a listing has the badly encoded key \"%.200s\"",
@@ -264,11 +264,11 @@ static int entry_visit(void *context, const char *parent, const char *name, cons
     if (strcmp(name, "Key") == 0)
         return keep_key(&p->entry.key, text, p->page->is_encoded, err);
     if (strcmp(name, "UploadId") == 0)
-        return keep(&p->entry.upload_id, text, err);
+        return keep_text(&p->entry.upload_id, text, err);
     if (strcmp(name, "ETag") == 0)
-        return keep(&p->entry.etag, text, err);
+        return keep_text(&p->entry.etag, text, err);
     if (strcmp(name, "LastModified") == 0)
-        return keep(&p->entry.modified, text, err);
+        return keep_text(&p->entry.modified, text, err);
     if (strcmp(name, "Size") == 0) {
         p->has_bytes = true;
         return parse_bytes(text, &p->entry.bytes, err);
@@ -294,11 +294,11 @@ static int page_visit(void *context, const char *parent, const char *name, const
     else if (strcmp(name, "IsTruncated") == 0)
         page->is_truncated = strcmp(text, "true") == 0;
     else if (strcmp(name, "NextContinuationToken") == 0)
-        return keep(&page->token, text, err);
+        return keep_text(&page->token, text, err);
     else if (strcmp(name, "NextKeyMarker") == 0)
-        return keep(&page->key_marker, text, err);
+        return keep_text(&page->key_marker, text, err);
     else if (strcmp(name, "NextUploadIdMarker") == 0)
-        return keep(&page->id_marker, text, err);
+        return keep_text(&page->id_marker, text, err);
     return SHEAF_OK;
 }
 
@@ -333,7 +333,7 @@ static int upload_id_visit(void *context, const char *parent, const char *name, 
     if (text == NULL || strcmp(name, "UploadId") != 0 ||
         strcmp(parent, "InitiateMultipartUploadResult") != 0)
         return SHEAF_OK;
-    return keep(context, text, err);
+    return keep_text(context, text, err);
 }
 
 int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_error *err)
@@ -375,13 +375,13 @@ static int credentials_visit(void *context, const char *parent, const char *name
     if (text == NULL || strcmp(parent, "Credentials") != 0)
         return SHEAF_OK;
     if (strcmp(name, "AccessKeyId") == 0)
-        return keep(&out->access_key_id, text, err);
+        return keep_text(&out->access_key_id, text, err);
     if (strcmp(name, "SecretAccessKey") == 0)
-        return keep(&out->secret_access_key, text, err);
+        return keep_text(&out->secret_access_key, text, err);
     if (strcmp(name, "SessionToken") == 0)
-        return keep(&out->session_token, text, err);
+        return keep_text(&out->session_token, text, err);
     if (strcmp(name, "Expiration") == 0)
-        return keep(&out->expiration, text, err);
+        return keep_text(&out->expiration, text, err);
     return SHEAF_OK;
 }
 

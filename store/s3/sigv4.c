@@ -183,7 +183,7 @@ static int append_headers(struct buf *out, const struct sigv4_pair *const *sorte
     return code;
 }
 
-static int check(const struct sigv4_request *r, struct sheaf_error *err)
+static int check_request(const struct sigv4_request *r, struct sheaf_error *err)
 {
     if (r->header_count > SIGV4_HEADERS_MOST)
         return err_set(err, SHEAF_ERR_LIMIT, "%zu headers to sign, the limit is %d",
@@ -194,7 +194,7 @@ static int check(const struct sigv4_request *r, struct sheaf_error *err)
 int sigv4_canonical(const struct sigv4_request *r, struct buf *out, struct sheaf_error *err)
 {
     const struct sigv4_pair *sorted[SIGV4_HEADERS_MOST];
-    int code = check(r, err);
+    int code = check_request(r, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -276,7 +276,7 @@ int sigv4_authorization(const struct sigv4_request *r, const struct sigv4_signer
     const struct sigv4_pair *sorted[SIGV4_HEADERS_MOST];
     struct buf text = BUF_INIT(4096);
     char scope[256], signature[SIGV4_HASH_SIZE];
-    int code = check(r, err);
+    int code = check_request(r, err);
 
     if (code != SHEAF_OK)
         return code;
