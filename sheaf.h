@@ -39,7 +39,7 @@ extern "C" {
 #define SHEAF_VERSION_MINOR 1
 #define SHEAF_VERSION_PATCH 0
 
-/* SHEAF_CALL: a function whose result must be looked at. */
+/* SHEAF_CALL: a function whose result must be checked. */
 #if defined(__GNUC__)
 #define SHEAF_API  __attribute__((visibility("default")))
 #define SHEAF_CALL __attribute__((visibility("default"), warn_unused_result))
@@ -55,7 +55,7 @@ struct sheaf_dataset; struct sheaf_reader; struct sheaf_kept; struct sheaf_chann
 struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder;
 
 /* ---- Errors ------------------------------------------------------------------------------- */
-#define SHEAF_OK    0       /* done; or: here is a sample */
+#define SHEAF_OK    0       /* success; of a reader: a sample was returned */
 #define SHEAF_END   1       /* no more samples in this epoch */
 
 /* Each error: name, value, sentence. */
@@ -71,10 +71,10 @@ struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder;
     X(CORRUPT,     -9,  "corrupt data")                                                         \
     X(TRUNCATED,   -10, "truncated data")                                                       \
     X(UNSUPPORTED, -11, "not supported")                                                        \
-    X(LIMIT,       -12, "a limit would be passed")                                              \
+    X(LIMIT,       -12, "limit exceeded")                                                       \
     X(INTERRUPTED, -13, "interrupted")                                                          \
     X(CHANGED,     -14, "the data changed while it was in use")                                 \
-    X(MISMATCH,    -15, "counts that must agree differ")
+    X(MISMATCH,    -15, "counts do not agree")
 
 enum sheaf_error_code {
 #define SHEAF_ERROR_ENUM(name, value, sentence) SHEAF_ERR_##name = value,
@@ -218,7 +218,7 @@ SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_coun
  * foreign shards inodes and times, or ETags.  SHEAF_ERR_UNSUPPORTED: it can be read only once. */
 SHEAF_CALL int sheaf_dataset_identity(const struct sheaf_dataset *dataset, char identity[33],
     struct sheaf_error *error);
-/* Free all its readers first. */
+/* All readers of the data set must be freed before it. */
 SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);
 SHEAF_API void sheaf_dataset_get_info(const struct sheaf_dataset *dataset,
     struct sheaf_dataset_info *info, size_t sizeof_info);
@@ -267,7 +267,7 @@ SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uin
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
 
 /* Called before the first `bytes` of options.memory are used, so that they can be made available.
- * Nonzero: they cannot; the reader continues with what it has, if that is enough. */
+ * A nonzero result means that they cannot; the reader then continues with less memory if it can. */
 typedef int sheaf_memory_fn(void *context, size_t bytes);
 
 struct sheaf_reader_options {
@@ -311,11 +311,10 @@ SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
 
 /* Borrows the data set until sheaf_reader_free.  memory_bytes must hold the largest sample, the
  * index of its shard, and 64 bytes per sample of the shuffle buffers (with a codec, also 64 KiB,
- * remotely 1 MiB); otherwise SHEAF_ERR_LIMIT, with the size that is enough.  Beside memory_bytes, a
- * process takes at most 32 MiB: the library and those that it uses, connections, stacks, and the
- * codecs of up to 8 threads.  Other samples that do
- * not fit are read when they are drawn, each with a read of its own; with a codec, its block is
- * unpacked again up to the sample's end. */
+ * remotely 1 MiB); otherwise SHEAF_ERR_LIMIT, with a size that is enough.  Other samples that do
+ * not fit are read when they are drawn, each with its own read; with a codec, the block is unpacked
+ * again up to the end of the sample.  In addition to memory_bytes, a process takes at most 32 MiB:
+ * code, connections, stacks, and the codecs of up to 8 threads. */
 SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_reader **reader,
     struct sheaf_error *error);
@@ -387,7 +386,7 @@ struct sheaf_reader_stats {
     uint64_t payload_bytes;         /* of their fields */
     uint64_t read_bytes;            /* of shards and indices, from the store or the cache */
     uint64_t corrupt;               /* records skipped; <= samples of the data set x epochs */
-    uint64_t stall_ns;              /* that next() waited for data */
+    uint64_t stall_ns;              /* time in which next() waited for data */
     uint64_t first_sample_ns;       /* from open to the first sample */
     uint64_t memory_bytes;          /* in use; <= memory_peak_bytes */
     uint64_t memory_peak_bytes;     /* <= options.memory_bytes */
@@ -543,7 +542,7 @@ SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
  *     *.jsonl (objects with "path" and "label"), any other file (one path per line; the directory
  *     is the class);
  *   - SageMaker's manifest file or augmented manifest, *.manifest, *.json or *.jsonl, recognised by
- *     its content (packer/source/augmented.h says how its attributes are used);
+ *     its content (packer/source/augmented.h specifies its attributes);
  *   - a local archive, *.tar, *.zip, *.tar.gz, *.tgz, *.tar.xz, *.tar.zst, ...: the directory that
  *     it would unpack to (doc/prepare.md).
  * Lists and their root may be in S3.  Files whose paths agree up to the first dot of the base name
@@ -589,12 +588,12 @@ struct sheaf_pack_options {
     sheaf_report_fn *report;        /* NULL; called for each bad file */
     sheaf_plan_fn *plan;            /* NULL; with dry_run, called for each shard of the plan */
     void *context; const volatile int *interrupt;
-    const char *const *sources;     /* NULL; for sheaf_packer_open: what the samples are read from;
-                                       DEST must not hold it: overwriting would remove it */
+    const char *const *sources;     /* NULL; for sheaf_packer_open: the sources of the samples; DEST
+                                       must not contain them, as overwrite would delete them */
     size_t source_count;
-    const char *origin;             /* NULL: as identity; what the samples are made of, wherever and
-                                       since whenever that lies: a hash of it goes into the
-                                       manifest, and resume knows a finished data set by that */
+    const char *origin;             /* NULL: as identity; identifies the samples independently of
+                                       location and time: its hash goes into the manifest, and
+                                       resume recognises a finished data set by it */
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
 
@@ -611,12 +610,12 @@ struct sheaf_pack_result {
     uint64_t multipart_records; /* RecordIO: records that contain the magic, stored in parts */
     uint64_t memory_peak_bytes; /* buffers and unacknowledged parts; <= memory_bytes */
     uint64_t plan_bytes;        /* memory of the plan */
-    uint64_t passed_over;       /* what a source lists that is no file, and is in no other count:
-                                   empty objects that mark directories; of an S3 Inventory also
-                                   what is not current, or not below the root */
-    uint64_t left_out;          /* no data: hidden directories, .DS_Store, ._*, Thumbs.db, ... */
+    uint64_t passed_over;       /* entries of a source that are not files: empty objects that mark
+                                   directories; of an S3 Inventory also old versions, and objects
+                                   not below the root */
+    uint64_t left_out;          /* ignored: hidden directories, .DS_Store, ._*, Thumbs.db, ... */
     uint64_t unlabelled;        /* samples without a label, where others have one */
-    char first_unlabelled[512]; /* the least key of them, or its beginning */
+    char first_unlabelled[512]; /* the first of their keys in byte order, or its beginning */
 };
 
 /* Writes shards, dataset.index and, last, dataset.json to the directory `dest`, which is created if
@@ -738,8 +737,8 @@ SHEAF_CALL int sheaf_packer_append(struct sheaf_packer *packer, const struct she
 /* The next sample starts a new shard; repeated cuts create no empty shards.  Without cuts, a shard
  * ends when its payload reaches shard_bytes. */
 SHEAF_CALL int sheaf_packer_cut(struct sheaf_packer *packer);
-/* 1: the data set was finished before, as a run with resume, or a part, finds it.  Nothing need be
- * appended then, what is appended is counted only, and finish says what is there. */
+/* 1: an earlier run has finished the data set (with resume), or the part.  Samples need not be
+ * appended then; those that are appended are only counted, and finish returns what exists. */
 SHEAF_API int sheaf_packer_is_there(const struct sheaf_packer *packer);
 /* Waits for everything, then writes the manifest.  `result` may be NULL. */
 SHEAF_CALL int sheaf_packer_finish(struct sheaf_packer *packer, struct sheaf_pack_result *result);
@@ -785,7 +784,7 @@ struct sheaf_verify_result {
                                    problems */
     uint64_t labelled;          /* samples with a label */
     uint64_t unread_labels;     /* samples whose field cls is not numbers: they have no label */
-    char unlabelled[512];       /* the first sample without a label, and its place; "": none */
+    char unlabelled[512];       /* the first sample without a label, and its location; "": none */
 };
 
 /* Reads everything and checks each shard's size and hash, each record's framing and checksums, the

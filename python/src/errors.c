@@ -21,7 +21,7 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
-    { SHEAF_ERR_MEMORY, "OutOfMemoryError", &PyExc_MemoryError, "Memory could not be had." },
+    { SHEAF_ERR_MEMORY, "OutOfMemoryError", &PyExc_MemoryError, "Out of memory." },
     { SHEAF_ERR_ARGUMENT, "ArgumentError", &PyExc_ValueError, "An argument is not valid." },
     { SHEAF_ERR_STATE, "StateError", &PyExc_RuntimeError, "The call is not allowed now." },
     { SHEAF_ERR_IO, "StoreError", &PyExc_OSError, "Reading or writing failed." },
@@ -32,10 +32,10 @@ static const struct kind kinds[] = {
     { SHEAF_ERR_CORRUPT, "CorruptError", NULL, "The data are damaged." },
     { SHEAF_ERR_TRUNCATED, "TruncatedError", NULL, "The data end too early." },
     { SHEAF_ERR_UNSUPPORTED, "UnsupportedError", NULL, "This is not supported." },
-    { SHEAF_ERR_LIMIT, "LimitError", NULL, "A limit would be passed." },
+    { SHEAF_ERR_LIMIT, "LimitError", NULL, "A limit is exceeded." },
     { SHEAF_ERR_INTERRUPTED, "InterruptedError", &PyExc_InterruptedError, "Interrupted." },
     { SHEAF_ERR_CHANGED, "ChangedError", NULL, "The data changed while they were in use." },
-    { SHEAF_ERR_MISMATCH, "MismatchError", NULL, "Counts that must agree differ." },
+    { SHEAF_ERR_MISMATCH, "MismatchError", NULL, "Counts do not agree." },
 };
 
 const char *error_name(int code)
