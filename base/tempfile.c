@@ -90,7 +90,7 @@ int tempfile_read_at(int fd, uint64_t offset, void *data, size_t size, struct sh
             return err_errno(err, errno, "cannot read %zu bytes at %llu of a temporary file",
                              size, (unsigned long long)offset);
         if (got == 0)
-            return err_set(err, SHEAF_ERR_TRUNCATED, "a temporary file ends at %llu",
+            return err_set(err, SHEAF_ERR_TRUNCATED, "a temporary file ends at offset %llu",
                            (unsigned long long)offset);
         at += got;
         offset += (uint64_t)got;
@@ -260,7 +260,7 @@ int tempfile_get_varint(struct tempfile *s, uint64_t *value, struct sheaf_error 
             return code;
     } while ((bytes[size++] & 0x80) != 0 && size < VARINT_MOST);
     if (!varint_take(&at, bytes + size, value))
-        return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has other bytes than were "
-                       "written");
+        return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file was read back with different "
+                       "bytes");
     return SHEAF_OK;
 }

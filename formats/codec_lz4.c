@@ -289,10 +289,8 @@ static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
         return SHEAF_OK;
     store32(magic, MAGIC);
     if (memcmp(s->head, magic, MIN(s->head_size, sizeof(magic))) != 0)
-        return err_set(err, SHEAF_ERR_CORRUPT,
-                       "lz4: %zu bytes after %llu frames that do not begin another frame",
-                       s->head_size,
-                       (unsigned long long)s->base.ended);
+        return err_set(err, SHEAF_ERR_CORRUPT, "lz4: %zu bytes after %llu frames, expected another "
+                       "frame or the end", s->head_size, (unsigned long long)s->base.ended);
     return SHEAF_END;
 }
 

@@ -55,7 +55,7 @@ static int zstd_error(size_t result, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "zstd: a frame that needs a dictionary");
     case ZSTD_error_frameParameter_windowTooLarge:
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "zstd: a frame with a window of more than %u "
-                       "MiB; compress it again with a smaller one", 1u << (WINDOW_LOG - 20));
+                       "MiB; compress it with a smaller window", 1u << (WINDOW_LOG - 20));
     default:
         return err_set(err, SHEAF_ERR_CORRUPT, "zstd: %s", ZSTD_getErrorName(result));
     }
@@ -158,9 +158,8 @@ static int zstd_end(const struct codec_total *total, struct buf *out, struct she
 
 static int block_error(size_t size, size_t raw_size, struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_CORRUPT,
-                   "zstd: a block of %zu bytes is not what %zu bytes were packed into", size,
-                   raw_size);
+    return err_set(err, SHEAF_ERR_CORRUPT, "zstd: a block of %zu bytes does not unpack to %zu "
+                   "bytes", size, raw_size);
 }
 
 /* Frames only, each of which says its size: libzstd alone would pass over skippable ones. */
@@ -300,9 +299,8 @@ static int zstd_stream_end(struct codec_stream *stream, struct sheaf_error *err)
     skippable[0] |= s->head[0] & 15;
     if (s->head_size < sizeof(magic) && memcmp(s->head, magic, s->head_size) != 0 &&
         memcmp(s->head, skippable, s->head_size) != 0)
-        return err_set(err, SHEAF_ERR_CORRUPT,
-                       "zstd: %zu bytes after %llu frames that begin no other", s->head_size,
-                       (unsigned long long)s->base.ended);
+        return err_set(err, SHEAF_ERR_CORRUPT, "zstd: %zu bytes after %llu frames, expected "
+                       "another frame or the end", s->head_size, (unsigned long long)s->base.ended);
     return SHEAF_END;
 }
 

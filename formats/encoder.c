@@ -38,8 +38,8 @@ static int check_key(const struct sheaf_encoder *encoder, const char *key,
 {
     if (encoder->last_key.size == 0 || strcmp(key, (const char *)encoder->last_key.data) != 0)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_EXISTS, "%.400s: the sample before it has the same key: in a tar "
-                   "the two would be one sample", key);
+    return err_set(err, SHEAF_ERR_EXISTS, "%.400s: the previous sample has the same key: a tar "
+                   "would merge the two samples", key);
 }
 
 static int keep_key(struct sheaf_encoder *encoder, const char *key, struct sheaf_error *err)

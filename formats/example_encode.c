@@ -145,9 +145,8 @@ static int add_labels(struct features *all, const struct sheaf_sample *sample,
     }
     for (i = 0; i < sample->label_count && kind == KIND_FLOATS; i++) {
         if ((double)(float)sample->labels[i] != sample->labels[i])
-            return err_set(err, SHEAF_ERR_LIMIT, "%.400s: the label %.17g is not exact as a "
-                           "32-bit float, as is required when another label is a fraction",
-                           sample->key,
+            return err_set(err, SHEAF_ERR_LIMIT, "%.400s: the label %.17g is not exact as a 32-bit "
+                           "float, which is required if another label is a fraction", sample->key,
                            sample->labels[i]);
     }
     add_numbers(all, "image/class/label", kind, sample->labels, sample->label_count);

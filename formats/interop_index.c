@@ -117,9 +117,8 @@ static int add_tar_member(struct interop_writer *w, const struct tar_member *m, 
         !name_split(path, &key_size, &suffix))
         return SHEAF_OK;        /* no sample's */
     if (strchr(suffix, ' ') != NULL)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED,
-                       "index: dali cannot know \"%.400s\" by an extension that contains a "
-                       "space", path);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "index: dali does not support \"%.400s\": its "
+                       "extension contains a space", path);
     w->has_blank |= strchr(path, ' ') != NULL;
     return buf_printf(&w->index, err, "%s%s %llu %llu%c %s%c",
                       w->index.size == 0 || w->index.data[w->index.size - 1] == '\n' ? "" : " ",
@@ -133,8 +132,8 @@ static int check_for_wids(const struct tar_member *m, struct sheaf_error *err)
 {
     if (m->prefix_size == 0 && m->header_bytes == TAR_BLOCK)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_UNSUPPORTED, "index: wids cannot know \"%.*s%s%.*s\": its name "
-                   "does not fit into the 100 bytes that wids reads, or has a pax or GNU header",
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "index: wids does not support \"%.*s%s%.*s\": its "
+                   "name is longer than the 100 bytes that wids reads, or has a pax or GNU header",
                    (int)m->prefix_size, m->prefix, m->prefix_size != 0 ? "/" : "",
                    (int)MIN(m->name_size, (size_t)400), m->name);
 }

@@ -46,9 +46,8 @@ static int put_header(const struct sheaf_sample *sample, struct buf *out, struct
 
     for (i = 0; i < count; i++) {
         if ((double)(float)sample->labels[i] != sample->labels[i])
-            return err_set(err, SHEAF_ERR_LIMIT, "%.400s: the label %.17g is not exact as a "
-                           "32-bit float, the only kind that RecordIO has", sample->key,
-                           sample->labels[i]);
+            return err_set(err, SHEAF_ERR_LIMIT, "%.400s: the label %.17g is not exact as a 32-bit "
+                           "float, as RecordIO requires", sample->key, sample->labels[i]);
     }
     if (count == 1)
         label = (float)sample->labels[0];
@@ -135,7 +134,7 @@ static int check_size(const struct sheaf_sample *sample, struct sheaf_error *err
         if (__builtin_add_overflow(total, sample->fields[i].size, &total) ||
             total >= RECORD_PAYLOAD_LIMIT)
             return err_set(err, SHEAF_ERR_LIMIT, "%.400s: the fields have %" PRIu64 " bytes or "
-                           "more, where RecordIO allows less than %zu a record", sample->key,
+                           "more, but a RecordIO record must have less than %zu", sample->key,
                            total, RECORD_PAYLOAD_LIMIT);
     }
     return SHEAF_OK;

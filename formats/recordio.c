@@ -46,14 +46,14 @@ static int check_header(const uint8_t *data, bool record_open, struct sheaf_erro
     const struct header h = read_header(data);
 
     if (load32(data) != MAGIC)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%08" PRIx32 " found where the magic %08x of a "
-                       "record is expected", load32(data), MAGIC);
+        return err_set(err, SHEAF_ERR_CORRUPT, "found %08" PRIx32 ", expected the magic %08x of a "
+                       "record", load32(data), MAGIC);
     if (h.cflag > LAST)
         return err_set(err, SHEAF_ERR_CORRUPT, "the record's part has the flag %u, expected 0 to "
                                                "3", (unsigned)h.cflag);
     if (record_open != (h.cflag == MIDDLE || h.cflag == LAST))
-        return err_set(err, SHEAF_ERR_CORRUPT, "a part with the flag %u found where %s is "
-                       "expected", (unsigned)h.cflag, record_open ? "2 or 3" : "0 or 1");
+        return err_set(err, SHEAF_ERR_CORRUPT, "found a part with the flag %u, expected %s",
+                       (unsigned)h.cflag, record_open ? "2 or 3" : "0 or 1");
     if (h.length != h.padded && (h.cflag == FIRST || h.cflag == MIDDLE))
         return err_set(err, SHEAF_ERR_CORRUPT, "a part of %zu bytes, not a multiple of 4, is not "
                        "the record's last", h.length);
@@ -138,8 +138,8 @@ static int frame_payload(struct buf *out, size_t start, bool *multipart, struct 
     int code;
 
     if (size >= RECORD_PAYLOAD_LIMIT)
-        return err_set(err, SHEAF_ERR_LIMIT, "the record has %zu bytes, where RecordIO allows "
-                       "less than %zu", size, RECORD_PAYLOAD_LIMIT);
+        return err_set(err, SHEAF_ERR_LIMIT, "the record has %zu bytes, but a RecordIO record must "
+                       "have less than %zu", size, RECORD_PAYLOAD_LIMIT);
     at = find_magic(out->data + start + HEADER_BYTES, size, 0);
     *multipart = at != size;
     if (*multipart) {
@@ -219,7 +219,7 @@ static int recordio_part(struct format_scan *scan, const uint8_t *data, size_t s
     if (size < HEADER_BYTES) {
         if (at_end)
             return err_set(err, SHEAF_ERR_TRUNCATED, "the stream ends after %zu bytes of a "
-                           "record's header of %d", size, HEADER_BYTES);
+                           "record's header of %d bytes", size, HEADER_BYTES);
         *part = (struct part){ .kind = PART_MORE, .need = HEADER_BYTES };
         return SHEAF_OK;
     }
@@ -260,8 +260,8 @@ static int check_part(const uint8_t *frame, size_t size, size_t at, struct heade
     int code;
 
     if (size - at < HEADER_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%zu bytes found where a part's header of %d is "
-                       "expected", size - at, HEADER_BYTES);
+        return err_set(err, SHEAF_ERR_CORRUPT, "found %zu bytes, expected a part's header of %d "
+                       "bytes", size - at, HEADER_BYTES);
     code = check_header(frame + at, at != 0, err);
     if (code != SHEAF_OK)
         return code;

@@ -27,7 +27,7 @@ static int check_path(const char *key, const char *suffix, struct sheaf_error *e
     size_t split;
 
     if (key_size + 1 + suffix_size > KEY_LIMIT)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "key and suffix have %zu bytes, more than %d: "
+        return err_set(err, SHEAF_ERR_ARGUMENT, "key and suffix have %zu bytes, the limit is %d: "
                        "%.60s...", key_size + 1 + suffix_size, KEY_LIMIT, key);
     memcpy(path, key, key_size);
     path[key_size] = '.';
@@ -79,7 +79,7 @@ static int check_labels(const struct sheaf_sample *sample, struct sheaf_error *e
     size_t i;
 
     if (sample->label_count > LABEL_LIMIT)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: %zu labels, more than %d", sample->key,
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: %zu labels, the limit is %d", sample->key,
                        sample->label_count, LABEL_LIMIT);
     for (i = 0; i < sample->label_count; i++) {
         if (!label_is_exact(sample->labels[i]))
@@ -96,7 +96,7 @@ int sample_check(const struct sheaf_sample *sample, const struct sheaf_field *so
     int code;
 
     if (sample->field_count > FIELD_LIMIT)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: %zu fields, more than %d", sample->key,
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: %zu fields, the limit is %d", sample->key,
                        sample->field_count, FIELD_LIMIT);
     if (sample->field_count == 0) {
         code = check_path(sample->key, "none", err);

@@ -88,8 +88,8 @@ static int read_size(const struct tar_header *h, uint64_t *bytes, struct sheaf_e
     if (!parse_number(h->size, sizeof(h->size), bytes))
         return err_set(err, SHEAF_ERR_CORRUPT, "the size in a tar header is not a number");
     if (*bytes > FRAME_LIMIT)
-        return err_set(err, SHEAF_ERR_LIMIT, "a tar member has %" PRIu64 " bytes, more than the %"
-                       PRIu64 " that are allowed", *bytes, FRAME_LIMIT);
+        return err_set(err, SHEAF_ERR_LIMIT, "a tar member has %" PRIu64 " bytes, the limit is %"
+                       PRIu64, *bytes, FRAME_LIMIT);
     return SHEAF_OK;
 }
 
@@ -150,8 +150,8 @@ static int pax_size(const struct pax_record *r, struct extensions *ext, struct s
             return err_set(err, SHEAF_ERR_CORRUPT, "the size in a pax header is not a number");
         ext->size = ext->size * 10 + (uint64_t)(r->value[i] - '0');
         if (ext->size > FRAME_LIMIT)
-            return err_set(err, SHEAF_ERR_LIMIT, "a tar member has more than the %" PRIu64
-                           " bytes that are allowed", FRAME_LIMIT);
+            return err_set(err, SHEAF_ERR_LIMIT, "a tar member has more bytes than the limit of %"
+                           PRIu64, FRAME_LIMIT);
     }
     return SHEAF_OK;
 }
@@ -333,8 +333,7 @@ static int parse_extension(const uint8_t *data, size_t size, size_t at, struct e
         return code;
     if (bytes > TAR_EXTENSION_MOST || at + tar_padded(bytes) > TAR_EXTENSION_MOST)
         return err_set(err, SHEAF_ERR_CORRUPT, "the extension headers of a tar member have %" PRIu64
-                       " bytes, more than the %zu that are allowed", at + tar_padded(bytes),
-                       TAR_EXTENSION_LIMIT);
+                       " bytes, the limit is %zu", at + tar_padded(bytes), TAR_EXTENSION_LIMIT);
     if (at + tar_padded(bytes) > TAR_EXTENSION_LIMIT)
         ext->problem = "a file with more than 1 MiB of extension headers";
     *next = at + TAR_BLOCK + tar_padded(bytes);
@@ -364,8 +363,8 @@ int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_
         if (is_zero_block(data + at)) {
             *member = (struct tar_member){ .kind = TAR_ZERO, .header_bytes = TAR_BLOCK };
             return at == 0 ? SHEAF_OK
-                           : err_set(err, SHEAF_ERR_CORRUPT, "a zero block found where the tar "
-                                     "member of an extension header is expected");
+                           : err_set(err, SHEAF_ERR_CORRUPT, "found a zero block, expected the tar "
+                                     "member of an extension header");
         }
         code = check_sum(h, err);
         if (code == SHEAF_OK && !is_extension(h->type))

@@ -78,7 +78,7 @@ static int tfrecord_part(struct format_scan *scan, const uint8_t *data, size_t s
     if (size < HEADER_BYTES) {
         if (at_end)
             return err_set(err, SHEAF_ERR_TRUNCATED, "the stream ends after %zu bytes of a "
-                           "record's header of %d", size, HEADER_BYTES);
+                           "record's header of %d bytes", size, HEADER_BYTES);
         *part = (struct part){ .kind = PART_MORE, .need = HEADER_BYTES };
         return SHEAF_OK;
     }
@@ -87,8 +87,8 @@ static int tfrecord_part(struct format_scan *scan, const uint8_t *data, size_t s
         return length_error(data, crc, err);
     length = load64(data);
     if (length > FRAME_LIMIT - HEADER_BYTES - FOOTER_BYTES)
-        return err_set(err, SHEAF_ERR_LIMIT, "the record has %" PRIu64 " bytes, more than the %"
-                       PRIu64 " that are allowed", length, FRAME_LIMIT);
+        return err_set(err, SHEAF_ERR_LIMIT, "the record has %" PRIu64 " bytes, the limit is %"
+                       PRIu64, length, FRAME_LIMIT);
     *part = (struct part){ .kind = PART_START, .size = HEADER_BYTES + length + FOOTER_BYTES };
     return SHEAF_OK;
 }

@@ -138,7 +138,7 @@ static int check_cls(const struct sheaf_sample *sample, const struct sheaf_field
         (said.size != sample->label_count * sizeof(double) ||
          (said.size != 0 && memcmp(said.data, sample->labels, said.size) != 0)))
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: the labels differ from the field cls, "
-                       "the only place for labels in a tar", sample->key);
+                       "which holds the labels in a tar", sample->key);
     buf_free(&said);
     return code;
 }
@@ -306,8 +306,8 @@ static int part_at_end(const struct format_scan *scan, const uint8_t *data, size
     for (i = 0; i < size && data[i] == 0; i++)
         ;
     if (i < size || scan->zero_blocks < TAR_END_BLOCKS)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "the tar ends after %zu bytes of a header of %zu",
-                       size, need);
+        return err_set(err, SHEAF_ERR_TRUNCATED, "the tar ends after %zu bytes of a header of %zu "
+                       "bytes", size, need);
     *part = (struct part){ .kind = PART_SKIP, .size = size };
     return SHEAF_OK;
 }
@@ -406,8 +406,8 @@ static int frame_member(const uint8_t *frame, size_t size, size_t at, struct tar
     if (code != SHEAF_OK)
         return code;
     if (need != 0 || tar_padded(m->bytes) > size - at - m->header_bytes)
-        return err_set(err, SHEAF_ERR_CORRUPT, "a tar member at byte %zu of the sample passes its "
-                       "end at %zu", at, size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "a tar member at byte %zu of the sample extends "
+                       "beyond its end at %zu", at, size);
     *next = at + m->header_bytes + (size_t)tar_padded(m->bytes);
     return SHEAF_OK;
 }
@@ -486,14 +486,14 @@ static int webdataset_decode(const struct record *record, const struct decode_co
         seen++;
         if (path->key_size != first->key_size ||
             memcmp(path->text, first->text, path->key_size) != 0)
-            return err_set(err, SHEAF_ERR_CORRUPT, "%.400s found in the sample of %.400s",
+            return err_set(err, SHEAF_ERR_CORRUPT, "found a member of %.400s in the sample %.400s",
                            path->text, first->text);
         code = add_member(&m, path, record->data + at + m.header_bytes, context, scratch, err);
         if (code != SHEAF_OK)
             return code;
     }
     if (seen == 0)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%zu bytes of tar without a sample's member",
+        return err_set(err, SHEAF_ERR_CORRUPT, "%zu bytes of tar without a member of a sample",
                        record->size);
     return sample_finish(scratch, record, context, (struct text){ first->text, first->key_size },
                          no_class, sample, err);

@@ -96,8 +96,8 @@ static int read_config(struct sheaf_channel *c, bool *known, struct sheaf_error 
             err_prefix(err, "%s: ", path);
         *known = code == SHEAF_OK && c->text != NULL;
         if (code == SHEAF_OK && c->text == NULL)
-            err_set(err, SHEAF_ERR_NOT_FOUND, "there is no channel %s: neither %s nor "
-                    "%s/input/data/%s exists", c->name, path, c->root, c->name);
+            err_set(err, SHEAF_ERR_NOT_FOUND, "no channel %s: neither %s nor %s/input/data/%s "
+                    "exists", c->name, path, c->root, c->name);
     }
     free(path);
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
@@ -325,9 +325,8 @@ static int open_direct(const struct sheaf_channel *c, struct sheaf_dataset **dat
         return sheaf_dataset_open(sources, 1, dataset, err);
     if (channel_word_is(type, "ManifestFile"))
         return channel_list_open(c->location, dataset, err);
-    return err_set(err, SHEAF_ERR_UNSUPPORTED, "channel %s: %s is read directly only if it is a "
-                   "prefix or a manifest file, and it is of the type %s", c->name, c->location,
-                   type);
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "channel %s: %s cannot be read directly: expected a "
+                   "prefix or a manifest file, found the type %s", c->name, c->location, type);
 }
 
 int sheaf_channel_dataset(const struct sheaf_channel *c, struct sheaf_dataset **dataset,

@@ -65,7 +65,7 @@ static int parse_seed(const json_t *value, int64_t *seed, struct sheaf_error *er
     if (text != NULL && text[0] != '\0')
         *seed = strtoll(text, &end, 10);
     if (text == NULL || text[0] == '\0' || *end != '\0' || errno != 0)
-        return err_set(err, SHEAF_ERR_CORRUPT, "ShuffleConfig has no Seed that is a whole number");
+        return err_set(err, SHEAF_ERR_CORRUPT, "ShuffleConfig has no integer Seed");
     return SHEAF_OK;
 }
 
@@ -161,9 +161,8 @@ static int no_such_channel(json_t *json, const char *name, struct sheaf_error *e
         memcpy(names + used, key, size + 1);
         used += size;
     }
-    return err_set(err, SHEAF_ERR_NOT_FOUND, "there is no channel %s; there %s %s", name,
-                   json_object_size(json) == 1 ? "is" : "are",
-                   used == 0 ? "none" : names);
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "no channel %s; there %s %s", name,
+                   json_object_size(json) == 1 ? "is" : "are", used == 0 ? "none" : names);
 }
 
 int channel_config_parse(const char *text, size_t size, const char *name,
@@ -187,7 +186,7 @@ int channel_config_parse(const char *text, size_t size, const char *name,
     if (!json_is_object(c->json))
         return err_set(err, SHEAF_ERR_CORRUPT, "is not an object with a member for each channel");
     if (json_object_size(c->json) > CHANNELS_MOST)
-        return err_set(err, SHEAF_ERR_CORRUPT, "has %zu channels, where a job has %u at most",
+        return err_set(err, SHEAF_ERR_CORRUPT, "has %zu channels, the limit is %u",
                        json_object_size(c->json), CHANNELS_MOST);
     entry = json_object_get(c->json, name);
     if (entry == NULL)

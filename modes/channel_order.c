@@ -62,12 +62,12 @@ static int take(struct sheaf_reader_options *o, const char *name, const json_t *
     const bool is_number = parse_number(value, most, &number);
 
     if (set_number(o, name, number) == SHEAF_END)
-        return err_set(err, SHEAF_ERR_ARGUMENT, PREFIX "%.80s is not known; expected " PREFIX
+        return err_set(err, SHEAF_ERR_ARGUMENT, "unknown name " PREFIX "%.80s; expected " PREFIX
                        "seed, " PREFIX "epoch, " PREFIX "shuffle_buffer or " PREFIX "lanes",
                        name);
     if (!is_number)
-        return err_set(err, SHEAF_ERR_ARGUMENT, PREFIX "%s is not a whole number from 0 to %llu",
-                       name, (unsigned long long)most);
+        return err_set(err, SHEAF_ERR_ARGUMENT, PREFIX "%s is not an integer from 0 to %llu", name,
+                       (unsigned long long)most);
     return SHEAF_OK;
 }
 

@@ -74,13 +74,14 @@ static int check(const struct sheaf_feed_options *o, struct sheaf_error *err)
     uint64_t end;
 
     if (o->hosts == 0 || o->host >= o->hosts)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "host %u of %u: expected one below the number of "
-                       "hosts", o->host, o->hosts);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "host %u of %u: hosts are counted from 0", o->host,
+                       o->hosts);
     if (__builtin_add_overflow(o->first_epoch, o->epochs, &end))
         return err_set(err, SHEAF_ERR_ARGUMENT, "the epochs exceed 2^64");
     if (o->memory_bytes < LEAST_BYTES)
-        return err_set(err, SHEAF_ERR_LIMIT, "%llu bytes of memory; at least %llu are needed",
-                       (unsigned long long)o->memory_bytes, (unsigned long long)LEAST_BYTES);
+        return err_set(err, SHEAF_ERR_LIMIT, "the memory limit is %llu bytes, expected at least "
+                       "%llu", (unsigned long long)o->memory_bytes,
+                       (unsigned long long)LEAST_BYTES);
     return check_channel(o->channel, err);
 }
 

@@ -103,11 +103,11 @@ static int check_pair(struct fetch *f, size_t *kept, uint32_t next, struct sheaf
     if (a != NULL && strcmp(a->name, b->name) == 0 && is_same_object(a, b))
         return SHEAF_OK;
     if (a != NULL && strcmp(a->name, b->name) == 0)
-        return err_set(err, SHEAF_ERR_EXISTS, "two objects are to become the file \"%.300s\": "
-                       "%.200s and %.200s", a->name, a->url, b->url);
+        return err_set(err, SHEAF_ERR_EXISTS, "two objects have the file name \"%.300s\": %.200s "
+                       "and %.200s", a->name, a->url, b->url);
     if (a != NULL && place_is_below(a->name, b->name))
-        return err_set(err, SHEAF_ERR_EXISTS, "the object \"%.300s\" is to become a file, and "
-                       "\"%.300s\" needs it to be a directory", a->name, b->name);
+        return err_set(err, SHEAF_ERR_EXISTS, "the file name of the object \"%.300s\" is a "
+                       "directory in that of \"%.300s\"", a->name, b->name);
     f->items[(*kept)++] = next;
     return SHEAF_OK;
 }
@@ -194,7 +194,7 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
     uint64_t need = 0, room;
 
     if (fstatvfs(f->place.root_fd, &fs) != 0)
-        return err_errno(err, errno, "%s: cannot tell the free space", f->directory);
+        return err_errno(err, errno, "%s: cannot determine the free space", f->directory);
     for (size_t i = 0; i < f->item_count; i++) {
         const uint64_t bytes = item(f, i)->bytes, block = MAX(fs.f_frsize, 1u);
         uint64_t rounded;
@@ -207,12 +207,13 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
     }
     room = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (need > room)
-        return err_set(err, SHEAF_ERR_LIMIT, "%s: the %zu files that are missing need %" PRIu64
-                       " bytes, and there is room for %" PRIu64 ": %" PRIu64 " too few",
-                       f->directory, f->item_count, need, room, need - room);
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: the %zu missing files need %" PRIu64 " bytes, "
+                       "but %" PRIu64 " are free: %" PRIu64 " too few", f->directory, f->item_count,
+                       need, room, need - room);
     if (fs.f_files != 0 && f->item_count > fs.f_favail)
-        return err_set(err, SHEAF_ERR_LIMIT, "%s: %zu files are missing, and the file system has "
-                       "room for %" PRIu64, f->directory, f->item_count, (uint64_t)fs.f_favail);
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: %zu files are missing, but the file system has "
+                       "only %" PRIu64 " free inodes", f->directory, f->item_count,
+                       (uint64_t)fs.f_favail);
     return SHEAF_OK;
 }
 
@@ -439,11 +440,11 @@ void sheaf_fetch_options_init(struct sheaf_fetch_options *options, size_t sizeof
 static int check(const struct sheaf_fetch_options *o, struct sheaf_error *err)
 {
     if (o->hosts == 0 || o->host >= o->hosts)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "host %u of %u: expected one below the number of "
-                       "hosts", o->host, o->hosts);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "host %u of %u: hosts are counted from 0", o->host,
+                       o->hosts);
     if (o->memory_bytes < LEAST_BYTES)
-        return err_set(err, SHEAF_ERR_LIMIT, "%" PRIu64 " bytes of memory; at least %" PRIu64
-                       " are needed", o->memory_bytes, LEAST_BYTES);
+        return err_set(err, SHEAF_ERR_LIMIT, "the memory limit is %" PRIu64 " bytes, expected at "
+                       "least %" PRIu64, o->memory_bytes, LEAST_BYTES);
     return SHEAF_OK;
 }
 
@@ -452,7 +453,8 @@ static int check_source(const char *source, struct sheaf_error *err)
     struct stat st;
 
     if (stat(source, &st) == 0 && S_ISDIR(st.st_mode))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a directory here already", source);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a local directory, expected objects to "
+                       "fetch", source);
     return SHEAF_OK;
 }
 

@@ -70,8 +70,8 @@ static int check_place(const struct place *place, const char *source, struct she
 {
     if (place->rank < place->size)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_ARGUMENT, "%s say %u, which is not below their size %u", source,
-                   place->rank, place->size);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the rank is %u, expected less than the size %u",
+                   source, place->rank, place->size);
 }
 
 static int from_launcher(const struct launcher *l, struct place *place, struct sheaf_error *err)
@@ -150,8 +150,7 @@ static int place_of(const json_t *hosts, const char *current, const char *source
     const json_t *host;
 
     if (!json_is_array(hosts) || current == NULL)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: no list of hosts with the current one",
-                       source);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: no list of hosts, or no current host", source);
     json_array_foreach(hosts, i, host) {
         if (json_is_string(host) && strcmp(json_string_value(host), current) == 0) {
             *place = (struct place){ (uint32_t)i, (uint32_t)json_array_size(hosts) };
@@ -271,7 +270,7 @@ int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *pa
         code = from_sagemaker(config, part_directories, COUNT_OF(part_directories), &place,
                               &found, err);
     if (code == SHEAF_END && getenv("JOB_COMPLETION_INDEX") != NULL)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has JOB_COMPLETION_INDEX, but "
-                       "no JOB_COMPLETIONS to say of how many: set it in the job's template");
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has JOB_COMPLETION_INDEX, but no "
+                       "JOB_COMPLETIONS: set it in the job's template");
     return answer(code, &place, found, part, parts, source);
 }

@@ -209,7 +209,7 @@ static int take_file(const FTSENT *f, struct objects *o, struct watch *watch,
     case FTS_DC: return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a directory loop", f->fts_path);
     case FTS_DNR: case FTS_ERR: case FTS_NS:
         return err_errno(err, f->fts_errno, "%s: cannot read", f->fts_path);
-    default: return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: no file", f->fts_path);
+    default: return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: not a file", f->fts_path);
     }
 }
 
@@ -260,7 +260,7 @@ int objects_list_files(const char *path, struct watch *watch, struct objects *o,
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is neither a directory nor a file", path);
     code = S_ISDIR(st.st_mode) ? list_tree(path, o, watch, err) : list_one(path, o, err);
     if (code == SHEAF_OK && o->count == 0)
-        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no files", path);
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no files found", path);
     o->unit_count = o->count;
     return code;
 }
@@ -294,13 +294,13 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
     o->is_augmented = s.ops->objects == SOURCE_OBJECTS_OF_LINES &&
                       strcmp(place_base(url), MANIFEST_NAME) != 0;
     if (attributes != NULL && !o->is_augmented)
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: attributes are for augmented manifests", url);
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: attributes require an augmented manifest",
+                       url);
     else
         code = list_source(&s, attributes, watch, o, err);
     if (code == SHEAF_OK && o->count == 0)
         code = o->unfinished != 0 ? manifest_refuse_unfinished(url, err)
-                                  : err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no objects",
-                                            url);
+                                  : err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no objects found", url);
     o->is_listing = s.ops->is_tree;
     if (code == SHEAF_OK && o->is_listing)
         qsort(o->items, o->count, sizeof(o->items[0]), by_name);

@@ -95,8 +95,8 @@ static int read_stretch(struct warm_reader *r, const struct stretch *s, const ch
             return err_errno(err, errno, "%s: reading at %llu", path,
                              (unsigned long long)(s->offset + at));
         if (n == 0)
-            return err_set(err, SHEAF_ERR_CHANGED, "%s: ends at %llu; it had %llu bytes", path,
-                           (unsigned long long)(s->offset + at),
+            return err_set(err, SHEAF_ERR_CHANGED, "%s: ends at offset %llu, expected %llu bytes",
+                           path, (unsigned long long)(s->offset + at),
                            (unsigned long long)s->object->bytes);
         at += (uint64_t)n;
         if (!count(r->owner, (uint64_t)n))
@@ -208,7 +208,7 @@ static int list_files(const char *path, struct watch *watch, struct objects *o,
     int code;
 
     if (!store_is_local(path))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: only files here can be warmed", path);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: only local files can be warmed", path);
     code = objects_list_files(path, watch, o, err);
     return code == SHEAF_OK && o->count == 1 ? objects_ask(o, &only, 1, watch, err) : code;
 }

@@ -143,10 +143,10 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     int code = name_missing(c, &text, err);
 
     if (code == SHEAF_OK)
-        code = err_set(err, altered ? SHEAF_ERR_CORRUPT : SHEAF_ERR_NOT_FOUND,
-                       "%s: %zu of %zu shards are missing%s: %.*s", c->planned.output.dest,
-                       c->missing_count, count, altered ? " or not as they were packed" : "",
-                       (int)MIN(text.size, 800u), (const char *)text.data);
+        code = err_set(err, altered ? SHEAF_ERR_CORRUPT : SHEAF_ERR_NOT_FOUND, "%s: %zu of %zu "
+                       "shards are missing%s: %.*s", c->planned.output.dest, c->missing_count,
+                       count, altered ? " or altered" : "", (int)MIN(text.size, 800u),
+                       (const char *)text.data);
     buf_free(&text);
     return code;
 }

@@ -50,7 +50,7 @@ static int name_run(struct journal_plan *plan, struct sheaf_error *err)
     struct tm parts;
 
     if (getrandom(random, sizeof(random), 0) != sizeof(random))
-        return err_errno(err, errno, "no random number for a run");
+        return err_errno(err, errno, "cannot get a random number for the run");
     snprintf(plan->run, sizeof(plan->run), "%016llx%016llx", (unsigned long long)random[0],
              (unsigned long long)random[1]);
     (void)gethostname(host, sizeof(host) - 1);

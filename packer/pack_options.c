@@ -67,7 +67,7 @@ static int check_options(const struct sheaf_pack_options *o, struct sheaf_error 
     if (sheaf_codec_name(o->codec) == NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "codec %d is not known", (int)o->codec);
     if (o->shard_bytes == 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "shards of 0 bytes");
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the shard size is 0 bytes, expected at least 1");
     if (o->label_base != 0 && o->label_base != 1)
         return err_set(err, SHEAF_ERR_ARGUMENT, "the label base is %d, expected 0 or 1",
                        o->label_base);

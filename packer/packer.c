@@ -439,9 +439,8 @@ int sheaf_packer_cut(struct sheaf_packer *p)
     int code = packer_check_open(p);
 
     if (code == SHEAF_OK && resumed_has_next(&p->resumed) && p->shard.sample_count != 0)
-        return packer_fail(p, err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u, which is kept, has "
-                                      "more samples than the %llu that it has now",
-                                      p->shard.number,
+        return packer_fail(p, err_set(&p->error, SHEAF_ERR_CHANGED, "finished shard %u has more "
+                                      "samples than the %llu appended to it now", p->shard.number,
                                       (unsigned long long)p->shard.sample_count));
     if (code == SHEAF_OK)
         p->shard_done = p->shard.sample_count != 0;
@@ -490,8 +489,8 @@ static int finish_there(struct sheaf_packer *p, struct sheaf_pack_result *result
 
     if (code == SHEAF_OK && !p->is_part && p->appended != 0 &&
         p->appended != there.samples + there.skipped)
-        code = err_set(&p->error, SHEAF_ERR_CHANGED, "%s: the data set there was made of %llu "
-                       "samples, but now they are %llu", p->dest,
+        code = err_set(&p->error, SHEAF_ERR_CHANGED, "%s: the existing data set was made of %llu "
+                       "samples, but %llu were appended now", p->dest,
                        (unsigned long long)(there.samples + there.skipped),
                        (unsigned long long)p->appended);
     if (code != SHEAF_OK)

@@ -92,7 +92,7 @@ int sheaf_packer_open_part(const char *plan, uint32_t parts,
     if (code == SHEAF_OK)
         code = plan_file_open(plan, &p->file, &found);
     if (code == SHEAF_OK && p->file.facts.fingerprint[0] == '\0')
-        code = err_set(&found, SHEAF_ERR_ARGUMENT, "%s: is a plan of files, and not of a "
+        code = err_set(&found, SHEAF_ERR_ARGUMENT, "%s: is a plan of files, expected one of a "
                        "conversion", plan);
     if (code == SHEAF_OK) {
         take_facts(p);

@@ -173,8 +173,8 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = make_shards(p, err);
     if (code == SHEAF_OK && p->plan->sample_count == 0)
-        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file that could be packed (%llu found)",
-                       p->name, (unsigned long long)p->files);
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found)", p->name,
+                       (unsigned long long)p->files);
     return code;
 }
 

@@ -206,8 +206,8 @@ static int check_free(const struct output *o, const char *directory,
     if (f->kind == MANIFEST_NONE || f->kind == MANIFEST_OF_PLAN ||
         (f->kind == MANIFEST_OF_RUN && strcmp(f->run, o->journal.plan.run) == 0))
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CHANGED, "%s: another data set was put there meanwhile",
-                   directory);
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: another data set was published there in the "
+                   "meantime", directory);
 }
 
 static int put_manifest(struct output *o, uint32_t split, struct manifest *m,

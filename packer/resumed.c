@@ -72,8 +72,8 @@ int resumed_take(struct resumed *r, const struct plan_shard *shard, bool *ends,
     r->at++;
     if (shard->payload_bytes == kept->payload_bytes)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CHANGED, "shard %u, which is kept, has samples of %" PRIu64
-                   " bytes, but now they have %" PRIu64, shard->number, kept->payload_bytes,
+    return err_set(err, SHEAF_ERR_CHANGED, "finished shard %u has samples of %" PRIu64 " bytes, "
+                   "but %" PRIu64 " were appended now", shard->number, kept->payload_bytes,
                    shard->payload_bytes);
 }
 
@@ -81,6 +81,6 @@ int resumed_check_end(const struct resumed *r, struct sheaf_error *err)
 {
     if (!resumed_has_next(r))
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CHANGED, "the samples end in shard %zu, but %zu finished shards "
-                   "are kept: they were made of more", r->at, r->count);
+    return err_set(err, SHEAF_ERR_CHANGED, "the samples end in shard %zu, but an earlier run "
+                   "finished %zu shards", r->at, r->count);
 }

@@ -176,19 +176,20 @@ int classes_renumber(const struct class_numbers *numbers, struct decode_scratch 
     if (sample->label_count == 0)
         return SHEAF_OK;
     if (sample->label_count != 1 || !label_is_integer(*label))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "its labels (%zu, the first %.9g) are not a "
-                       "class, but the classes of its data set have other numbers in the data "
-                       "sets that are open together", sample->label_count, *label);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "its labels (%zu, the first %.9g) are not one "
+                       "class, so they cannot be mapped to the merged classes of the open data "
+                       "sets", sample->label_count, *label);
     own = *label - numbers->label_base;
     if (own < 0 || own >= (double)numbers->count)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "its label %.17g is not one of the %zu "
-                       "classes of its data set, which have other numbers in the data sets that "
-                       "are open together", *label, numbers->count);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "its label %.17g is not one of the %zu classes "
+                       "of its data set, so it cannot be mapped to the merged classes of the open "
+                       "data sets", *label, numbers->count);
     own = numbers->map[(size_t)own] + (double)numbers->merged_base;
     for (size_t i = 0; i < sample->field_count && own != *label; i++) {
         if (strcmp(sample->fields[i].name, "cls") == 0)
-            return err_set(err, SHEAF_ERR_UNSUPPORTED, "its field cls holds its label %.17g, which "
-                           "is %.17g in the data sets that are open together", *label, own);
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "its field cls has the label %.17g, but its "
+                           "number in the merged classes of the open data sets is %.17g", *label,
+                           own);
     }
     *label = own;
     return SHEAF_OK;

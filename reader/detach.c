@@ -227,7 +227,7 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
     struct detached *k;
 
     if (r->out_count == 0)
-        return err_set(&r->error, SHEAF_ERR_STATE, "there are no samples to keep");
+        return err_set(&r->error, SHEAF_ERR_STATE, "no samples to keep");
     choose_frames(r);
     l = measure(r);
     head = aligned(sizeof(*k) + l.pieces * sizeof(k->pieces[0]), ALIGNMENT);

@@ -269,8 +269,8 @@ static int next_part(struct frames *f, size_t *at, struct part *part, struct she
             if (code != SHEAF_OK || part->kind != PART_MORE)
                 return code;
             if (f->at_end)
-                return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends within a header: %zu "
-                               "bytes where at least %zu are expected", shown, part->need);
+                return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends within a header: found "
+                               "%zu bytes, expected at least %zu", shown, part->need);
         }
         code = read_more(f, err);
         *at -= before - f->used;    /* the window may have moved even if it failed */
@@ -290,8 +290,8 @@ static int whole_part(struct frames *f, size_t *at, uint64_t size, struct sheaf_
         int code;
 
         if (f->at_end)
-            return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %zu bytes after this, where "
-                           "%" PRIu64 " bytes are expected", f->window.size - *at, size);
+            return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %zu bytes after this, "
+                           "expected %" PRIu64 " bytes", f->window.size - *at, size);
         code = read_more(f, err);
         *at -= before - f->used;    /* the window may have moved even if it failed */
         if (code != SHEAF_OK)

@@ -119,9 +119,8 @@ int order_check(const struct order_member *m, uint32_t *lanes, struct sheaf_erro
     if (*lanes == 0)
         *lanes = members;
     if (*lanes % members != 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT,
-                       "%u lanes do not divide among %u ranks x %u workers: use a multiple of %u",
-                       *lanes, m->world_size, m->workers, members);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%u lanes are not a multiple of %u ranks x %u "
+                       "workers: use a multiple of %u", *lanes, m->world_size, m->workers, members);
     if (*lanes > ORDER_LANES_MOST)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%u lanes are more than %u", *lanes,
                        ORDER_LANES_MOST);

@@ -244,8 +244,8 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
     const struct sheaf_dataset *d = r->dataset;
 
     if (d->pipes != NULL && p->order.lanes != r->member.world_size)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the position is of a world of %u, each with a "
-                       "pipe of its own, but this one is of %u", p->order.lanes,
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the position is for a world size of %u with one "
+                       "pipe per rank, but the world size is %u", p->order.lanes,
                        r->member.world_size);
     if (d->pipes == NULL && p->order.lanes > d->manifest.shard_count)
         return err_set(err, SHEAF_ERR_ARGUMENT, "invalid position: %u lanes of %zu shards",
@@ -274,11 +274,11 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
     const uint32_t members = r->member.world_size * r->member.workers;
 
     if (strcmp(p->fingerprint, r->dataset->manifest.fingerprint) != 0)
-        return err_set(err, SHEAF_ERR_CHANGED, "the position is of data set %s, but this one is "
-                       "%s", p->fingerprint, r->dataset->manifest.fingerprint);
+        return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to data set %s, but this one "
+                       "is %s", p->fingerprint, r->dataset->manifest.fingerprint);
     if (p->order.lanes % members != 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the position has %u lanes, which do not divide "
-                       "among %u ranks x %u workers", p->order.lanes, r->member.world_size,
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the position has %u lanes, which are not a "
+                       "multiple of %u ranks x %u workers", p->order.lanes, r->member.world_size,
                        r->member.workers);
     if (p->extra != 0 && !same_member(&p->member, &r->member))
         return err_set(err, SHEAF_ERR_ARGUMENT, "the position is within a round of its %u lanes, "

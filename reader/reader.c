@@ -40,7 +40,7 @@ static int open_cache(struct sheaf_reader *r, struct sheaf_error *err)
     if (r->options.cache_directory == NULL || !r->dataset->is_remote)
         return SHEAF_OK;
     if (budget->limit <= CACHE_MEMORY)
-        return err_set(err, SHEAF_ERR_LIMIT, "a cache takes %" PRIu64 " bytes of memory, but the "
+        return err_set(err, SHEAF_ERR_LIMIT, "the cache needs %" PRIu64 " bytes of memory, but the "
                        "budget is %" PRIu64, CACHE_MEMORY, budget->limit);
     budget->limit -= CACHE_MEMORY;
     return cache_open(&r->feed.cache, r->options.cache_directory, r->options.cache_bytes, err);
@@ -133,8 +133,8 @@ int sheaf_reader_seek(struct sheaf_reader *r, uint64_t sample)
     if (r->dead)
         return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
     if (r->feed.order.lanes != 1 || r->dataset->is_stream || sample > r->epoch_samples)
-        return err_set(&r->error, SHEAF_ERR_ARGUMENT, "sample %" PRIu64 " cannot be sought: that "
-                       "requires one lane, no stream, and at least that number of "
+        return err_set(&r->error, SHEAF_ERR_ARGUMENT, "cannot seek to sample %" PRIu64 ": that "
+                       "requires one lane, no stream, and an epoch with at least that number of "
                        "samples", sample);
     epoch_end(r);
     code = epoch_begin(r, sample, 0);

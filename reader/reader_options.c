@@ -43,12 +43,12 @@ static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_rea
     if (d->pipes != NULL)
         lanes = o->world_size;      /* the order is the platform's, whatever lanes are asked for */
     if (d->pipes == NULL && lanes > d->manifest.shard_count)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose counts are not "
-                       "known, so whole shards go to lanes: %zu shards are too few for %u lanes",
-                       d->url, d->manifest.shard_count, lanes);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream of unknown length, so whole "
+                       "shards are assigned to lanes: %zu shards are too few for %u lanes", d->url,
+                       d->manifest.shard_count, lanes);
     if (o->remainder == SHEAF_DROP || o->remainder == SHEAF_PAD)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, whose counts are not "
-                       "known, so lanes cannot be made equal: only keep is possible", d->url);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream of unknown length, so lanes "
+                       "cannot be made equal: only the remainder keep is possible", d->url);
     *order = (struct order){ .seed = o->seed, .epoch = o->epoch, .shuffle = !o->no_shuffle,
                              .buffer = o->shuffle_buffer, .lanes = lanes,
                              .remainder = SHEAF_KEEP };

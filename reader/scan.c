@@ -85,8 +85,8 @@ static int next_part(struct scan *s, struct part *part, struct sheaf_error *err)
         if (code != SHEAF_OK || part->kind != PART_MORE)
             return code;
         if (at_end)
-            return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends within a header: %zu bytes "
-                           "where at least %zu are expected", size, part->need);
+            return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends within a header: found %zu "
+                           "bytes, expected at least %zu", size, part->need);
         if (part->need > NEED_LIMIT)
             return err_set(err, SHEAF_ERR_LIMIT, "a header of %zu bytes exceeds the limit of %zu",
                            part->need, NEED_LIMIT);
@@ -205,8 +205,7 @@ static int step(struct scan *s, struct sheaf_error *err)
         s->open = false;    /* what follows is not of the last sample, so that is whole */
     if (code == SHEAF_OK && part.size > s->object->bytes - s->offset)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %" PRIu64 " bytes after this, "
-                       "where %" PRIu64 " bytes are expected", s->object->bytes - s->offset,
-                       part.size);
+                       "expected %" PRIu64 " bytes", s->object->bytes - s->offset, part.size);
     if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
         return damage(s, err);
     if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED)

@@ -294,8 +294,8 @@ int sheaf_dataset_mixing(const struct sheaf_dataset *d, const struct sheaf_reade
         return err_memory(err, sizeof(*all));
     code = reader_options_order(d, options, &replay.order, &member, err);
     if (code == SHEAF_OK && (d->is_stream || dataset_samples(d) == 0))
-        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: has no samples that are known before it "
-                       "is read", d->url);
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream, whose samples are unknown "
+                       "before it is read", d->url);
     all->samples = dataset_samples(d);
     if (code == SHEAF_OK)
         code = replay_begin(&replay, err);

@@ -94,8 +94,8 @@ static int push(struct unpack *u, struct codec_stream *stream, struct place *at,
     take(u, at->raw, output, given);
     at->raw += given;
     if (code == SHEAF_OK && is_last && given == 0)
-        code = err_set(err, SHEAF_ERR_TRUNCATED, "it ends after %" PRIu64 " raw bytes, but it has "
-                       "a sample up to %" PRIu64, at->raw, u->skip + u->size);
+        code = err_set(err, SHEAF_ERR_TRUNCATED, "it ends after %" PRIu64 " raw bytes, but a "
+                       "sample in it ends at %" PRIu64, at->raw, u->skip + u->size);
     u->is_damaged = code != SHEAF_OK && code != SHEAF_ERR_MEMORY;
     return code;
 }

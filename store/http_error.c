@@ -46,8 +46,8 @@ static int status_error(const struct http_exchange *x, const char *what, struct 
     case 401: case 403:
         return err_set(err, SHEAF_ERR_ACCESS, "%s: refused (HTTP status %d)", what, x->status);
     case 404: case 410:
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there is no such object (HTTP status %d)",
-                       what, x->status);
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no such object (HTTP status %d)", what,
+                       x->status);
     case 405: case 501:
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not support it (HTTP "
                        "status %d)", what, x->status);

@@ -45,8 +45,7 @@ static bool is_same(const struct store_seen *a, const struct store_seen *b)
 
 static int refuse(const char *url, struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_CHANGED, "%s: another one has been created there "
-                                           "meanwhile", url);
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: another process created it in the meantime", url);
 }
 
 int store_check_seen(const char *url, const struct store_seen *seen, struct sheaf_error *err)

@@ -73,8 +73,8 @@ static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err
     char *etag_copy, *modified_copy;
 
     if (total != UINT64_MAX && o->base.bytes != UINT64_MAX && total != o->base.bytes) {
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, but %llu are expected: it is "
-                       "not what it was", o->base.url, (unsigned long long)total,
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, but %llu are expected: the "
+                       "object has changed", o->base.url, (unsigned long long)total,
                        (unsigned long long)o->base.bytes);
     }
     etag_copy = etag != NULL ? strdup(etag) : NULL;

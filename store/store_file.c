@@ -361,7 +361,7 @@ static int give_name(struct file_writer *w, const struct store_seen *seen,
                                         : rename_new(w->temporary, path)) == 0)
         return SHEAF_OK;
     if (errno == EEXIST && seen != NULL)
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: another one has been created there meanwhile",
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: another process created it in the meantime",
                                                w->base.url);
     return err_errno(err, errno, "%s: cannot rename %s to it", w->base.url, w->temporary);
 }

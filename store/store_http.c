@@ -58,7 +58,7 @@ static int probe_classify(struct request *r, bool *again, struct sheaf_error *er
             o->base.bytes = total;
             return SHEAF_OK;
         }
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not tell the object's "
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not report the object's "
                        "size: \"%.80s\"", r->what, range != NULL ? range : "no Content-Range");
     }
     if (status == 200 && length != NULL && strcmp(length, "0") == 0) {

@@ -131,14 +131,14 @@ static void hyperparameters_that_make_no_sense_are_refused(void **state)
     static const struct { const char *text, *says; } cases[] = {
         { "", "line" },
         { "[]", "not an object" },
-        { "{\"sheaf_seed\": \"\"}", "sheaf_seed is not a whole number" },
-        { "{\"sheaf_seed\": \"-1\"}", "sheaf_seed is not a whole number" },
-        { "{\"sheaf_seed\": -1}", "sheaf_seed is not a whole number" },
-        { "{\"sheaf_seed\": \"7x\"}", "sheaf_seed is not a whole number" },
-        { "{\"sheaf_seed\": [7]}", "sheaf_seed is not a whole number" },
-        { "{\"sheaf_seed\": \"18446744073709551616\"}", "sheaf_seed is not a whole number" },
-        { "{\"sheaf_lanes\": \"4294967296\"}", "sheaf_lanes is not a whole number" },
-        { "{\"sheaf_sede\": \"7\"}", "sheaf_sede is not known" },
+        { "{\"sheaf_seed\": \"\"}", "sheaf_seed is not an integer" },
+        { "{\"sheaf_seed\": \"-1\"}", "sheaf_seed is not an integer" },
+        { "{\"sheaf_seed\": -1}", "sheaf_seed is not an integer" },
+        { "{\"sheaf_seed\": \"7x\"}", "sheaf_seed is not an integer" },
+        { "{\"sheaf_seed\": [7]}", "sheaf_seed is not an integer" },
+        { "{\"sheaf_seed\": \"18446744073709551616\"}", "sheaf_seed is not an integer" },
+        { "{\"sheaf_lanes\": \"4294967296\"}", "sheaf_lanes is not an integer" },
+        { "{\"sheaf_sede\": \"7\"}", "unknown name sheaf_sede" },
         { "{\"sheaf_seed\": \"7\", \"sheaf_seed\": \"8\"}", "duplicate" },
     };
 
@@ -342,7 +342,7 @@ static void augmented_manifests_are_not_read_directly(void **state)
     (void)state;
     assert_int_equal(open_direct("AugmentedManifestFile", "s3://b/p/m.manifest", &dataset, &error),
                      SHEAF_ERR_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "it is of the type AugmentedManifestFile"));
+    assert_non_null(strstr(error.message, "found the type AugmentedManifestFile"));
 }
 
 /* As they would be in a directory: in byte order, once, and without what is no shard. */

@@ -552,7 +552,7 @@ static void a_tar_never_has_one_key_twice_in_a_row(void **state)
         }
         sheaf_encoder_free(encoder);
     }
-    assert_non_null(strstr(err.message, "ab: the sample before it has the same key"));
+    assert_non_null(strstr(err.message, "ab: the previous sample has the same key"));
 }
 
 int main(void)

@@ -297,7 +297,7 @@ static void refuses_foreign_members_in_a_frame(void **state)
     tar_put_typed(&f->tar, '5', "d/", "");
     f->frames[0] = (struct frame_at){ 0, f->tar.size };
     assert_int_equal(decode(f, 0, &foreign), SHEAF_ERR_CORRUPT);
-    assert_non_null(strstr(f->err.message, "without a sample"));
+    assert_non_null(strstr(f->err.message, "without a member"));
 }
 
 /* ---- Labels ------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ static int fetch(const char *source, const char *directory,
 
     progress_clear();
     if (code != SHEAF_OK && result.fetched > 0)
-        complain("%" PRIu64 " of %" PRIu64 " files are there; another run fetches the rest",
+        complain("%" PRIu64 " of %" PRIu64 " files are complete; another run fetches the rest",
                  result.kept + result.fetched, result.objects);
     if (code != SHEAF_OK)
         return refuse(&error);

@@ -21,8 +21,8 @@ static int pipe_source(const char *source, const char *directory,
     code = sheaf_feed(source, directory, options, &result, &error);
     progress_clear();
     if (result.left_out > 0)
-        complain("%" PRIu64 " object%s that are not shards of the data set left out",
-                 result.left_out, plural(result.left_out));
+        complain("%" PRIu64 " object%s not fed, as not shards of the data set", result.left_out,
+                 plural(result.left_out));
     if (code == SHEAF_OK || result.epochs > 0)
         printf("fed %" PRIu64 " epoch%s: %" PRIu64 " object%s, %" PRIu64 " bytes; %" PRIu64
                " closed early\n", result.epochs, plural(result.epochs), result.objects,

@@ -191,8 +191,8 @@ static bool are_small(const struct load *l, struct mode_advice *a)
 
     if (mean >= C(SMALL_FILE) || overhead <= OVERHEAD_SHARE * l->bytes / C(FASTFILE_RATE))
         return false;
-    say(a, "the mean object has %s, less than %s: requests, not bytes, would set the pace",
-        size_text(mean, mean_text), size_text(C(SMALL_FILE), small_text));
+    say(a, "the mean object has %s, less than %s: the request rate, not the bandwidth, would limit "
+        "the job", size_text(mean, mean_text), size_text(C(SMALL_FILE), small_text));
     return true;
 }
 

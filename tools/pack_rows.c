@@ -37,15 +37,14 @@ void print_files(const struct sheaf_pack_result *r)
         printf(", %" PRIu64 " that %s no file passed over", r->passed_over,
                r->passed_over == 1 ? "is" : "are");
     if (r->left_out != 0)
-        printf(", %" PRIu64 " left out as no data", r->left_out);
+        printf(", %" PRIu64 " ignored", r->left_out);
 }
 
 void complain_of_source(const struct sheaf_pack_result *r)
 {
     if (r->left_out != 0)
-        complain("%" PRIu64 " left out as no data: directories whose names begin with a dot, "
-                 ".DS_Store, ._*, Thumbs.db, desktop.ini (a list of files keeps them)",
-                 r->left_out);
+        complain("%" PRIu64 " ignored: directories whose names begin with a dot, .DS_Store, ._*, "
+                 "Thumbs.db, desktop.ini (a list of files keeps them)", r->left_out);
     if (r->unlabelled != 0)
         complain("%" PRIu64 " sample%s without a label among others that have one, such as \"%s\": "
                  "files in the root of a directory have no class; move them into a class's "
@@ -61,6 +60,6 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
     for (const char *p = options->split; p != NULL && (p = strchr(p, ',')) != NULL; p++)
         asked += options->shard_count;          /* of each split */
     if (result->shards < asked)
-        complain("there are too few samples for %" PRIu64 " shard%s: %" PRIu64 " of one sample or "
-                 "more", asked, plural(asked), result->shards);
+        complain("too few samples for %" PRIu64 " shard%s: making %" PRIu64, asked, plural(asked),
+                 result->shards);
 }

@@ -60,8 +60,7 @@ int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err)
     int code = set->count < set->slot_count / 4 * 3 ? SHEAF_OK : grow(set, err);
 
     if (code == SHEAF_OK && keyset_has(set, key))
-        code = err_set(err, SHEAF_ERR_EXISTS, "%s: a sample with this key was packed already",
-                       key);
+        code = err_set(err, SHEAF_ERR_EXISTS, "%s: a sample with this key is already packed", key);
     return code;
 }
 

@@ -36,8 +36,8 @@ static int read_head(struct store_object *object, uint32_t *version, struct shea
                        object->url);
     *version = load32(head + 8);
     if (*version == 0 || *version > PLAN_FILE_VERSION)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a plan of version %u, this sheaf knows "
-                       "versions 1 to %u", object->url, *version, PLAN_FILE_VERSION);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a plan of version %u, expected version "
+                       "1 to %u", object->url, *version, PLAN_FILE_VERSION);
     if (load32(head + 12) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: damaged: bytes 12 to 15 are not zero",
                        object->url);

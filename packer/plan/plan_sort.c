@@ -144,7 +144,7 @@ static int add_object(struct group *g, uint64_t stamp, const uint8_t *url, size_
 
 static int unsound(struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has other bytes than were written");
+    return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file was read back with different bytes");
 }
 
 /* An entry's file joins the group. */

@@ -40,8 +40,8 @@ static int take_section(const struct plan_stash *stash, const struct plan_sectio
     int code = tempfile_view(&stash->blocks, section->offset, section->bytes, room, &data, err);
 
     if (code == SHEAF_OK && XXH3_64bits(data, section->bytes) != section->sum)
-        code = err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has other bytes than were "
-                       "written");
+        code = err_set(err, SHEAF_ERR_CORRUPT, "a temporary file was read back with different "
+                       "bytes");
     return code == SHEAF_OK ? plan_batch_take(batch, shard, section->files, data, section->bytes,
                                               block, err) : code;
 }

@@ -299,8 +299,8 @@ static int advance(struct sort *s, struct run *r, struct sheaf_error *err)
     end = r->window + r->used;
     if (at > end || !varint_take(&at, end, &key_size) || !varint_take(&at, end, &value_size) ||
         key_size > BUFFER_MOST || value_size > BUFFER_MOST)
-        return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has other bytes than were "
-                       "written");
+        return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file was read back with different "
+                       "bytes");
     head = (size_t)(at - r->window) - r->at;
     code = fill_window(s, r, head + key_size + value_size, err);
     if (code != SHEAF_OK)

@@ -103,7 +103,7 @@ static int check_sum(struct split_spec *spec, bool fractions, struct sheaf_error
         struct split *s = &spec->splits[i];
 
         if (s->is_rest && rest != NULL)
-            return err_set(err, SHEAF_ERR_ARGUMENT, "split: both %s and %s are the rest",
+            return err_set(err, SHEAF_ERR_ARGUMENT, "split: both %s and %s are \"rest\"",
                            rest->name, s->name);
         rest = s->is_rest ? s : rest;
         sum += s->value;
@@ -119,7 +119,7 @@ static int check_sum(struct split_spec *spec, bool fractions, struct sheaf_error
         return err_set(err, SHEAF_ERR_ARGUMENT, "split: the fractions add up to %g, %s",
                        (double)sum / SPLIT_WHOLE,
                        rest == NULL ? "expected 1 (a split may be \"rest\")"
-                                    : "which must leave something for the rest");
+                                    : "expected less than 1, as another split is \"rest\"");
     if (rest != NULL)
         rest->value = (uint32_t)(SPLIT_WHOLE - sum);
     return SHEAF_OK;

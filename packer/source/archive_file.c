@@ -16,8 +16,8 @@ int archive_read_at(const struct archive_file *file, uint64_t offset, void *data
     uint8_t *to = data;
 
     if (offset > file->bytes || size > file->bytes - offset)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "the archive ends at byte %" PRIu64 ", %" PRIu64
-                       " bytes are expected at %" PRIu64, file->bytes, size, offset);
+        return err_set(err, SHEAF_ERR_TRUNCATED, "the archive ends at byte %" PRIu64 ", expected %"
+                       PRIu64 " bytes at %" PRIu64, file->bytes, size, offset);
     while (size != 0) {
         const ssize_t got = pread(file->fd, to, MIN(size, (uint64_t)1 << 30), (off_t)offset);
 

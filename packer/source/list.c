@@ -85,7 +85,7 @@ int list_set_label(struct list_parser *p, struct list_entry *entry, const char *
         return err_set(err, SHEAF_ERR_CORRUPT, "the label %.*s is beyond 2^53 and not a 32-bit "
                                                "float", (int)MIN(size, (size_t)40), text);
     if (!name_is_text(text, size) || size > FIELD_LIMIT)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the label is neither numbers nor the name of a "
+        return err_set(err, SHEAF_ERR_CORRUPT, "invalid label: expected numbers, or the name of a "
                        "class (UTF-8 of at most %d bytes)", FIELD_LIMIT);
     entry->class_name = text;
     entry->class_size = size;

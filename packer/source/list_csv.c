@@ -66,8 +66,7 @@ int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_
                 at = end;
             cell.size = (size_t)(at - cell.text);
             if (memchr(cell.text, '"', cell.size) != NULL)
-                return err_set(err, SHEAF_ERR_CORRUPT,
-                               "a quote inside column %zu, which does not begin with one",
+                return err_set(err, SHEAF_ERR_CORRUPT, "a quote inside the unquoted column %zu",
                                column);
         }
         last = at == end;

@@ -197,8 +197,8 @@ int source_open(const char *url, const char *root, struct source *s, struct shea
     if (code == SHEAF_OK)
         code = find_kind(&look, &s->ops, err);
     if (code == SHEAF_OK && root != NULL && !s->ops->takes_root)
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: a root is for lists, this is a %s", url,
-                       s->ops->noun);
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: a root is only valid for a list, an archive "
+                       "or an inventory, not for a %s", url, s->ops->noun);
     if (code == SHEAF_OK)
         code = s->ops->open(s, root, err);
     if (code == SHEAF_OK)
@@ -311,9 +311,8 @@ int source_refuse(const struct source *s, const char *dest, struct sheaf_error *
 
     if (!source_contains(s, path))
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_ARGUMENT,
-                   "%s: lies in the source %s, which would then be packed into itself", dest,
-                   s->url);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is inside the source %s, which would be packed "
+                   "into itself", dest, s->url);
 }
 
 /* ---- What a scan finds ----------------------------------------------------------------------- */

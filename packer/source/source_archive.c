@@ -56,8 +56,8 @@ static int get_stamp(int fd, uint64_t *stamp, uint64_t *bytes, struct sheaf_erro
     if (fstat(fd, &st) != 0)
         return err_errno(err, errno, "cannot stat");
     if (!S_ISREG(st.st_mode))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "is not a regular file: an archive is read at "
-                       "many places");
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "is not a regular file, as random access to an "
+                       "archive requires");
     facts[0] = (uint64_t)st.st_size;
     facts[1] = (uint64_t)st.st_mtim.tv_sec;
     facts[2] = (uint64_t)st.st_mtim.tv_nsec;
@@ -187,8 +187,8 @@ static int open_content(struct source *s, struct watch *watch, struct sheaf_erro
     int code = SHEAF_OK;
 
     if (!store_is_local(s->root))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is an archive in a store, which cannot be "
-                       "packed from there: copy it to a disk first", s->root);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a remote archive, which cannot be "
+                       "packed: copy it to a local disk first", s->root);
     c->archive_fd = open(s->root, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (c->archive_fd < 0)
         return err_errno(err, errno, "%s: cannot open the archive", s->root);
@@ -419,7 +419,7 @@ static int read_tar_member(const struct content *c, const struct catalog_file *f
     uint64_t at;
 
     if (!number_parse(f->object->url, UINT64_MAX, &at))
-        return err_set(err, SHEAF_ERR_CORRUPT, "no place in a tar: %.40s", f->object->url);
+        return err_set(err, SHEAF_ERR_CORRUPT, "invalid location in a tar: %.40s", f->object->url);
     return archive_read_at(&c->file, at, data, f->bytes, err);
 }
 
@@ -430,7 +430,7 @@ static int read_member(const struct source *s, const struct catalog_file *f, voi
     int code;
 
     if (f->place != CATALOG_OBJECT)
-        return err_set(err, SHEAF_ERR_CORRUPT, "no place in an archive");
+        return err_set(err, SHEAF_ERR_CORRUPT, "invalid location in an archive");
     code = c->is_zip ? zip_read(&c->file, f->object->url, data, f->bytes, err)
                      : read_tar_member(c, f, data, err);
     /* What has changed is no longer what was read of it. */

@@ -55,7 +55,7 @@ static int check_overlaps(const struct source *sources, char **roots, size_t cou
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j++)
             if (i != j && strncmp(roots[i], roots[j], strlen(roots[i])) == 0)
-                return err_set(err, SHEAF_ERR_ARGUMENT, "%s: lies in %s, which is a source, too",
+                return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is inside %s, which is also a source",
                                sources[j].url, sources[i].url);
     return SHEAF_OK;
 }
@@ -100,7 +100,7 @@ int source_join(struct source *sources, size_t count, struct sheaf_error *err)
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
         roots[i] = whole_root(&sources[i]);
         if (roots[i] == NULL)
-            code = err_errno(err, errno, "%s: cannot find its whole path", sources[i].url);
+            code = err_errno(err, errno, "%s: cannot find its absolute path", sources[i].url);
     }
     if (code == SHEAF_OK)
         code = join(sources, roots, count, err);

@@ -267,7 +267,7 @@ static int inflate_member(const struct archive_file *c, uint64_t at, uint64_t st
     if (code == SHEAF_OK && (found != Z_STREAM_END || bytes != 0))
         code = found == Z_MEM_ERROR ? err_memory(err, sizeof(z))
                                     : err_set(err, SHEAF_ERR_CORRUPT, "its compressed bytes are "
-                                              "damaged, or not as many as the archive says");
+                                              "damaged, or of the wrong size");
     return code;
 }
 
@@ -282,7 +282,7 @@ int zip_read(const struct archive_file *c, const char *where, void *data, uint64
 
     if (sscanf(where, "%" SCNu64 " %" SCNu64 " %u %" SCNx32, &at, &stored, &method,
                &crc) != 4)
-        return err_set(err, SHEAF_ERR_CORRUPT, "no place in a zip archive: %.40s", where);
+        return err_set(err, SHEAF_ERR_CORRUPT, "invalid location in a zip archive: %.40s", where);
     code = archive_read_at(c, at, head, sizeof(head), err);
     if (code == SHEAF_OK && load32(head) != 0x04034b50)
         code = malformed("a member is not where its directory says", err);
@@ -292,8 +292,8 @@ int zip_read(const struct archive_file *c, const char *where, void *data, uint64
     code = method == METHOD_STORED ? archive_read_at(c, at, data, bytes, err)
                                 : inflate_member(c, at, stored, data, bytes, err);
     if (code == SHEAF_OK && (uint32_t)crc32_z(0, data, bytes) != crc)
-        code = err_set(err, SHEAF_ERR_CORRUPT, "its bytes do not have the CRC-32 %08" PRIx32
-                       " that the archive says", crc);
+        code = err_set(err, SHEAF_ERR_CORRUPT, "its bytes do not have the stored CRC-32 %08" PRIx32,
+                       crc);
     return code;
 }
 

@@ -137,8 +137,8 @@ static int fetch_good(struct credentials_cache *cache, struct credentials **set,
 
     if (code == SHEAF_OK && credentials_age((*set)->obtained_ms, (*set)->expires_ms,
                                             (*set)->obtained_ms) == CREDENTIALS_DEAD) {
-        code = err_set(err, SHEAF_ERR_ACCESS, "new credentials ended %lld s ago: is this "
-                       "machine's clock right?",
+        code = err_set(err, SHEAF_ERR_ACCESS, "new credentials expired %lld s ago: check this "
+                       "machine's clock",
                        (long long)((*set)->obtained_ms - (*set)->expires_ms) / SECOND_MS);
         credentials_release(*set);
     }
@@ -264,7 +264,7 @@ static int fetch_nothing(struct credentials_source *source, struct credentials *
                          struct sheaf_error *err)
 {
     (void)source, (void)set;
-    return err_set(err, SHEAF_ERR_ACCESS, "the credentials have ended");
+    return err_set(err, SHEAF_ERR_ACCESS, "the credentials have expired");
 }
 
 static void free_nothing(struct credentials_source *source)

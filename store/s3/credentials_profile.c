@@ -203,7 +203,7 @@ static int of_profile(const struct credentials_context *c, const char *profile, 
     int code;
 
     if (depth != 0 && !profiles_has(p, profile))
-        return err_set(err, SHEAF_ERR_ACCESS, "there is no profile \"%.80s\"", profile);
+        return err_set(err, SHEAF_ERR_ACCESS, "no profile \"%.80s\"", profile);
     if (may_assume && profiles_get(p, profile, "role_arn") != NULL)
         code = of_role(c, profile, depth, set, err);
     else

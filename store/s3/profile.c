@@ -105,7 +105,7 @@ static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
     if (*text == '[' && !is_indented) {
         p->outer[0] = '\0';
         return section_name(text, p->file, p->section)
-               ? SHEAF_OK : err_set(err, SHEAF_ERR_CORRUPT, "a section name that does not end");
+               ? SHEAF_OK : err_set(err, SHEAF_ERR_CORRUPT, "an unterminated section name");
     }
     equals = strchr(text, '=');
     if (equals == NULL && !is_indented)

@@ -168,8 +168,8 @@ static int load(struct s3_config *c, struct sheaf_error *err)
     if (code != SHEAF_OK)
         return code;
     if (strcmp(c->profile, "default") != 0 && !profiles_has(&c->profiles, c->profile))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "AWS_PROFILE: there is no profile \"%.80s\" in "
-                       "the AWS configuration files", c->profile);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "AWS_PROFILE: no profile \"%.80s\" in the AWS "
+                       "configuration files", c->profile);
     code = load_region(c, err);
     endpoint = configured_endpoint(c, "s3");
     if (code == SHEAF_OK && endpoint != NULL)

@@ -160,7 +160,7 @@ static int make_mark(char mark[S3_MARK_SIZE], struct sheaf_error *err)
     unsigned char bits[16];
 
     if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
-        return err_errno(err, errno, "no random number for an upload");
+        return err_errno(err, errno, "cannot get a random number for the upload");
     hexadecimal(bits, sizeof(bits), mark);
     return SHEAF_OK;
 }

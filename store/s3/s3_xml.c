@@ -212,8 +212,8 @@ static int keep_key(char **place, const char *text, bool is_encoded, struct shea
     int code = keep_text(place, text, err);
 
     if (code == SHEAF_OK && is_encoded && !url_decode(*place, true))
-        return err_set(err, SHEAF_ERR_CORRUPT, "a listing has the badly encoded key \"%.200s\"",
-                       text);
+        return err_set(err, SHEAF_ERR_CORRUPT, "a listing has an invalid encoding of the key "
+                       "\"%.200s\"", text);
     return code;
 }
 

@@ -151,7 +151,7 @@ class ReaderTest(Case):
         other = pack(self.path("other"), samples_of(50, 2))
         reader = sheaf.Reader(other)
         before = reader.position()
-        with self.assertRaisesRegex(sheaf.ChangedError, "is of data set"):
+        with self.assertRaisesRegex(sheaf.ChangedError, "belongs to data set"):
             reader.resume(sheaf.Reader(self.set).position())
         with self.assertRaisesRegex(sheaf.ArgumentError, "position"):
             reader.resume("nonsense")

@@ -92,8 +92,8 @@ class Manners(Case):
 
     def test_fewer_shards_than_asked_for_are_said(self):
         make_tree(self.path("s"), {"a/%d.txt" % i: b"1" for i in range(10)})
-        for count, split, said in ((100, "x=1", b"100 shards: 10 of one"), (10, "x=1", b""),
-                                   (7, "x=0.5,y=0.5", b"14 shards: 10 of one")):
+        for count, split, said in ((100, "x=1", b"100 shards: making 10"), (10, "x=1", b""),
+                                   (7, "x=0.5,y=0.5", b"14 shards: making 10")):
             done = sheaf("pack", self.path("s"), self.path("out"), "--format", "tfrecord",
                          "--shard-count", count, "--split", split, "--dry-run")
             self.assertEqual(said in done.stderr, True)

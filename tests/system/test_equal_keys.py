@@ -29,7 +29,7 @@ class EqualKeys(Case):
     def test_adjacent_samples_of_one_key_are_refused(self):
         folder = self.tars(["a", "b"], ["b", "c"])
         done = sheaf("cat", folder, "--no-shuffle", status=1)
-        self.assertIn(b"1.tar: record 0: b: the sample before it has the same key", done.stderr)
+        self.assertIn(b"1.tar: record 0: b: the previous sample has the same key", done.stderr)
         self.assertEqual(samples_of(done.stdout + bytes(1024)), ["a", "b"])
         for container in ("tfrecord", "recordio"):
             stream = sheaf("cat", folder, "--no-shuffle", "--to", container).stdout

@@ -287,7 +287,7 @@ class DataSets(FeedCase):
         beside = len(os.listdir(self.source)) - 4
         self.assertEqual(self.fed(self.where(), epochs=2), [whole] * 2)
         self.assertIn("fed 2 epochs: 8 objects, %d bytes" % (2 * len(whole)), self.said)
-        self.assertIn("%d objects that are not shards of the data set left out" % beside,
+        self.assertIn("%d objects not fed, as not shards of the data set" % beside,
                       self.complained)
 
     def test_all_of_them(self):
@@ -331,7 +331,7 @@ class Remote(servers.S3Case, FeedCase):
         self.assertEqual(self.fed(self.url("d/shard-")), [b"123"])
         self.assertEqual(self.fed(self.url("d/shard-3")), [b"3"])
         done = self.sheaf("pipe", self.url("d/none-"), self.pipes, status=1)
-        self.assertIn(b"there are no objects", done.stderr)
+        self.assertIn(b"no objects found", done.stderr)
         # A directory is that and nothing else.
         self.client.put(self.bucket, "dd", b"no")
         self.client.put(self.bucket, "ddd/1", b"no")

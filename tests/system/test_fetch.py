@@ -215,7 +215,7 @@ class Faults(FakeCase):
         self.change_when_read("p/large", lambda: self.objects.pop("p/large", None))
         said = self.complaint("--memory", "16MiB")
         self.assertIn("the object was removed", said)
-        self.assertIn("of 3 files are there", said)
+        self.assertIn("of 3 files are complete", said)
         self.fetch("s3://bucket/p", self.out)
         self.assert_fetched({"a": b"whole", "z": b"z"})
 
@@ -275,8 +275,8 @@ class Faults(FakeCase):
         with support.small_disk(self.out, 6 << 20):
             before = self.server.requests
             said = self.complaint()
-            self.assertRegex(said, r"the 8 files that are missing need 8388608 bytes, and there is "
-                                   r"room for \d+: \d+ too few")
+            self.assertRegex(said, r"the 8 missing files need 8388608 bytes, but "
+                                   r"\d+ are free: \d+ too few")
             self.assertLess(self.server.requests - before, 6)
             self.assertEqual(support.tree_of(self.out), {})
 
@@ -324,7 +324,7 @@ class Names(FakeCase):
 
     def test_file_and_directory_of_one_name(self):
         self.put({"p/a": b"1", "p/a.x": b"2", "p/a-b": b"3", "p/a/b": b"4"})
-        self.assertIn('"a/b" needs it to be a directory', self.complaint())
+        self.assertIn('is a directory in that of "a/b"', self.complaint())
         self.assertFalse(os.path.exists(self.out))
 
     def test_what_is_in_the_way(self):
@@ -396,7 +396,7 @@ class Manifests(FakeCase):
         self.put({"k": b"1", "a.manifest": b"3", "../k": b"4"})
         line = b'{"x-ref": "s3://bucket/k", "y-ref": "s3://other/k"}'
         done = self.fetch(self.manifest("a.manifest", line), self.out, status=1)
-        self.assertIn(b'two objects are to become the file "k"', done.stderr)
+        self.assertIn(b'two objects have the file name "k"', done.stderr)
         line = b'{"x-ref": "s3://bucket/a.manifest"}'
         done = self.fetch(self.manifest("a.manifest", line), self.out, status=1)
         self.assertIn(b"has the manifest's file name", done.stderr)
@@ -465,7 +465,7 @@ class DataSets(servers.S3Case):
         self.sheaf("fetch", self.url("set/dataset.json"), self.out)
         self.assertEqual(list(support.tree_of(self.out)), ["dataset.json"])
         done = self.sheaf("fetch", self.url("nothing/"), self.path("none"), status=1)
-        self.assertIn(b"there are no objects", done.stderr)
+        self.assertIn(b"no objects found", done.stderr)
         self.sheaf("fetch", self.path("set"), self.path("none"), status=1)
         self.assertFalse(os.path.exists(self.path("none")))
 

@@ -273,7 +273,7 @@ class Parts:
                 altered = [victim] + ([] if side is None else ["shard-000000.rec"])
                 self.assert_error(
                     self.run_sheaf("commit", plan, status=None),
-                    "%d of 3 shards are missing or not as they were packed" % len(altered),
+                    "%d of 3 shards are missing or altered" % len(altered),
                     *("%s (altered)" % name for name in altered))
                 self.assert_not_committed(many)
                 self.part(plan, 0, 1)           # makes them anew
@@ -343,7 +343,7 @@ class Local(Parts, Case):
         self.compare(self.path("one"), self.path("many"))
         self.assert_error(sheaf("plan", source, os.path.join(source, some[0]), self.path("x"),
                                 "-o", self.path("y"), "--format", "webdataset", status=None),
-                          "is a source, too")
+                          "is also a source")
         pack(inner, os.path.join(source, "set"))
         self.assert_error(sheaf("plan", os.path.join(source, some[0]), os.path.join(source, "set"),
                                 self.path("x"), "-o", self.path("y"), "--format", "webdataset",
@@ -499,7 +499,7 @@ class Local(Parts, Case):
         for variables, words in (
                 ({"SLURM_ARRAY_TASK_ID": 7, "SLURM_ARRAY_TASK_MIN": 5, "SLURM_ARRAY_TASK_MAX": 9,
                   "SLURM_ARRAY_TASK_COUNT": 3}, "evenly spaced"),
-                ({"SLURM_PROCID": 4, "SLURM_NTASKS": 4}, "not below"),
+                ({"SLURM_PROCID": 4, "SLURM_NTASKS": 4}, "expected less than"),
                 ({"JOB_COMPLETION_INDEX": 1}, "JOB_COMPLETIONS")):
             env = dict(os.environ, **{k: str(v) for k, v in variables.items()})
             self.assert_error(sheaf("pack", "--plan", plan, env=env, status=None), words)

@@ -211,26 +211,26 @@ class Clutter(Case):
     def test_a_tree(self):
         tree = make_tree(self.path("tree"), {**self.DATA, **self.CLUTTER})
         done = pack(tree, self.path("out"))
-        self.assertIn(b"%d left out as no data: directories whose" % self.ENTRIES, done.stderr)
-        self.assertIn(b"; 3 of 3 files packed, 0 files skipped, %d left out as no data"
+        self.assertIn(b"%d ignored: directories whose" % self.ENTRIES, done.stderr)
+        self.assertIn(b"; 3 of 3 files packed, 0 files skipped, %d ignored"
                       % self.ENTRIES, done.stdout)
         pack(make_tree(self.path("clean"), self.DATA), self.path("same"))
         self.assert_same_tree(self.path("out"), self.path("same"))
         done = pack(tree, self.path("dry"), "tfrecord", "none", "--dry-run")
-        self.assertIn(b"%d left out as no data" % self.ENTRIES, done.stderr)
+        self.assertIn(b"%d ignored" % self.ENTRIES, done.stderr)
 
     def test_a_link_to_a_directory(self):
         tree = make_tree(self.path("tree"), self.DATA)
         os.symlink(os.path.join(tree, "a"), os.path.join(tree, ".linked"))
         done = pack(tree, self.path("out"))
-        self.assertIn(b"1 left out as no data", done.stderr)
+        self.assertIn(b"1 ignored", done.stderr)
         self.assertEqual(len(listing(self.path("out"))), 3)
 
     def test_a_plan_and_its_parts(self):
         tree = make_tree(self.path("tree"), {**self.DATA, **self.CLUTTER})
         plan, out = self.path("x.plan"), self.path("out")
         done = sheaf("plan", tree, out, "-o", plan, "--format", "tfrecord")
-        self.assertIn(b"%d left out as no data" % self.ENTRIES, done.stderr)
+        self.assertIn(b"%d ignored" % self.ENTRIES, done.stderr)
         sheaf("pack", "--plan", plan, "--part", "0/1")
         sheaf("commit", plan)
         pack(make_tree(self.path("clean"), self.DATA), self.path("same"), "tfrecord")
@@ -241,7 +241,7 @@ class Clutter(Case):
         names = ["a/1.txt", ".git/HEAD.txt", "a/.ipynb_checkpoints/1.txt", "Thumbs.db"]
         write(self.path("tree", "list.txt"), "".join(name + "\n" for name in names).encode())
         done = pack(os.path.join(tree, "list.txt"), self.path("out"))
-        self.assertNotIn(b"left out", done.stderr)
+        self.assertNotIn(b"ignored", done.stderr)
         self.assertEqual(len(listing(self.path("out"))), 4)
 
 

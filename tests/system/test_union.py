@@ -158,7 +158,7 @@ class Union(Case):
         self.assertIn(b".txt: File exists", refused.stderr)
         refused = sheaf("convert", self.one, other, self.path("all"), "--format", "tfrecord",
                         status=1)
-        self.assertIn(b"a sample with this key was packed already", refused.stderr)
+        self.assertIn(b"a sample with this key is already packed", refused.stderr)
 
     def test_the_same_data_set_twice_is_refused(self):
         again = self.copy(self.one, "again")
@@ -193,7 +193,7 @@ class Union(Case):
                 done = sheaf("convert", one, two, self.path("both"), "--format", "tfrecord",
                              status=1)
                 self.assertIn(said.encode(), done.stderr)
-                self.assertIn(b"a sample with this key was packed already", done.stderr)
+                self.assertIn(b"a sample with this key is already packed", done.stderr)
                 self.assertIn(b"the samples of %s\n" % one.encode(), sheaf("info", one, two).stdout)
                 self.assertEqual(self.info(one, two)["sources"][1]["same_as"], one)
         for one, two in (("a", "other-set"), (self.one, self.two), ("b", "other-set")):
@@ -218,7 +218,7 @@ class Union(Case):
         pack(tree, odd, "tfrecord")
         self.assertIn([0.5], [f.label for f in self.facts(odd, self.one)])
         refused = sheaf("cat", self.one, odd, "--list", status=1).stderr.decode()
-        self.assertRegex(refused, r"odd/shard-000000.tfrecord: .*record \d+: .*not a class")
+        self.assertRegex(refused, r"odd/shard-000000.tfrecord: .*record \d+: .*not one class")
         self.assertEqual(refused, sheaf("cat", self.one, odd, "--list", "--on-corrupt", "skip",
                                         status=1).stderr.decode())
 
@@ -227,7 +227,8 @@ class Union(Case):
         own = self.path("own")
         pack(make_tree(self.path("tree"), {**TWO, "bird/x.cls": b"0", "bird/x.txt": b"x"}), own)
         self.assertIn([0], [s.labels for s in libsheaf.samples(own, self.one)])
-        self.assertIn("its field cls holds its label 0, which is 2 in",
+        self.assertIn("its field cls has the label 0, but its number in the merged classes of the "
+                      "open data sets is 2",
                       sheaf("cat", self.one, own, "--list", status=1).stderr.decode())
 
     def test_foreign_shards_beside_a_data_set(self):
