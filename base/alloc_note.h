@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that a library asks for and does not get, where the library cannot bear that: jansson
- * drops the characters of a text for which its buffer cannot grow, and then goes on, or aborts.
+ * Detects failed allocations inside jansson, which drops characters of a text, or aborts, when a
+ * buffer cannot grow.
  *
- * While it works its allocator is replaced.  Of what fails on this thread, the growth of a buffer,
- * to a power of two, is served from a reserve; all else fails from then on, which the library
- * reports; and whatever it returns is to be thrown away.  All that it has of the reserve it must
- * give back before the end. */
+ * While jansson works, its allocator is replaced.  If the growth of a buffer (to a power of two)
+ * fails on this thread, a reserve serves it.  Every later allocation fails, which jansson
+ * reports; its result must then be discarded.  All memory of the reserve must be given back
+ * before the end. */
 #ifndef BASE_ALLOC_NOTE_H
 #define BASE_ALLOC_NOTE_H
 

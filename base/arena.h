@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that is taken piece by piece and freed at once: the millions of names of a plan. */
+ * An arena: memory that is allocated piece by piece and freed at once, for the millions of names of
+ * a plan. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One error type for the whole library: a code and a sentence, set where the fault is found and
- * prefixed with the place (shard, file) by callers that know it.  Functions return the code, so
- * that `return err_set(...)` is the usual way out. */
+ * One error type for the whole library: a code and a message.  The message is set where the fault
+ * is found, and callers that know the place (shard, file) put it in front.  Functions return the
+ * code, so that `return err_set(...)` is the usual way out. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 

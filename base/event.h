@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Something that happens once, on another thread, and that one thread waits for. */
+ * A one-time event: one thread waits for it, and another thread signals it. */
 #ifndef BASE_EVENT_H
 #define BASE_EVENT_H
 

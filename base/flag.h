@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Flags that another thread or a signal handler raises: ints, since those of the caller's options
- * are.  They carry no other data, so no order is asked of memory. */
+ * Flags that another thread or a signal handler raises.  They are ints, as in the caller's options.
+ * They carry no other data, so they need no memory order. */
 #ifndef BASE_FLAG_H
 #define BASE_FLAG_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory for pieces of any size that come and go in any order, such as the samples of a shuffle
- * buffer, within a budget.
+ * A heap of pieces of any size, freed in any order, such as the samples of a shuffle buffer, within
+ * a budget.
  *
  * Why not malloc: what a worker allocates and another thread frees stays behind in an arena for
  * each thread, which no budget knows of; and every sample would be written to pages touched for

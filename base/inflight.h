@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A window of outstanding work: one thread begins pieces of work ahead and takes them back, in the
- * order in which it began them or as they are done; others do them.
+ * A window of outstanding work: one thread starts jobs ahead of time and collects them, in order or
+ * as they finish, while other threads do them.
  *
  *     IDLE --inflight_idle, inflight_begin--> BUSY --inflight_done--> DONE --inflight_next--+
  *       ^                                     (any thread)                                  |

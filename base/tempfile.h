@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes that may not fit into memory, written once from their start to their end and then read,
- * as often as need be: where they are many, in a temporary file.  It has no name, so nothing is
- * left of it however the process ends. */
+ * Data that may not fit into memory: written once from start to end, then read any number of times.
+ * Large data goes to a temporary file.  The file has no name, so nothing is left of it however the
+ * process ends. */
 #ifndef BASE_TEMPFILE_H
 #define BASE_TEMPFILE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text from outside (names, servers' words) on its way to a person.  sheaf_show, which sheaf.h
+ * Text from outside (names, messages of servers), made safe for display. sheaf_show, which sheaf.h
  * describes, is all there is: messages of the library pass through it where they are made
  * (base/error.c), and what the commands print in tools/tool.c. */
 #ifndef BASE_TEXT_H

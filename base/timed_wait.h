@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Condition variables that are waited on for a time.  The time is the monotonic clock's: the wall
- * clock may be set, and a wait on it then ends at once, or hours late. */
+ * Condition variables with timed waits.  They use the monotonic clock: the wall clock may be set,
+ * and a wait on it then ends at once, or hours late. */
 #ifndef BASE_TIMED_WAIT_H
 #define BASE_TIMED_WAIT_H
 

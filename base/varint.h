@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whole numbers in as few bytes as they need: seven bits a byte, the least first, the top bit set
- * on all but the last. */
+ * Variable-length integers: seven bits per byte, the lowest first; the top bit is set on all but
+ * the last byte. */
 #ifndef BASE_VARINT_H
 #define BASE_VARINT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the caller of a long run wants: to see how far it is, and to end it. */
+ * Progress reports and interruption of a long call. */
 #ifndef BASE_WATCH_H
 #define BASE_WATCH_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A line of an augmented manifest as Pipe mode gives it: one RecordIO record for each attribute, in
- * the order of their names, which are known from elsewhere.
+ * A line of an augmented manifest as Pipe mode sends it: one RecordIO record per attribute, in the
+ * order of their names, which the caller knows.
  *
  *   NAME-ref        an object's bytes: a field whose suffix the content says, or NAME if it says
  *                   none, or NAME.SUFFIX if the sample has that suffix already

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Codecs over any container, as a table: gzip, LZ4 frames.
+ * Codecs over any container, as a table: gzip, LZ4 frames, zstd frames.
  *
  * A compressed shard is one gzip member or one LZ4 frame, since many readers stop after the first.
  * It is cut into BLOCKS of a few MiB of container bytes, each beginning with a sample: pieces of

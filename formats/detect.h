@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a stream is, from its first bytes: which codec lies over which container.  What is neither
- * is named, where its magic is one of those that are met. */
+ * Detects the container and codec of a stream from its first bytes.  Other compressions are named
+ * if their magic is known. */
 #ifndef FORMATS_DETECT_H
 #define FORMATS_DETECT_H
 

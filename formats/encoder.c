@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public encoder: one container's bytes, a sample at a time, for programs that write them
- * where they like. */
+ * The public encoder: encodes samples one by one as the bytes of one container, for callers that
+ * write them themselves. */
 #include <stdlib.h>
 #include <string.h>
 

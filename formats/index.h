@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The index: where each sample of a shard is, and the CRC-32C that it must have.
+ * The index: the offset of each sample in its shard, and its expected CRC-32C.
  *
  * dataset.index is a row of SECTIONS, one a shard, each checksummed and readable alone; the
  * manifest says where each is.  On disk a section is compact (about 8 bytes a sample); in memory

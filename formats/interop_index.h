@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Other readers' own index files, so that they may read our shards as they stand:
+ * Index files of other readers, which let them read our shards:
  *
  *     mxnet     RecordIO     SHARD.idx     also what DALI reads with RecordIO
  *     dali      TFRecord     SHARD.idx     (the .tfindex of the tfrecord package is the same)

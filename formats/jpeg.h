@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a JPEG's markers say, without decoding it. */
+ * Checks the markers of a JPEG, without decoding it. */
 #ifndef FORMATS_JPEG_H
 #define FORMATS_JPEG_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON as text, whole or not at all: jansson's own json_dumps() drops pieces of the text where
- * memory is short for a moment. */
+ * JSON as text, complete or not at all: jansson's json_dumps() drops pieces of the text when memory
+ * is short for a moment. */
 #ifndef FORMATS_JSON_DUMP_H
 #define FORMATS_JSON_DUMP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A JSON text as a tree, whole or not at all: where memory is short for a moment, jansson's own
- * calls say that the text is not JSON, or drop some of its characters without a word. */
+ * Parses a JSON text completely, or fails: when memory is short for a moment, jansson's own calls
+ * report a syntax error, or drop characters silently. */
 #ifndef FORMATS_JSON_LOAD_H
 #define FORMATS_JSON_LOAD_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the values of a JSON text begin and end: for taking a large array apart piece by piece,
- * and for keeping a value as it was written.  Whether a piece is JSON is for a parser to say. */
+ * Finds where the values of a JSON text begin and end: to parse a large array piece by piece, and
+ * to keep a value as it was written.  Whether a piece is JSON is for a parser to say. */
 #ifndef FORMATS_JSON_TEXT_H
 #define FORMATS_JSON_TEXT_H
 

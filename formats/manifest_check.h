@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What must hold of every manifest, whether it is to be written or was read. */
+ * The rules of every manifest, checked before it is written and after it was read. */
 #ifndef FORMATS_MANIFEST_CHECK_H
 #define FORMATS_MANIFEST_CHECK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What dataset.json says of a data set, as structs: what manifest.c reads and writes, and
- * manifest_check.c checks. */
+ * The contents of dataset.json as structs: manifest.c reads and writes them, and manifest_check.c
+ * checks them. */
 #ifndef FORMATS_MANIFEST_DATA_H
 #define FORMATS_MANIFEST_DATA_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See name.h. */
+ * The key and extension rule of WebDataset: the key is the path up to the first dot of its base
+ * name, and the suffix is what follows that dot. */
 #include "formats/name.h"
 
 #include "base/bytes.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the three containers share about samples: the rules that a sample must keep before it is
- * encoded, and the making of a sample from the slices of a frame that a decoder has found. */
+ * Rules for samples that are the same in every container: checks before encoding, and making a
+ * sample from the slices of a frame that a decoder found. */
 #ifndef FORMATS_SAMPLE_H
 #define FORMATS_SAMPLE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tar members: ustar, pax and GNU headers read; ustar, with pax where it cannot say it, written.
- * A member is its extension headers (pax 'x', GNU 'L' and 'K', each with data), its own header,
- * and its data, rounded up to blocks. */
+ * Tar members: reads ustar, pax and GNU headers; writes ustar, with a pax header where ustar is not
+ * enough.  A member is its extension headers (pax 'x', GNU 'L' and 'K', each with data), its own
+ * header, and its data, rounded up to blocks. */
 #ifndef FORMATS_TAR_H
 #define FORMATS_TAR_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls of channels: what a name stands for on this machine.  The platform's text is
- * read in channel_config.c; what is at the path has the last word. */
+ * The public calls of channels: finds what a channel's name stands for on this machine.  The
+ * platform's text is read in channel_config.c; what is at the path has the last word. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

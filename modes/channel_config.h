@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a platform's inputdataconfig.json says of one channel.  Pure: text in, values out.
+ * The configuration of one channel in a platform's inputdataconfig.json.  Pure: text in, values
+ * out.
  *
  *     {"train": {"TrainingInputMode": "Pipe", "ContentType": "x", "CompressionType": "None",
  *                "RecordWrapperType": "None", "S3DistributionType": "FullyReplicated",

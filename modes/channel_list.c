@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The entries of a manifest file as shards; see channel_list.h. */
+ * A channel whose source is a manifest file: the listed objects are the data set, as if they were
+ * in the directory where File mode would have put them. */
 #include "modes/channel_list.h"
 
 #include <stdio.h>

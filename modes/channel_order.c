@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hyperparameters are one JSON object:
+ * The order that a job's hyperparameters specify.  Pure: text in, values out.
  *
  *     {"sheaf_seed": "7", "sheaf_shuffle_buffer": "20000", "learning-rate": "0.1", ...}
  *

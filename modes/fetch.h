@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a fetch.  A planning thread asks for PARTS, ranges of at most FETCH_PART_BYTES of
- * an object; the store calls back when one has come; a worker writes it, and hashes what is then
- * next of the file:
+ * The parts of a fetch.  A planning thread asks for PARTS, ranges of at most FETCH_PART_BYTES of an
+ * object; the store calls back when one has come; a worker writes it, and hashes what is then next
+ * of the file:
  *
  *     asked for ... come ... written    out of order
  *     hashed                            in the order of the file; the last part ends the file

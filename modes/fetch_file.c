@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One object on its way to being a file. */
+ * One object that becomes a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

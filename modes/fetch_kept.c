@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Beginnings of large files, which a run that failed or was interrupted leaves for the next one.
+ * Partial large files, which a run that failed or was interrupted leaves for the next one.
  *
- * What is left is what was hashed: it has no holes.  Its name tells the object, ETag and all, so
- * that it is gone on with only if that is what it was; and the whole is checked in the end, where
- * anything is known to check it against. */
+ * A partial file has what was hashed, without holes.  Its name contains the object and its ETag, so
+ * it is resumed only if the object is the same; and the complete file is checked if anything is
+ * known to check it against. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An augmented manifest beside the objects it names: without it they mean nothing.  A host that
- * has a part of the objects gets the lines of that part, byte for byte. */
+ * The augmented manifest beside the objects that it names, which mean nothing without it.  A host
+ * that has a part of the objects gets the lines of that part, byte for byte. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

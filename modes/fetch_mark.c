@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A finished file is known by its size and its time of modification: that of the object, and in
- * its fraction of a second a part of the ETag's hash, so that an object replaced within a second
- * by one of the same size is another one.  It needs no record that could be lost or be wrong.
+ * The mark of a finished file: its size and its modification time.  The time is that of the object,
+ * with a part of the ETag's hash as the fraction of a second, so that an object replaced within a
+ * second by one of the same size has another mark.  No separate record can be lost or be wrong.
  *
  * Some file systems keep times in steps of 100 ns, some in seconds (Lustre): then the fraction is
  * zero, as it is in copies that others made with the object's time, and says nothing. */

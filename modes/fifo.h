@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The writing end of a named pipe whose reader may come late and go early.
+ * The writing end of a named pipe, whose reader may open it late and close it early.
  *
  * What is written goes through a buffer of which the last byte is kept back until there is more,
  * or the end: so a feeder that dies never ends the stream where an object ends, and its reader

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What launchers put into the environment, beside the two questions that are public
+ * What launchers put into the environment, beyond the two public functions
  * (sheaf_world_from_environment, sheaf_part_from_environment). */
 #ifndef MODES_LAUNCHER_H
 #define MODES_LAUNCHER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The objects of a source as they are: whole, with neither keys nor samples made of them.  It is
- * what SageMaker gives a training job of a prefix, a manifest or an augmented manifest, so it is
- * what fetch, feed and survey are about.
+ * The objects of a source, as whole objects without keys or samples.  SageMaker gives a training
+ * job the objects of a prefix, a manifest or an augmented manifest, so fetch, feed and survey work
+ * on them.
  *
  * A UNIT is what is shuffled and given to hosts: an object, or all that a line of an augmented
  * manifest stands for. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sizes of objects that a manifest only names. */
+ * Requests the sizes of objects that a manifest only names. */
 #include "modes/objects.h"
 #include "packer/source/size_queue.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Of a data set's directory, the shards: who reads them one after the other would take its index
- * and manifest, and what lies beside shards, for samples. */
+ * The shards in a data set's directory: a program that reads all objects one after the other would
+ * take the index, the manifest and other files for samples. */
 #include <stdlib.h>
 #include <string.h>
 

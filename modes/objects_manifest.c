@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The objects of SageMaker's two kinds of manifest, in the order that the manifest has them. */
+ * The objects of SageMaker's two kinds of manifest, in the order of the manifest. */
 #include <jansson.h>
 #include <stdlib.h>
 

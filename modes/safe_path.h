@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where objects become files: which names may, and how a file gets its own without ever leaving
- * the directory. */
+ * Safe file names for objects: which names are allowed, and how a file gets its name without ever
+ * leaving the directory. */
 #ifndef MODES_SAFE_PATH_H
 #define MODES_SAFE_PATH_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The content of objects, one after the other and epoch after epoch, read ahead: many requests are
- * under way at once, for small objects one each and for large ones a range each, and their bytes
- * come out in order.
+ * Reads the content of objects ahead, one after the other and epoch after epoch: many requests are
+ * in flight at once, one per small object and one per range of a large one, and the bytes come out
+ * in order.
  *
  *     piece | piece | piece | end of epoch | piece | ...        as they are handed out
  *       ^ done          ^ under way           ^ not begun: the budget is used up

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_warm: reads files for the sake of having read them.
+ * sheaf_warm: reads files only to make their file system load them.
  *
  * A file system that fetches lazily does so best for large sequential reads of several files at
  * once; large files are cut, so that one of them does not hold up the end. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills a block from the files of a plan, or from its objects (block_fetch.c).  The largest file of
- * a sample is read to where it lies in the sample's frame, so that encoding does not copy it.  A
- * file that is not what the scan has seen, or not what its name says, is a problem of its sample,
- * which is left out whole. */
+ * Fills a block from the files of a plan, or from its objects (block_fetch.c).  A file that differs
+ * from what the scan found, or is not what its name says, is a problem of its sample, and the whole
+ * sample is left out. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Class names that come with the samples, and not before them: they are gathered by label, so that
- * the manifest can name the classes where the container has no place for a sample's own name. */
+ * Class names that come with the samples: they are collected by label, so that the manifest can
+ * name the classes if the container cannot hold a name per sample. */
 #ifndef PACKER_CLASS_NAMES_H
 #define PACKER_CLASS_NAMES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The journal's entries of many shards, one after the other: each is an object of its own, perhaps
- * far away, so several are read at a time. */
+ * Reads the journal entries of many shards in order, several at a time: each is an object of its
+ * own, and may be remote. */
 #ifndef PACKER_ENTRIES_H
 #define PACKER_ENTRIES_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of a plan, opened ahead of their turn.  What the kernel is told of early it fetches while
- * others are read, and a disk that is asked for many files at once gives them several times as
- * fast as one by one.  For files that are in memory already it costs one quick call a file. */
+ * Opens files of a plan ahead of their turn.  The kernel then fetches them while others are read,
+ * and a disk with many outstanding requests is several times as fast as with one.  A file that is
+ * in memory already costs one quick call. */
 #ifndef PACKER_FILE_AHEAD_H
 #define PACKER_FILE_AHEAD_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a run has finished, so that another run may go on where it was killed; and who it is that
- * packs.
+ * The journal: which run packs a destination, and which shards it has finished, so that another run
+ * can resume.
  *
  * While a data set is packed, DEST/.sheaf-partial/ holds
  *

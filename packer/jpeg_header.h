@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * libjpeg-turbo's opinion of a JPEG's header. */
+ * Checks a JPEG's header with libjpeg-turbo. */
 #ifndef PACKER_JPEG_HEADER_H
 #define PACKER_JPEG_HEADER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a data set goes: what may be in DEST already, and what is there of an earlier run. */
+ * The output of a run: the directory or prefix DEST, and what an earlier run left in it. */
 #ifndef PACKER_OUTPUT_H
 #define PACKER_OUTPUT_H
 

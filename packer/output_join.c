@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many processes that pack the parts of one plan into one DEST, perhaps some parts twice at once:
- * they take part in the run that made the claim, see what is there already, and touch nothing of
- * anybody else's.  How a shard is published among them is output_shard.c's. */
+ * Parts of one plan that many processes pack into one DEST, some perhaps twice at once: they join
+ * the run that made the claim, find finished shards, and touch nothing of other runs.  How a shard
+ * is published among them is output_shard.c's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

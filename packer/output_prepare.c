@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What may be in DEST before a run, and what becomes of it.
+ * Prepares DEST for a run: what it may contain, and what happens to that.
  *
  *                          nothing    data set          unfinished run      files of that name
  *     (neither option)     begin      refuse            refuse              refuse

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Taking away what is at a destination: see output_remove.c. */
+ * Removes an existing data set or an unfinished run; see output_remove.c. */
 #ifndef PACKER_OUTPUT_REMOVE_H
 #define PACKER_OUTPUT_REMOVE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a destination is where the source of a run is: making room there would remove it. */
+ * Checks that a destination does not contain the source of the run, which would be deleted with
+ * it. */
 #ifndef PACKER_OWN_SOURCE_H
 #define PACKER_OWN_SOURCE_H
 

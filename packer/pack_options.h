@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of a run: taken from the caller's struct, checked, and told to the manifest. */
+ * The options of a run: copied from the caller's struct, checked, and recorded in the manifest. */
 #ifndef PACKER_PACK_OPTIONS_H
 #define PACKER_PACK_OPTIONS_H
 

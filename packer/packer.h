@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inside of sheaf_packer: of a whole data set (packer.c), or of parts of one
+ * The internals of sheaf_packer, for a whole data set (packer.c) or for parts of one
  * (packer_part.c). */
 #ifndef PACKER_PACKER_H
 #define PACKER_PACKER_H

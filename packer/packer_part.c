@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The packer of a conversion's parts: it fills the shards that a plan says, and others publish. */
+ * The packer for parts of a conversion: it fills the planned shards, and sheaf_commit publishes
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plans of conversions: of a data set that is there, shard by shard. */
+ * Plans of conversions: one shard for each shard of an existing data set. */
 #ifndef PACKER_PLAN_CONVERT_H
 #define PACKER_PLAN_CONVERT_H
 

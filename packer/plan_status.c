@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_plan_open: a stored plan, and which of its shards are there as they were packed: those that
- * a commit would take.  Listings and the journal's entries tell that; a shard is read only where
- * its stamp is not that of its entry. */
+ * sheaf_plan_open: the state of a stored plan, that is, which of its shards a commit would accept.
+ * It follows from listings and journal entries; a shard is read only if its stamp differs from that
+ * in its entry. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stored plan with the DEST that it is for: what packing a part, committing and looking at the
- * progress have in common. */
+ * A stored plan and its DEST: what packing a part, committing and showing the progress have in
+ * common. */
 #ifndef PACKER_PLANNED_H
 #define PACKER_PLANNED_H
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making a plan: scan the sources, sort what they have, cut shards, and write each shard's samples
- * to where the plan is kept - a file for many machines (plan_make.c), or a stash for this one
- * (pack.c).  However many samples there are, they are never all in memory: plan_sort.h makes
- * streams of them. */
+ * Makes a plan: scans the sources, sorts the files, cuts shards, and writes each shard's samples to
+ * a plan file for many machines (plan_make.c) or to a stash for this one (pack.c).  The samples are
+ * never all in memory: plan_sort.h makes streams of them. */
 #ifndef PACKER_PLANNER_H
 #define PACKER_PLANNER_H
 

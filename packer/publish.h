@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishing: finished shards become a data set, whoever has packed them. */
+ * Publishing: finished shards become a data set. */
 #ifndef PACKER_PUBLISH_H
 #define PACKER_PUBLISH_H
 

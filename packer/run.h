@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a plan into the engine: some shards of a plan, or all, are packed into an output.  It is the
- * same for the one machine that has just made its plan and for those that share a stored one. */
+ * Packs some or all shards of a plan through the engine into an output.  It is the same for the
+ * machine that has just made the plan and for those that share a stored one. */
 #ifndef PACKER_RUN_H
 #define PACKER_RUN_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One shard in the making: takes its blocks in order, writes and hashes them, and gathers what
- * the manifest and the index say of it.  Beside it lie a RecordIO shard's .lst and .idx, and what
- * other readers' indexes were asked for. */
+ * Writes one shard: takes its blocks in order, writes and hashes them, and collects its data for
+ * the manifest and the index.  Beside it lie a RecordIO shard's .lst and .idx, and what other
+ * readers' indexes were asked for. */
 #ifndef PACKER_SHARD_WRITER_H
 #define PACKER_SHARD_WRITER_H
 

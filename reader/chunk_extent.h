@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the runs of a chunk lie in their shards: what the reckoning of its memory (chunk_memory.c)
- * and its job (chunk.c) must see alike. */
+ * The extents of a chunk's runs in their shards, shared by the computation of its memory
+ * (chunk_memory.c) and its job (chunk.c). */
 #ifndef READER_CHUNK_EXTENT_H
 #define READER_CHUNK_EXTENT_H
 

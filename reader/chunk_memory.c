@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the runs of a chunk take: bytes of their shards, and memory. */
+ * The size of a chunk's runs: bytes of their shards, and memory. */
 #include "base/bytes.h"
 #include "reader/chunk.h"
 #include "reader/unpack.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A data set in memory: what its manifest says, or what was found out about foreign shards.
- * It never changes after opening (but for its cache), so readers share it without
- * locks.
+ * A data set in memory: its manifest, or what was detected about foreign shards.  It never changes
+ * after opening (but for its cache), so readers share it without locks.
  *
  * Several that are opened together are one, a UNION: its shards are those of its sources, in
  * order, and what is said of a shard (container, codec, index, classes) is asked of its source:

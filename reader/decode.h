@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a frame that was read and checked to a sample. */
+ * Decodes a frame, which was read and checked, into a sample. */
 #ifndef READER_DECODE_H
 #define READER_DECODE_H
 

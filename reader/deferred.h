@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records that are read alone, since the memory has no room for them among others.
+ * Records that are read one by one, because the memory has no room for them among others.
  *
  *     slots:   [item][deferred][item][item][deferred] ...
  *                        |  drawn soon

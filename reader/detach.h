@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What was detached from the reader, or read by number: each kind knows how it is freed. */
+ * Detached samples, and samples that were read by number; each kind knows how it is freed. */
 #ifndef READER_DETACH_H
 #define READER_DETACH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An epoch under way: it begins, its lanes take turns, it ends. */
+ * A running epoch: its beginning, the turns of its lanes, and its end. */
 #ifndef READER_EPOCH_H
 #define READER_EPOCH_H
 

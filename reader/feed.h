@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the lanes of a reader share: the memory budget, open shards, threads, and the chunks whose
- * memory is kept for the next ones.  Of the planning thread, which is the caller's. */
+ * What the lanes of a reader share: the memory budget, open shards, threads, and spare memory for
+ * chunks.  Of the planning thread, which is the caller's. */
 #ifndef READER_FEED_H
 #define READER_FEED_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Frames of one shard in a row, from any source of bytes: what reads streams, checks whole
- * shards, and indexes foreign ones.
+ * Reads the frames of one shard in order, from any source of bytes: for streams, for verifying
+ * whole shards, and for indexing foreign ones.
  *
  *     stored bytes --read--> [input] --codec--> [window: ... | frame | next header ...]
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a data set's samples are made of: who makes something of them, and goes on later, compares
- * it.  The fingerprint alone would be that of a copy, too, and of foreign shards it does not know
- * the content. */
+ * The identity of a data set's samples, which a program compares when it resumes.  The
+ * fingerprint is not enough: a copy has the same one, and that of foreign shards does not cover
+ * their content. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

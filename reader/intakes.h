@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a lane takes in, and in which order.
+ * The intakes of a lane: what it takes in, and in which order.
  *
  * An INTAKE is one item that a lane takes in: first what fills its slots, then its further inputs
  * one by one.  The first samples that it emits need not wait for the slots to be filled: the order

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of an epoch: what it needs, by the index and the manifest, and who gets how much of
- * the budget. */
+ * The memory of an epoch: what it needs, from the index and the manifest, and how the budget is
+ * divided. */
 #ifndef READER_MEMORY_H
 #define READER_MEMORY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pipes of a channel in Pipe mode: PREFIX_0, PREFIX_1, ..., one for each epoch, made by the
- * platform as they are due. */
+ * The pipes of a channel in Pipe mode: PREFIX_0, PREFIX_1, ..., one per epoch.  The platform
+ * creates each when it is needed. */
 #ifndef READER_PIPE_H
 #define READER_PIPE_H
 

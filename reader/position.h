@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Positions: a place in an epoch as a line of text.  sheaf_reader_position and
- * sheaf_reader_resume are in position.c, too. */
+ * Positions in an epoch, as a line of text. sheaf_reader_position and sheaf_reader_resume are in
+ * position.c, too. */
 #ifndef READER_POSITION_H
 #define READER_POSITION_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The looks of look.h, each on a thread of its own where it waits for a network. */
+ * The probes of probe.h, each on a thread of its own if it waits for the network. */
 #include "reader/probe.h"
 
 #include "base/bytes.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking at foreign shards: how large they are, and what container and codec they have.  Shards
- * from afar are looked at many at once: there may be thousands, and each look is some round
- * trips. */
+ * Probes foreign shards for their size, container and codec.  Remote shards are probed many at a
+ * time: there may be thousands, and each probe takes some round trips. */
 #ifndef READER_PROBE_H
 #define READER_PROBE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of a reader, and what they say of the order. */
+ * The options of a reader, and the order that they specify. */
 #ifndef READER_READER_OPTIONS_H
 #define READER_READER_OPTIONS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a reader holds.  reader.c has the public calls, epoch.c begins epochs and asks the lanes in
+ * The state of a reader. reader.c has the public calls, epoch.c begins epochs and asks the lanes in
  * turn, memory.c shares the budget out, sum.c and position.c count what was handed out. */
 #ifndef READER_READER_STATE_H
 #define READER_READER_STATE_H

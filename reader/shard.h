@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shards that a reader has open: each with its object and its index section, shared by the
- * lanes that are in it, opened by a job so that the next shard is begun before this one ends.
+ * The open shards of a reader: each has its object and its index section, is shared by the lanes
+ * that read it, and is opened by a job before it is needed.
  *
  * Used by the planning thread only, but for what the jobs fill in: a shard's result is to be
  * looked at after its job is done. */

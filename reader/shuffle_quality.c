@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How well an epoch is mixed: it is replayed on numbers, and the result set beside what an ideal
- * shuffle of the same samples would give.  No data is read; labels come from the index. */
+ * How well an epoch is shuffled: it is replayed on numbers, and compared with an ideal shuffle of
+ * the same samples.  No data is read; labels come from the index. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

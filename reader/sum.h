@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of an epoch: what was handed out, counted and promised; see sum.c. */
+ * The sum of an epoch: how many samples were promised, handed out and counted as bad; see sum.c. */
 #ifndef READER_SUM_H
 #define READER_SUM_H
 

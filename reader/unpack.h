@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A part of a block of a compressed shard, unpacked a little at a time: what comes before it is
- * passed over, and what follows it is not looked at.
+ * Unpacks part of a block of a compressed shard in small steps: what precedes the part is
+ * discarded, and what follows it is not read.
  *
  *     stored:  | read, then | read, then | ...
  *                    v

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_verify: every byte of every shard is read, every frame checked and decoded, and all of it
- * compared with what manifest and index say.  A job a shard; the calling thread reports. */
+ * sheaf_verify: reads every byte of every shard, checks and decodes every frame, and compares all
+ * of it with the manifest and the index.  A job a shard; the calling thread reports. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

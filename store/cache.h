@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A local cache of objects from afar: blocks of them as files in a directory, which any number of
- * processes of a host may share.
+ * A local cache for remote objects: their blocks are files in a directory, which any number of
+ * processes on a host may share.
  *
  *     DIR/total                           bytes of all blocks together, under a lock
  *     DIR/<hash of URL, size and version>/<block>     BLOCK bytes of the object, and their hash

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which kind of file system a path is on, as far as it matters to how it is read. */
+ * Detects the kind of file system of a path, which decides how it is read. */
 #ifndef STORE_FILE_SYSTEM_H
 #define STORE_FILE_SYSTEM_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What libcurl's codes and HTTP's statuses mean for us: which error, and whether trying again can
- * help.  This is the one place that knows. */
+ * Maps libcurl's codes and HTTP statuses to our errors, and decides whether a retry can help.
+ * Nothing else does this. */
 #include <curl/curl.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an exchange is made of and looked at with; the engine that runs it is http.c. */
+ * The parts of an exchange and its accessors; http.c runs it. */
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>

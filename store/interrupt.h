@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Giving up what is waited for.
+ * Interrupts waits for a remote server.
  *
- * One call that opens a shard asks a server several times, through layers that know nothing of who
- * wants to have it; and a server that does not answer is waited for for minutes.  So a thread names
- * a flag, and all that it waits for remotely looks at that: it ends within a tenth of a second of
- * the flag's rising, as SHEAF_ERR_INTERRUPTED.  What goes on by itself (store_read_start) is ended
- * by store_read_cancel instead. */
+ * Opening a shard makes several requests, through layers that do not know the caller, and a server
+ * that does not answer is waited for for minutes.  So a thread registers a flag, and all its remote
+ * waits check it: they end within a tenth of a second after the flag is raised, with
+ * SHEAF_ERR_INTERRUPTED. Reads that run on their own (store_read_start) are ended by
+ * store_read_cancel instead. */
 #ifndef STORE_INTERRUPT_H
 #define STORE_INTERRUPT_H
 

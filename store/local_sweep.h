@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Temporary files of local writers that were killed.  A writer holds a lock on its file, which ends
- * with its process, so a file without one is nobody's. */
+ * Removes temporary files of local writers that were killed.  A writer holds a lock on its file
+ * until its process ends, so a file without a lock has no owner. */
 #ifndef STORE_LOCAL_SWEEP_H
 #define STORE_LOCAL_SWEEP_H
 

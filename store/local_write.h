@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What goes into a local file, from its start to its end.
+ * Writes a local file sequentially.
  *
  *     writer's thread    copy into a piece | copy into the other | ...
  *     a thread                             | write the piece     | ...

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls, dispatched, and what is done for stores that cannot compare and act at once. */
+ * Conditional writes and removals: they take effect only if the object is still the one that was
+ * seen.  Stores that cannot compare and act atomically are handled here. */
 #include "store/over.h"
 
 #include <stdlib.h>

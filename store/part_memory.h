@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of parts on their way to a store: all writers of a run share it, and who finds it
- * full waits until a part of any of them is acknowledged.
+ * The memory for upload parts, shared by all writers of a run.  A writer that finds it full waits
+ * until a part of any writer is acknowledged.
  *
  *     0                     used            limit
  *     | filling, sent, idle |               |          0 <= used <= peak <= limit

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading an object over HTTP, for S3 and plain servers alike: a ranged GET that is pinned to the
- * object as it was opened, straight into the caller's memory, and that goes on at the byte where
- * it broke off. */
+ * Reads an object over HTTP, for S3 and plain servers alike: ranged GETs, pinned to the object as
+ * it was opened, into the caller's memory.  An interrupted transfer resumes at the last byte
+ * received. */
 #ifndef STORE_REMOTE_READ_H
 #define STORE_REMOTE_READ_H
 

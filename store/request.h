@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request: HTTP exchanges with one server, signed if it wants that, repeated until one of them
- * is answered for good.  Retries happen here, below everything, and nowhere else.
+ * A request: HTTP exchanges with one server, signed if required, and retried until one succeeds or
+ * the failure is final.  Retries happen here, below everything, and nowhere else.
  *
  * The request's `classify` says what an answer means.  Signing happens when an attempt begins, so
  * that the date is right and the credentials are current however long it waited. */

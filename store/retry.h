@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * When to try again, and when to give up.  Pure: the clock and the dice are arguments.
+ * The retry policy: when to try again, and when to give up.  Pure: the clock and the random numbers
+ * are arguments.
  *
  * Exponential backoff with full jitter: before attempt n + 1 a wait drawn evenly from
  * [0, min(longest, base * 2^(n-1))], since many ranks meet the same overload at the same moment

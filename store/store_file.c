@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The local store: listing, and writing; local_read.c reads, local_write.c has a file's content.
+ * The local store: listing and writing; local_read.c reads, local_write.c writes the content.
  *
  * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp and renamed to DIR/NAME when it is
  * whole and on the disk, so no half file is ever seen under its name, and two processes that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options that name a channel in place of a data set, which `cat` and `info` share. */
+ * The options that name a channel instead of a data set, shared by `cat` and `info`. */
 #ifndef TOOLS_CHANNEL_H
 #define TOOLS_CHANNEL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf commit: the parts of a plan become a data set. */
+ * sheaf commit: publishes the parts of a plan as a data set. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf info: what a data set consists of. */
+ * sheaf info: describes a data set or a stored plan. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf pack: a tree or list of files becomes a data set; or, with a stored plan, a part of one
- * is made. */
+ * sheaf pack: packs a source into a data set or, with a stored plan, packs a part of one. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>

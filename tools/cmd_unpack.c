@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf unpack: each field of each sample becomes the file again that it was. */
+ * sheaf unpack: writes each field of each sample back as a file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf verify: reads everything and says what is wrong.  Problems are printed as they are found,
- * so that nothing needs to be kept. */
+ * sheaf verify: reads everything and reports what is wrong.  Problems are printed as they are
+ * found, so that nothing needs to be kept. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which objects are this host's: the options that `fetch` and `pipe` share. */
+ * The options that select this host's objects, shared by `fetch` and `pipe`. */
 #ifndef TOOLS_HOSTS_H
 #define TOOLS_HOSTS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a training run must note to know later which data it has seen, in which order. */
+ * The lineage of the data: what a training run must record to know later which data it saw, in
+ * which order. */
 #ifndef TOOLS_LINEAGE_H
 #define TOOLS_LINEAGE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Advice on the input mode of a training job: what each would take, and which one to choose. */
+ * Advice on the input mode of a training job: estimates for each mode, and a recommendation. */
 #ifndef TOOLS_MODE_ADVICE_H
 #define TOOLS_MODE_ADVICE_H
 

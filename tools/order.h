@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options that choose an epoch's order and one member's part of it, which `cat` and `info`
- * share. */
+ * The options for an epoch's order and for one worker's part of it, shared by `cat` and `info`. */
 #ifndef TOOLS_ORDER_H
 #define TOOLS_ORDER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options that say what a packed data set is to be, which `pack` and `plan` share. */
+ * The options of a packed data set, shared by `pack` and `plan`. */
 #ifndef TOOLS_PACK_ROWS_H
 #define TOOLS_PACK_ROWS_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which part of how many a command is to do: --part I/N, or what a launcher has put into the
- * environment. */
+ * Which part a command processes: --part I/N, or a launcher's environment. */
 #ifndef TOOLS_PART_H
 #define TOOLS_PART_H
 

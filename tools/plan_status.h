@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a stored plan is, and how far its packing is. */
+ * Prints a stored plan and its progress. */
 #ifndef TOOLS_PLAN_STATUS_H
 #define TOOLS_PLAN_STATUS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One line on the terminal that says how far the work is: bytes, count, rate, time left.  Silent
- * where standard error is no terminal. */
+ * A progress line on the terminal: bytes, count, rate, time left.  Silent if standard error is not
+ * a terminal. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the subcommands of `sheaf` share: how one is described, and how it complains.
+ * What the subcommands of `sheaf` share: their description, and their messages.
  *
  * A subcommand is one file, cmd_NAME.c, that knows the library only through sheaf.h.  Results go
  * to standard output, everything else to standard error, where each line begins "sheaf: ".  Exit

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The keys that were seen, by their XXH3-128: 16 bytes for each, in a table at most 3/4 full. */
+ * A set of keys, kept as XXH3-128 hashes: 16 bytes each, in a table at most 3/4 full. */
 #ifndef PACKER_PLAN_KEYSET_H
 #define PACKER_PLAN_KEYSET_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Some shards of a plan, and the bytes that they are kept as: records (plan_record.h) in compressed
- * blocks, which take a fifth of the memory of what they stand for. */
+ * Some shards of a plan, and their compressed form: records (plan_record.h) in blocks that take a
+ * fifth of the memory. */
 #ifndef PACKER_PLAN_PLAN_BATCH_H
 #define PACKER_PLAN_PLAN_BATCH_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The facts of a plan as bytes.  What is read is checked to be what a plan can say: the labels,
- * splits and texts are then used without another look. */
+ * The facts of a plan as bytes.  Everything that is read is checked here, so labels, splits and
+ * texts are used without further checks. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan that is stored, so that many machines can pack it: one file or object, which PLAN.md
- * specifies.  It is written from its start to its end; whoever packs some of its shards reads its
- * end and the sections of those shards. */
+ * A stored plan, which many machines can pack: one file or object, specified in PLAN.md.  It is
+ * written sequentially.  A worker that packs some of its shards reads only the end and its own
+ * sections. */
 #ifndef PACKER_PLAN_PLAN_FILE_H
 #define PACKER_PLAN_PLAN_FILE_H
 

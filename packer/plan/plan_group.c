@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files to samples: those with one key are one sample.  A sample is packed whole or not at all,
- * so one bad file takes the others of its key with it. */
+ * Groups files into samples: files with one key are one sample.  A sample is packed whole or not at
+ * all, so one bad file takes the others of its key with it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A sample of a plan as bytes: its label and its files, with all that is needed to fetch them and
- * to see that they are still what they were.  Plan files consist of these (PLAN.md); so do the
- * temporary files of a plan that is made. */
+ * to detect changes.  Plan files consist of these (PLAN.md), and so do the temporary files of
+ * planning. */
 #ifndef PACKER_PLAN_PLAN_RECORD_H
 #define PACKER_PLAN_PLAN_RECORD_H
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samples of a plan's shards as bytes: for each shard a section, of records (plan_record.h) in
- * compressed blocks, which take a fifth of the memory of what they stand for.  A stored plan has
- * them (plan_file.h), and so has one that is packed at once (plan_stash.h): whoever makes a plan
- * writes either in the same way, and whoever packs its shards reads either in the same way. */
+ * The samples of a plan's shards as bytes: one section per shard, of records (plan_record.h) in
+ * compressed blocks, which take a fifth of the memory.  Stored plans (plan_file.h) and plans that
+ * are packed at once (plan_stash.h) have the same sections. */
 #ifndef PACKER_PLAN_PLAN_SECTION_H
 #define PACKER_PLAN_PLAN_SECTION_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the files of a source to the samples of a plan, however many there are: what does not fit
- * into memory is in temporary files.
+ * Sorts the files of a source into the samples of a plan in bounded memory: what does not fit is in
+ * temporary files.
  *
  *     scan -> files, sorted by (order of their key, key, suffix) -> samples -> splits
  *

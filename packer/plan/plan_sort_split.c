@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Splits, as plan.c has them, of more samples than fit into memory: sorted by (label, a hash of
- * their own, key) they are dealt out; sorted back by their places they say, in the order of the
- * stream, where each sample goes. */
+ * Splits of more samples than fit into memory, equal to those of plan.c: samples sorted by (label,
+ * a hash, key) are assigned to splits; sorted back by position, they give the split of each sample
+ * in stream order. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

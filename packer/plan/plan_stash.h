@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samples of a plan that is packed at once, put away until it is their shard's turn: in memory,
- * or in a temporary file where they are many. */
+ * Holds the samples of a plan that is packed at once until their shard's turn: in memory, or in a
+ * temporary file if there are many. */
 #ifndef PACKER_PLAN_PLAN_STASH_H
 #define PACKER_PLAN_PLAN_STASH_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sorting what may be more than fits into memory.  Entries are gathered until a buffer is full,
- * which is then sorted and written to a temporary file as a run; at the end the runs are merged.
+ * An external sort: what does not fit into memory is in temporary files.  Entries are collected
+ * until a buffer is full, which is then sorted and written to a temporary file as a run; at the end
+ * the runs are merged.
  *
  *     order | key | value         sorted by order, then by key in byte order, then as they came
  *

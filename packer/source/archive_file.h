@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An archive as a file, read at places; and what is known of a member before it is read. */
+ * Random access to an archive file, and what is known of a member before it is read. */
 #ifndef PACKER_SOURCE_ARCHIVE_FILE_H
 #define PACKER_SOURCE_ARCHIVE_FILE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a source holds: its files, with their labels.  Sources fill it, in whatever order they
+ * The catalog: the files of a source, with their labels.  Sources fill it, in whatever order they
  * find things; the plan is made of it.
  *
  * It is as small as it can be, since there may be many millions of files: 32 bytes a file, its

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines of a list, wherever it is, with a window of it in memory.  A list that is compressed
- * (by any codec) is read as if it were not. */
+ * The lines of a local or remote list, with a window of it in memory.  A compressed list is
+ * decompressed. */
 #ifndef PACKER_SOURCE_LINES_H
 #define PACKER_SOURCE_LINES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON Lines: an object a line, of which "path" and "label" are looked at. */
+ * JSON Lines: one object per line, of which "path" and "label" are used. */
 #include <jansson.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one place where bad files go.  They are gathered and reported as they are found; what
- * `on_error` says then decides: SHEAF_FAIL makes the first of them (in byte order of paths) the
- * error of the whole run, SHEAF_SKIP makes them lines of skipped.tsv. */
+ * Bad files: collected, and reported as they are found.  `on_error` decides what they do:
+ * SHEAF_FAIL makes the first of them (in byte order of paths) the error of the whole run,
+ * SHEAF_SKIP makes them lines of skipped.tsv. */
 #ifndef PACKER_SOURCE_PROBLEMS_H
 #define PACKER_SOURCE_PROBLEMS_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Questions for the sizes of objects: many at a time, answered in the order in which they were
- * asked. */
+ * Requests for the sizes of objects: many at a time, answered in the order of the requests. */
 #ifndef PACKER_SOURCE_SIZE_QUEUE_H
 #define PACKER_SOURCE_SIZE_QUEUE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sizes of the objects that a list names: asked for many at a time, and put into the catalog
- * as the answers come.  An object that is missing, or that may not be read, is a problem of the
- * list's entry; anything else ends the scan. */
+ * Finds the sizes of the objects in a list, with many requests at a time, and puts them into the
+ * catalog.  An object that is missing, or that may not be read, is a problem of the list's entry;
+ * anything else ends the scan. */
 #ifndef PACKER_SOURCE_SIZES_H
 #define PACKER_SOURCE_SIZES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An archive of files, a tar or a zip, read as the directory that it would be unpacked into.
+ * An archive of files, a tar or a zip, read like the directory that it would unpack to.
  *
  * A scan notes where each member's bytes are, so that they can be read in the plan's order, by any
  * number of threads, and nothing is unpacked.  Of a tar that is compressed as a whole (gzip, xz,

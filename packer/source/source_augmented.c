@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An augmented manifest: a sample a line, of objects and of what the line itself holds. */
+ * An augmented manifest: one sample per line, made of objects and of values in the line itself. */
 #include <string.h>
 
 #include "base/error.h"

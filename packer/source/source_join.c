@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Several directories or prefixes as one source: what they have in common becomes their root, so
- * that their files have different paths, and are what they would be if that root held nothing
- * else. */
+ * Several directories or prefixes as one source: their common parent becomes the root, so that
+ * their files have different paths. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of files: reads its lines through the store, and looks for each file below the root, in
- * a directory or in a store. */
+ * A list of files: reads its lines through the store, and finds each file below the root, in a
+ * directory or in a store. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the file system says of paths: asked by several threads, since of a directory that is not
- * in memory each answer comes from the disk, or from a server; and answered in the order in which
- * they were given. */
+ * Attributes of files, requested by several threads and answered in order: in a directory that is
+ * not in memory, each answer comes from the disk or from a server. */
 #ifndef PACKER_SOURCE_STAT_QUEUE_H
 #define PACKER_SOURCE_STAT_QUEUE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Zip archives: where their members are, and reading one; of source_archive.c. */
+ * Zip archives: finds their members, and reads one; for source_archive.c. */
 #ifndef PACKER_SOURCE_ZIP_H
 #define PACKER_SOURCE_ZIP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What AWS's services say when they refuse: their error codes, which of ours each is, whether
- * trying again may help, and what somebody should do about it. */
+ * Errors of AWS services: their codes, our code for each, whether a retry may help, and what the
+ * user should do. */
 #ifndef STORE_S3_AWS_ERROR_H
 #define STORE_S3_AWS_ERROR_H
 

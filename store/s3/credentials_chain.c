@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The search for credentials, from the environment on, and what its places share. */
+ * The search for credentials, beginning with the environment, and the helpers that its sources
+ * share. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removing uploads that were never completed, and that are ours.
+ * Removes our own uploads that were never completed.
  *
  * A listing of uploads says nothing of them but key and id, so ours are known by their keys.  All
  * pages are read before the first upload is aborted, and the listing is then read again until it

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which S3 we talk to, and how: from the environment and the profile files, under the names that
- * AWS's own tools use.  SHEAF_S3_ADDRESSING and AWS_NO_SIGN_REQUEST are for what they have no
- * variable for.
+ * Settings for S3, from the environment and the profile files, under the names that AWS's own tools
+ * use.  SHEAF_S3_ADDRESSING and AWS_NO_SIGN_REQUEST are for what they have no variable for.
  *
  * | setting         | environment                          | profile                          |
  * |-----------------|--------------------------------------|----------------------------------|

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The size and stamp of an object, asked for without waiting: a GET of its first byte, since a
- * refusal then says why, which HEAD's cannot. */
+ * The size and stamp of an object, requested asynchronously with a GET of its first byte: a refused
+ * GET has a reason, a refused HEAD has none. */
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>

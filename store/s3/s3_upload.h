@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The requests of a multipart upload, and what proves that its bytes arrived: the MD5 of each
- * part, where its ETag is that, or the CRC-32C that the store was sent and checked itself.  Where
- * there is neither (encryption with KMS, without checksums) an object is known to be the upload's
- * by a mark among its metadata, a number that no other upload has. */
+ * The requests of a multipart upload, and the proof that its bytes arrived: the MD5 of each part if
+ * its ETag is one, or else a CRC-32C that the store checked.  Where there is neither (encryption
+ * with KMS, without checksums) an object is known to be the upload's by a mark among its metadata,
+ * a number that no other upload has. */
 #ifndef STORE_S3_S3_UPLOAD_H
 #define STORE_S3_S3_UPLOAD_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing an object: parts are sent as they fill, several at a time, and what fits into one part
- * is one PUT.  Nothing is visible before commit.
+ * Writes an object: parts are sent as they fill, several at a time; an object that fits into one
+ * part is a single PUT. Nothing is visible before commit.
  *
  * The slots are all the memory there is, and it comes from what the writers of a run share
  * (part_memory.h).  A slot's bytes stay until the store has acknowledged them, since an attempt may
