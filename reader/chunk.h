@@ -13,7 +13,9 @@
  * runs and gives them back; the job only fills them.
  *
  * A chunk that is ALONE has one record and memory of its own: it is read where the heap has no room
- * for it. */
+ * for it.  So has one that is PASSING, of any run: the lane moves each item into the heap as it
+ * takes it, if there is room for it then.  And the records of one that SHARES A BLOCK, each a run,
+ * are unpacked in one go, each into the piece that is there for it. */
 #ifndef READER_CHUNK_H
 #define READER_CHUNK_H
 
@@ -33,6 +35,7 @@ struct item {
     size_t size;
     union {
         const char *name;       /* has_name: its .lst line */
+        struct recall *recall;  /* deferred: that reads it among others; NULL: none */
         uint64_t offset;        /* else: of the frame in the shard, uncompressed */
     };
     uint32_t name_size;
@@ -42,7 +45,8 @@ struct item {
     uint8_t *piece;             /* of the heap, in which data is; NULL: it is in none */
     bool owns;                  /* the piece is for it alone, and has the name behind data */
     bool lent;                  /* the piece goes to the program, too */
-    bool deferred;              /* there is no data yet: it is read when it is drawn */
+    bool deferred;              /* there is no data yet: it is read when it is drawn.  `size` is
+                                   of the piece that it needs, if that is known, else 0 */
     bool repeats;               /* it comes once more, to pad its lane */
     bool has_name;
 };
@@ -63,8 +67,10 @@ struct chunk {
     size_t run_count;
     size_t count;               /* records */
     bool own_frames;            /* each item has a piece of its own */
-    bool is_alone;              /* its item is in no piece */
+    bool is_alone;              /* its item is in no piece; */
+    bool is_passing;            /* nor are these, until they are taken */
     bool is_picked;             /* only items with a piece, of whoever made the chunk, are wanted */
+    bool shares_block;          /* runs of one record, whose pieces were taken before */
     bool in_pieces;             /* its run is within one codec block, of which it reads and unpacks
                                    as much as it needs, a little at a time */
     bool is_shrunk;             /* by chunk_shrink */
@@ -101,6 +107,10 @@ uint64_t chunk_passing_bytes(const struct run *runs, size_t run_count, bool in_p
 uint64_t chunk_frames_bytes(const struct run *runs, size_t run_count);
 /* The budget that a chunk of these runs will need besides pieces of the heap. */
 uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames, bool in_pieces);
+/* Besides pieces of the heap: of a chunk whose runs share a block, and what it needs while its job
+ * runs. */
+uint64_t chunk_shared_memory(const struct run *runs, size_t run_count);
+uint64_t chunk_shared_passing(const struct run *run, bool in_pieces);
 /* Whether the run can be read in pieces. */
 bool chunk_can_be_in_pieces(const struct run *run);
 
@@ -111,10 +121,14 @@ uint64_t chunk_memory_most(const struct manifest_shard *shard, bool is_packed, b
 /* ---- reader/chunk.c ------------------------------------------------------------------------- */
 
 /* Makes the tables of runs and items, and takes a piece of the heap for all their bytes, or for
- * each if the chunk has own frames, or none if it is alone, or picked.  SHEAF_END: the heap has no
- * room now. */
+ * each if the chunk has own frames, or none if it is alone, passing or picked.  SHEAF_END: the heap
+ * has no room now. */
 int chunk_prepare(struct chunk *chunk, const struct run *runs, size_t run_count,
                   struct heap *heap, struct sheaf_error *err);
+
+/* The same for a chunk whose runs share a block.  `pieces`: of each. */
+int chunk_prepare_shared(struct chunk *chunk, const struct run *runs, size_t run_count,
+                         uint8_t *const *pieces, struct sheaf_error *err);
 
 /* Makes the chunk one of a single item that is deferred, and done.  It needs so much memory: */
 int chunk_prepare_deferred(struct chunk *chunk, uint32_t shard, uint64_t record,
@@ -130,14 +144,9 @@ bool chunk_take_memory(struct chunk *chunk, struct budget *budget, uint64_t byte
 /* Gives the budget back what the chunk took of it. */
 void chunk_give_memory(struct chunk *chunk, struct budget *budget);
 
-/* The job's function: chunk->job.run. */
-void chunk_run(struct job *job);
-
-/* Begins to read the chunk, of one run, from afar, and submits its job once that is done.  (A
- * local chunk is read by its job, so that it is checked on the processor whose cache has it.) */
-void chunk_fetch(struct chunk *chunk);
-/* Makes reads that are under way end soon. */
-void chunk_cancel(struct chunk *chunk);
+/* Room for `size` bytes in kept memory, whose content is not kept.  It is no larger than what the
+ * budget gave. */
+void *chunk_room(struct buf *kept, size_t size, struct sheaf_error *err);
 
 /* Frees what the items from `taken` on own, and empties the chunk, but for the memory it keeps.
  * Its job must be done. */
@@ -150,5 +159,16 @@ void chunk_drop_shards(struct chunk *chunk, struct shards *shards);
 
 /* The memory that a reset chunk keeps. */
 size_t chunk_kept_bytes(const struct chunk *chunk);
+
+/* ---- reader/chunk_read.c -------------------------------------------------------------------- */
+
+/* The job's function: chunk->job.run. */
+void chunk_run(struct job *job);
+
+/* Begins to read the chunk, of one run, from afar, and submits its job once that is done.  (A
+ * local chunk is read by its job, so that it is checked on the processor whose cache has it.) */
+void chunk_fetch(struct chunk *chunk);
+/* Makes reads that are under way end soon. */
+void chunk_cancel(struct chunk *chunk);
 
 #endif

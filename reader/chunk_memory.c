@@ -91,6 +91,21 @@ uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames,
            + run_count * sizeof(struct run) + sizeof(struct chunk);
 }
 
+/* Tables, one entry for each run, and names. */
+uint64_t chunk_shared_memory(const struct run *runs, size_t run_count)
+{
+    const uint64_t each = sizeof(struct item) + sizeof(struct run) + sizeof(struct unpack_part);
+
+    return chunk_sizes(runs, run_count, true).names + run_count * each + sizeof(struct chunk);
+}
+
+uint64_t chunk_shared_passing(const struct run *run, bool in_pieces)
+{
+    const struct chunk_extent e = chunk_extent(run, in_pieces);
+
+    return chunk_stored_memory(run, &e, in_pieces);
+}
+
 uint64_t chunk_memory_most(const struct manifest_shard *m, bool is_packed, bool is_remote)
 {
     return m->largest + (is_packed ? unpack_room(is_remote, m->bytes) : 0)

@@ -122,8 +122,23 @@ bool feed_take_memory(struct feed *feed, const struct feed_memory *memory)
     return false;
 }
 
+bool feed_take_passing(struct feed *feed, const struct run *run, struct feed_memory *memory)
+{
+    const bool can = chunk_can_be_in_pieces(run);
+
+    *memory = (struct feed_memory){ .frames = FEED_PASSING };
+    if (run->shard->object->is_remote || !can) {
+        memory->bytes = chunk_memory(run, 1, true, false);
+        if (feed_take_memory(feed, memory))
+            return true;
+    }
+    memory->in_pieces = can;
+    memory->bytes = chunk_memory(run, 1, true, can);
+    return can && feed_take_memory(feed, memory);
+}
+
 int feed_make_chunk(struct feed *feed, const struct run *runs, size_t run_count,
-                    const struct feed_memory *memory, bool alone, struct chunk **result,
+                    const struct feed_memory *memory, struct chunk **result,
                     struct sheaf_error *err)
 {
     struct chunk *chunk = new_chunk_for(feed, memory);
@@ -133,8 +148,9 @@ int feed_make_chunk(struct feed *feed, const struct run *runs, size_t run_count,
         return err_memory(err, sizeof(*chunk));
     chunk->job.run = chunk_run;
     chunk->dataset = feed->dataset;
-    chunk->own_frames = feed->own_frames && !alone;
-    chunk->is_alone = alone;
+    chunk->own_frames = feed->own_frames && memory->frames == FEED_USUAL;
+    chunk->is_alone = memory->frames == FEED_ALONE;
+    chunk->is_passing = memory->frames == FEED_PASSING;
     chunk->in_pieces = memory->in_pieces;
     chunk->workers = feed->workers;
     code = chunk_prepare(chunk, runs, run_count, feed->frames, err);
@@ -147,8 +163,57 @@ int feed_make_chunk(struct feed *feed, const struct run *runs, size_t run_count,
     return SHEAF_OK;
 }
 
-int feed_make_deferred(struct feed *feed, const struct order_run *run, bool reserved,
-                       struct chunk **result, struct sheaf_error *err)
+/* Makes its tables, which are kept no longer than the chunk. */
+static int prepare_shared(struct feed *feed, struct chunk *chunk, struct shard *shard,
+                          struct item *const *items, size_t count, struct sheaf_error *err)
+{
+    struct run *runs = malloc(count * sizeof(runs[0]));
+    uint8_t **pieces = malloc(count * sizeof(pieces[0]));
+    int code;
+
+    if (runs == NULL || pieces == NULL) {
+        code = err_memory(err, count * (sizeof(runs[0]) + sizeof(pieces[0])));
+        goto out;
+    }
+    for (size_t i = 0; i < count; i++) {
+        runs[i] = (struct run){ shard, items[i]->record, 1 };
+        pieces[i] = items[i]->piece;
+    }
+    code = SHEAF_END;
+    if (chunk_take_memory(chunk, &feed->budget, chunk_shared_memory(runs, count), false))
+        code = chunk_prepare_shared(chunk, runs, count, pieces, err);
+out:
+    free(runs);
+    free(pieces);
+    return code;
+}
+
+int feed_make_shared(struct feed *feed, struct shard *shard, struct item *const *items,
+                     size_t count, struct chunk **result, struct sheaf_error *err)
+{
+    struct chunk *chunk = calloc(1, sizeof(*chunk));
+    int code;
+
+    if (chunk == NULL)
+        return err_memory(err, sizeof(*chunk));
+    chunk->job.run = chunk_run;
+    chunk->dataset = feed->dataset;
+    chunk->own_frames = chunk->shares_block = true;
+    chunk->workers = feed->workers;
+    code = prepare_shared(feed, chunk, shard, items, count, err);
+    if (code != SHEAF_OK) {
+        chunk_give_memory(chunk, &feed->budget);
+        chunk->count = chunk->run_count = 0;
+        chunk_free(chunk, feed->frames);
+        return code;
+    }
+    shard->users += (unsigned)count;
+    *result = chunk;
+    return SHEAF_OK;
+}
+
+int feed_make_deferred(struct feed *feed, const struct order_run *run, size_t bytes,
+                       bool reserved, struct chunk **result, struct sheaf_error *err)
 {
     struct chunk *chunk = feed_new_chunk(feed, CHUNK_DEFERRED_BYTES);
     int code;
@@ -160,6 +225,8 @@ int feed_make_deferred(struct feed *feed, const struct order_run *run, bool rese
         return SHEAF_END;
     }
     code = chunk_prepare_deferred(chunk, run->shard, run->record, err);
+    if (code == SHEAF_OK)
+        chunk->items[0].size = bytes;
     if (code != SHEAF_OK) {
         feed_recycle(feed, chunk);
         return code;
@@ -180,7 +247,7 @@ void feed_retire(struct feed *feed, struct chunk *chunk)
 {
     feed->read_bytes += chunk->read_bytes;
     chunk_drop_shards(chunk, &feed->shards);
-    if (chunk->own_frames) {
+    if (chunk->own_frames || chunk->is_passing) {
         feed_recycle(feed, chunk);
         return;
     }

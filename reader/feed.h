@@ -33,6 +33,8 @@ struct feed {
                                    own (and can be deferred), else each chunk, of */
     struct heap *frames;        /* this heap, which is kept from epoch to epoch */
     uint64_t lend_bytes;        /* what may be lent of it to the program */
+    unsigned recalls_running;   /* shared ones (deferred.h) that are under way; */
+    unsigned recalls_most;      /* so many, unless one is needed */
     struct chunk *retired;      /* consumed, but items of it may be with the caller */
     struct chunk *spare;        /* empty, with memory to be used again: */
     uint64_t spare_most_bytes;  /* of one; larger ones held an outsize sample and are freed */
@@ -49,26 +51,36 @@ struct feed {
  * SHEAF_ERR_INTERRUPTED. */
 int feed_open_shard(struct feed *feed, struct shard *shard, struct sheaf_error *err);
 
-/* What a chunk takes of the budget, `reserved` bytes of it of what is reserved; and whether it is
- * read in pieces. */
+/* What a chunk takes of the budget, `reserved` bytes of it of what is reserved; whether it is read
+ * in pieces, and where its frames go. */
 struct feed_memory {
     uint64_t bytes, reserved;
     bool in_pieces;
+    enum { FEED_USUAL, FEED_ALONE, FEED_PASSING } frames;
 };
 
 /* Takes it; false: there is no room. */
 bool feed_take_memory(struct feed *feed, const struct feed_memory *memory);
+/* Takes that of a chunk which passes its items on as they are taken, and says what it is.
+ * Remotely, one request for a whole block is better than many for pieces of it. */
+bool feed_take_passing(struct feed *feed, const struct run *run, struct feed_memory *memory);
 
-/* A chunk of these runs, for which the memory was taken: it goes to the chunk, or back.  `alone`:
- * its one item goes into no piece of the heap.  SHEAF_END: the heap has no room. */
+/* A chunk of these runs, for which the memory was taken: it goes to the chunk, or back.  SHEAF_END:
+ * the heap has no room. */
 int feed_make_chunk(struct feed *feed, const struct run *runs, size_t run_count,
-                    const struct feed_memory *memory, bool alone, struct chunk **chunk,
+                    const struct feed_memory *memory, struct chunk **chunk,
                     struct sheaf_error *err);
 
-/* A chunk of one deferred record.  `reserved`: what it needs is of what is reserved.  SHEAF_END:
+/* A chunk of what these items stand for, ascending records of one block of a shard that is open,
+ * each into its item's piece.  What it needs while its job runs is still to be taken.  SHEAF_END:
  * the budget has no room for it. */
-int feed_make_deferred(struct feed *feed, const struct order_run *run, bool reserved,
-                       struct chunk **chunk, struct sheaf_error *err);
+int feed_make_shared(struct feed *feed, struct shard *shard, struct item *const *items,
+                     size_t count, struct chunk **chunk, struct sheaf_error *err);
+
+/* A chunk of one deferred record, `reserved`: what it needs is of what is reserved.  SHEAF_END:
+ * the budget has no room for it. */
+int feed_make_deferred(struct feed *feed, const struct order_run *run, size_t bytes,
+                       bool reserved, struct chunk **chunk, struct sheaf_error *err);
 
 /* Begins to read the chunk. */
 void feed_submit(struct feed *feed, struct chunk *chunk);

@@ -57,6 +57,8 @@ int lane_begin(struct feed *feed, struct lane *lane, struct prefetch *prefetch, 
     lane->early_left = lane->intakes.early;
     lane->fill_left = lane->intakes.fill;
     lane->slots = calloc(lane->slot_count + 1, sizeof(lane->slots[0]));
+    lane->resident.slots = lane->slots;
+    lane->resident.slot_count = lane->slot_count;
     return lane->slots != NULL ? SHEAF_OK
                                : err_memory(err, lane->slot_count * sizeof(lane->slots[0]));
 }
@@ -71,9 +73,15 @@ void lane_clear(struct feed *feed, struct lane *lane)
     for (uint64_t i = 0; lane->slots != NULL && i < lane->slot_count; i++)
         item_free(&lane->slots[i], feed->frames);
     recalls_clear(feed, &lane->recalls);
+    resident_close(&lane->resident);
     intakes_free(&lane->intakes);
     free(lane->slots);
     memset(lane, 0, sizeof(*lane));
+}
+
+int lane_foresee(struct lane *lane, struct sheaf_error *err)
+{
+    return resident_open(&lane->resident, &lane->shuffle, err);
 }
 
 uint64_t lane_table_bytes(const struct lane *lane)
@@ -90,7 +98,8 @@ static int take_in(struct feed *feed, struct lane *lane, uint64_t slot, struct s
 {
     const int code = prefetch_take(feed, lane->prefetch, &lane->slots[slot], err);
 
-    lane->deferred += code == SHEAF_OK && lane->slots[slot].deferred;
+    if (code == SHEAF_OK && feed->own_frames)
+        resident_settle(&lane->resident, feed, slot);
     return code;
 }
 
@@ -153,7 +162,7 @@ static void emit(struct lane *lane, struct item *item)
     const struct shuffle_step step = shuffle_next(&lane->shuffle);
 
     *item = lane->slots[step.slot];
-    lane->deferred -= item->deferred;
+    resident_step(&lane->resident, &step, item);
     memset(&lane->slots[step.slot], 0, sizeof(*item));
     if (step.refill) {
         lane->refill_due = true;
@@ -194,8 +203,9 @@ static void look_ahead(struct feed *feed, struct lane *lane)
     uint64_t slots[SHUFFLE_FORESEE_MOST];
     unsigned count;
 
-    if (lane->deferred == 0)
+    if (lane->resident.deferred == 0)
         return;
+    resident_recall(&lane->resident, feed, &lane->recalls);
     if (lane->foreseen != 0) {
         lane->foreseen--;
         return;
@@ -203,7 +213,8 @@ static void look_ahead(struct feed *feed, struct lane *lane)
     lane->foreseen = window / 4;
     count = shuffle_foresee(&lane->shuffle, window, slots);
     for (unsigned i = 0; i < count; i++)
-        if (slots[i] != UINT64_MAX && lane->slots[slots[i]].deferred)
+        if (slots[i] != UINT64_MAX && lane->slots[slots[i]].deferred
+            && lane->slots[slots[i]].recall == NULL)
             recalls_ahead(feed, &lane->recalls, &lane->slots[slots[i]]);
 }
 
@@ -214,8 +225,7 @@ static int recall(struct feed *feed, struct lane *lane, struct item *item,
     const bool repeats = lane->pending.repeats;
     int code;
 
-    *item = lane->pending;
-    code = recalls_take(feed, &lane->recalls, item, err);
+    code = recalls_take(feed, &lane->recalls, &lane->pending, item, err);
     if (code != SHEAF_OK)
         return code;
     item->repeats = repeats;

@@ -12,6 +12,7 @@
 
 #include "reader/deferred.h"
 #include "reader/prefetch.h"
+#include "reader/resident.h"
 
 struct lane {
     struct prefetch *prefetch;
@@ -24,8 +25,8 @@ struct lane {
     bool refill_due;            /* the slot emitted last waits for the next intake */
     uint64_t refill_slot;
     struct item pending;        /* deferred: its turn has come, but it is not read yet */
-    uint64_t deferred;          /* items in slots that are */
-    struct recalls recalls;     /* those that are drawn soon */
+    struct resident resident;   /* which items in slots are */
+    struct recalls recalls;     /* those of them that are drawn soon */
     unsigned foreseen;          /* draws until it is time to look ahead again */
 };
 
@@ -46,5 +47,7 @@ bool lane_has_ended(const struct lane *lane);
 
 /* What the tables of its slots take. */
 uint64_t lane_table_bytes(const struct lane *lane);
+/* Begins to see ahead which of its samples are drawn soon. */
+int lane_foresee(struct lane *lane, struct sheaf_error *err);
 
 #endif

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "reader/lazy_shuffle.h"
 #include "reader/stream.h"
+#include "reader/unpack.h"
 
 /* Raw bytes of a chunk.  From a local file, small enough that a chunk is checked while it is in
  * the cache, and enough that threads are seldom woken for it; from afar, what makes a request
@@ -35,6 +36,14 @@
 /* Where frames are deferred, a chunk waits until the heap has room for it, and until then more of
  * them are: so it has only such a part of the memory. */
 #define CHUNK_PART         128u
+/* More lanes than that hold much of the memory in chunks that are not yet taken. */
+#define PASSING_LANES      8u
+/* Foresight takes no more than such a part of the memory. */
+#define FORESIGHT_PART     8u
+/* Shared recalls that are under way at once, at most, and the part of what chunks have that they
+ * read into. */
+#define RECALLS_MOST       8u
+#define RECALL_PART        16u
 /* A frame is outsize if it is more than this part of the heap. */
 #define OUTSIZE_PART       16u
 
@@ -46,6 +55,7 @@ struct needs {
     uint64_t block;             /* what a codec block adds to a chunk, at most */
     uint64_t sections;          /* of all shards that are open at once */
     uint64_t tables;
+    uint64_t foresight;         /* of all lanes, where samples are deferred (resident.h) */
     uint64_t reserve;
 };
 
@@ -116,6 +126,7 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
     for (uint32_t i = 0; i < feed->lane_count; i++) {
         n->slots += r->lanes[i].slot_count;
         n->tables += lane_table_bytes(&r->lanes[i]);
+        n->foresight += resident_bytes(r->lanes[i].slot_count);
     }
     if (feed->draws)
         n->tables += feed->lane_count * order_buffer_slots(&feed->order) * sizeof(uint64_t);
@@ -226,8 +237,35 @@ static uint64_t chunks_memory(const struct needs *n, uint64_t chunk_bytes, uint6
     return chunks * (MAX(chunk_bytes, n->mean) + n->block) * 5 / 4;
 }
 
+/* What chunks of codec blocks have of `left` bytes, where samples are deferred: they hold what is
+ * not yet taken, of each lane. */
+static uint64_t passing_bytes(const struct feed *feed, uint64_t left)
+{
+    return feed->lane_count > PASSING_LANES ? left / 2 : left / 4;
+}
+
+/* Codec blocks are unpacked as they are taken in, and again for what is deferred.  A part of what
+ * chunks have is for that. */
+static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
+{
+    struct feed *feed = &r->feed;
+    const uint64_t chunks = feed->lane_count + 1u;
+    const uint64_t bytes = passing_bytes(feed, left) * 3 / 4 / chunks;
+
+    /* Whole blocks would stay until their last sample is taken. */
+    feed->own_frames = feed->cuts_blocks = true;
+    feed->outstanding_limit = chunks;
+    feed->chunk_bytes = MIN(MAX(bytes, CHUNK_TINY_BYTES), CHUNK_BLOCK_BYTES / 2);
+    feed->recalls_most = (unsigned)MIN(MAX(passing_bytes(feed, left) / RECALL_PART
+                                           / unpack_room(r->dataset->is_remote, UINT64_MAX), 1),
+                                       RECALLS_MOST);
+    if (n->foresight > left / FORESIGHT_PART)
+        n->foresight = 0;
+    n->tables += n->foresight;
+}
+
 /* Chooses chunk size and window for `left` bytes, which are for chunks and frames. */
-static void fit_chunks(struct sheaf_reader *r, const struct needs *n, uint64_t left)
+static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct feed *feed = &r->feed;
     const uint64_t least = feed->lane_count + 2u;
@@ -252,9 +290,8 @@ static void fit_chunks(struct sheaf_reader *r, const struct needs *n, uint64_t l
     feed->outstanding_limit = least;
     feed->chunk_bytes = MIN(left / 2 / least, MAX(left / CHUNK_PART, CHUNK_LEAST_BYTES));
     feed->chunk_bytes = MAX(feed->chunk_bytes, CHUNK_TINY_BYTES);
-    /* Whole blocks would stay until their last sample is taken. */
     if (r->dataset->codec != NULL && !feed->draws)
-        feed->own_frames = feed->cuts_blocks = true;
+        fit_blocks(r, n, left);
 }
 
 /* Leaves to the heap what the rest can do without, and to the program what the heap can do
@@ -269,7 +306,7 @@ static struct shares share_out(struct feed *feed, const struct needs *n, uint64_
     feed->outsize_bytes = UINT64_MAX;
     if (!feed->own_frames)
         return s;
-    s.heap_bytes = left - MIN(left / 4, least);
+    s.heap_bytes = left - (feed->cuts_blocks ? passing_bytes(feed, left) : MIN(left / 4, least));
     s.lend_bytes = s.heap_bytes - MIN(s.heap_bytes, n->frames);
     if (n->frames_most > s.heap_bytes)
         feed->outsize_bytes = s.heap_bytes / OUTSIZE_PART;
@@ -312,6 +349,7 @@ static int fit_indexed(struct sheaf_reader *r, struct needs *n, struct shares *s
     left = feed->budget.limit - (feed->budget.used - feed->frames->size) - n->tables - n->reserve;
     left -= MIN(n->sections, left / 2);
     fit_chunks(r, n, left);
+    left -= feed->cuts_blocks ? n->foresight : 0;
     *shares = share_out(feed, n, left);
     if (r->dataset->is_remote)
         fit_window(feed);
@@ -354,6 +392,11 @@ int memory_share_out(struct sheaf_reader *r)
     if (code != SHEAF_OK)
         return code;
     r->table_bytes = n.tables;
+    for (uint32_t i = 0; code == SHEAF_OK && n.foresight != 0 && feed->cuts_blocks
+                         && i < feed->lane_count; i++)
+        code = lane_foresee(&r->lanes[i], &r->error);
+    if (code != SHEAF_OK)
+        return code;
     feed->budget.reserve = r->dataset->is_stream ? 0 : n.reserve;
     return SHEAF_OK;
 }

@@ -96,27 +96,35 @@ static bool is_for_pieces(const struct feed *feed, const struct run *runs, size_
            && chunk_can_be_in_pieces(&runs[0]);
 }
 
+/* Takes the memory for the lane's next chunk. */
+static bool take_memory(struct feed *feed, const struct run *runs, size_t run_count,
+                        bool reserved, struct feed_memory *memory)
+{
+    if (feed->cuts_blocks && !reserved)
+        return feed_take_passing(feed, runs, memory);
+    memory->in_pieces = is_for_pieces(feed, runs, run_count, reserved);
+    memory->bytes = chunk_memory(runs, run_count, feed->own_frames, memory->in_pieces);
+    memory->reserved = reserved ? chunk_passing_bytes(runs, run_count, memory->in_pieces) : 0;
+    if (feed->own_frames && heap_room(feed->frames) < chunk_frames_bytes(runs, run_count))
+        return false;
+    if (feed_take_memory(feed, memory))
+        return true;
+    shrink_chunks(feed);
+    return feed_take_memory(feed, memory);
+}
+
 /* Makes these runs the lane's next chunk, and begins to read it.  `reserved`: what it needs until
  * it is done is of what is reserved.  SHEAF_END: the budget has no room for it now. */
 static int begin_chunk(struct feed *feed, struct prefetch *p, const struct run *runs,
                        size_t run_count, bool reserved, struct sheaf_error *err)
 {
-    const bool in_pieces = is_for_pieces(feed, runs, run_count, reserved);
-    const struct feed_memory memory = {
-        chunk_memory(runs, run_count, feed->own_frames, in_pieces),
-        reserved ? chunk_passing_bytes(runs, run_count, in_pieces) : 0, in_pieces,
-    };
+    struct feed_memory memory = { .frames = FEED_USUAL };
     struct chunk *chunk = NULL;
     int code;
 
-    if (feed->own_frames && heap_room(feed->frames) < chunk_frames_bytes(runs, run_count))
+    if (!take_memory(feed, runs, run_count, reserved, &memory))
         return SHEAF_END;
-    if (!feed_take_memory(feed, &memory)) {
-        shrink_chunks(feed);
-        if (!feed_take_memory(feed, &memory))
-            return SHEAF_END;
-    }
-    code = feed_make_chunk(feed, runs, run_count, &memory, false, &chunk, err);
+    code = feed_make_chunk(feed, runs, run_count, &memory, &chunk, err);
     if (code != SHEAF_OK)
         return code;
     append(feed, p, chunk);
@@ -127,10 +135,10 @@ static int begin_chunk(struct feed *feed, struct prefetch *p, const struct run *
 
 /* Makes the lane's next chunk one deferred record.  SHEAF_END: the budget has no room for it. */
 static int defer(struct feed *feed, struct prefetch *p, const struct order_run *run,
-                 bool reserved, struct sheaf_error *err)
+                 size_t bytes, bool reserved, struct sheaf_error *err)
 {
     struct chunk *chunk = NULL;
-    const int code = feed_make_deferred(feed, run, reserved, &chunk, err);
+    const int code = feed_make_deferred(feed, run, bytes, reserved, &chunk, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -182,16 +190,26 @@ static int enter_shard(struct feed *feed, struct prefetch *p, const struct order
 }
 
 /* Raw bytes of the lane's next chunk.  The first ones are small: the first sample should not wait
- * for many. */
+ * for many, unless their block would be unpacked again for those behind them. */
 static uint64_t chunk_bytes(const struct feed *feed, const struct prefetch *p)
 {
-    return MIN(feed->chunk_bytes, CHUNK_FIRST_BYTES * (1 + p->planned));
+    return feed->cuts_blocks ? feed->chunk_bytes
+                             : MIN(feed->chunk_bytes, CHUNK_FIRST_BYTES * (1 + p->planned));
 }
 
 /* Frames so large are deferred: in the shuffle buffer they would take the place of many. */
 static bool is_outsize(const struct feed *feed, const struct index_section *s, uint64_t record)
 {
     return s->offsets[record + 1] - s->offsets[record] > feed->outsize_bytes;
+}
+
+/* What is left of a block, in even parts of `bytes` at most. */
+static uint64_t stop_in_block(const struct index_section *s, uint64_t offset, uint64_t bytes)
+{
+    const uint64_t left = s->blocks[index_block_of(s, offset) + 1].raw_offset - offset;
+    const uint64_t parts = (left + bytes - 1) / bytes;
+
+    return offset + (left + parts - 1) / parts;
 }
 
 /* How many records from the lane's next intake on make the next chunk: consecutive places in one
@@ -206,7 +224,7 @@ static size_t chunk_count(const struct feed *feed, const struct prefetch *p,
     size_t count = 1;
 
     if (s->blocks != NULL && feed->cuts_blocks) {
-        stop = MIN(stop, s->blocks[index_block_of(s, s->offsets[run->record]) + 1].raw_offset);
+        stop = stop_in_block(s, s->offsets[run->record], chunk_bytes(feed, p));
     } else if (s->blocks != NULL) {
         const uint64_t block = index_block_of(s, MIN(stop, s->offsets[s->samples]) - 1);
 
@@ -300,7 +318,7 @@ static int plan_stretch(struct feed *feed, struct prefetch *p, bool reserved,
     if (code != SHEAF_OK)
         return code;
     if (is_outsize(feed, p->shard->section, found.record))
-        return defer(feed, p, &found, false, err);
+        return defer(feed, p, &found, 0, false, err);
     run = (struct run){ p->shard, found.record, chunk_count(feed, p, &found, place) };
     code = begin_chunk(feed, p, &run, 1, reserved, err);
     if (code == SHEAF_OK)
@@ -365,6 +383,19 @@ static int plan_alone(struct feed *feed, struct prefetch *p, struct sheaf_error 
     return SHEAF_OK;
 }
 
+/* What the record's piece takes, if its shard is open; else 0. */
+static size_t piece_bytes(const struct feed *feed, const struct prefetch *p,
+                          const struct order_run *run)
+{
+    struct shard *s = p->shard;
+
+    if (s == NULL || s->number != run->shard || !workers_is_done(feed->workers, &s->job)
+        || s->code != SHEAF_OK)
+        return 0;
+    return index_frame_bytes(s->section, run->record)
+           + chunk_names_bytes(s->section, run->record, 1);
+}
+
 /* Plans a chunk for a lane whose turn it is: if there is no room, with what is reserved for it, of
  * one record if need be. */
 static int plan_needed(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
@@ -380,7 +411,7 @@ static int plan_needed(struct feed *feed, struct prefetch *p, struct sheaf_error
     if (code != SHEAF_END)
         return code;
     run = next_run(feed, p);
-    code = defer(feed, p, &run, true, err);
+    code = defer(feed, p, &run, piece_bytes(feed, p, &run), true, err);
     return code != SHEAF_END ? code
          : err_set(err, SHEAF_ERR_LIMIT, "the memory budget of %" PRIu64 " bytes is used up",
                    feed->budget.limit);
@@ -549,7 +580,7 @@ int prefetch_take(struct feed *feed, struct prefetch *p, struct item *item,
     item->repeats = repeats(p, p->taken);
     chunk->taken++;
     p->taken++;
-    if (chunk->taken == chunk->count && !chunk->is_last) {
+    if (chunk->taken == chunk->count && !chunk->is_last && !chunk->is_passing) {
         struct sheaf_error later;
 
         /* What fails here fails again when it is needed, and is an error then. */

@@ -56,7 +56,8 @@ int prefetch_pump(struct feed *feed, struct sheaf_error *err);
 /* The next item of a lane goes to *item.  Waits for it.  SHEAF_OK; SHEAF_END if there are no more
  * (known only now for a stream); SHEAF_ERR_INTERRUPTED if *feed->interrupt became nonzero
  * while it waited: it may be called again.  The chunk that a sequential item lies in stays until
- * feed_release. */
+ * feed_release; that of one which is in no piece of the heap, where items have pieces, until the
+ * next call. */
 int prefetch_take(struct feed *feed, struct prefetch *prefetch, struct item *item,
                   struct sheaf_error *err);
 

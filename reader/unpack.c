@@ -72,13 +72,19 @@ static int fill(struct unpack *u, struct place *at, struct sheaf_error *err)
 /* Takes what came of raw bytes [at, at + size) of the block. */
 static void take(struct unpack *u, uint64_t at, const uint8_t *output, size_t size)
 {
-    const uint64_t begin = MAX(at, u->skip);
-    const uint64_t end = MIN(at + size, u->skip + u->size);
+    while (u->done < u->count) {
+        struct unpack_part *part = &u->parts[u->done];
+        const uint64_t begin = MAX(at, part->skip);
+        const uint64_t end = MIN(at + size, part->skip + part->size);
 
-    if (begin >= end)
-        return;
-    memcpy(u->raw + (begin - u->skip), output + (begin - at), end - begin);
-    u->got = end - u->skip;
+        if (begin < end) {
+            memcpy(part->raw + (begin - part->skip), output + (begin - at), end - begin);
+            part->got = end - part->skip;
+        }
+        if (part->got < part->size)
+            return;
+        u->done++;
+    }
 }
 
 static int push(struct unpack *u, struct codec_stream *stream, struct place *at,
@@ -93,9 +99,12 @@ static int push(struct unpack *u, struct codec_stream *stream, struct place *at,
     at->size -= taken;
     take(u, at->raw, output, given);
     at->raw += given;
-    if (code == SHEAF_OK && is_last && given == 0)
+    if (code == SHEAF_OK && is_last && given == 0) {
+        const struct unpack_part *part = &u->parts[u->done];
+
         code = err_set(err, SHEAF_ERR_TRUNCATED, "it ends after %" PRIu64 " raw bytes, but a "
-                       "sample in it ends at %" PRIu64, at->raw, u->skip + u->size);
+                       "sample in it ends at %" PRIu64, at->raw, part->skip + part->size);
+    }
     u->is_damaged = code != SHEAF_OK && code != SHEAF_ERR_MEMORY;
     return code;
 }
@@ -107,7 +116,7 @@ static int unpack(struct unpack *u, struct codec_stream *stream, struct sheaf_er
                         .held_end = u->stored != NULL ? u->end : u->begin };
     int code = u->single ? begin_member(u, stream, err) : SHEAF_OK;
 
-    while (code == SHEAF_OK && u->got < u->size) {
+    while (code == SHEAF_OK && u->done < u->count) {
         if (at.size == 0)
             code = fill(u, &at, err);
         if (code == SHEAF_OK)
@@ -116,12 +125,14 @@ static int unpack(struct unpack *u, struct codec_stream *stream, struct sheaf_er
     return code;
 }
 
-int unpack_part(struct unpack *u, struct sheaf_error *err)
+int unpack_parts(struct unpack *u, struct sheaf_error *err)
 {
     struct codec_stream *stream;
     int code = codec_stream_open(u->codec->id, &stream, err);
 
-    u->got = u->read_bytes = 0;
+    u->done = u->read_bytes = 0;
+    for (size_t i = 0; i < u->count; i++)
+        u->parts[i].got = 0;
     u->is_damaged = false;
     if (code != SHEAF_OK)
         return code;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unpacks part of a block of a compressed shard in small steps: what precedes the part is
- * discarded, and what follows it is not read.
+ * Unpacks parts of a block of a compressed shard in small steps: what is between them is
+ * discarded, and what follows the last is not read.
  *
  *     stored:  | read, then | read, then | ...
  *                    v
- *     raw:     | passed over ....... | the part | not unpacked |
+ *     raw:     | passed over ... | part | passed over | part | not unpacked |
  *
  * So a sample of 30 MB takes little more than 30 MB to be read.  And of a block that is damaged, or
  * cut short, what comes before the damage is found: it is this file that decides which samples a
@@ -16,6 +16,13 @@
 #include "formats/codec.h"
 #include "store/store.h"
 
+/* Raw bytes [skip, skip + size) of the block. */
+struct unpack_part {
+    uint64_t skip, size;
+    uint8_t *raw;                   /* where they go */
+    uint64_t got;                   /* result: how many there are */
+};
+
 struct unpack {
     const struct codec_ops *codec;
     bool single;                    /* as for codec_ops.decompress */
@@ -23,19 +30,18 @@ struct unpack {
     const uint8_t *stored;          /* they are here: not NULL */
     uint64_t begin, end;
     uint8_t *room;                  /* of unpack_room() bytes, to read into */
-    uint64_t skip;                  /* raw bytes of the block before the part */
-    uint8_t *raw;                   /* where the part goes */
-    uint64_t size;                  /* and its bytes */
+    struct unpack_part *parts;      /* in the order of the block, of which they share no byte */
+    size_t count;
     /* Results. */
-    uint64_t got;                   /* bytes of the part */
+    size_t done;                    /* parts that are whole */
     uint64_t read_bytes;            /* from the object */
     bool is_damaged;                /* the error is of the block, which has no more bytes than
-                                       that; others are final */
+                                       they got; others are final */
 };
 
 /* What reading a block of `stored` bytes takes. */
 uint64_t unpack_room(bool is_remote, uint64_t stored);
 
-int unpack_part(struct unpack *u, struct sheaf_error *err);
+int unpack_parts(struct unpack *u, struct sheaf_error *err);
 
 #endif

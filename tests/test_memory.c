@@ -15,6 +15,7 @@
 #include "base/budget.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "reader/foresight.h"
 #include "reader/shuffle.h"
 #include "tests/common_must.h"
 #include "tests/common_random.h"
@@ -53,6 +54,63 @@ static void foreseen_is_what_comes(void **state)
     }
 }
 
+/* The step that draws what is in each slot, found by playing all steps first. */
+static void list_draws(struct shuffle s, uint64_t *input_drawn)
+{
+    uint64_t slots[64];
+
+    for (uint64_t i = 0; i < s.filled; i++)
+        slots[i] = i;
+    for (uint64_t step = 1; s.filled != 0; step++)
+        input_drawn[shuffle_draw(&s, slots)] = step;
+}
+
+/* What is noted for each slot is right, or later than all that is seen. */
+static void check_drawn(const struct foresight *f, const uint64_t *slots, uint64_t filled,
+                        const uint64_t *input_drawn)
+{
+    for (uint64_t i = 0; i < filled; i++) {
+        const uint64_t drawn = input_drawn[slots[i]];
+
+        if (f->drawn[i] != FORESIGHT_LATER)
+            assert_int_equal(f->drawn[i], drawn);
+        else
+            assert_true(drawn > f->seen);
+    }
+}
+
+static void the_step_that_draws_a_sample_is_foreseen(void **state)
+{
+    struct sheaf_error error;
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    for (int round = 0; round < 1000; round++) {
+        const struct order order = { .seed = rng_next(&rng), .shuffle = true, .lanes = 1,
+                                     .buffer = 1 + rng_below(&rng, 40) };
+        uint64_t slots[64], input_drawn[200];
+        struct foresight f;
+        struct shuffle s;
+
+        shuffle_begin(&s, &order, 0, 1 + rng_below(&rng, 200));
+        list_draws(s, input_drawn);
+        assert_true(foresight_is_possible(&s));
+        must(foresight_open(&f, &s, &error));
+        for (uint64_t i = 0; i < s.filled; i++)
+            slots[i] = i;
+        while (s.filled != 0) {
+            struct shuffle_step step;
+
+            check_drawn(&f, slots, s.filled, input_drawn);
+            step = shuffle_next(&s);
+            slots[step.slot] = step.refill ? step.input : slots[step.last];
+            foresight_step(&f, &step);
+        }
+        foresight_close(&f);
+    }
+}
+
 static void what_is_reserved_is_there(void **state)
 {
     struct budget b = { .limit = 100, .reserve = 30 };
@@ -78,7 +136,7 @@ static void what_is_reserved_is_there(void **state)
 /* The CRC of every key and content in turn, or the code that the reading ended with. */
 struct outcome {
     int code;
-    uint64_t samples, crc;
+    uint64_t samples, crc, read_bytes;
     struct sheaf_error error;
 };
 
@@ -114,6 +172,7 @@ static struct outcome read_set(const struct sheaf_dataset *dataset,
         fail_msg("%s", sheaf_reader_error(reader)->message);
     sheaf_reader_get_stats(reader, &stats, sizeof(stats));
     assert_true(stats.memory_peak_bytes <= options->memory_bytes);
+    o.read_bytes = stats.read_bytes;
     sheaf_reader_free(reader);
     return o;
 }
@@ -166,9 +225,9 @@ static size_t random_size(struct rng *rng)
     return rng_below(rng, 100) == 0 ? 700000 : (size_t)exp(8 + 2 * normal);
 }
 
-static void append_random(struct sheaf_packer *packer, size_t number, struct rng *rng)
+static void append_of_size(struct sheaf_packer *packer, size_t number, size_t size,
+                           struct rng *rng)
 {
-    const size_t size = random_size(rng);
     uint8_t *data = malloc(size + 1);
     struct sheaf_field field = { .name = "bin", .suffix = "bin", .data = data, .size = size };
     char key[16];
@@ -195,7 +254,7 @@ static void pack_random(const char *directory, enum sheaf_container container,
     o.shard_bytes = 100000 + rng_below(rng, 1000000);
     must(sheaf_packer_open(directory, &o, &packer, &error));
     for (size_t i = 0; i < count; i++)
-        append_random(packer, i, rng);
+        append_of_size(packer, i, random_size(rng), rng);
     must(sheaf_packer_finish(packer, NULL));
     sheaf_packer_free(packer);
 }
@@ -364,14 +423,78 @@ static void a_set_that_fits_is_not_refused(void **state)
     }
 }
 
+/* ---- A set larger than the budget ------------------------------------------------------------ */
+
+#define MANY 9000u
+
+static void pack_many(const char *directory, enum sheaf_codec codec, struct rng *rng)
+{
+    struct sheaf_pack_options o;
+    struct sheaf_packer *packer;
+    struct sheaf_error error;
+
+    sheaf_pack_options_init(&o, sizeof(o));
+    o.container = rng_below(rng, 2) == 0 ? SHEAF_RECORDIO : SHEAF_TFRECORD;
+    o.codec = codec;
+    o.shard_bytes = (uint64_t)9 << 20;
+    must(sheaf_packer_open(directory, &o, &packer, &error));
+    for (size_t i = 0; i < MANY; i++)
+        append_of_size(packer, i, 500 + rng_below(rng, 3000), rng);
+    must(sheaf_packer_finish(packer, NULL));
+    sheaf_packer_free(packer);
+}
+
+/* Where the shuffle buffer has no room for half of its samples, they are read again, but not each
+ * with the whole of its block. */
+static void blocks_are_not_read_for_each_sample(void **state)
+{
+    static const uint32_t lanes[] = { 1, 4 };
+    struct sheaf_dataset_info info;
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+    struct tree tree;
+    struct rng rng;
+    const char *url;
+
+    (void)state;
+    random_start(&rng);
+    for (size_t c = 1; c < COUNT_OF(codecs); c++) {
+        tree_make(&tree);
+        url = tree_path(&tree, "set");
+        pack_many(url, codecs[c], &rng);
+        must(sheaf_dataset_open(&url, 1, &dataset, &error));
+        sheaf_dataset_get_info(dataset, &info, sizeof(info));
+        sheaf_reader_options_init(&o, sizeof(o));
+        o.shuffle_buffer = 5000;
+        for (size_t i = 0; i < COUNT_OF(lanes); i++) {
+            struct outcome whole, tight;
+
+            o.seed = rng_next(&rng);
+            o.lanes = lanes[i];
+            o.memory_bytes = (uint64_t)1 << 30;
+            whole = read_set(dataset, &o, 16);
+            o.memory_bytes = (uint64_t)8 << 20;
+            tight = read_set(dataset, &o, 16);
+            assert_int_equal(tight.code, SHEAF_END);
+            assert_int_equal(tight.crc, whole.crc);
+            assert_true(tight.read_bytes < 50 * info.payload_bytes);
+        }
+        sheaf_dataset_free(dataset);
+        tree_remove(&tree);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(foreseen_is_what_comes),
+        cmocka_unit_test(the_step_that_draws_a_sample_is_foreseen),
         cmocka_unit_test(what_is_reserved_is_there),
         cmocka_unit_test(every_budget_that_is_enough_reads_the_same),
         cmocka_unit_test(what_is_passed_over_does_not_depend_on_the_budget),
         cmocka_unit_test(a_set_that_fits_is_not_refused),
+        cmocka_unit_test(blocks_are_not_read_for_each_sample),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
