@@ -68,7 +68,7 @@ static int open_object(const struct block *b, const struct catalog_file *f,
     char *url;
     int code;
 
-    if (f->place == CATALOG_OBJECT)
+    if (f->origin == CATALOG_OBJECT)
         return store_open_known(f->object->url, f->bytes, f->object->stamp, object, err);
     if (asprintf(&url, "%s%s", b->setup->source->root, f->path) < 0)
         return err_memory(err, strlen(f->path));
@@ -86,7 +86,7 @@ static int start(struct fetching *x, const struct catalog_file *file, size_t num
     struct fetch *f;
     int code;
 
-    if (file->place == CATALOG_TEXT) {
+    if (file->origin == CATALOG_TEXT) {
         memcpy(x->block->scratch.data + at, file->text, file->bytes);
         return SHEAF_OK;
     }

@@ -195,9 +195,9 @@ static int end_shard(struct engine *e, const struct plan_shard *shard, struct sh
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-static struct slot *slot_at(struct engine *e, size_t place)
+static struct slot *slot_at(struct engine *e, size_t index)
 {
-    return &e->slots[(e->head + place) % e->slot_count];
+    return &e->slots[(e->head + index) % e->slot_count];
 }
 
 static void release(struct engine *e, struct slot *slot)

@@ -22,12 +22,12 @@ static bool open_next(struct file_ahead *a)
     /* It may be a named pipe by now; that must not block. */
     const int fd = TEMP_FAILURE_RETRY(openat(a->root_fd, f->path,
                                              O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-    const unsigned place = (a->head + a->count) % FILES_AHEAD;
+    const unsigned index = (a->head + a->count) % FILES_AHEAD;
 
     if (fd < 0 && (errno == EMFILE || errno == ENFILE) && a->count != 0)
         return false;
-    a->ring[place].fd = fd;
-    a->ring[place].errnum = fd < 0 ? errno : 0;
+    a->ring[index].fd = fd;
+    a->ring[index].errnum = fd < 0 ? errno : 0;
     a->count++;
     if (fd >= 0)    /* advice: where it is not taken, nothing is lost */
         (void)posix_fadvise(fd, 0, (off_t)f->bytes, POSIX_FADV_WILLNEED);

@@ -371,12 +371,12 @@ int journal_remove(const struct journal *j, const char *name, struct sheaf_error
 
 struct clearing {
     const struct journal *journal;
-    bool is_checked;            /* the place was this run's after all was listed */
+    bool is_checked;            /* the destination was this run's after all was listed */
     struct sheaf_error *err;
 };
 
 /* An entry of this very plan as it was listed.  Another one of that name is somebody's who has
- * taken the place since, and packs the same plan. */
+ * taken the destination since, and packs the same plan. */
 static int clear_own(const struct clearing *c, const struct store_entry *entry)
 {
     struct store_seen listed = { .is_there = true, .bytes = entry->bytes, .stamp = entry->stamp };

@@ -11,9 +11,9 @@
  *                             HASH begins the plan's
  *
  * Who writes or removes anything in DEST looks at it, then checks that the claim is still the run's
- * own, and then acts only if what it looked at is there still (store_commit_over).  Whoever takes
- * the place away replaces the claim before all else.  So whatever a run does that has been stopped
- * in between, it does not undo what came after: packer/PLAN.md says why.
+ * own, and then acts only if what it looked at is there still (store_commit_over).  Whoever takes a
+ * destination away replaces its claim before all else.  So whatever a run does that has been
+ * stopped in between, it does not undo what came after: packer/PLAN.md says why.
  *
  * An entry comes before its shard, without the stamp by which the shard is known without being
  * read; when the shard has its name, the entry is replaced by one that has it.  With the last file
@@ -33,7 +33,7 @@
 #define RUN_SIZE 33
 #define HOLDER_SIZE 160
 
-/* How far a run is: whether what is there may be replaced, until the place is ready for shards. */
+/* How far a run is: whether what is there may be replaced, until the destination is ready. */
 enum claim_state { CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY };
 
 /* The plan file's content. */
@@ -71,10 +71,10 @@ void journal_close(struct journal *journal);
  * damaged.  `seen`, if not NULL: what was there before it was read. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
-/* Takes the place for a new run: over what was seen, or SHEAF_ERR_EXISTS. */
+/* Takes the destination for a new run: over what was seen, or SHEAF_ERR_EXISTS. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, enum claim_state state,
                   struct sheaf_error *err);
-/* Says of the run's own claim that the place is ready. */
+/* Says of the run's own claim that the destination is ready. */
 int journal_ready(struct journal *journal, struct sheaf_error *err);
 /* SHEAF_ERR_CHANGED if the claim that is there is not the run's. */
 int journal_check(const struct journal *journal, struct sheaf_error *err);

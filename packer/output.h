@@ -64,8 +64,8 @@ int output_open_shard(const struct output *output, const struct plan_shard *shar
                       struct part_memory *memory, struct shard_writer **writer,
                       struct sheaf_error *err);
 /* Publishes it, as `entry` says, which lacks section, sides and stamp; or, if somebody else has
- * finished it before, makes the entry that one's.  (output_shard.c)  SHEAF_ERR_CHANGED: the place
- * is another run's. */
+ * finished it before, makes the entry that one's.  (output_shard.c)  SHEAF_ERR_CHANGED: the
+ * destination is another run's. */
 int output_publish_shard(const struct output *output, uint32_t split, struct shard_writer *writer,
                          struct journal_entry *entry, struct sheaf_error *err);
 /* For those who have joined: takes the lock of DEST, where there are locks, and -1 else. */

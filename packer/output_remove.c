@@ -204,7 +204,7 @@ static int withdraw_found(const struct output *o, const char *directory,
     return code;
 }
 
-#define WITHDRAW_TRIES 5    /* of each at most one of those who had the place can be in the way */
+#define WITHDRAW_TRIES 5    /* of those who had the destination each can be in the way once */
 
 static int withdraw(const struct output *o, const char *directory, bool keep_own,
                     struct sheaf_error *err)
@@ -365,7 +365,7 @@ static int find_shard(void *context, const struct store_entry *entry)
 }
 
 /* Whether nothing is left that a reader could take for shards: another run, which had lost the
- * place, can have put some there late.  The claim stays with those, so that they are refused. */
+ * destination, can have put some there late.  Then the claim stays, so that they are refused. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

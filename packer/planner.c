@@ -295,12 +295,12 @@ int planner_write(struct planner *p, struct plan_sections *out, struct sheaf_err
 
 int planner_identify(const struct planner *p, bool of_sources, struct sheaf_error *err)
 {
-    char *place = source_place(p->sources);
+    char *root = source_root_name(p->sources);
 
-    if (place == NULL)
+    if (root == NULL)
         return err_memory(err, strlen(p->sources[0].root));
-    plan_identify(p->plan, place, of_sources);
-    free(place);
+    plan_identify(p->plan, root, of_sources);
+    free(root);
     return SHEAF_OK;
 }
 

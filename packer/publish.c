@@ -19,7 +19,7 @@
 #include "store/store.h"
 
 /* Where files of a data set go. */
-struct place {
+struct publish_to {
     const struct output *output;
     const char *directory;
 };
@@ -27,7 +27,7 @@ struct place {
 static int put_file(void *context, const char *name, const void *data, size_t size,
                     struct sheaf_error *err)
 {
-    const struct place *p = context;
+    const struct publish_to *p = context;
     const char *slash = strrchr(name, '/');
     char *url = store_join(p->directory, name), *above = NULL;
     int code = url == NULL ? err_memory(err, strlen(name)) : SHEAF_OK;
@@ -188,12 +188,12 @@ static int put_interop(const struct output *o, uint32_t split, const struct mani
                        struct sheaf_error *err)
 {
     const char *name = o->journal.plan.splits[split];
-    struct place place = { o, o->directories[split] };
+    struct publish_to to = { o, o->directories[split] };
     struct interop_writer interop;
     int code = interop_open(&interop, o->setup->interop, m->container, m->codec, err);
 
     if (code == SHEAF_OK)
-        code = interop_finish_dataset(&interop, m, name[0] == '\0' ? NULL : name, put_file, &place,
+        code = interop_finish_dataset(&interop, m, name[0] == '\0' ? NULL : name, put_file, &to,
                                       err);
     interop_free(&interop);
     return code;

@@ -4,7 +4,7 @@
  *
  *     any thread            the engine's thread
  *     http_submit ---> submitted ---> queued (in order of due time) ---> active ---> done()
- *                      (locked)         until due, and a place is free     in libcurl
+ *                      (locked)         until due, and a slot is free      in libcurl
  *
  * What happens on the sockets is told by store/http_events.c.  Handles are taken from a list of
  * spare ones, since libcurl keeps connections with the multi handle and a used easy handle costs
@@ -245,7 +245,7 @@ static void queue(struct http_engine *e, struct http_exchange *x)
         TAILQ_INSERT_HEAD(&e->queued, x, link);
     else
         TAILQ_INSERT_AFTER(&e->queued, after, x, link);
-    x->place = HTTP_QUEUED;
+    x->stage = HTTP_QUEUED;
 }
 
 /* Takes an exchange out of libcurl and hands it back to its owner. */
@@ -260,7 +260,7 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
         curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
         curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &retry_after);
     }
-    if (x->place == HTTP_ACTIVE) {
+    if (x->stage == HTTP_ACTIVE) {
         TAILQ_REMOVE(&e->active, x, link);
         e->active_count--;
     }
@@ -274,7 +274,7 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
         x->detail[0] = '\0';
     else if (x->detail[0] == '\0')
         strncpy(x->detail, curl_easy_strerror(result), sizeof(x->detail) - 1);
-    x->place = HTTP_IDLE;
+    x->stage = HTTP_IDLE;
     curl_slist_free_all(x->header_list);
     x->header_list = NULL;
     x->done(x);     /* x may be gone now, or submitted again */
@@ -340,7 +340,7 @@ static void start_exchange(struct http_engine *e, struct http_exchange *x, uint6
     }
     TAILQ_INSERT_TAIL(&e->active, x, link);
     e->active_count++;
-    x->place = HTTP_ACTIVE;
+    x->stage = HTTP_ACTIVE;
 }
 
 static void start_due(struct http_engine *e)
@@ -408,7 +408,7 @@ static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
         next = TAILQ_NEXT(x, link);
         if (!all && !is_cancelled(x))
             continue;
-        if (x->place == HTTP_QUEUED)
+        if (x->stage == HTTP_QUEUED)
             TAILQ_REMOVE(list, x, link);
         x->failure = HTTP_CANCELLED;
         finish_exchange(e, x, CURLE_ABORTED_BY_CALLBACK);
@@ -485,7 +485,7 @@ void http_submit(struct http_engine *e, struct http_exchange *x, uint64_t delay_
     refused = e->locked.ending;
     wake = TAILQ_EMPTY(&e->locked.submitted);
     if (!refused) {
-        x->place = HTTP_SUBMITTED;
+        x->stage = HTTP_SUBMITTED;
         TAILQ_INSERT_TAIL(&e->locked.submitted, x, link);
     }
     pthread_mutex_unlock(&e->lock);

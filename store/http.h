@@ -33,7 +33,7 @@ enum http_failure {
     HTTP_BROKEN,            /* reset, or ended before the length that it announced */
     HTTP_STALLED,
     HTTP_TOO_LATE,          /* its deadline has passed */
-    HTTP_TOO_LONG,          /* a body longer than the place for it */
+    HTTP_TOO_LONG,          /* a body longer than the room for it */
     HTTP_HEADERS_TOO_LONG,
     HTTP_NOT_BEGUN,         /* `begin` failed */
     HTTP_FORKED,            /* the engine is that of the process that this one was forked from */
@@ -91,7 +91,7 @@ struct http_exchange {
     size_t sent;
     size_t header_bytes;
     bool cancel;
-    enum { HTTP_IDLE, HTTP_SUBMITTED, HTTP_QUEUED, HTTP_ACTIVE } place;
+    enum { HTTP_IDLE, HTTP_SUBMITTED, HTTP_QUEUED, HTTP_ACTIVE } stage;
     TAILQ_ENTRY(http_exchange) link;
 };
 

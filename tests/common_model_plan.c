@@ -281,9 +281,9 @@ static int make_shards(struct plan *plan, const struct sheaf_pack_options *optio
 /* A text's content is in the hash. */
 static uint64_t source_of(uint64_t source, const struct catalog_file *file)
 {
-    if (file->place == CATALOG_TEXT)
+    if (file->origin == CATALOG_TEXT)
         return source;
-    return file->place == CATALOG_OBJECT
+    return file->origin == CATALOG_OBJECT
                ? plan_source_add(source, file->object->stamp, file->object->url)
                : plan_source_add(source, file->stamp, NULL);
 }
@@ -308,7 +308,7 @@ static int hash_plan(struct plan *plan, const struct sheaf_pack_options *options
                 const struct catalog_file *file = &plan->files[s->file + f];
 
                 plan_hash_file(state, file->path, file->bytes,
-                               file->place == CATALOG_TEXT ? file->text : NULL);
+                               file->origin == CATALOG_TEXT ? file->text : NULL);
                 shard->source = source_of(shard->source, file);
             }
         }

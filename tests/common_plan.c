@@ -50,10 +50,10 @@ static int scan(struct sheaf_error *err)
     for (size_t i = 0; i < catalog.file_count && code == SHEAF_OK; i++) {
         const struct catalog_file *f = &catalog.files[i];
         const struct catalog_stat stat = {
-            .bytes = f->bytes, .stamp = f->place == CATALOG_OBJECT ? f->object->stamp : 0,
-            .mtime_ns = f->place == CATALOG_BELOW ? f->mtime_ns : 0,
-            .url = f->place == CATALOG_OBJECT ? f->object->url : NULL,
-            .text = f->place == CATALOG_TEXT ? f->text : NULL,
+            .bytes = f->bytes, .stamp = f->origin == CATALOG_OBJECT ? f->object->stamp : 0,
+            .mtime_ns = f->origin == CATALOG_BELOW ? f->mtime_ns : 0,
+            .url = f->origin == CATALOG_OBJECT ? f->object->url : NULL,
+            .text = f->origin == CATALOG_TEXT ? f->text : NULL,
         };
         struct catalog_found found = { f->path, f->key_size, &stat, LABEL_NONE, f->bad };
 

@@ -101,10 +101,10 @@ static void assert_same_file(const struct catalog_file *a, const struct catalog_
     assert_string_equal(a->path, b->path);
     assert_int_equal(a->key_size, b->key_size);
     assert_int_equal(a->bytes, b->bytes);
-    assert_int_equal(a->place, b->place);
-    if (a->place == CATALOG_TEXT) {
+    assert_int_equal(a->origin, b->origin);
+    if (a->origin == CATALOG_TEXT) {
         assert_memory_equal(a->text, b->text, a->bytes);
-    } else if (a->place == CATALOG_OBJECT) {
+    } else if (a->origin == CATALOG_OBJECT) {
         assert_int_equal(a->object->stamp, b->object->stamp);
         assert_string_equal(a->object->url, b->object->url);
     } else {

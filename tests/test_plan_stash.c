@@ -55,7 +55,7 @@ static void same_sample(const struct plan *a, const struct plan_sample *x, const
         assert_int_equal(f->key_size, g->key_size);
         assert_int_equal(f->bytes, g->bytes);
         assert_int_equal(f->mtime_ns, g->mtime_ns);
-        assert_int_equal(f->place, g->place);
+        assert_int_equal(f->origin, g->origin);
     }
 }
 

@@ -47,7 +47,7 @@ struct plan_shard {
     uint32_t split;
     uint32_t number;            /* within the split; 0-based */
     uint64_t sample, sample_count;
-    uint64_t first;             /* the place of its first sample within the split */
+    uint64_t first;             /* the number of its first sample within the split */
     uint64_t payload_bytes;
     uint64_t largest;           /* payload of its largest sample, at most */
     uint64_t source;            /* hash of its files' stamps and URLs; 0 in a stored plan */

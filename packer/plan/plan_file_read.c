@@ -96,8 +96,8 @@ static int read_part(struct store_object *object, uint64_t offset, uint64_t byte
     return code;
 }
 
-/* The entry of one shard; `place` is where its section must begin. */
-static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, uint64_t place,
+/* The entry of one shard; `offset` is where its section must begin. */
+static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, uint64_t offset,
                       uint64_t end, struct sheaf_error *err)
 {
     struct plan_section *section = &file->sections[i];
@@ -110,7 +110,7 @@ static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, ui
     section->files = load64(entry + 24);
     shard->payload_bytes = shard->largest = load64(entry + 32);
     section->sum = load64(entry + 40);
-    if (section->offset != place || section->bytes > end - place ||
+    if (section->offset != offset || section->bytes > end - offset ||
         shard->sample_count == 0 ||
         (is_of_files && (shard->sample_count > section->files ||
                          section->files > UINT32_MAX / 2 ||
@@ -155,7 +155,7 @@ static int place_shards(struct plan_file *file, struct sheaf_error *err)
 static int read_table(struct plan_file *file, const struct foot *foot, struct sheaf_error *err)
 {
     struct plan *plan = &file->facts.plan;
-    uint64_t place = PLAN_HEAD_BYTES;
+    uint64_t offset = PLAN_HEAD_BYTES;
     uint8_t *table;
     int code;
 
@@ -170,12 +170,12 @@ static int read_table(struct plan_file *file, const struct foot *foot, struct sh
     code = read_part(file->object, foot->table, foot->table_bytes, foot->table_sum, "the table",
                      &table, err);
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
-        code = take_entry(file, i, table + i * PLAN_ENTRY_BYTES, place, foot->facts, err);
-        place += file->sections[i].bytes;
+        code = take_entry(file, i, table + i * PLAN_ENTRY_BYTES, offset, foot->facts, err);
+        offset += file->sections[i].bytes;
     }
-    if (code == SHEAF_OK && place != foot->facts)
+    if (code == SHEAF_OK && offset != foot->facts)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: its sections end at %llu, its "
-                       "facts begin at %llu", file->object->url, (unsigned long long)place,
+                       "facts begin at %llu", file->object->url, (unsigned long long)offset,
                        (unsigned long long)foot->facts);
     free(table);
     return code == SHEAF_OK ? place_shards(file, err) : code;

@@ -34,21 +34,21 @@ static int write_file(const struct catalog_file *f, struct buf *out, struct shea
 {
     const char *suffix = f->path + f->key_size + 1;
     const size_t size = strlen(suffix);
-    const size_t url = f->place == CATALOG_OBJECT ? strlen(f->object->url) : 0;
-    const size_t text = f->place == CATALOG_TEXT ? f->bytes : 0;
+    const size_t url = f->origin == CATALOG_OBJECT ? strlen(f->object->url) : 0;
+    const size_t text = f->origin == CATALOG_TEXT ? f->bytes : 0;
     const int code = buf_reserve(out, size + url + text + STAMP_BYTES + 3 * VARINT_MOST, err);
 
     if (code != SHEAF_OK)
         return code;
-    put_varint(out, (uint64_t)size << 2 | f->place);
+    put_varint(out, (uint64_t)size << 2 | f->origin);
     buf_put(out, suffix, size);
     put_varint(out, f->bytes);
-    if (f->place == CATALOG_TEXT) {
+    if (f->origin == CATALOG_TEXT) {
         buf_put(out, f->text, text);
         return SHEAF_OK;
     }
-    put_stamp(out, f->place == CATALOG_OBJECT ? f->object->stamp : f->stamp);
-    if (f->place == CATALOG_OBJECT) {
+    put_stamp(out, f->origin == CATALOG_OBJECT ? f->object->stamp : f->stamp);
+    if (f->origin == CATALOG_OBJECT) {
         put_varint(out, url);
         buf_put(out, f->object->url, url);
     }
@@ -96,24 +96,24 @@ static int malformed(const char *what, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "a sample with %s", what);
 }
 
-/* What is known of a file's content, as the place of it has it.  `url`: URL_LIMIT bytes. */
-static int read_place(struct cursor *c, unsigned place, struct catalog_stat *stat, char *url,
-                      struct sheaf_error *err)
+/* What is known of a file's content, depending on where that is.  `url`: URL_LIMIT bytes. */
+static int read_origin(struct cursor *c, unsigned origin, struct catalog_stat *stat, char *url,
+                       struct sheaf_error *err)
 {
     const uint8_t *data;
     uint64_t size;
 
-    if (place == CATALOG_TEXT) {
+    if (origin == CATALOG_TEXT) {
         if (stat->bytes > TEXT_LIMIT || !take_bytes(c, stat->bytes, &data))
             return malformed("no content where it should be", err);
         stat->text = (const char *)data;
         return SHEAF_OK;
     }
-    if (place > CATALOG_TEXT || !take_bytes(c, STAMP_BYTES, &data))
+    if (origin > CATALOG_TEXT || !take_bytes(c, STAMP_BYTES, &data))
         return malformed("no time or tag of a file", err);
     stat->stamp = load64(data);
     stat->mtime_ns = (int64_t)stat->stamp;
-    if (place == CATALOG_BELOW)
+    if (origin == CATALOG_BELOW)
         return SHEAF_OK;
     if (!take_number(c, URL_LIMIT - 1, &size) || !take_bytes(c, size, &data) ||
         !name_is_text((const char *)data, size))
@@ -141,7 +141,7 @@ static int take_file(struct cursor *c, char path[KEY_LIMIT + 1], size_t key_size
     path[key_size + 1 + (head >> 2)] = '\0';
     if (!take_number(c, PAYLOAD_LIMIT, &stat->bytes))
         return malformed("a size past 2^62 bytes", err);
-    return read_place(c, head & 3, stat, url, err);
+    return read_origin(c, head & 3, stat, url, err);
 }
 
 /* ---- Records that were just written ---------------------------------------------------------- */

@@ -21,17 +21,17 @@
 /* The entry of a file has its path as the key, a NUL in place of the dot after the sample's key,
  * so that it sorts as plan_group() has it; its value is
  *
- *     varint label * 2 + bad | varint place | varint bytes | stamp | url or text */
+ *     varint label * 2 + bad | varint origin | varint bytes | stamp | url or text */
 static int take_file(void *context, const struct catalog_found *f, struct sheaf_error *err)
 {
     struct plan_sort *g = context;
     const struct catalog_stat *stat = f->stat;
-    const unsigned place = stat->text != NULL ? CATALOG_TEXT
+    const unsigned origin = stat->text != NULL ? CATALOG_TEXT
                            : stat->url != NULL ? CATALOG_OBJECT : CATALOG_BELOW;
     const uint64_t stamp = stat->stamp != 0 || stat->url != NULL ? stat->stamp
                                                                  : (uint64_t)stat->mtime_ns;
-    const char *more = place == CATALOG_TEXT ? stat->text : stat->url;
-    const size_t more_size = place == CATALOG_TEXT ? stat->bytes
+    const char *more = origin == CATALOG_TEXT ? stat->text : stat->url;
+    const size_t more_size = origin == CATALOG_TEXT ? stat->bytes
                              : more == NULL ? 0 : strlen(more);
     const size_t path_size = strlen(f->path);
     const uint64_t order = g->options->no_shuffle
@@ -40,7 +40,7 @@ static int take_file(void *context, const struct catalog_found *f, struct sheaf_
     size_t size = varint_put(head, (uint64_t)f->label << 1 | f->bad);
     int code;
 
-    size += varint_put(head + size, place);
+    size += varint_put(head + size, origin);
     size += varint_put(head + size, stat->bytes);
     store64(head + size, stamp);
     size += sizeof(stamp);
@@ -152,23 +152,23 @@ static int add_file(struct group *g, const struct sort_entry *e, struct sheaf_er
 {
     const uint8_t *at = e->value, *end = e->value + e->value_size;
     struct catalog_file f = { .key_size = (uint16_t)g->key_size };
-    uint64_t label, place, path, stamp;
+    uint64_t label, origin, path, stamp;
     int code;
 
-    if (!varint_take(&at, end, &label) || !varint_take(&at, end, &place) ||
-        place > CATALOG_TEXT || !varint_take(&at, end, &f.bytes) ||
+    if (!varint_take(&at, end, &label) || !varint_take(&at, end, &origin) ||
+        origin > CATALOG_TEXT || !varint_take(&at, end, &f.bytes) ||
         (size_t)(end - at) < sizeof(stamp))
         return unsound(err);
     stamp = load64(at);
     at += sizeof(stamp);
     f.label = (uint32_t)(label >> 1);
     f.bad = (label & 1) != 0;
-    f.place = (uint8_t)place;
+    f.origin = (uint8_t)origin;
     f.stamp = stamp;
     code = add_text(g, e->key, e->key_size, &path, err);
-    if (code == SHEAF_OK && place == CATALOG_OBJECT)
+    if (code == SHEAF_OK && origin == CATALOG_OBJECT)
         code = add_object(g, stamp, at, (size_t)(end - at), &f.stamp, err);
-    if (code == SHEAF_OK && place == CATALOG_TEXT)
+    if (code == SHEAF_OK && origin == CATALOG_TEXT)
         code = add_text(g, at, (size_t)(end - at), &f.stamp, err);
     if (code != SHEAF_OK)
         return code;
@@ -186,9 +186,9 @@ static struct catalog_file *settle(struct group *g)
         struct catalog_file *f = &files[i];
 
         f->path = (const char *)g->texts.data + (uintptr_t)f->path;
-        if (f->place == CATALOG_OBJECT)
+        if (f->origin == CATALOG_OBJECT)
             f->object = (const void *)(g->texts.data + f->stamp);
-        else if (f->place == CATALOG_TEXT)
+        else if (f->origin == CATALOG_TEXT)
             f->text = (const char *)g->texts.data + f->stamp;
     }
     return files;

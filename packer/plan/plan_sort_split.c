@@ -16,8 +16,8 @@ struct dealing {
     struct sample_stream *all;
     struct plan *plan;
     struct split_spec spec;
-    struct sort *strata;        /* by label, hash and key; value: the place in the stream */
-    struct sort *places;        /* by place; value: the split, a byte */
+    struct sort *strata;        /* by label, hash and key; value: the position in the stream */
+    struct sort *positions;        /* by position; value: the split, a byte */
     uint64_t *counts;           /* samples of each label of the plan */
 };
 
@@ -28,8 +28,8 @@ static void put_hash(uint8_t *at, uint64_t hash)
     memcpy(at, &hash, sizeof(hash));
 }
 
-static int add_stratum(struct dealing *d, const struct buf *record, uint64_t place, uint64_t seed,
-                       struct sheaf_error *err)
+static int add_stratum(struct dealing *d, const struct buf *record, uint64_t position,
+                       uint64_t seed, struct sheaf_error *err)
 {
     struct plan_record_head head;
     uint8_t *key, *value;
@@ -39,14 +39,14 @@ static int add_stratum(struct dealing *d, const struct buf *record, uint64_t pla
     if (code != SHEAF_OK)
         return code;
     label = d->sort->renamed[head.label];
-    code = sort_add(d->strata, label, sizeof(uint64_t) + head.key_size, sizeof(place), &key,
+    code = sort_add(d->strata, label, sizeof(uint64_t) + head.key_size, sizeof(position), &key,
                     &value, err);
     if (code != SHEAF_OK)
         return code;
     d->counts[label]++;
     put_hash(key, XXH3_64bits_withSeed(head.key, head.key_size, seed));
     memcpy(key + sizeof(uint64_t), head.key, head.key_size);
-    store64(value, place);
+    store64(value, position);
     return SHEAF_OK;
 }
 
@@ -77,7 +77,7 @@ static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has fewer samples than were "
                        "written");
     if (code == SHEAF_OK)
-        code = sort_add(d->places, load64(e.value), 0, 1, &key, &value, err);
+        code = sort_add(d->positions, load64(e.value), 0, 1, &key, &value, err);
     if (code == SHEAF_OK)
         *value = s;
     return code;
@@ -98,7 +98,7 @@ static int deal(struct dealing *d, struct sheaf_error *err)
             for (; counts[s] > 0 && code == SHEAF_OK; counts[s]--)
                 code = deal_one(d, (uint8_t)s, err);
     }
-    return code == SHEAF_OK ? sort_finish(d->places, err) : code;
+    return code == SHEAF_OK ? sort_finish(d->positions, err) : code;
 }
 
 static int distribute(struct dealing *d, struct buf *record, struct sheaf_error *err)
@@ -117,7 +117,7 @@ static int distribute(struct dealing *d, struct buf *record, struct sheaf_error 
 
         code = samples_get(d->all, record, &payload, err);
         if (code == SHEAF_OK)
-            code = sort_next(d->places, &e, err);
+            code = sort_next(d->positions, &e, err);
         if (code == SHEAF_OK)
             code = plan_record_head(record->data, record->size, &head, err);
         if (code == SHEAF_OK)
@@ -150,7 +150,7 @@ int plan_sort_split(struct plan_sort *g, struct sample_stream *all, struct plan 
     if (code == SHEAF_OK)
         code = sort_open(&d.strata, g->directory, g->memory_bytes, err);
     if (code == SHEAF_OK)
-        code = sort_open(&d.places, g->directory, g->memory_bytes, err);
+        code = sort_open(&d.positions, g->directory, g->memory_bytes, err);
     if (code == SHEAF_OK)
         code = sort_strata(&d, &record, err);
     if (code == SHEAF_OK)
@@ -163,7 +163,7 @@ int plan_sort_split(struct plan_sort *g, struct sample_stream *all, struct plan 
     for (uint32_t s = 0; s < d.spec.count; s++)
         memcpy(plan->splits[s].name, d.spec.splits[s].name, SPLIT_NAME_BYTES);
     sort_close(d.strata);
-    sort_close(d.places);
+    sort_close(d.positions);
     samples_close(all);
     free(d.counts);
     buf_free(&record);

@@ -139,18 +139,18 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 /* ---- Files ----------------------------------------------------------------------------------- */
 
 /* Notes where the content is, and what it was like. */
-static int set_place(struct catalog *c, struct catalog_file *f, const struct catalog_stat *stat,
-                     struct sheaf_error *err)
+static int set_origin(struct catalog *c, struct catalog_file *f, const struct catalog_stat *stat,
+                      struct sheaf_error *err)
 {
     const size_t url_size = stat->url == NULL ? 0 : strlen(stat->url) + 1;
     struct catalog_object *object;
 
     if (stat->text != NULL) {
-        f->place = CATALOG_TEXT;
+        f->origin = CATALOG_TEXT;
         f->text = arena_text(&c->texts, stat->text, stat->bytes);
         return f->text == NULL ? err_memory(err, stat->bytes) : SHEAF_OK;
     }
-    f->place = stat->url == NULL ? CATALOG_BELOW : CATALOG_OBJECT;
+    f->origin = stat->url == NULL ? CATALOG_BELOW : CATALOG_OBJECT;
     if (stat->url == NULL && stat->stamp != 0)
         f->stamp = stat->stamp;
     else if (stat->url == NULL)
@@ -196,7 +196,7 @@ static int add(struct catalog *c, const char *path, size_t key_size,
     f->label = label;
     f->key_size = (uint16_t)key_size;
     f->bad = bad;
-    code = set_place(c, f, stat, err);
+    code = set_origin(c, f, stat, err);
     if (code == SHEAF_OK)
         c->file_count++;
     return code;

@@ -22,7 +22,7 @@ struct catalog_object {
 };
 
 /* Where a file's content is. */
-enum catalog_place {
+enum catalog_origin {
     CATALOG_BELOW,              /* at its path below the source's root */
     CATALOG_OBJECT,             /* at a URL of its own */
     CATALOG_TEXT                /* in the catalog: the source's list has it */
@@ -40,7 +40,7 @@ struct catalog_file {
     uint32_t label;             /* an index of catalog.labels */
     uint16_t key_size;
     bool bad;                   /* a problem, noted already; its sample cannot be packed */
-    uint8_t place;              /* enum catalog_place */
+    uint8_t origin;             /* enum catalog_origin */
 };
 
 #define LABEL_NONE 0u           /* the label of files that have none */

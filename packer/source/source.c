@@ -25,7 +25,7 @@ static const struct source_ops *const kinds[] = {
     &source_jsonl_ops, &source_list_ops,
 };
 
-char *source_place(const struct source *s)
+char *source_root_name(const struct source *s)
 {
     char *real = s->is_remote ? NULL : realpath(s->root, NULL);
 

@@ -101,7 +101,7 @@ int source_open(const char *url, const char *root, struct source *source,
 int source_reopen(const char *kind, const char *root, bool is_remote, struct source *source,
                   struct sheaf_error *err);
 /* Where the root is, the same by whatever name; to be freed.  NULL: out of memory. */
-char *source_place(const struct source *source);
+char *source_root_name(const struct source *source);
 void source_close(struct source *source);
 
 /* Several sources as one: directories, or prefixes in one store, become parts of the directory

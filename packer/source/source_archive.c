@@ -429,7 +429,7 @@ static int read_member(const struct source *s, const struct catalog_file *f, voi
     const struct content *c = s->content;
     int code;
 
-    if (f->place != CATALOG_OBJECT)
+    if (f->origin != CATALOG_OBJECT)
         return err_set(err, SHEAF_ERR_CORRUPT, "invalid location in an archive");
     code = c->is_zip ? zip_read(&c->file, f->object->url, data, f->bytes, err)
                      : read_tar_member(c, f, data, err);

@@ -74,7 +74,7 @@ int credentials_open(struct credentials_cache **cache, const struct credentials_
     return credentials_cache_open(cache, &chain->base, err);
 }
 
-/* ---- What the places share ------------------------------------------------------------------- */
+/* ---- What the sources share ----------------------------------------------------------------- */
 
 static const char *json_text(const json_t *object, const char *name)
 {

@@ -372,11 +372,11 @@ struct head_request {
     struct s3_head *head;
 };
 
-static int keep_text(char **place, const char *text, struct sheaf_error *err)
+static int keep_text(char **field, const char *text, struct sheaf_error *err)
 {
-    free(*place);
-    *place = text != NULL ? strdup(text) : NULL;
-    return text != NULL && *place == NULL ? err_memory(err, strlen(text)) : SHEAF_OK;
+    free(*field);
+    *field = text != NULL ? strdup(text) : NULL;
+    return text != NULL && *field == NULL ? err_memory(err, strlen(text)) : SHEAF_OK;
 }
 
 bool s3_etag_may_be_md5(const struct request *r)

@@ -70,11 +70,11 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
                       s3_xml_entry_fn *each, void *context, struct sheaf_error *err)
 {
     struct s3_pages pages = { 0 };
-    char *token = NULL, *place;
+    char *token = NULL, *url;
     bool more = true;
     int code = SHEAF_OK;
 
-    if (asprintf(&place, "s3://%s/%s", bucket->name, prefix) < 0)
+    if (asprintf(&url, "s3://%s/%s", bucket->name, prefix) < 0)
         return err_memory(err, strlen(prefix));
     while (code == SHEAF_OK && more) {
         struct sigv4_pair query[6] = {
@@ -90,12 +90,12 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
         code = s3_list_page(bucket, prefix, query, count, each, context, &page, err);
         more = page.is_truncated;
         if (code == SHEAF_OK && more)
-            code = s3_pages_next(&pages, &page, place, &token, err);
+            code = s3_pages_next(&pages, &page, url, &token, err);
         s3_xml_page_free(&page);
     }
     s3_pages_free(&pages);
     free(token);
-    free(place);
+    free(url);
     return code;
 }
 

@@ -11,9 +11,9 @@
 #define PAGES_MOST 1000000      /* of a thousand keys each: more names than any memory holds */
 #define EMPTY_MOST 1000         /* in a row: of a store that passes over removed objects */
 
-static int endless(const char *place, const char *why, struct sheaf_error *err)
+static int endless(const char *url, const char *why, struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_CORRUPT, "listing %s: it does not end: %s", place, why);
+    return err_set(err, SHEAF_ERR_CORRUPT, "listing %s: it does not end: %s", url, why);
 }
 
 static int remember(struct s3_pages *p, const struct s3_xml_page *page, struct sheaf_error *err)
@@ -26,21 +26,21 @@ static int remember(struct s3_pages *p, const struct s3_xml_page *page, struct s
     return p->key == NULL ? err_memory(err, strlen(page->first_key)) : SHEAF_OK;
 }
 
-int s3_pages_next(struct s3_pages *p, struct s3_xml_page *page, const char *place, char **token,
+int s3_pages_next(struct s3_pages *p, struct s3_xml_page *page, const char *url, char **token,
                   struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     p->empty = page->first_key == NULL ? p->empty + 1 : 0;
     if (page->token == NULL)
-        return endless(place, "a page is not the last one, but names no token for the next", err);
+        return endless(url, "a page is not the last one, but names no token for the next", err);
     if (*token != NULL && strcmp(*token, page->token) == 0)
-        return endless(place, "a page repeats the token of its own request", err);
+        return endless(url, "a page repeats the token of its own request", err);
     if (++p->count == PAGES_MOST || p->empty == EMPTY_MOST)
-        return endless(place, p->empty == EMPTY_MOST ? "1000 pages in a row are empty"
+        return endless(url, p->empty == EMPTY_MOST ? "1000 pages in a row are empty"
                                                      : "it has more than 1000000 pages", err);
     if (page->first_key != NULL && p->key != NULL && strcmp(page->first_key, p->key) == 0)
-        return endless(place, "the same page came again", err);
+        return endless(url, "the same page came again", err);
     if (page->first_key != NULL)
         code = remember(p, page, err);
     free(*token);

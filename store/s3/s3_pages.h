@@ -26,8 +26,8 @@ int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv
                  struct sheaf_error *err);
 
 /* A page after which there are to be more.  Takes its token into *token, for the next request; or
- * SHEAF_ERR_CORRUPT, when the listing does not get on.  `place` is for the message. */
-int s3_pages_next(struct s3_pages *pages, struct s3_xml_page *page, const char *place,
+ * SHEAF_ERR_CORRUPT, when the listing does not get on.  `url` is for the message. */
+int s3_pages_next(struct s3_pages *pages, struct s3_xml_page *page, const char *url,
                   char **token, struct sheaf_error *err);
 void s3_pages_free(struct s3_pages *pages);
 

@@ -180,13 +180,13 @@ static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
 /* The next page of a lane. */
 static int turn_page(struct lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
-    char *place;
+    char *url;
     int code;
 
-    if (asprintf(&place, "s3://%s/%s", lane->walk->bucket->name, lane->prefix) < 0)
+    if (asprintf(&url, "s3://%s/%s", lane->walk->bucket->name, lane->prefix) < 0)
         return err_memory(err, strlen(lane->prefix));
-    code = s3_pages_next(&lane->pages, page, place, &lane->token, err);
-    free(place);
+    code = s3_pages_next(&lane->pages, page, url, &lane->token, err);
+    free(url);
     return code == SHEAF_OK ? start_page(lane, err) : code;
 }
 

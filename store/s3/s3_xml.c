@@ -132,11 +132,11 @@ static int walk(const void *data, size_t size, visit_fn *visit, void *context,
     return code;
 }
 
-static int keep_text(char **place, const char *text, struct sheaf_error *err)
+static int keep_text(char **field, const char *text, struct sheaf_error *err)
 {
-    free(*place);
-    *place = strdup(text);
-    return *place == NULL ? err_memory(err, strlen(text)) : SHEAF_OK;
+    free(*field);
+    *field = strdup(text);
+    return *field == NULL ? err_memory(err, strlen(text)) : SHEAF_OK;
 }
 
 /* ---- Error ----------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static int error_visit(void *context, const char *parent, const char *name, cons
                        struct sheaf_error *err)
 {
     struct error_parse *p = context;
-    const struct { const char *name; char *place; size_t size; } wanted[] = {
+    const struct { const char *name; char *field; size_t size; } wanted[] = {
         { "Code", p->out->code, sizeof(p->out->code) },
         { "Message", p->out->message, sizeof(p->out->message) },
         { "Region", p->out->region, sizeof(p->out->region) },
@@ -166,7 +166,7 @@ static int error_visit(void *context, const char *parent, const char *name, cons
         return SHEAF_OK;
     for (size_t i = 0; i < COUNT_OF(wanted); i++)
         if (strcmp(name, wanted[i].name) == 0)
-            snprintf(wanted[i].place, wanted[i].size, "%s", text);
+            snprintf(wanted[i].field, wanted[i].size, "%s", text);
     return SHEAF_OK;
 }
 
@@ -207,11 +207,11 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-static int keep_key(char **place, const char *text, bool is_encoded, struct sheaf_error *err)
+static int keep_key(char **field, const char *text, bool is_encoded, struct sheaf_error *err)
 {
-    int code = keep_text(place, text, err);
+    int code = keep_text(field, text, err);
 
-    if (code == SHEAF_OK && is_encoded && !url_decode(*place, true))
+    if (code == SHEAF_OK && is_encoded && !url_decode(*field, true))
         return err_set(err, SHEAF_ERR_CORRUPT, "a listing has an invalid encoding of the key "
                        "\"%.200s\"", text);
     return code;

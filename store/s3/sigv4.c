@@ -52,7 +52,7 @@ void sigv4_date(int64_t seconds, char date[SIGV4_DATE_SIZE])
 
 /* ---- Canonical query ------------------------------------------------------------------------- */
 
-/* The place of a byte in the order of encoded text: a byte that is encoded stands at '%'. */
+/* The rank of a byte in the order of encoded text: a byte that is encoded stands at '%'. */
 static int encoded_order(unsigned char c)
 {
     if (url_is_unreserved(c))
