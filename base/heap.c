@@ -6,7 +6,8 @@
  *     | head | piece ... | head | free ............ | head | piece | end |  (reserved) ...
  *
  * A block is a head and what follows it.  Free blocks stand in lists by size: row r has the sizes
- * from 2^r up, in HEAP_SLOTS steps.  No two neighbours are both free.
+ * from 2^r up, in HEAP_SLOTS steps.  No two neighbours are both free.  Small blocks that were given
+ * back are not free in this sense, until join_small() makes them so.
  *
  * Addresses cost nothing but where their number is limited (ulimit -v), so they are reserved by
  * ranges: where the newest is full, the next is as large as all before it. */
@@ -360,11 +361,6 @@ static void release(struct heap *h, struct heap_block *b)
 {
     struct heap_block *next = after(b);
 
-    if ((b->size & LENT) != 0) {
-        b->size &= ~LENT;
-        h->lent_bytes -= b->size;
-    }
-    h->taken -= HEAD + b->size;
     if (is_free(next)) {
         withdraw(h, next);
         b->size += HEAD + next->size;
@@ -378,6 +374,71 @@ static void release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
+/* A small piece that was given back has room for where others of its size are, so that these are
+ * taken again without being looked at. */
+struct heap_small {
+    struct heap_small *next;
+    size_t count;
+    void *pieces[];
+};
+_Static_assert(sizeof(struct heap_small) <= LEAST, "any piece has room for it");
+
+static bool is_small(size_t size)
+{
+    return size / GRAIN < HEAP_SMALL;
+}
+
+static void push_small(struct heap *h, void *piece, size_t size)
+{
+    struct heap_small **list = &h->small[size / GRAIN], *top = *list;
+
+    h->has_small = true;
+    if (top != NULL && top->count < (size - sizeof(*top)) / sizeof(top->pieces[0])) {
+        top->pieces[top->count++] = piece;
+        return;
+    }
+    *list = piece;
+    **list = (struct heap_small){ .next = top };
+}
+
+/* The last of just this size; NULL: there is none. */
+static void *pop_small(struct heap *h, size_t size)
+{
+    struct heap_small **list = &h->small[size / GRAIN], *top = *list;
+
+    if (top == NULL || top->count == 0) {
+        *list = top == NULL ? NULL : top->next;
+        return top;
+    }
+    return top->pieces[--top->count];
+}
+
+/* Makes all small pieces free.  False: there are none. */
+static bool join_small(struct heap *h)
+{
+    bool found = false;
+
+    for (size_t i = 0; h->has_small && i < HEAP_SMALL; i++)
+        for (void *piece; (piece = pop_small(h, i * GRAIN)) != NULL; found = true)
+            release(h, block_of(piece));
+    h->has_small = false;
+    return found;
+}
+
+/* Nobody uses the block any longer. */
+static void put_back(struct heap *h, struct heap_block *b)
+{
+    if ((b->size & LENT) != 0) {
+        b->size &= ~LENT;
+        h->lent_bytes -= b->size;
+    }
+    h->taken -= HEAD + b->size;
+    if (is_small(b->size))
+        push_small(h, (uint8_t *)b + HEAD, b->size);
+    else
+        release(h, b);
+}
+
 void heap_give(struct heap *h, void *piece)
 {
     struct heap_block *b;
@@ -386,7 +447,7 @@ void heap_give(struct heap *h, void *piece)
         return;
     b = block_of(piece);
     if ((b->size & LENT) == 0 || atomic_fetch_sub(&b->users, 1) == 1)
-        release(h, b);
+        put_back(h, b);
 }
 
 /* Takes back what became free elsewhere. */
@@ -398,21 +459,24 @@ static void look_at_returned(struct heap *h)
         return;
     for (b = atomic_exchange(&h->returned, NULL); b != NULL; b = next) {
         next = b->next;
-        release(h, b);
+        put_back(h, b);
     }
 }
 
-void *heap_take(struct heap *h, size_t size)
+static struct heap_block *find_or_search(struct heap *h, size_t size)
 {
-    struct heap_block *b, *rest;
+    struct heap_block *b = find_block(h, size);
 
-    look_at_returned(h);
-    if (size > h->reserved)
-        return NULL;
-    size = (MAX(size, LEAST) + GRAIN - 1) / GRAIN * GRAIN;
-    b = find_block(h, size);
-    if (b == NULL)
-        b = search(h, size);
+    return b != NULL ? b : search(h, size);
+}
+
+/* Cuts a block of `size` bytes from the free ones, or from new memory. */
+static struct heap_block *cut(struct heap *h, size_t size)
+{
+    struct heap_block *b = find_or_search(h, size), *rest;
+
+    if (b == NULL && join_small(h))
+        b = find_or_search(h, size);
     if (b == NULL)
         b = grow(h, size);
     if (b == NULL)
@@ -428,6 +492,26 @@ void *heap_take(struct heap *h, size_t size)
         b->size = size;
         insert(h, rest);
     }
+    return b;
+}
+
+void *heap_take(struct heap *h, size_t size)
+{
+    struct heap_block *b;
+    void *piece;
+
+    look_at_returned(h);
+    if (size > h->reserved)
+        return NULL;
+    size = (MAX(size, LEAST) + GRAIN - 1) / GRAIN * GRAIN;
+    piece = is_small(size) ? pop_small(h, size) : NULL;
+    if (piece != NULL) {
+        h->taken += HEAD + size;
+        return piece;
+    }
+    b = cut(h, size);
+    if (b == NULL)
+        return NULL;
     h->taken += HEAD + b->size;
     return (uint8_t *)b + HEAD;
 }

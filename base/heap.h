@@ -10,9 +10,11 @@
  * that give free ones back to their host take longer to get one than to fault in small ones.)
  *
  * Two-level segregated fit: taking and giving back are a constant number of steps, neighbours
- * that are free become one.  Not thread-safe: it belongs to the thread that plans the work.  What
- * a piece holds may be written by any thread; and a piece that is lent is given back by any
- * thread, even when the heap's owner is gone. */
+ * that are free become one.  Small pieces that were given back stand before it, by size: the last
+ * is taken again first, without a look at its neighbours, which would each be fetched from
+ * memory; they become one with those when nothing else has room.  Not thread-safe: it belongs to
+ * the thread that plans the work.  What a piece holds may be written by any thread; and a piece
+ * that is lent is given back by any thread, even when the heap's owner is gone. */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
 
@@ -25,11 +27,13 @@
 #include "sheaf.h"
 
 struct heap_block;
+struct heap_small;
 struct heap_range;
 
 #define HEAP_HEAD_BYTES 32u     /* of a piece, besides its own */
 #define HEAP_ROWS  44           /* one for each power of two */
 #define HEAP_SLOTS 16u          /* sizes of a row */
+#define HEAP_SMALL 64u          /* sizes of small pieces: multiples of 16 bytes */
 
 /* Memory of somebody else: `needed`, if not NULL, is called before the first `bytes` of it are
  * used, and says with nonzero that they cannot be. */
@@ -51,6 +55,8 @@ struct heap {
     uint64_t rows;              /* which rows have a free block, */
     uint32_t slots[HEAP_ROWS];  /* and which sizes of them */
     struct heap_block *free[HEAP_ROWS][HEAP_SLOTS];
+    struct heap_small *small[HEAP_SMALL];       /* given back, the last one first */
+    bool has_small;             /* there may be some */
     uint64_t lent_bytes;        /* of pieces that were lent, until the owner sees them free */
     _Atomic(struct heap_block *) returned;      /* pieces that became free on other threads */
     atomic_size_t users;        /* the owner, and all who were lent pieces */

@@ -142,18 +142,35 @@ static int refill_slot(struct feed *feed, struct lane *lane, struct sheaf_error 
 
 /* ---- Emitting ------------------------------------------------------------------------------- */
 
-/* The sample that the lane gives next is known already: its bytes come into the cache while the
- * caller is busy with this one. */
-static void fetch_next(const struct lane *lane)
+/* Which samples the lane gives next is known already: first their slots come into the cache, then,
+ * of the third from now, its bytes and the head of its piece, while the caller is busy with
+ * those before.  It is advice: where a stream ends sooner than was thought, it begins anew. */
+static void fetch_ahead(struct lane *lane, uint64_t drawn)
 {
-    struct shuffle ahead = lane->shuffle;
-    const uint8_t *data;
+    struct ahead *a = &lane->ahead;
+    const uint8_t *head;
 
-    if (ahead.filled < 2)
+    if (a->count != 0 && a->slots[a->first] == drawn) {
+        a->first = (a->first + 1) % LANE_AHEAD;
+        a->count--;
+    } else {
+        a->shuffle = lane->shuffle;
+        a->count = 0;
+    }
+    while (a->count < LANE_AHEAD && a->shuffle.filled > 1) {
+        const uint64_t slot = shuffle_next(&a->shuffle).slot;
+
+        a->slots[(a->first + a->count++) % LANE_AHEAD] = slot;
+        __builtin_prefetch(&lane->slots[slot]);
+        __builtin_prefetch((const uint8_t *)&lane->slots[slot + 1] - 1);    /* on two lines */
+    }
+    head = a->count == LANE_AHEAD ? lane->slots[a->slots[(a->first + 2) % LANE_AHEAD]].data : NULL;
+    if (head == NULL)
         return;
-    data = lane->slots[shuffle_next(&ahead).slot].data;
-    __builtin_prefetch(data);
-    __builtin_prefetch(data + 64);
+    head -= HEAP_HEAD_BYTES;
+    __builtin_prefetch(head);
+    __builtin_prefetch(head + 64);
+    __builtin_prefetch(head + 128);
 }
 
 /* One step of the shuffle buffer. */
@@ -171,7 +188,7 @@ static void emit(struct lane *lane, struct item *item)
         lane->slots[step.slot] = lane->slots[step.last];
         memset(&lane->slots[step.last], 0, sizeof(*item));
     }
-    fetch_next(lane);
+    fetch_ahead(lane, step.slot);
 }
 
 /* The next item, deferred or not. */

@@ -14,10 +14,20 @@
 #include "reader/prefetch.h"
 #include "reader/resident.h"
 
+#define LANE_AHEAD 8u
+
+/* The slots of the next draws, so that what is in them is in the cache in time. */
+struct ahead {
+    struct shuffle shuffle;     /* after these draws */
+    uint64_t slots[LANE_AHEAD];
+    unsigned first, count;
+};
+
 struct lane {
     struct prefetch *prefetch;
     struct intakes intakes;
     struct shuffle shuffle;
+    struct ahead ahead;
     uint64_t early_left;        /* early intakes to be emitted */
     uint64_t fill_left;         /* slots to be filled at the start */
     struct item *slots;

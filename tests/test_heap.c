@@ -89,6 +89,76 @@ static void test_neighbours_become_one(void **state)
     heap_close(heap);
 }
 
+/* Small pieces of one size: the last that was given back is the first that is taken again. */
+static void take_again(struct heap *heap, size_t size, size_t more)
+{
+    void *pieces[64], *larger[64];
+    size_t larger_count = 0;
+
+    for (unsigned i = 0; i < 64; i++) {     /* what was left of a block may be larger */
+        while (heap_piece_bytes(pieces[i] = heap_take(heap, size)) != size + more)
+            larger[larger_count++] = pieces[i];
+        memset(pieces[i], 0xff, size);
+    }
+    heap_lend(heap, pieces[50]);
+    for (unsigned i = 0; i < 64; i++)       /* 50 is given when it is returned */
+        heap_give(heap, pieces[i * 5 % 64]);
+    heap_return(heap, pieces[50]);
+    assert_ptr_equal(heap_take(heap, size + more), pieces[50]);
+    for (unsigned i = 64; i-- > 0; )
+        if (i * 5 % 64 != 50)
+            assert_ptr_equal(heap_take(heap, size), pieces[i * 5 % 64]);
+    for (unsigned i = 0; i < 64; i++)
+        heap_give(heap, pieces[i]);
+    while (larger_count > 0)
+        heap_give(heap, larger[--larger_count]);
+    assert_int_equal(heap->taken, 0);
+}
+
+static void test_small_pieces_are_taken_again(void **state)
+{
+    struct budget budget = { .limit = 1 << 20 };
+    struct heap *heap;
+    void *whole;
+    size_t held;
+
+    (void)state;
+    assert_int_equal(heap_open(&heap, &budget, budget.limit, NULL), SHEAF_OK);
+    for (size_t size = 16; size < 1008; size += 48)
+        take_again(heap, size - 15, 15);    /* both in a piece of `size` */
+    held = heap->size;
+    whole = heap_take(heap, held * 15 / 16);
+    assert_non_null(whole);
+    assert_int_equal(heap->size, held);
+    heap_give(heap, whole);
+    heap_close(heap);
+    assert_int_equal(budget.used, 0);
+}
+
+/* Small pieces whose sizes drift do not keep what others need. */
+static void test_small_pieces_become_others(void **state)
+{
+    struct budget budget = { .limit = 1 << 20 };
+    struct piece pieces[PIECES] = { 0 };
+    struct heap *heap;
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    assert_int_equal(heap_open(&heap, &budget, budget.limit, NULL), SHEAF_OK);
+    for (unsigned i = 0; i < 100000; i++) {
+        struct piece *piece = &pieces[i < PIECES ? i : rng_below(&rng, PIECES)];
+
+        give(heap, piece);
+        take(heap, piece, 20 + i / 100 + (size_t)rng_below(&rng, 200), (uint8_t)i);
+        assert_non_null(piece->data);
+    }
+    for (unsigned i = 0; i < PIECES; i++)
+        give(heap, &pieces[i]);
+    assert_int_equal(heap->taken, 0);
+    heap_close(heap);
+}
+
 static void test_the_budget_is_the_limit(void **state)
 {
     struct budget budget = { .limit = 1 << 20 };
@@ -227,6 +297,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces_come_and_go_in_any_order),
         cmocka_unit_test(test_neighbours_become_one),
+        cmocka_unit_test(test_small_pieces_are_taken_again),
+        cmocka_unit_test(test_small_pieces_become_others),
         cmocka_unit_test(test_the_budget_is_the_limit),
         cmocka_unit_test(test_little_is_lost_to_holes),
         cmocka_unit_test(test_what_is_lent_comes_back),
