@@ -157,6 +157,12 @@ static bool is_damage(int code)
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED;
 }
 
+/* Also of what cannot be gone on behind. */
+static bool is_of_data(int code)
+{
+    return is_damage(code) || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED;
+}
+
 /* An error of the frame at `offset`, with its place before it. */
 static int place_error(const struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
@@ -354,7 +360,7 @@ static int find_frame(struct frames *f, size_t *size, struct sheaf_error *err)
             f->has_pending = true;
             return SHEAF_OK;
         }
-        if (open && is_damage(code) && is_whole(f)) {
+        if (open && is_of_data(code) && is_whole(f)) {
             f->has_kept = f->dead;      /* else it will be found again */
             f->kept = *err;
             return SHEAF_OK;
@@ -402,7 +408,9 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
     if (f->has_kept) {
         f->has_kept = false;
         *err = f->kept;
-        return is_damage(err->code) ? damage(f, f->raw_offset + f->used, err) : err->code;
+        if (is_damage(err->code))
+            return damage(f, f->raw_offset + f->used, err);
+        return is_of_data(err->code) ? place_error(f, f->raw_offset + f->used, err) : err->code;
     }
     lacked_end = f->lacks_end;
     code = lacked_end ? take_last(f, &size) : find_frame(f, &size, err);
@@ -417,7 +425,7 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
         return damage(f, offset, err);
     }
     if (code != SHEAF_OK)
-        return place_error(f, f->raw_offset + f->used + size, err);
+        return place_error(f, f->raw_offset + f->used, err);
     frame->data = f->window.data + f->used;
     frame->size = size;
     frame->offset = f->raw_offset + f->used;

@@ -156,6 +156,12 @@ static int resync(struct scan *s, struct sheaf_error *err)
     return SHEAF_END;
 }
 
+static void tell_lost(struct scan *s, uint64_t bytes, struct sheaf_error *err)
+{
+    s->lost_bytes += bytes;
+    err_append(err, "; the rest of the shard, %" PRIu64 " bytes, is lost", bytes);
+}
+
 /* Damage, behind which samples are looked for at once. */
 static int damage(struct scan *s, struct sheaf_error *err)
 {
@@ -167,10 +173,18 @@ static int damage(struct scan *s, struct sheaf_error *err)
     code = resync(s, &s->kept);
     s->has_kept = code < 0;
     s->ended |= code == SHEAF_END;
-    if (code == SHEAF_END && lost != 0) {
-        s->lost_bytes += lost;
-        err_append(err, "; the rest of the shard, %" PRIu64 " bytes, is lost", lost);
-    }
+    if (code == SHEAF_END && lost != 0)
+        tell_lost(s, lost, err);
+    return err->code;
+}
+
+/* What nobody reads on behind: all that follows is lost with it. */
+static int give_up(struct scan *s, struct sheaf_error *err)
+{
+    const uint64_t at = drop_open(s);
+
+    place_error(s, at, err);
+    tell_lost(s, s->object->bytes - at, err);
     return err->code;
 }
 
@@ -209,7 +223,7 @@ static int step(struct scan *s, struct sheaf_error *err)
     if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
         return damage(s, err);
     if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED)
-        return place_error(s, s->offset, err);
+        return give_up(s, err);
     if (code != SHEAF_OK)
         return code;
     if (part.kind == PART_START)
