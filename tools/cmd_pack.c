@@ -38,7 +38,8 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
         printf(", %" PRIu64 " of them kept", result->shards_kept);
     print_files(result);
     if (result->skipped > 0)
-        printf(", listed in %s%sskipped.tsv", dest, size && dest[size - 1] == '/' ? "" : "/");
+        printf(", listed in %s%sskipped.tsv", shown(dest),
+               size && dest[size - 1] == '/' ? "" : "/");
     putchar('\n');
 }
 
