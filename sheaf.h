@@ -116,6 +116,9 @@ struct sheaf_sample {
     uint64_t number;        /* 0-based, in the data set, in manifest order; `record` in streams */
     uint32_t shard;         /* 0-based, in manifest order */
     uint64_t record;        /* 0-based, within the shard */
+    uint64_t ordinal;       /* of a reader: 0-based, in its part of the epoch, records skipped as
+                               corrupt counted; not of a stream that was resumed */
+    int repeated;           /* of a reader: 1: it pads its lane, and came before */
 };
 
 enum sheaf_container { SHEAF_TFRECORD = 1, SHEAF_RECORDIO = 2, SHEAF_WEBDATASET = 3 };
@@ -323,8 +326,9 @@ SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
 /* Starts an epoch, wherever the reader was. */
 SHEAF_CALL int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
 
-/* Moves to sample number `sample`, from 0, of the epoch; with one lane only. */
-SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t sample);
+/* Starts an epoch at sample number `sample`, from 0, of this reader's part of it; what comes before
+ * is not read.  SHEAF_ERR_ARGUMENT: it has fewer samples; a stream. */
+SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t epoch, uint64_t sample);
 
 /* The exact number of samples in this reader's part of the epoch, records skipped as corrupt
  * included; UINT64_MAX for a stream. */

@@ -113,7 +113,7 @@ void sheaf_reader_free(struct sheaf_reader *r)
     free(r);
 }
 
-int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
+static int begin_at(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     int code;
 
@@ -121,25 +121,25 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
         return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
     epoch_end(r);
     r->feed.order.epoch = epoch;
-    code = epoch_begin(r, 0, 0);
+    code = epoch_begin(r, sample / r->feed.lane_count, sample % r->feed.lane_count);
     r->dead = code != SHEAF_OK;
     return code;
 }
 
-int sheaf_reader_seek(struct sheaf_reader *r, uint64_t sample)
+int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
 {
-    int code;
+    return begin_at(r, epoch, 0);
+}
 
-    if (r->dead)
-        return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
-    if (r->feed.order.lanes != 1 || r->dataset->is_stream || sample > r->epoch_samples)
+/* An epoch has as many samples as another, and lanes that are longer come first in a round: so many
+ * samples are so many turns. */
+int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
+{
+    if (r->dataset->is_stream || sample > r->epoch_samples)
         return err_set(&r->error, SHEAF_ERR_ARGUMENT, "cannot seek to sample %" PRIu64 ": that "
-                       "requires one lane, no stream, and an epoch with at least that number of "
-                       "samples", sample);
-    epoch_end(r);
-    code = epoch_begin(r, sample, 0);
-    r->dead = code != SHEAF_OK;
-    return code;
+                       "requires an epoch with at least that number of samples, and no "
+                       "stream", sample);
+    return begin_at(r, epoch, sample);
 }
 
 uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *r)
@@ -219,6 +219,8 @@ static int next_sample(struct sheaf_reader *r)
         if (code == SHEAF_OK)
             code = position_count(r);
         if (code == SHEAF_OK) {
+            r->samples[r->out_count].ordinal = r->turns - 1 - r->sum.empty;
+            r->samples[r->out_count].repeated = item->repeats;
             count_sample(r, item, &r->samples[r->out_count++]);
             return SHEAF_OK;
         }

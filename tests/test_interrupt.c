@@ -186,7 +186,7 @@ static void check_reader(const struct fake_fault *fault, bool cached, const char
     sheaf_reader_interrupt(reader);
     assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_INTERRUPTED);
     must(sheaf_reader_begin_epoch(reader, 1));
-    must(sheaf_reader_seek(reader, 7));
+    must(sheaf_reader_seek(reader, 2, 7));
     must(sheaf_reader_resume(reader, position));
     sheaf_reader_interrupt(reader);
     assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_INTERRUPTED);

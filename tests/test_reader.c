@@ -317,10 +317,60 @@ static void a_bad_record_fails_or_is_skipped_and_counted(void **state)
     shards_remove(&set);
 }
 
+/* From every sample of a member's part, in any number of lanes, what follows is the same; and each
+ * sample knows its ordinal. */
+static void an_epoch_begins_at_any_sample(void **state)
+{
+    static const uint32_t lanes[] = { 1, 2, 6 };
+    static struct numbers whole, rest;
+    struct shard_set set;
+    struct sheaf_dataset *dataset;
+
+    (void)state;
+    shards_make(&set, &webdataset_ops, counts);
+    dataset = shards_open(&set);
+    for (size_t l = 0; l < COUNT_OF(lanes); l++) {
+        for (int m = SHEAF_KEEP; m <= SHEAF_PAD; m++) {
+            struct sheaf_reader_options o;
+            struct sheaf_reader *reader;
+
+            sheaf_reader_options_init(&o, sizeof(o));
+            o.shuffle_buffer = 30;
+            o.lanes = lanes[l];
+            o.world_size = lanes[l] == 1 ? 1 : 2;
+            o.rank = o.world_size - 1;
+            o.remainder = (enum sheaf_remainder)m;
+            o.epoch = 3;
+            reader = shards_reader(dataset, &o);
+            whole.count = 0;
+            read_rest(reader, 7, &whole);
+            for (uint64_t at = 0; at <= whole.count; at += 1 + at / 9) {
+                const struct sheaf_sample *sample;
+
+                assert_int_equal(sheaf_reader_seek(reader, 3, at), SHEAF_OK);
+                rest.count = at;
+                memcpy(rest.list, whole.list, at * sizeof(rest.list[0]));
+                read_rest(reader, 7, &rest);
+                assert_numbers(&rest, &whole);
+                if (at == whole.count)
+                    continue;
+                assert_int_equal(sheaf_reader_seek(reader, 3, at), SHEAF_OK);
+                assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_OK);
+                assert_int_equal(sample->ordinal, at);
+            }
+            assert_int_equal(sheaf_reader_seek(reader, 3, whole.count + 1), SHEAF_ERR_ARGUMENT);
+            sheaf_reader_free(reader);
+        }
+    }
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+}
+
 int main(void)
 {
     const struct CMUnitTest large[] = {
         cmocka_unit_test(order_is_that_of_numbers),
+        cmocka_unit_test(an_epoch_begins_at_any_sample),
         cmocka_unit_test(every_member_has_its_lanes),
         cmocka_unit_test(little_memory_gives_the_same),
         cmocka_unit_test(positions_go_on_exactly),
@@ -329,6 +379,7 @@ int main(void)
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_is_that_of_numbers),
+        cmocka_unit_test(an_epoch_begins_at_any_sample),
         cmocka_unit_test(every_member_has_its_lanes),
         cmocka_unit_test(little_memory_gives_the_same),
         cmocka_unit_test(too_little_memory_is_refused_with_the_numbers),

@@ -222,7 +222,7 @@ static int copy_shard(struct convert *c, uint64_t shard, uint64_t first, uint64_
     c->fault = sheaf_packer_error(c->packer);
     if (code == SHEAF_OK && first != c->at) {
         c->fault = sheaf_reader_error(c->reader);
-        code = sheaf_reader_seek(c->reader, first);
+        code = sheaf_reader_seek(c->reader, 0, first);
     }
     for (c->at = first; c->at < first + samples && code == SHEAF_OK; c->at++) {
         const struct sheaf_sample *sample;

@@ -10,6 +10,7 @@ import zlib
 from typing import Any, List, Optional, Tuple
 
 import sheaf
+from sheaf import _sheaf
 
 WORKERS_MOST = 4096
 
@@ -17,7 +18,8 @@ WORKERS_MOST = 4096
 def rank_of(rank: Optional[int], world_size: Optional[int],
             dataset: sheaf.Dataset) -> Tuple[int, int]:
     """Rank and world size: what is given; else a channel's; else torch.distributed's, if it is
-    initialised; else RANK and WORLD_SIZE of the environment; else 0 of 1."""
+    initialised; else what the environment says, by the rule of sheaf_world_from_environment
+    (torchrun's, Open MPI's, Slurm's variables, SageMaker's hosts); else 0 of 1."""
     if (rank is None) != (world_size is None):
         raise ValueError("rank and world_size are given together, or neither")
     if rank is not None and world_size is not None:
@@ -28,7 +30,7 @@ def rank_of(rank: Optional[int], world_size: Optional[int],
     if torch is not None and torch.distributed.is_available() \
             and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    return _sheaf.world_from_environment() or (0, 1)
 
 
 def worker_of() -> Tuple[int, int]:

@@ -1,32 +1,46 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch: a data set for DataLoader.
+"""PyTorch: batches that do not depend on the number of workers, and exact resume.
 
-    from torch.utils.data import DataLoader
-    from sheaf.torch import ShardDataset
+    import sheaf.torch
 
-    dataset = ShardDataset("shards/", seed=7, decode=lambda s: (decode_jpeg(s["jpg"]), s.label))
-    loader = DataLoader(dataset, batch_size=64, num_workers=4)
+    loader = sheaf.torch.DataLoader("shards/", batch_size=64, num_workers=4, seed=7,
+                                    decode=lambda s: (decode_jpeg(s["jpg"]), s.label))
     for epoch in range(3):
         for images, labels in loader:       # each pass is the next epoch
             ...
+        torch.save(loader.state_dict(), "state.pt")     # in mid-epoch as well
 
-Workers and ranks share an epoch out among themselves: over all of them each sample comes once
-(with more than one rank: so often that all ranks have the same number, see `remainder`).
+Ranks are found by themselves (torch.distributed, or the environment) and have equally many samples
+each epoch: over all of them each sample comes once, and at most world_size - 1 once more, at the
+end and marked (sample.repeated).  One reader per rank, in the program, serves its workers.
 
-Exact resume: torchdata's StatefulDataLoader in place of DataLoader, with its own state_dict() and
-load_state_dict().  Without workers the data set's own will do.  With its workers, a plain
-DataLoader cannot know where they are."""
+PyTorch's own DataLoader does as well, with the same batches:
+
+    dataset = sheaf.torch.Dataset("shards/", seed=7, decode=...)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=64, num_workers=4,
+                                         sampler=dataset.sampler())
+
+Streams (compressed foreign shards, pipes) have no ordinals: ShardDataset reads them."""
 
 from __future__ import annotations
 
+import atexit
+import math
 import os
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
+import secrets
+import warnings
+import weakref
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch.utils.data
+import torch.utils.data.distributed
 
 import sheaf
 import sheaf._shared
+from sheaf import _sheaf
+from sheaf._loader import BITS, MASK, Order, Place, place_of, share_of, state_of
 from sheaf._member import Epochs, rank_of, worker_of
+from sheaf._served import Client
 
 sheaf._shared.use()
 
@@ -53,8 +67,405 @@ def to_dict(sample: sheaf.Sample) -> Dict[str, Any]:
     return result
 
 
-def _as_it_is(batch: sheaf.Batch) -> sheaf.Batch:
+def _as_it_is(batch: Any) -> Any:
     return batch
+
+
+# ---- Map-style --------------------------------------------------------------------------------
+
+
+_servers: "weakref.WeakSet[Dataset]" = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for dataset in list(_servers):
+        dataset.close()
+
+
+class Dataset(torch.utils.data.Dataset[Any]):
+    """A map-style data set: dataset[i] is decode(sample number i), by random access, and what
+    sampler() yields are places in a shuffled epoch, which are read in order, by one reader for all
+    workers.  len(dataset) counts all samples.
+
+    decode takes a sheaf.Sample and runs in the workers; its views are not to be kept beyond the
+    batch by whoever sends them to another process: make tensors, numbers or bytes of them.  The
+    default is to_dict.
+
+    rank and world_size are those of torch.distributed or of the environment when the data set is
+    made.  lanes (by default world_size) is what any later world size must divide to resume; elastic
+    asks for the least number that it and world_size divide.  More lanes mix less: each has its part
+    of the shuffle buffer.  remainder: "pad" lets ranks repeat a sample (at most world_size - 1 an
+    epoch, marked), "drop" leaves so many out, "keep" lets ranks have one more than others; "auto"
+    pads if there are several ranks.  The other options are those of sheaf.Reader; memory_bytes is
+    the rank's, for all workers.
+
+    sheaf.UnsupportedError: a stream has no numbers; ValueError: options that do not fit."""
+
+    def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], *, seed: int = 0,
+                 no_shuffle: bool = False, shuffle_buffer: int = 10000,
+                 lanes: Optional[int] = None, elastic: int = 1, rank: Optional[int] = None,
+                 world_size: Optional[int] = None, remainder: str = "auto",
+                 decode: Optional[Callable[[sheaf.Sample], Any]] = None,
+                 memory_bytes: int = 1 << 30, threads: int = 0, on_corrupt: str = "fail",
+                 max_corrupt: Optional[int] = None,
+                 report: Optional[Callable[[sheaf.Problem], Any]] = None,
+                 cache_directory: Optional[sheaf.Path] = None,
+                 cache_bytes: int = 64000000000) -> None:
+        self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
+        if self.dataset.is_stream:
+            raise sheaf.UnsupportedError("%s is a stream, which has no numbered samples: ShardDataset "
+                                         "reads it, or index it first" % self.dataset.url)
+        self.decode: Callable[[sheaf.Sample], Any] = to_dict if decode is None else decode
+        self.rank, self.world_size = rank_of(rank, world_size, self.dataset)
+        if lanes is None:
+            lanes = math.lcm(self.world_size, elastic)
+        if remainder not in ("auto", "pad", "drop", "keep"):
+            raise ValueError("remainder is %r: expected auto, pad, drop or keep" % (remainder,))
+        self.remainder = remainder if remainder != "auto" else \
+            "pad" if self.world_size > 1 else "keep"
+        self.order = Order(self.dataset.fingerprint, seed, bool(no_shuffle), shuffle_buffer, lanes)
+        self._check()
+        self._report = sheaf._warn if report is None else report
+        self._options = {"memory_bytes": memory_bytes, "threads": threads,
+                         "on_corrupt": on_corrupt, "max_corrupt": max_corrupt,
+                         "cache_directory": None if cache_directory is None
+                         else os.fspath(cache_directory), "cache_bytes": cache_bytes}
+        self._address: Optional[str] = None
+        self._server: Optional[_sheaf.Server] = None
+        self._client: Optional[Client] = None
+        self._passes = 0
+
+    def _check(self) -> None:
+        order = self.order
+        if order.lanes < 1 or order.lanes % self.world_size != 0:
+            raise ValueError("%d lanes do not divide among %d ranks" % (order.lanes,
+                                                                        self.world_size))
+        if self.remainder == "pad" and len(self.dataset) < self.world_size:
+            raise ValueError("%d samples cannot be shared out equally among %d ranks: "
+                             "remainder=\"keep\" lets some have none"
+                             % (len(self.dataset), self.world_size))
+        if order.lanes > self.world_size and not order.no_shuffle \
+                and order.shuffle_buffer < 100 * order.lanes < len(self.dataset):
+            warnings.warn("each of %d lanes has %d samples of the shuffle buffer, which mixes "
+                          "little: give shuffle_buffer=%d, or fewer lanes"
+                          % (order.lanes, order.shuffle_buffer // order.lanes, 100 * order.lanes),
+                          stacklevel=4)
+
+    # ---- The program --------------------------------------------------------------------------
+
+    def _open(self, epoch: int) -> None:
+        """What is wrong with the options is said here."""
+        order = self.order
+        self._address = "sheaf-" + secrets.token_hex(16)
+        self._server = _sheaf.Server(
+            self.dataset, self._address, epoch=epoch, seed=order.seed,
+            no_shuffle=order.no_shuffle, shuffle_buffer=order.shuffle_buffer, lanes=order.lanes,
+            rank=self.rank, world_size=self.world_size, **self._options)
+        _servers.add(self)
+
+    def _is_served(self) -> bool:
+        return self._server is not None and not self._server.stats()[0]
+
+    def _begin(self, epoch: int, first: int) -> int:
+        """The number of a new pass."""
+        if not self._is_served():
+            self.close()
+            self._open(epoch)
+        assert self._server is not None
+        self._passes += 1
+        self._server.begin(self._passes, epoch, first)
+        return self._passes
+
+    def _set_lanes(self, lanes: int) -> None:
+        if lanes != self.order.lanes:
+            self.order = self.order._replace(lanes=lanes)
+            self._check()
+            self.close()
+
+    def _tell(self) -> None:
+        """What was skipped since the last time."""
+        if self._server is not None:
+            for values in self._server.reports():
+                self._report(sheaf.Problem(*values))
+
+    def close(self) -> None:
+        """Ends the reader; a new pass opens it again."""
+        server, self._server, self._client = self._server, None, None
+        if server is not None:
+            server.close()
+
+    def stats(self) -> sheaf.Stats:
+        """The counts of the rank's reader, of all passes since it was opened."""
+        if self._server is None:
+            raise sheaf.StateError("nothing has been read yet, or the loader is closed")
+        return sheaf.Stats(**self._server.stats()[1])
+
+    def sampler(self, epoch: int = 0) -> "Sampler":
+        """Yields what this rank reads: for `sampler=` of a DataLoader."""
+        return Sampler(self, epoch)
+
+    # ---- Samples, in any process --------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, number: int) -> Any:
+        samples = self._samples([number])
+        if not samples:
+            raise sheaf.CorruptError("this sample was skipped as corrupt: read in batches, which "
+                                     "leave it out")
+        return self.decode(samples[0])
+
+    def __getitems__(self, numbers: Sequence[int]) -> Sequence[Any]:
+        samples = self._samples(numbers)
+        if self.decode is _as_it_is:
+            return samples
+        return [self.decode(sample) for sample in samples]
+
+    def _samples(self, numbers: Sequence[int]) -> Any:
+        """A Batch, or a list of samples."""
+        if len(numbers) == 0 or max(numbers) < 1 << BITS:
+            if any(number < 0 for number in numbers):
+                numbers = [range(len(self))[number] for number in numbers]
+            return self.dataset.get(numbers, memory_bytes=self._options["memory_bytes"])
+        batches = [batch for batch in (self._client_here().get(number >> BITS, number & MASK, count)
+                                       for number, count in _runs(numbers)) if batch is not None]
+        if len(batches) == 1:
+            return batches[0]
+        return [sample for batch in batches for sample in batch]
+
+    def _client_here(self) -> Client:
+        if self._client is None or self._client.process != os.getpid():
+            if self._address is None:
+                raise sheaf.StateError("numbers of a sampler are asked for before it has begun: "
+                                       "take them from dataset.sampler()")
+            worker, workers = worker_of()
+            self._client = Client(self._address, worker, workers)
+        return self._client
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return dict(self.__dict__, _server=None, _client=None, _report=None)
+
+    def __repr__(self) -> str:
+        return "<sheaf.torch.Dataset %r rank %d of %d>" % (self.dataset.url, self.rank,
+                                                           self.world_size)
+
+
+def _runs(numbers: Sequence[int]) -> List[Tuple[int, int]]:
+    """(first, count) of those that follow one another."""
+    runs: List[Tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][0] + runs[-1][1]:
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((number, 1))
+    return runs
+
+
+class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
+    """The samples that this rank reads, in their order, as numbers for a sheaf.torch.Dataset.  It
+    is a DistributedSampler, so that what would share the samples out leaves it alone.
+
+    Each pass is the next epoch, whether the one before came to its end or was broken off;
+    set_epoch(e) makes the next pass epoch e.  state_dict() is where the latest pass is, by what the
+    sampler has yielded, and load_state_dict() makes the next pass go on from there; DataLoader's
+    workers take numbers ahead, so with them use the state of the DataLoader of this module, or
+    torchdata's StatefulDataLoader."""
+
+    def __init__(self, dataset: Dataset, epoch: int = 0) -> None:
+        super().__init__(dataset, num_replicas=dataset.world_size, rank=dataset.rank,
+                         shuffle=not dataset.order.no_shuffle, seed=dataset.order.seed,
+                         drop_last=dataset.remainder == "drop")
+        self.source = dataset
+        self.next_place = Place(epoch, 0, dataset.order.lanes)
+        self.latest: Optional["_Ordinals"] = None
+        if not dataset._is_served():
+            dataset._open(epoch)
+
+    def __len__(self) -> int:
+        """Of a whole epoch."""
+        return share_of(len(self.source), self.source.rank, self.source.world_size,
+                        self.source.remainder).count
+
+    def __iter__(self) -> "_Ordinals":
+        return _Ordinals(self)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is this epoch; one that a loaded state has begun goes on from there."""
+        if epoch != self.next_place.epoch:
+            self.next_place = Place(epoch, 0, self.source.order.lanes)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Where the latest pass is, by what was yielded."""
+        return self.state(None if self.latest is None else self.latest.yielded, 1)
+
+    def state(self, batches: Optional[int], batch_size: int) -> Dict[str, Any]:
+        """After so many batches of the latest pass; None: before the next one."""
+        source = self.source
+        place = self.next_place if batches is None or self.latest is None else self.latest.place
+        return state_of(source.order, place.epoch, place.done, batches or 0, batch_size,
+                        source.world_size)
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """The next pass goes on from there."""
+        place = place_of(state, self.source.order, len(self.source))
+        if place.lanes % self.source.world_size != 0:
+            raise sheaf.ArgumentError("the state has %d lanes, which do not divide among %d ranks"
+                                      % (place.lanes, self.source.world_size))
+        self.source._set_lanes(place.lanes)
+        self.next_place = place
+        self.latest = None
+
+
+class _Ordinals:
+    """One pass of a sampler.  It begins when its first number is taken."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self.sampler = sampler
+        self.begun = False
+        self.yielded = 0
+        self.count = 0
+        self.number = 0
+        self.place = sampler.next_place
+
+    def _begin(self) -> None:
+        sampler, source = self.sampler, self.sampler.source
+        self.place = sampler.next_place
+        share = share_of(len(source), source.rank, source.world_size, source.remainder,
+                         self.place.done)
+        self.number = (source._begin(self.place.epoch, share.first) << BITS) + share.first
+        self.count = share.count
+        self.begun = True
+        sampler.latest = self
+        sampler.next_place = Place(self.place.epoch + 1, 0, source.order.lanes)
+
+    def __iter__(self) -> "_Ordinals":
+        return self
+
+    def __next__(self) -> int:
+        if not self.begun:
+            self._begin()
+        if self.yielded == self.count:
+            raise StopIteration
+        self.yielded += 1
+        return self.number + self.yielded - 1
+
+    def state_dict(self) -> Dict[str, Any]:
+        """For loaders that keep the state of a sampler's iterator."""
+        if not self.begun:
+            return self.sampler.state(None, 1)
+        source = self.sampler.source
+        return state_of(source.order, self.place.epoch, self.place.done, self.yielded, 1,
+                        source.world_size)
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """This pass goes on from there."""
+        self.sampler.load_state_dict(state)
+
+
+class DataLoader(torch.utils.data.DataLoader[Any]):
+    """PyTorch's DataLoader over a sheaf.torch.Dataset and its sampler: the same batches for any
+    number of workers, and a state that any number of workers, and any world size that divides the
+    lanes, goes on from, without reading what came before.
+
+    source is what sheaf.Dataset takes.  decode(sample) and collate_fn(list) run in the workers;
+    without collate_fn it is PyTorch's; without both, a batch is a sheaf.Batch.  The options of
+    sheaf.torch.Dataset and those of PyTorch's DataLoader are taken by name.  len(loader) is the
+    exact number of batches of a whole epoch, the same on every rank unless remainder is "keep".
+
+    Each pass is the next epoch, beginning with `epoch`, also after one that was broken off;
+    set_epoch(e) makes the next one epoch e.  To go on with a pass that was broken off, load the
+    state that was taken then.  There is one pass at a time: a second iterator ends the first, whose
+    next batch may be a StateError.  An error in batch k is raised when batch k is due.
+
+        loader = sheaf.torch.DataLoader("s3://bucket/train/", 256, 8, seed=1, decode=decode)"""
+
+    def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], batch_size: int = 1,
+                 num_workers: int = 0, *, epoch: int = 0,
+                 decode: Optional[Callable[[sheaf.Sample], Any]] = None,
+                 collate_fn: Optional[Callable[[List[Any]], Any]] = None,
+                 drop_last: bool = False, **options: Any) -> None:
+        own = {name: options.pop(name) for name in list(options) if name in _DATASET_OPTIONS}
+        for name in ("sampler", "batch_sampler", "shuffle", "dataset"):
+            if name in options:
+                raise TypeError("%s is not an option: the order is that of seed, shuffle_buffer, "
+                                "no_shuffle and lanes" % name)
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise ValueError("batch_size is %r: expected a whole number above 0" % (batch_size,))
+        dataset = Dataset(source, decode=_as_it_is if decode is None else decode, **own)
+        if collate_fn is None and decode is None:
+            collate_fn = _as_it_is
+        self.batches_given: Optional[int] = None        # of the pass under way; None: there is none
+        super().__init__(dataset, batch_size, num_workers=num_workers, collate_fn=collate_fn,
+                         sampler=Sampler(dataset, epoch), drop_last=drop_last, **options)
+
+    def __iter__(self) -> Any:
+        return _Batches(self, super().__iter__())
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is this epoch; one that a loaded state has begun goes on from there."""
+        self.sampler.set_epoch(epoch)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Where the program is: after the batch that it had last.  The same on every rank."""
+        return self.sampler.state(self.batches_given, self.batch_size)
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """The next pass goes on from there."""
+        self.sampler.load_state_dict(state)
+        self.batches_given = None
+        self._iterator = None           # persistent workers would still know the reader before
+
+    def stats(self) -> sheaf.Stats:
+        """The counts of this rank's reader."""
+        return self.dataset.stats()
+
+    def close(self) -> None:
+        """Ends workers and reader."""
+        self._iterator = None
+        self.dataset.close()
+
+
+class _Batches:
+    """One pass of a DataLoader, which counts the batches that the program has had."""
+
+    def __init__(self, loader: DataLoader, inner: Any) -> None:
+        self.loader, self.inner, self.given = loader, inner, 0
+        self.own: Optional[_Ordinals] = None
+        loader.batches_given = None
+
+    def __iter__(self) -> "_Batches":
+        return self
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __next__(self) -> Any:
+        loader = self.loader
+        try:
+            batch = next(self.inner)
+        except StopIteration:
+            if loader.sampler.latest is self.own:
+                loader.batches_given = None
+            raise
+        finally:
+            loader.dataset._tell()
+        if self.own is None:
+            self.own = loader.sampler.latest
+        self.given += 1
+        if loader.sampler.latest is self.own:
+            loader.batches_given = self.given
+        return batch
+
+
+_DATASET_OPTIONS = frozenset(("seed", "no_shuffle", "shuffle_buffer", "lanes", "elastic", "rank",
+                              "world_size", "remainder", "memory_bytes", "threads", "on_corrupt",
+                              "max_corrupt", "report", "cache_directory", "cache_bytes"))
+
+atexit.register(_close_all)
+
+
+# ---- Streams ----------------------------------------------------------------------------------
 
 
 class ShardDataset(torch.utils.data.IterableDataset[Any]):

@@ -137,6 +137,18 @@ PyObject *action_part(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
                             : error_raise(&error);
 }
 
+PyObject *action_world(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    struct sheaf_error error = { 0 };
+    uint32_t rank, world_size;
+    const int code = sheaf_world_from_environment(NULL, &rank, &world_size, NULL, &error);
+
+    if (code == SHEAF_END)
+        Py_RETURN_NONE;
+    return code == SHEAF_OK ? Py_BuildValue("kk", (unsigned long)rank, (unsigned long)world_size)
+                            : error_raise(&error);
+}
+
 /* ---- verify and index ----------------------------------------------------------------------- */
 
 #define VERIFY(name, kind) { #name, kind, offsetof(struct sheaf_verify_options, name) }

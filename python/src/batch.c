@@ -167,6 +167,15 @@ static PyObject *batch_keys(struct batch_object *self, void *Py_UNUSED(ignored))
     return list;
 }
 
+static PyObject *batch_repeated(struct batch_object *self, void *Py_UNUSED(ignored))
+{
+    PyObject *list = PyList_New((Py_ssize_t)self->count);
+
+    for (size_t i = 0; list != NULL && i < self->count; i++)
+        PyList_SetItem(list, (Py_ssize_t)i, PyBool_FromLong(self->samples[i].repeated));
+    return list;
+}
+
 /* Whether a sample's fields are those of the one before it: then they share their names. */
 static bool is_like(const struct sheaf_sample *a, const struct sheaf_sample *b)
 {
@@ -392,6 +401,9 @@ static PyMethodDef batch_methods[] = {
 static PyGetSetDef batch_getset[] = {
     { "keys", (getter)batch_keys, NULL, "The samples' keys.", NULL },
     { "names", (getter)batch_names, NULL, "The names of all fields that a sample has.", NULL },
+    { "repeated", (getter)batch_repeated, NULL,
+      "Of each sample, whether it only makes the ranks' shares equal: a mask for evaluation.",
+      NULL },
     { "labels", (getter)batch_labels, NULL,
       "The labels as doubles, a memoryview of samples x labels.  A ValueError if samples differ "
       "in how many they have.", NULL },

@@ -80,6 +80,17 @@ PyObject *error_raise(const struct sheaf_error *error)
     return NULL;
 }
 
+PyObject *error_raise_code(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    struct sheaf_error error = { 0 };
+    const char *message;
+
+    if (!PyArg_ParseTuple(args, "is:raise_error", &error.code, &message))
+        return NULL;
+    snprintf(error.message, sizeof(error.message), "%s", message);
+    return error_raise(&error);
+}
+
 PyObject *error_raise_state(const char *format, ...)
 {
     va_list args;

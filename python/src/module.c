@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The module itself: its types, functions, and the count of forks. */
-#include "module.h"
+#include "serving.h"
 
 #include <pthread.h>
 
@@ -11,6 +11,7 @@ volatile unsigned fork_count, forks_begun;
 
 static void count_fork(void)
 {
+    serving_forked();
     fork_count++;
 }
 
@@ -48,6 +49,9 @@ static PyMethodDef functions[] = {
       "commit(plan, **options) -> dict" },
     { "part_from_environment", action_part, METH_NOARGS,
       "part_from_environment() -> (part, parts), or None" },
+    { "world_from_environment", action_world, METH_NOARGS,
+      "world_from_environment() -> (rank, world_size), or None" },
+    { "raise_error", error_raise_code, METH_VARARGS, "raise_error(code, message)" },
     { "fetch", (PyCFunction)(void (*)(void))action_fetch, METH_VARARGS | METH_KEYWORDS,
       "fetch(source, directory, **options) -> dict" },
     { "verify", (PyCFunction)(void (*)(void))action_verify, METH_VARARGS | METH_KEYWORDS,
@@ -81,7 +85,7 @@ PyMODINIT_FUNC PyInit__sheaf(void)
         return NULL;
     if (errors_add(module) == 0 && dataset_add(module) == 0 && batch_add(module) == 0 &&
         arena_add(module) == 0 && sample_add(module) == 0 && reader_add(module) == 0 &&
-        packer_add(module) == 0 &&
+        packer_add(module) == 0 && server_add(module) == 0 &&
         PyModule_AddStringConstant(module, "version", sheaf_version()) == 0 &&
         pthread_atfork(count_begun, NULL, count_fork) == 0)
         return module;

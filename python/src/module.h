@@ -9,6 +9,7 @@
  *                 arena.c
  *     sample.c    Sample and the buffers of its fields, which keep their batch alive
  *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
+ *     server.c    Server: one reader for a DataLoader's workers, with serving.c and held.c
  *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, ...
  *     errors.c    the exceptions; options.c keyword arguments into options structs
  *     guard.c     one thread at a time; calls.c callables; aside.c calls that may be left
@@ -49,6 +50,7 @@ int batch_add(PyObject *module);
 int sample_add(PyObject *module);
 int reader_add(PyObject *module);
 int packer_add(PyObject *module);
+int server_add(PyObject *module);
 
 /* ---- errors.c ----------------------------------------------------------------------------- */
 
@@ -56,6 +58,8 @@ int packer_add(PyObject *module);
 PyObject *error_raise(const struct sheaf_error *error);
 /* Raises a StateError. */
 PyObject *error_raise_state(const char *format, ...);
+/* The same with code and message as arguments: an error that another process has found. */
+PyObject *error_raise_code(PyObject *module, PyObject *args);
 /* The name of a code: "CORRUPT". */
 const char *error_name(int code);
 /* Text from the library, which may hold a file's name in any encoding. */
@@ -160,13 +164,14 @@ struct layout {
     bool refers;                /* some are there already */
 };
 
-struct layout packed_measure(const struct batch_object *batch, const struct extent *there);
+struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
+                             const struct extent *there);
 /* The bytes of head, tables and texts. */
-size_t packed_bytes(const struct batch_object *batch, const struct layout *layout);
+size_t packed_bytes(size_t count, const struct layout *layout);
 /* Writes those to `base`, and the bytes of the fields that are not there to data + data_at; what
  * is `there` is relative to its start.  Needs no GIL.  Returns the end of what was copied. */
-size_t packed_put(const struct batch_object *batch, const struct layout *layout, char *base,
-                  const struct extent *there, char *data, size_t data_at);
+size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
+                  char *base, const struct extent *there, char *data, size_t data_at);
 /* The Batch that lies in a buffer, its fields in the buffer too, or there: that memory is then
  * released when nothing of the batch is left.  NULL with an exception, and nothing released. */
 PyObject *packed_get(PyObject *buffer, const struct extent *there, hold_fn *release, void *what);
@@ -266,6 +271,7 @@ PyObject *action_plan(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_pack_part(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_commit(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_part(PyObject *module, PyObject *ignored);
+PyObject *action_world(PyObject *module, PyObject *ignored);
 PyObject *action_fetch(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_verify(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_index(PyObject *module, PyObject *args, PyObject *keywords);

@@ -26,7 +26,7 @@ struct packed_sample {
     uint64_t key, class_name;               /* offsets of texts */
     uint64_t fields, labels;                /* of it; they follow those of the sample before */
     uint64_t number, record;
-    uint64_t shard;
+    uint64_t shard, repeated;
 };
 
 struct packed_field {
@@ -69,19 +69,20 @@ static bool is_named_alike(const struct sheaf_sample *samples, size_t i, size_t 
            (strcmp(own->name, before->name) == 0 && strcmp(own->suffix, before->suffix) == 0);
 }
 
-struct layout packed_measure(const struct batch_object *batch, const struct extent *there)
+struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
+                             const struct extent *there)
 {
     struct layout l = { 0 };
 
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct sheaf_sample *s = &batch->samples[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct sheaf_sample *s = &samples[i];
 
         l.fields += s->field_count;
         l.labels += s->label_count;
         l.text += strlen(s->key) + 1;
         l.text += s->class_name != NULL ? strlen(s->class_name) + 1 : 0;
         for (size_t f = 0; f < s->field_count; f++) {
-            if (!is_named_alike(batch->samples, i, f))
+            if (!is_named_alike(samples, i, f))
                 l.text += strlen(s->fields[f].name) + strlen(s->fields[f].suffix) + 2;
             if (is_in(there, &s->fields[f]))
                 l.refers = true;
@@ -99,9 +100,9 @@ static size_t tables_bytes(size_t samples, size_t fields, size_t labels)
            + fields * sizeof(struct packed_field) + labels * sizeof(double);
 }
 
-size_t packed_bytes(const struct batch_object *batch, const struct layout *l)
+size_t packed_bytes(size_t count, const struct layout *l)
 {
-    return aligned(tables_bytes(batch->count, l->fields, l->labels) + l->text, ALIGNMENT);
+    return aligned(tables_bytes(count, l->fields, l->labels) + l->text, ALIGNMENT);
 }
 
 static uint64_t put_text(char *base, size_t *at, const char *text)
@@ -115,7 +116,8 @@ static uint64_t put_text(char *base, size_t *at, const char *text)
 
 /* Says where the bytes of the fields are, once those that are not `there` are copied to `at`.
  * Returns their end. */
-static size_t put_data(const struct batch_object *batch, struct packed_field *fields,
+static size_t put_data(const struct sheaf_sample *samples, size_t count,
+                       struct packed_field *fields,
                        const struct extent *there, char *base, size_t at)
 {
     size_t last = 1;
@@ -124,8 +126,8 @@ static size_t put_data(const struct batch_object *batch, struct packed_field *fi
         struct packed_field *own = fields;      /* of each sample in turn */
 
         at = aligned(at, ALIGNMENT);
-        for (size_t i = 0; i < batch->count; own += batch->samples[i++].field_count) {
-            const struct sheaf_sample *s = &batch->samples[i];
+        for (size_t i = 0; i < count; own += samples[i++].field_count) {
+            const struct sheaf_sample *s = &samples[i];
 
             last = s->field_count > last ? s->field_count : last;
             if (f >= s->field_count)
@@ -164,48 +166,50 @@ static void put_names(const struct sheaf_sample *samples, size_t i, struct packe
     }
 }
 
-size_t packed_put(const struct batch_object *batch, const struct layout *l, char *base,
+size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *l,
+                  char *base,
                   const struct extent *there, char *data, size_t data_at)
 {
     struct packed_head *head = (struct packed_head *)(void *)base;
     struct packed_sample *sample = (struct packed_sample *)(void *)(head + 1);
-    struct packed_field *fields = (struct packed_field *)(void *)(sample + batch->count);
+    struct packed_field *fields = (struct packed_field *)(void *)(sample + count);
     struct packed_field *field = fields;
     double *label = (double *)(void *)(fields + l->fields);
-    size_t at = tables_bytes(batch->count, l->fields, l->labels);
+    size_t at = tables_bytes(count, l->fields, l->labels);
 
-    *head = (struct packed_head){ .magic = MAGIC, .samples = batch->count, .fields = l->fields,
+    *head = (struct packed_head){ .magic = MAGIC, .samples = count, .fields = l->fields,
                                   .labels = l->labels };
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct sheaf_sample *s = &batch->samples[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct sheaf_sample *s = &samples[i];
 
         *sample++ = (struct packed_sample){
             .key = put_text(base, &at, s->key),
             .class_name = s->class_name == NULL ? NOTHING : put_text(base, &at, s->class_name),
             .fields = s->field_count, .labels = s->label_count,
             .number = s->number, .record = s->record, .shard = s->shard,
+            .repeated = (uint64_t)s->repeated,
         };
-        put_names(batch->samples, i, field, base, &at);
+        put_names(samples, i, field, base, &at);
         field += s->field_count;
         for (size_t n = 0; n < s->label_count; n++)
             *label++ = s->labels[n];
     }
-    return put_data(batch, fields, there, data, data_at);
+    return put_data(samples, count, fields, there, data, data_at);
 }
 
 PyObject *batch_pack(struct batch_object *self, PyObject *Py_UNUSED(ignored))
 {
     const struct extent nowhere = { 0 };
-    const struct layout l = packed_measure(self, &nowhere);
-    const size_t tables = packed_bytes(self, &l);
+    const struct layout l = packed_measure(self->samples, self->count, &nowhere);
+    const size_t tables = packed_bytes(self->count, &l);
     PyObject *result = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(tables + l.data));
     char *base;
 
     if (result == NULL)
         return NULL;
     base = PyByteArray_AsString(result);
-    if (PyByteArray_Resize(result, (Py_ssize_t)packed_put(self, &l, base, &nowhere, base,
-                                                          tables)) != 0)
+    if (PyByteArray_Resize(result, (Py_ssize_t)packed_put(self->samples, self->count, &l, base,
+                                                          &nowhere, base, tables)) != 0)
         Py_CLEAR(result);
     return result;
 }
@@ -272,6 +276,7 @@ static bool get(struct span *span, struct span *data, const struct packed_head *
             .class_name = p->class_name == NOTHING ? NULL : text_at(span, p->class_name),
             .fields = field, .field_count = p->fields, .labels = label, .label_count = p->labels,
             .number = p->number, .record = p->record, .shard = (uint32_t)p->shard,
+            .repeated = p->repeated != 0,
         };
         label += p->labels;
         for (size_t f = 0; f < p->fields; f++, pf++)

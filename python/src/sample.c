@@ -290,6 +290,11 @@ static PyObject *sample_record(struct sample_object *self, void *Py_UNUSED(ignor
     return PyLong_FromUnsignedLongLong(self->sample->record);
 }
 
+static PyObject *sample_repeated(struct sample_object *self, void *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(self->sample->repeated);
+}
+
 static PyObject *sample_repr(struct sample_object *self)
 {
     PyObject *key = text_of(self->sample->key);
@@ -352,6 +357,8 @@ static PyGetSetDef sample_getset[] = {
     { "number", (getter)sample_number, NULL, "Place in the data set, from 0.", NULL },
     { "shard", (getter)sample_shard, NULL, "Number of its shard, from 0.", NULL },
     { "record", (getter)sample_record, NULL, "Place in its shard, from 0.", NULL },
+    { "repeated", (getter)sample_repeated, NULL,
+      "Whether it came before in this epoch, and only makes the ranks' shares equal.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

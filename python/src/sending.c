@@ -99,7 +99,7 @@ static int write_message(struct arena_object *self, struct batch_object *batch,
             return -1;
     }
     Py_BEGIN_ALLOW_THREADS
-    packed_put(batch, l, base, &there, self->arena->base,
+    packed_put(batch->samples, batch->count, l, base, &there, self->arena->base,
                sent->piece == NULL ? 0 : (size_t)((char *)sent->piece - self->arena->base));
     Py_END_ALLOW_THREADS
     return 0;
@@ -121,8 +121,9 @@ static PyObject *arena_send(struct arena_object *self, PyObject *object)
         sent++;
     if (sent == self->sent + WORDS || self->arena->forks != fork_count)
         Py_RETURN_NONE;
-    l = packed_measure(batch, &(struct extent){ self->arena->base, self->arena->bytes });
-    message = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)packed_bytes(batch, &l));
+    l = packed_measure(batch->samples, batch->count,
+                       &(struct extent){ self->arena->base, self->arena->bytes });
+    message = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)packed_bytes(batch->count, &l));
     if (message == NULL)
         return NULL;
     *sent = (struct sent){ .is_used = true, .forks = forks_begun };

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Which samples a rank reads: arithmetic on ordinals, and what a training job notes of it.
+
+An epoch is one sequence of N samples, whatever the number of ranks: g = 0, 1, ...; rank r of W has
+those with g % W == r, its ordinals 0, 1, ... (the lanes take turns, and W divides their number).
+So a place in an epoch is a count of samples that all ranks together have had, and any world that
+divides the lanes can go on from there."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple
+
+import sheaf
+
+BITS = 40                               # of an ordinal, in the numbers that a sampler yields
+MASK = (1 << BITS) - 1
+
+
+class Share(NamedTuple):
+    """What one rank reads of an epoch, from where all ranks have had `done` samples together."""
+    first: int                          # ordinal
+    count: int
+
+
+def share_of(samples: int, rank: int, world_size: int, remainder: str, done: int = 0) -> Share:
+    """All ranks have equally many with "pad", which lets some have one sample twice, and with
+    "drop", which leaves out world_size - 1 samples at most.  With "keep" some have one more."""
+    first = max(0, -(-(done - rank) // world_size))
+    left = max(0, samples - done)
+    if remainder == "pad":
+        return Share(first, -(-left // world_size))
+    if remainder == "drop":
+        return Share(first, left // world_size)
+    return Share(first, max(0, -(-(samples - rank) // world_size) - first))
+
+
+class Order(NamedTuple):
+    """What the order of an epoch depends on, besides the data set."""
+    fingerprint: str
+    seed: int
+    no_shuffle: bool
+    shuffle_buffer: int
+    lanes: int
+
+
+def state_of(order: Order, epoch: int, start: int, batches: int, batch_size: int,
+             world_size: int) -> Dict[str, Any]:
+    """The same for every rank: after `start` samples of the epoch, `batches` of batch_size of each
+    of world_size ranks."""
+    return {"sheaf": 1, **order._asdict(), "epoch": epoch, "start": start, "batches": batches,
+            "batch_size": batch_size, "world_size": world_size}
+
+
+class Place(NamedTuple):
+    """Where a state is: in an epoch, after so many samples of all ranks together."""
+    epoch: int
+    done: int
+    lanes: int
+
+
+def place_of(state: Dict[str, Any], order: Order, samples: int) -> Place:
+    """ChangedError: the state is of another data set; ArgumentError: of another order."""
+    if not isinstance(state, dict) or state.get("sheaf") != 1:
+        raise sheaf.ArgumentError("this is not a state of a sheaf loader: %.80r" % (state,))
+    if state["fingerprint"] != order.fingerprint:
+        raise sheaf.ChangedError("the state is of data set %s, but this one is %s"
+                                 % (state["fingerprint"], order.fingerprint))
+    for name in ("seed", "no_shuffle", "shuffle_buffer"):
+        if state[name] != getattr(order, name):
+            raise sheaf.ArgumentError("%s of this loader is %r, but the state has %r: the samples "
+                                      "that follow would be others"
+                                      % (name, getattr(order, name), state[name]))
+    done = state["start"] + state["batches"] * state["batch_size"] * state["world_size"]
+    if done >= samples:
+        return Place(state["epoch"] + 1, 0, state["lanes"])
+    return Place(state["epoch"], done, state["lanes"])

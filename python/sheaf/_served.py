@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""One reader for all workers of a rank: the program has a Server (python/src/serving.h), and each
+worker, or the program itself, a Client, which asks it for samples by their ordinals.
+
+A Client's batches lie in memory that it shares with the program.  The connection lives as long as
+that memory is in use: its end is what tells the server that all of it is free."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import struct
+import threading
+from typing import Optional
+
+import sheaf
+from sheaf import _sheaf
+
+_HELLO = struct.Struct("=II")
+_WELCOME = struct.Struct("=Q")
+_ASK = struct.Struct("=QQQ")
+_ANSWER = struct.Struct("=iIQQ")
+_NO_WORD = 0xffffffff
+
+
+class _Memory(mmap.mmap):
+    """Has its connection with it, for as long as anything lies in it."""
+    connection: socket.socket
+
+
+class Client:
+    """A connection to a Server, of the process that made it."""
+
+    def __init__(self, address: str, worker: int, workers: int) -> None:
+        self.process = os.getpid()
+        self._lock = threading.Lock()
+        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._connection.connect(b"\0" + address.encode())
+            self._connection.sendall(_HELLO.pack(worker, workers))
+            data, descriptors, _, _ = socket.recv_fds(self._connection, _WELCOME.size, 1)
+        except OSError as error:
+            raise sheaf.StateError("the program that reads the data has ended, or its loader is "
+                                   "closed: %s" % error) from None
+        if len(data) != _WELCOME.size:
+            raise sheaf.StateError("the program that reads the data has ended")
+        self._memory: Optional[_Memory] = None
+        for descriptor in descriptors:
+            self._memory = _Memory(descriptor, _WELCOME.unpack(data)[0])
+            self._memory.connection = self._connection
+            os.close(descriptor)
+
+    def get(self, number: int, first: int, count: int) -> Optional[sheaf.Batch]:
+        """`count` samples of pass `number`, from ordinal `first` on; fewer where some were skipped,
+        None if all were."""
+        with self._lock:
+            try:
+                self._connection.sendall(_ASK.pack(number, first, count))
+                code, word, samples, size = _ANSWER.unpack(self._receive(_ANSWER.size))
+                message = self._receive(size)
+            except OSError as error:
+                raise sheaf.StateError("the program that reads the data has ended: %s"
+                                       % error) from None
+        if code != 0:
+            _sheaf.raise_error(code, message.decode("utf-8", "replace"))
+        if word == _NO_WORD or self._memory is None:
+            return _sheaf.unpack(message) if samples else None
+        batch = _sheaf.receive(self._memory, word, message)
+        return batch if samples else None
+
+    def _receive(self, size: int) -> bytearray:
+        data = bytearray(size)
+        view = memoryview(data)
+        while view:
+            got = self._connection.recv_into(view)
+            if got == 0:
+                raise ConnectionError("no answer")
+            view = view[got:]
+        return data

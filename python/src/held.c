@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading in order, and giving by ordinal; see held.h. */
+#include "held.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD_BYTES ((size_t)64)
+#define WORD_FREE  0u
+#define WORD_TAKEN 1u
+#define AHEAD_BATCHES 8u        /* a worker's requests that may be on their way */
+#define HELD_MOST  ((size_t)256 << 20)
+
+static uint32_t *word(const struct held *h, size_t number)
+{
+    return (uint32_t *)(void *)(h->words + number * WORD_BYTES);
+}
+
+bool held_open(struct held *h, struct sheaf_reader *reader, uint64_t epoch, struct arena *arena)
+{
+    *h = (struct held){ .reader = reader, .arena = arena, .epoch = epoch,
+                        .real = sheaf_reader_epoch_samples(reader) };
+    for (size_t i = 0; i < HELD_WORDS; i++)
+        h->leases[i].owner = -1;
+    if (arena != NULL)
+        h->words = arena_take(arena, HELD_WORDS * WORD_BYTES);
+    return arena == NULL || h->words != NULL;
+}
+
+/* ---- Pieces and leases ---------------------------------------------------------------------- */
+
+static void drop_piece(struct piece *piece)
+{
+    if (--piece->users != 0)
+        return;
+    sheaf_kept_free(piece->kept);
+    free(piece);
+}
+
+static size_t bytes_of(const struct piece *piece)
+{
+    return batch_payload(piece->samples, piece->count);
+}
+
+/* It is not in the list any more. */
+static void unlist(struct held *h, struct piece **at)
+{
+    struct piece *piece = *at;
+
+    *at = piece->next;
+    h->held_bytes -= bytes_of(piece);
+    drop_piece(piece);
+}
+
+static void end_lease(struct held *h, struct lease *lease)
+{
+    for (size_t i = 0; i < lease->piece_count; i++)
+        drop_piece(lease->pieces[i]);
+    free(lease->pieces);
+    arena_give(h->arena, lease->copy, lease->copy_bytes);
+    *lease = (struct lease){ .owner = -1 };
+}
+
+void held_forget_owner(struct held *h, int owner)
+{
+    for (size_t i = 0; i < HELD_WORDS; i++)
+        if (h->leases[i].owner == owner)
+            end_lease(h, &h->leases[i]);
+}
+
+/* Takes back what workers have done with.  A lease that is free, or NULL. */
+static struct lease *free_lease(struct held *h)
+{
+    struct lease *lease = NULL;
+
+    for (size_t i = 0; h->words != NULL && i < HELD_WORDS; i++) {
+        if (h->leases[i].owner != -1 &&
+            __atomic_load_n(word(h, i), __ATOMIC_ACQUIRE) == WORD_FREE)
+            end_lease(h, &h->leases[i]);
+        if (h->leases[i].owner == -1 && lease == NULL)
+            lease = &h->leases[i];
+    }
+    return lease;
+}
+
+static void forget_pieces(struct held *h)
+{
+    while (h->first != NULL)
+        unlist(h, &h->first);
+}
+
+void held_free(struct held *h)
+{
+    forget_pieces(h);
+    for (size_t i = 0; i < HELD_WORDS; i++)
+        end_lease(h, &h->leases[i]);
+    if (h->arena != NULL)
+        arena_give(h->arena, h->words, HELD_WORDS * WORD_BYTES);
+    free(h->out);
+    free(h->out_pieces);
+}
+
+/* ---- Which were asked for ------------------------------------------------------------------- */
+
+void held_note(struct held *h, uint64_t first, uint64_t end)
+{
+    size_t i = 0, same;
+
+    while (i < h->asked_count && h->asked[i].end < first)
+        i++;
+    for (same = i; same < h->asked_count && h->asked[same].first <= end; same++) {
+        first = h->asked[same].first < first ? h->asked[same].first : first;
+        end = h->asked[same].end > end ? h->asked[same].end : end;
+    }
+    if (same == i && h->asked_count == HELD_RANGES)
+        return;                     /* far more than there are workers: a gap is found soon */
+    memmove(&h->asked[i + 1], &h->asked[same], (h->asked_count - same) * sizeof(h->asked[0]));
+    h->asked_count = h->asked_count - (same - i) + 1;
+    h->asked[i] = (struct range){ first, end };
+}
+
+uint64_t held_gap(const struct held *h)
+{
+    return h->asked_count == 0 || h->asked[0].first > h->start ? h->start : h->asked[0].end;
+}
+
+bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers)
+{
+    const uint64_t most = (workers == 0 ? 1 : workers) * AHEAD_BATCHES * count;
+    const uint64_t place = h->place == UINT64_MAX ? h->start : h->place;
+
+    return h->held_bytes < HELD_MOST && (first < place || first - place <= most);
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+/* Notes what the reader said.  Where it only was interrupted, the serving ends. */
+static int fail(struct held *h, int code, struct sheaf_error *error)
+{
+    *error = *sheaf_reader_error(h->reader);
+    error->code = code;
+    if (code != SHEAF_ERR_INTERRUPTED)
+        h->failed = *error;
+    return code;
+}
+
+static int seek(struct held *h, uint64_t ordinal, struct sheaf_error *error)
+{
+    int code;
+
+    if (h->failed.code != 0) {
+        *error = h->failed;
+        return error->code;
+    }
+    if (h->place == ordinal)
+        return SHEAF_OK;
+    code = sheaf_reader_seek(h->reader, h->epoch, ordinal);
+    if (code != SHEAF_OK)
+        return fail(h, code, error);
+    h->place = ordinal;
+    return SHEAF_OK;
+}
+
+void held_begin(struct held *h, uint64_t epoch, uint64_t first)
+{
+    forget_pieces(h);
+    h->asked_count = 0;
+    h->start = first;
+    if (epoch != h->epoch)
+        h->place = UINT64_MAX;      /* it is sought when it is read */
+    h->epoch = epoch;
+    if (h->place != first)
+        h->place = UINT64_MAX;
+}
+
+void held_skip(struct held *h, uint64_t first)
+{
+    h->start = first;
+    while (h->first != NULL && h->first->end <= first)
+        unlist(h, &h->first);
+    if (h->place < first)
+        h->place = UINT64_MAX;
+}
+
+/* They are what the reader gave for the ordinals from `from` on. */
+static int hold(struct held *h, uint64_t from, const struct sheaf_sample *samples, size_t count,
+                struct sheaf_kept *kept, struct sheaf_error *error)
+{
+    struct piece **at = &h->first, *piece = malloc(sizeof(*piece));
+
+    if (piece == NULL) {
+        sheaf_kept_free(kept);
+        *error = (struct sheaf_error){ SHEAF_ERR_MEMORY, "out of memory" };
+        return SHEAF_ERR_MEMORY;
+    }
+    *piece = (struct piece){ .samples = samples, .count = count, .left = count, .users = 1,
+                             .kept = kept, .from = from, .end = h->place };
+    while (*at != NULL && (*at)->from < from)
+        at = &(*at)->next;
+    piece->next = *at;
+    *at = piece;
+    h->held_bytes += bytes_of(piece);
+    return SHEAF_OK;
+}
+
+/* Reads on, `step` samples at a time, until the reader has given the ordinals below `end`. */
+static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t step,
+                      struct sheaf_error *error)
+{
+    int code = SHEAF_OK;
+
+    if (h->failed.code != 0) {
+        *error = h->failed;
+        return error->code;
+    }
+    if (h->place == UINT64_MAX)
+        code = seek(h, h->start < first ? h->start : first, error);
+    while (code == SHEAF_OK && h->place < end) {
+        const uint64_t from = h->place, until = from < first ? first : end;
+        const uint64_t max = until - from < step ? until - from : step;
+        const struct sheaf_sample *samples;
+        struct sheaf_kept *kept;
+        size_t count;
+
+        code = sheaf_reader_next_batch(h->reader, (size_t)max, &samples, &count);
+        if (code == SHEAF_END) {
+            h->place = end;         /* what is missing was skipped */
+            return SHEAF_OK;
+        }
+        if (code == SHEAF_OK)
+            code = sheaf_reader_keep(h->reader, &samples, &count, &kept);
+        if (code != SHEAF_OK)
+            return fail(h, code, error);
+        h->place = samples[count - 1].ordinal + 1;
+        code = hold(h, from, samples, count, kept, error);
+    }
+    return code;
+}
+
+/* Whether these are held, or the reader will come to them. */
+static bool is_ahead(const struct held *h, uint64_t first)
+{
+    if (first >= h->place)
+        return true;
+    for (const struct piece *p = h->first; p != NULL; p = p->next)
+        if (p->from <= first && first < p->end)
+            return true;
+    return false;
+}
+
+/* ---- Giving --------------------------------------------------------------------------------- */
+
+static bool room_for(struct held *h, size_t count)
+{
+    struct sheaf_sample *out;
+    struct piece **pieces;
+
+    if (count <= h->out_capacity)
+        return true;
+    out = realloc(h->out, count * sizeof(out[0]));
+    if (out != NULL)
+        h->out = out;
+    pieces = realloc(h->out_pieces, count * sizeof(pieces[0]));
+    if (pieces != NULL)
+        h->out_pieces = pieces;
+    if (out == NULL || pieces == NULL)
+        return false;
+    h->out_capacity = count;
+    return true;
+}
+
+/* Puts the samples of [first, end) that are held into `out`. */
+static void gather(struct held *h, uint64_t first, uint64_t end)
+{
+    h->out_count = 0;
+    for (struct piece *p = h->first; p != NULL; p = p->next) {
+        for (size_t i = 0; i < p->count; i++) {
+            if (p->samples[i].ordinal < first || p->samples[i].ordinal >= end)
+                continue;
+            h->out[h->out_count] = p->samples[i];
+            h->out_pieces[h->out_count++] = p;
+        }
+    }
+}
+
+/* They are given: pieces with nothing left are held no more, but by the answer. */
+static void give_up(struct held *h)
+{
+    for (size_t i = 0; i < h->out_count; i++)
+        if (h->out_pieces[i]->left != 0 && !h->out[i].repeated)
+            h->out_pieces[i]->left--;
+    for (struct piece **at = &h->first; *at != NULL;) {
+        if ((*at)->left == 0)
+            unlist(h, at);
+        else
+            at = &(*at)->next;
+    }
+}
+
+/* Writes the samples of `out` into a lease, or the message alone. */
+static bool pack(struct held *h, struct lease *lease, struct serving_answer *answer,
+                 char **message)
+{
+    struct extent there = { 0 };
+    struct layout l;
+    size_t tables, bytes;
+
+    if (lease != NULL)
+        there = (struct extent){ h->arena->base, h->arena->bytes };
+    l = packed_measure(h->out, h->out_count, &there);
+    if (lease != NULL && l.data != 0) {
+        lease->copy = arena_take(h->arena, l.data);
+        lease->copy_bytes = l.data;
+        if (lease->copy == NULL)
+            return false;
+    }
+    tables = packed_bytes(h->out_count, &l);
+    bytes = tables + (lease == NULL ? l.data : 0);
+    *message = malloc(bytes + 1);
+    if (*message == NULL)
+        return false;
+    if (lease == NULL)
+        answer->bytes = packed_put(h->out, h->out_count, &l, *message, &there, *message, tables);
+    else
+        packed_put(h->out, h->out_count, &l, *message, &there, h->arena->base,
+                   lease->copy == NULL ? 0 : (size_t)((char *)lease->copy - h->arena->base));
+    if (lease != NULL || answer->bytes < tables)
+        answer->bytes = tables;
+    return true;
+}
+
+/* The lease keeps the pieces, each once: those of one piece come one after the other. */
+static bool take_pieces(struct held *h, struct lease *lease)
+{
+    lease->pieces = malloc((h->out_count + 1) * sizeof(lease->pieces[0]));
+    if (lease->pieces == NULL)
+        return false;
+    for (size_t i = 0; i < h->out_count; i++) {
+        if (i > 0 && h->out_pieces[i] == h->out_pieces[i - 1])
+            continue;
+        h->out_pieces[i]->users++;
+        lease->pieces[lease->piece_count++] = h->out_pieces[i];
+    }
+    return true;
+}
+
+static int answer_with(struct held *h, int owner, struct serving_answer *answer, char **message,
+                       struct sheaf_error *error)
+{
+    struct lease *lease = free_lease(h);
+
+    answer->samples = h->out_count;
+    if (lease != NULL && take_pieces(h, lease) && pack(h, lease, answer, message)) {
+        lease->owner = owner;
+        answer->word = (uint32_t)(lease - h->leases);
+        __atomic_store_n(word(h, answer->word), WORD_TAKEN, __ATOMIC_RELEASE);
+        return SHEAF_OK;
+    }
+    if (lease != NULL)
+        end_lease(h, lease);
+    if (pack(h, NULL, answer, message))
+        return SHEAF_OK;
+    *error = (struct sheaf_error){ SHEAF_ERR_MEMORY, "out of memory" };
+    return SHEAF_ERR_MEMORY;
+}
+
+/* The sample behind the last one of the rank is that once more. */
+static void repeat_last(struct held *h)
+{
+    if (h->out_count == 0)
+        return;
+    h->out[h->out_count] = h->out[h->out_count - 1];
+    h->out_pieces[h->out_count] = h->out_pieces[h->out_count - 1];
+    h->out[h->out_count].repeated = 1;
+    h->out[h->out_count++].ordinal++;
+}
+
+int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
+              struct serving_answer *answer, char **message, struct sheaf_error *error)
+{
+    const bool repeats = first + count > h->real;
+    const uint64_t end = repeats ? h->real : first + count;
+    const uint64_t from = first < end || end == 0 ? first : end - 1;
+    int code = SHEAF_OK;
+
+    if (first > h->real || end == 0 || first + count > h->real + 1) {
+        snprintf(error->message, sizeof(error->message), "samples %llu to %llu are not in this "
+                 "rank's part of the epoch, which has %llu: the ranks disagree on the order, or "
+                 "the data set has fewer samples than there are ranks", (unsigned long long)first,
+                 (unsigned long long)(first + count - 1), (unsigned long long)h->real);
+        return error->code = SHEAF_ERR_ARGUMENT;
+    }
+    if (!room_for(h, count + 2)) {
+        *error = (struct sheaf_error){ SHEAF_ERR_MEMORY, "out of memory" };
+        return SHEAF_ERR_MEMORY;
+    }
+    if (h->place != UINT64_MAX && !is_ahead(h, from))
+        code = seek(h, from, error);        /* it was given before */
+    if (code == SHEAF_OK && (h->place == UINT64_MAX || h->place < end))
+        code = read_until(h, from, end, count, error);
+    if (code != SHEAF_OK)
+        return code;
+    gather(h, from, end);
+    if (repeats)
+        repeat_last(h);
+    if (from < first) {                     /* the repeated one alone */
+        h->out[0] = h->out[h->out_count - 1];
+        h->out_pieces[0] = h->out_pieces[h->out_count - 1];
+        h->out_count = h->out_count != 0;
+    }
+    code = answer_with(h, owner, answer, message, error);
+    give_up(h);
+    return code;
+}
