@@ -24,9 +24,16 @@ _ANSWER = struct.Struct("=iIQQ")
 _NO_WORD = 0xffffffff
 
 
+class _Connection(socket.socket):
+    """Closed when nobody uses it any more."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class _Memory(mmap.mmap):
     """Has its connection with it, for as long as anything lies in it."""
-    connection: socket.socket
+    connection: _Connection
 
 
 class Client:
@@ -35,7 +42,7 @@ class Client:
     def __init__(self, address: str, worker: int, workers: int) -> None:
         self.process = os.getpid()
         self._lock = threading.Lock()
-        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._connection = _Connection(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._connection.connect(b"\0" + address.encode())
             self._connection.sendall(_HELLO.pack(worker, workers))

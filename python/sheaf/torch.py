@@ -113,8 +113,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
                  cache_bytes: int = 64000000000) -> None:
         self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
         if self.dataset.is_stream:
-            raise sheaf.UnsupportedError("%s is a stream, which has no numbered samples: ShardDataset "
-                                         "reads it, or index it first" % self.dataset.url)
+            raise sheaf.UnsupportedError("%s is a stream, which has no numbered samples: index it, "
+                                         "or read it by ShardDataset" % self.dataset.url)
         self.decode: Callable[[sheaf.Sample], Any] = to_dict if decode is None else decode
         self.rank, self.world_size = rank_of(rank, world_size, self.dataset)
         if lanes is None:

@@ -123,7 +123,7 @@ void held_note(struct held *h, uint64_t first, uint64_t end)
 
 uint64_t held_gap(const struct held *h)
 {
-    return h->asked_count == 0 || h->asked[0].first > h->start ? h->start : h->asked[0].end;
+    return h->asked_count == 0 ? h->start : h->asked[0].end;
 }
 
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers)

@@ -66,7 +66,7 @@ void held_free(struct held *h);         /* but for the reader */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
 /* The ordinals are asked for. */
 void held_note(struct held *h, uint64_t first, uint64_t end);
-/* The first ordinal of the pass that nobody has asked for. */
+/* The first ordinal that nobody has asked for, behind what was asked for first. */
 uint64_t held_gap(const struct held *h);
 /* Whether what lies before `first` may be read and held. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);

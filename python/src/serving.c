@@ -40,7 +40,7 @@ struct serving {
     struct client clients[CLIENTS_MOST];
     size_t client_count;
     struct serving_pass pass;       /* under way; number 0: none yet */
-    uint64_t asked_first;           /* the least ordinal that was asked for in it; UINT64_MAX: none */
+    uint64_t asked_first;           /* the least ordinal asked for in it; UINT64_MAX: none */
     volatile int ending;
     pthread_mutex_t lock;
     struct {
@@ -277,6 +277,18 @@ static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint6
         drop_client(s, c);
 }
 
+/* What lies before all that was asked for is sought over once nobody will ask for it, or where it
+ * is more than may be held. */
+static void skip_beginning(struct serving *s, const struct client *c)
+{
+    const uint64_t first = s->asked_first;
+
+    if (first > s->held.start &&
+        (all_are_past(s, c, s->held.start) ||
+         !held_has_room(&s->held, first, c->ask.count, c->hello.workers)))
+        held_skip(&s->held, first);
+}
+
 /* One step for the client whose turn it is.  False: it has to wait for others to ask. */
 static bool step(struct serving *s)
 {
@@ -288,19 +300,15 @@ static bool step(struct serving *s)
     if (!turn_to(s, c))
         return true;
     note_asks(s);
+    skip_beginning(s, c);
     gap = held_gap(&s->held);
     if (gap < c->ask.first) {
-        const bool is_past = all_are_past(s, c, gap);
-
-        if (c->ask.first == s->asked_first) {       /* nothing before it was asked for */
-            if (is_past || !held_has_room(&s->held, c->ask.first, c->ask.count, c->hello.workers))
-                held_skip(&s->held, c->ask.first);
-        } else if (is_past) {
+        if (all_are_past(s, c, gap)) {
             answer_gap(s, c, gap, c->ask.first);
             return true;
-        } else if (!held_has_room(&s->held, c->ask.first, c->ask.count, c->hello.workers)) {
-            return false;
         }
+        if (!held_has_room(&s->held, c->ask.first, c->ask.count, c->hello.workers))
+            return false;
     }
     answer(s, c);
     return true;
