@@ -30,7 +30,7 @@ struct heap_block;
 struct heap_small;
 struct heap_range;
 
-#define HEAP_HEAD_BYTES 32u     /* of a piece, besides its own */
+#define HEAP_HEAD_BYTES 32u     /* of a piece, beyond its own */
 #define HEAP_ROWS  44           /* one for each power of two */
 #define HEAP_SLOTS 16u          /* sizes of a row */
 #define HEAP_SMALL 64u          /* sizes of small pieces: multiples of 16 bytes */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* Asks for them where they lie within the buffer as a whole, so that it takes no more memory than
- * before.  For memory that was not touched yet; a system that has none is no worse off. */
+ * before.  For memory that was not touched yet; a system without them loses nothing. */
 void huge_advise(void *data, size_t size);
 
 #endif

@@ -36,7 +36,7 @@ struct inflight_item {
 enum inflight_order { INFLIGHT_OLDEST, INFLIGHT_ANY };      /* which is taken back */
 
 struct inflight {
-    struct inflight_item *first, **last;    /* begun and not taken back, the oldest first */
+    struct inflight_item *first, **last;    /* started and not taken back, the oldest first */
     size_t count;                   /* of these */
     struct inflight_item *idle;
     enum inflight_order order;
@@ -65,7 +65,7 @@ void inflight_add(struct inflight *window, struct inflight_item *item);
 /* An item that was added and not begun; it leaves the idle ones.  NULL: there is none. */
 struct inflight_item *inflight_idle(struct inflight *window);
 
-/* The item's work is begun by the caller, right after this. */
+/* The caller starts the item's work right after this. */
 void inflight_begin(struct inflight *window, struct inflight_item *item);
 /* The work is done.  The item may be taken back, and be gone, before this returns. */
 void inflight_done(struct inflight_item *item);
@@ -82,7 +82,7 @@ struct inflight_item *inflight_take(struct inflight *window);
 bool inflight_is_ready(struct inflight *window);    /* whether there would be one */
 /* Waits until any has landed since the last such wait, for 50 ms at most. */
 void inflight_wait(struct inflight *window);
-/* Makes all that was begun end soon. */
+/* Makes all work that was started end soon. */
 void inflight_cancel(struct inflight *window);
 
 #endif

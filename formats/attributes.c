@@ -130,7 +130,7 @@ static bool parse_labels(struct content c, double *labels, size_t most, long *co
     return *count > 0;
 }
 
-/* SHEAF_END: it is no number, so the name of a class. */
+/* SHEAF_END: it is not a number, so it is the name of a class. */
 static int add_labels(struct decode_scratch *scratch, struct content c, struct sheaf_error *err)
 {
     const size_t most = MIN(c.size / 2 + 1, (size_t)LABEL_LIMIT);   /* a digit and a comma each */

@@ -24,7 +24,7 @@ struct augmented_line {
 };
 
 /* SHEAF_END: the line is blank; SHEAF_ERR_CORRUPT: no JSON object, or a name twice in one.  What it
- * finds points into the text.  augmented_line_free is due whatever the result. */
+ * finds points into the text.  augmented_line_free must be called in any case. */
 int augmented_line_parse(const char *text, size_t size, struct augmented_line *line,
                          struct sheaf_error *err);
 void augmented_line_free(struct augmented_line *line);

@@ -73,7 +73,7 @@ struct codec_ops {
 /* NULL for SHEAF_CODEC_NONE. */
 const struct codec_ops *codec_of(enum sheaf_codec codec);
 
-/* The codec that a stream begins with; SHEAF_CODEC_NONE if it is no compressed stream. */
+/* The codec that a stream begins with; SHEAF_CODEC_NONE if it is not compressed. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size);
 
 /* The size of the skippable frames, which hold no data, that a stream begins with. */

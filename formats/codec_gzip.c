@@ -213,7 +213,7 @@ static int gzip_decompress(bool single, const void *data, size_t size, void *raw
 struct gzip_stream {
     struct codec_stream base;
     struct run run;
-    bool inside;            /* a member has begun and not ended */
+    bool inside;            /* a member has started and not ended */
 };
 
 static int gzip_stream_open(struct codec_stream **stream, struct sheaf_error *err)

@@ -8,7 +8,7 @@
 #include "formats/codec.h"
 #include "formats/format.h"
 
-/* To be shown at first, if there are so many. */
+/* Bytes to be shown first, if there are as many. */
 #define DETECT_BYTES ((size_t)4 << 10)
 /* Never asked for more: a block of LZ4 has up to 4 MiB, and shows nothing before all is there. */
 #define DETECT_MOST  ((size_t)5 << 20)

@@ -22,7 +22,7 @@ int example_encode(const struct sheaf_sample *sample, const struct encode_contex
 size_t example_content_at(const struct sheaf_sample *sample, const struct encode_context *context,
                           const struct sheaf_field *field);
 
-/* Makes a sample of any payload; one that is no Example becomes the one field `data`. */
+/* Makes a sample of any payload; one that is not an Example becomes the one field `data`. */
 int example_decode(const uint8_t *data, size_t size, const struct record *record,
                    const struct decode_context *context, struct decode_scratch *scratch,
                    struct sheaf_sample *sample, struct sheaf_error *err);

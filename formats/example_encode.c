@@ -56,7 +56,7 @@ static uint8_t *put_varint(uint8_t *p, uint64_t value)
     return p;
 }
 
-/* The bytes of a length-delimited field with a content of so many. */
+/* The bytes of a length-delimited field with a content of this size. */
 static uint64_t delimited(uint64_t content)
 {
     return 1 + varint_size(content) + content;

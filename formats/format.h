@@ -43,7 +43,7 @@ struct part {
  * format_scan_reset(); freed by format_scan_free(). */
 struct format_scan {
     bool frame_open;            /* RecordIO: parts of a record are missing still; tar: `key` is
-                                   the key of the frame that goes on */
+                                   the key of the frame that continues */
     unsigned zero_blocks;       /* tar: since the last member; two of them end an archive */
     bool no_more;               /* tar: nothing behind this damage can be told, whole as it is */
     struct buf key;             /* tar */

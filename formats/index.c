@@ -223,7 +223,7 @@ struct cursor {
     const uint8_t *at, *end;
 };
 
-/* Fails on a varint that is cut, longer than 64 bits, or longer than it need be. */
+/* Fails on a varint that is cut, longer than 64 bits, or longer than necessary. */
 static bool take_long_varint(struct cursor *c, uint64_t *value)
 {
     const uint8_t *p = c->at;

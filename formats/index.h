@@ -89,7 +89,7 @@ void index_section_free(struct index_section *section);
 int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *labels,
                  struct sheaf_error *err);
 
-/* What a parsed section of so many samples takes in memory, at most (and 16 bytes a gap). */
+/* The memory that a parsed section takes, at most (and 16 bytes per gap). */
 uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count);
 
 /* Bytes of the frame of sample i. */

@@ -5,7 +5,7 @@
 #ifndef FORMATS_JSON_TEXT_H
 #define FORMATS_JSON_TEXT_H
 
-/* The first byte that is no blank. */
+/* The first byte that is not a blank. */
 const char *json_text_blanks(const char *text, const char *end);
 
 /* The end of the value that begins at `text`; `end` if it has none. */

@@ -2,8 +2,8 @@
  *
  * sheaf_feed: the other end of SageMaker's Pipe mode.
  *
- * An epoch's pipe is made before the one before it ends, so that a reader that goes on finds it; it
- * is removed when the epoch is over, when its reader has it open and needs no name. */
+ * The pipe of an epoch is created before the previous one ends, so that a reader that continues
+ * finds it.  It is removed when the epoch is over: its reader has it open and needs no name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

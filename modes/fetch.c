@@ -187,7 +187,7 @@ static int sort_items(struct fetch *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Files are replaced when the new one is whole, so what they take now is no room. */
+/* Files are replaced when the new one is complete, so their space is not free yet. */
 static int check_room(const struct fetch *f, struct sheaf_error *err)
 {
     struct statvfs fs;
@@ -351,7 +351,7 @@ static void reap(struct flight *x)
     }
 }
 
-/* Shows how far it is, and finds out whether it may go on. */
+/* Reports progress, and finds out whether to continue. */
 static int look(struct flight *x, struct sheaf_error *err)
 {
     struct fetch *f = x->fetch;

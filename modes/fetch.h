@@ -49,9 +49,9 @@ struct fetch_file {
     EVP_MD_CTX *md5;
     pthread_mutex_t lock;
     struct fetch_part *head, *tail;     /* not hashed yet; guarded by the lock */
-    uint64_t hashed_bytes;      /* likewise: written, too, all from the start */
-    bool is_useless;            /* likewise: what is there is nothing to go on with */
-    bool is_draining;           /* likewise: a worker hashes */
+    uint64_t hashed_bytes;      /* also written, all from the start */
+    bool is_useless;            /* what is there cannot be resumed */
+    bool is_draining;           /* a worker is hashing */
     bool failed;                /* likewise */
 };
 

@@ -117,7 +117,7 @@ static int check(struct watch *watch, const struct objects *o, struct sheaf_erro
     return watch_check(watch, err);
 }
 
-/* What someone is still making is no object yet. */
+/* A temporary file of a writer is not an object yet. */
 static bool is_partial(const char *name)
 {
     const size_t size = strlen(STORE_PARTIAL);

@@ -20,7 +20,7 @@
 struct object {
     const char *name;           /* relative to the source; of an augmented manifest the key */
     const char *url;            /* NULL: the root and the name, one after the other */
-    const char *text;           /* or the content itself, so many bytes; else NULL */
+    const char *text;           /* or the content itself, of `bytes` bytes; else NULL */
     const uint8_t *md5;         /* what its ETag would be the MD5 of; NULL: it is none */
     uint64_t bytes;             /* OBJECT_UNKNOWN until objects_ask() */
     uint64_t stamp;             /* these two as store_entry's */
@@ -44,7 +44,7 @@ struct objects {
 /* Finds them.  `source` is a prefix (also one that ends within a name), directory, manifest,
  * augmented manifest, or one object.  Of an augmented manifest's line, `attributes`
  * ("source-ref,label") says what is taken in which order; NULL: every object, and nothing else.
- * objects_free is due whatever the result. */
+ * objects_free must be called in any case. */
 int objects_list(const char *source, const char *attributes, struct watch *watch,
                  struct objects *objects, struct sheaf_error *err);
 /* The same of a directory or file here, whatever its name says it is. */

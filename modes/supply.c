@@ -30,7 +30,7 @@ struct entry {
     uint8_t data[];
 };
 
-/* Where the sequence goes on. */
+/* Where the sequence continues. */
 struct cursor {
     uint64_t epoch;
     bool begun;                 /* `order` is the epoch's */

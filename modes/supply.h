@@ -5,7 +5,7 @@
  * in order.
  *
  *     piece | piece | piece | end of epoch | piece | ...        as they are handed out
- *       ^ done          ^ under way           ^ not begun: the budget is used up
+ *       ^ done          ^ under way           ^ not started: the budget is used up
  *
  * It belongs to one thread. */
 #ifndef MODES_SUPPLY_H

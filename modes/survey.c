@@ -50,7 +50,7 @@ static int measure(struct objects *o, struct sheaf_survey *s, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* A file of that name that is no manifest of ours is just a file. */
+/* A file of that name that is not a manifest of ours is an ordinary file. */
 static int read_manifest(const struct objects *o, const struct object *object,
                          struct sheaf_survey *s, struct sheaf_error *err)
 {

@@ -70,7 +70,7 @@ static bool next_stretch(struct warming *w, struct stretch *s)
     return any;
 }
 
-/* Counts what was read; whether to go on. */
+/* Counts what was read; returns whether to continue. */
 static bool count(struct warming *w, uint64_t bytes)
 {
     bool go_on;

@@ -172,7 +172,7 @@ static bool ends_in(const char *name, const char *end)
            (size == tail || name[size - tail - 1] == '.');
 }
 
-/* Refuses what is no sound JPEG in a field that is named as one. */
+/* Rejects a field that is named as a JPEG but is not a sound one. */
 static int check_field(struct block *b, const struct sheaf_field *field, struct sheaf_error *err)
 {
     struct jpeg_info info;

@@ -191,7 +191,7 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
 
 /* ---- Where they are read to ------------------------------------------------------------------ */
 
-/* What is smaller is copied sooner than its place is reckoned. */
+/* Copying a smaller file takes less time than computing its offset. */
 #define PLACED_LEAST ((uint64_t)16 << 10)
 
 /* A field that is read to its place in the frame to be, behind those that are there. */

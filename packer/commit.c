@@ -18,7 +18,7 @@
 #include "packer/planned.h"
 #include "packer/publish.h"
 
-/* The error names so many of the shards that are missing. */
+/* The error names at most this many of the missing shards. */
 #define NAMED_MOST 5
 
 struct commit_run {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* An entry takes some 20 ms from afar: this makes 1,600 a second. */
+/* A remote entry takes some 20 ms: this makes 1,600 a second. */
 #define AT_ONCE 32u
 /* Entries hold sections of the index: so many at once as do not take more than that, if they are
  * no larger than the largest so far. */

@@ -8,7 +8,7 @@
 
 #include "packer/plan/plan.h"
 
-/* A thread packs one block, so it has so many files open. */
+/* Open files ahead per thread, which packs one block at a time. */
 #define FILES_AHEAD 16u
 
 struct file_ahead {

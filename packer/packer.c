@@ -197,7 +197,7 @@ int packer_check_open(struct sheaf_packer *p)
     return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
 }
 
-/* Nothing can go on after this. */
+/* The packer cannot continue after this. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
     p->state = PACKER_FAILED;

@@ -163,7 +163,7 @@ int plan_convert(const char *source, const char *dest, const char *plan,
     if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, code, "%s", found.message);
     if (code != SHEAF_OK)
-        return SHEAF_END;       /* whatever is wrong with it, it is no data set */
+        return SHEAF_END;       /* whatever is wrong with it, it is not a data set */
     code = make_plan(&c, source, dest, plan, err);
     result->samples = c.facts.plan.sample_count;
     result->payload_bytes = c.facts.plan.payload_bytes;

@@ -36,7 +36,7 @@ struct listed_plan {
     const struct output_listing *listing;
 };
 
-/* Of a shard that is not listed no entry need be read. */
+/* The entry of a shard that is not listed need not be read. */
 static int shard_with_entry(const void *context, uint64_t number, struct plan_shard *shard,
                             struct sheaf_error *err)
 {

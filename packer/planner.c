@@ -291,7 +291,7 @@ int planner_write(struct planner *p, struct plan_sections *out, struct sheaf_err
                             : code;
 }
 
-/* ---- What is said of it as a whole ----------------------------------------------------------- */
+/* ---- The plan as a whole --------------------------------------------------------------------- */
 
 int planner_identify(const struct planner *p, bool of_sources, struct sheaf_error *err)
 {

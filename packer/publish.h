@@ -6,7 +6,7 @@
 
 #include "packer/output.h"
 
-/* What the manifests say besides shards. */
+/* What the manifests contain in addition to shards. */
 struct publish_facts {
     const char *const *classes;
     size_t class_count;

@@ -250,7 +250,7 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
 /* A shard whose blocks are under way, or about to be. */
 struct loaded {
     struct plan_batch batch;
-    uint64_t end;               /* it is over when so many blocks have been consumed */
+    uint64_t end;               /* it is over when this many blocks have been consumed */
     struct loaded *next;
 };
 

@@ -53,7 +53,7 @@ struct item {
 
 void item_free(struct item *item, struct heap *heap);
 
-/* A read that is under way before the job has a worker (from afar only). */
+/* A remote read that is in flight before the job has a worker. */
 struct fetch {
     struct store_read read;     /* .object NULL: there is none */
     struct chunk *chunk;
@@ -105,7 +105,7 @@ struct chunk {
 uint64_t chunk_passing_bytes(const struct run *runs, size_t run_count, bool in_pieces);
 /* What these runs' items take in the heap, each in a piece of its own. */
 uint64_t chunk_frames_bytes(const struct run *runs, size_t run_count);
-/* The budget that a chunk of these runs will need besides pieces of the heap. */
+/* The budget that a chunk of these runs needs in addition to pieces of the heap. */
 uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames, bool in_pieces);
 /* Besides pieces of the heap: of a chunk whose runs share a block, and what it needs while its job
  * runs. */
@@ -165,7 +165,7 @@ size_t chunk_kept_bytes(const struct chunk *chunk);
 /* The job's function: chunk->job.run. */
 void chunk_run(struct job *job);
 
-/* Begins to read the chunk, of one run, from afar, and submits its job once that is done.  (A
+/* Starts reading the remote chunk, of one run, and submits its job once that is done.  (A
  * local chunk is read by its job, so that it is checked on the processor whose cache has it.) */
 void chunk_fetch(struct chunk *chunk);
 /* Makes reads that are under way end soon. */

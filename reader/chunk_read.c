@@ -437,7 +437,7 @@ void chunk_run(struct job *job)
     interrupt_watch(before);
 }
 
-/* ---- Fetching from afar --------------------------------------------------------------------- */
+/* ---- Fetching remote chunks ----------------------------------------------------------------- */
 
 static void one_less(struct chunk *chunk)
 {

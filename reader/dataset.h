@@ -37,7 +37,7 @@ struct sheaf_dataset {
     bool has_manifest;
     bool is_remote;                     /* its shards are worth reading many pieces at once */
     size_t read_bytes;                  /* what a read should have, on a network file system;
-                                           0: local, or from afar */
+                                           0: local, or remote */
     bool is_stream;                     /* counts are not known: shards are read through */
     const struct format_ops *format;    /* of a union: of its first source */
     const struct codec_ops *codec;      /* NULL: none; of a union: of any source that has one */

@@ -24,7 +24,7 @@ struct feed {
     uint32_t lane_count;
     size_t outstanding;         /* chunks planned and not yet consumed */
     size_t outstanding_limit;
-    struct window window;       /* of reads from afar: outstanding_limit follows it */
+    struct window window;       /* of remote reads: outstanding_limit follows it */
     uint64_t chunk_bytes;       /* raw bytes of a chunk, about */
     bool cuts_blocks;           /* not even a codec block is one chunk */
     uint64_t outsize_bytes;     /* a larger frame is deferred, if frames can be */

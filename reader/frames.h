@@ -64,7 +64,7 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
                 frames_read_fn *read, void *context, size_t limit, struct sheaf_error *err);
 
 /* SHEAF_OK; SHEAF_END; SHEAF_ERR_CORRUPT or _TRUNCATED, with offset and record number in the
- * message: the next call goes on behind the damage.  Where that can be has been looked for
+ * message: the next call continues after the damage.  Where that can be has been looked for
  * already: if nowhere, the message says that the rest is lost, and the next call ends.  Any other
  * error is final. */
 int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);

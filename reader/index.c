@@ -140,7 +140,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     code = gather(x, &walk, shard, &writer, err);
     if (code == SHEAF_OK)
         code = walk_hash(&walk, shard->xxh3, err);
-    /* Those from afar are not scanned first: they are read through, as here. */
+    /* Remote shards are not scanned first: they are read completely, as here. */
     if (code == SHEAF_OK && !x->dataset->is_stream &&
         shard->samples != x->dataset->manifest.shards[i].samples)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " samples when read through, but "

@@ -43,7 +43,7 @@ struct lane {
 /* Sets up lane `number` at `steps` steps into the epoch (0: its start).  `prefetch` is borrowed. */
 int lane_begin(struct feed *feed, struct lane *lane, struct prefetch *prefetch, uint32_t number,
                uint64_t steps, struct sheaf_error *err);
-/* Makes reads of deferred samples from afar end soon. */
+/* Makes remote reads of deferred samples end soon. */
 void lane_cancel(struct lane *lane);
 /* Frees the slots, after the prefetch was cleared. */
 void lane_clear(struct feed *feed, struct lane *lane);

@@ -28,7 +28,7 @@
 /* Brings some of a file into the kernel's cache. */
 struct warming {
     struct job job;
-    struct shard *shard;            /* used by it; NULL: the job was never begun, or is over */
+    struct shard *shard;            /* used by it; NULL: the job was never started, or is over */
     uint64_t offset, bytes;
 };
 

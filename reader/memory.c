@@ -5,7 +5,7 @@
  *     | tables | reserve | sections | chunks in flight | heap: frames of the shuffle buffer |
  *
  * The tables are there from the start.  The RESERVE is what reading any one record alone takes, its
- * shard's section included: with it the epoch goes on whatever else is in use, so tables and
+ * shard's section included: with it the epoch continues whatever else is in use, so tables and
  * reserve are all that must fit.  The rest is shared between what is read ahead and what waits to
  * be drawn; a sample for which it has no room is deferred (see deferred.h). */
 #include "reader/memory.h"
@@ -21,12 +21,11 @@
 #include "reader/unpack.h"
 
 /* Raw bytes of a chunk.  From a local file, small enough that a chunk is checked while it is in
- * the cache, and enough that threads are seldom woken for it; from afar, what makes a request
- * worth its round trip. */
+ * the cache, and enough that threads are seldom woken for it; from a remote store, enough to
+ * make a request worth its round trip. */
 #define CHUNK_LOCAL_BYTES  ((uint64_t)1 << 20)
 #define CHUNK_REMOTE_BYTES ((uint64_t)8 << 20)
-/* Reads from afar that are under way at once, at most; and bytes of them, and reads, that it
- * begins with. */
+/* Remote reads in flight at once, at most; and the bytes and reads that an epoch starts with. */
 #define REMOTE_READS       32u
 #define REMOTE_FIRST_BYTES ((uint64_t)64 << 20)
 #define REMOTE_FIRST_READS 8u
@@ -187,7 +186,7 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     struct feed *feed = &r->feed;
 
     if (!memory_is_free)
-        r->options.memory = NULL;       /* for good: nobody tells when it is */
+        r->options.memory = NULL;       /* until the end: nothing reports when it is */
     if (r->options.memory == NULL)
         return heap_open(&feed->frames, &feed->budget, feed->budget.limit, err);
     if ((uintptr_t)memory.base % (uintptr_t)sysconf(_SC_PAGESIZE) != 0)
@@ -231,7 +230,7 @@ static void fit_window(struct feed *feed)
     feed->outstanding_limit = feed->lane_count + feed->window.now;
 }
 
-/* What chunks of so many bytes take, so many in flight. */
+/* The memory of the chunks in flight. */
 static uint64_t chunks_memory(const struct needs *n, uint64_t chunk_bytes, uint64_t chunks)
 {
     return chunks * (MAX(chunk_bytes, n->mean) + n->block) * 5 / 4;

@@ -16,7 +16,7 @@
 
 #include "sheaf.h"
 
-/* All that the order depends on besides the data set. */
+/* All that the order depends on, except the data set. */
 struct order {
     uint64_t seed;
     uint64_t epoch;

@@ -2,7 +2,7 @@
  *
  * Finding an epoch's pipe; see pipe.h.
  *
- * Opening a pipe lets its feeder go on, so only the one that is wanted is opened.  The lowest of
+ * Opening a pipe lets its feeder continue, so only the one that is wanted is opened.  The lowest of
  * others may be one that was read before and is still there: then nobody writes to it, and the
  * wanted one may still come. */
 #include "reader/pipe.h"

@@ -17,7 +17,7 @@ struct pipe_source {
 };
 
 /* Which pipe is which epoch's: the number of the one less that of the other, modulo 2^64.  The
- * two differ where a program goes on with epoch 5 in a new container, whose pipes begin at 0, or
+ * two differ if a program resumes with epoch 5 in a new container, whose pipes begin at 0, or
  * starts anew beside pipes that have gone on. */
 struct pipe_shift {
     bool known;

@@ -267,7 +267,7 @@ static int check_rounds(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* Whether this reader may go on from there. */
+/* Whether this reader may resume from there. */
 static int check_fit(const struct sheaf_reader *r, const struct position *p,
                      struct sheaf_error *err)
 {

@@ -397,7 +397,7 @@ static size_t piece_bytes(const struct feed *feed, const struct prefetch *p,
 }
 
 /* Plans a chunk for a lane whose turn it is: if there is no room, with what is reserved for it, of
- * one record if need be. */
+ * one record if necessary. */
 static int plan_needed(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
 {
     int code = plan_chunk(feed, p, err);

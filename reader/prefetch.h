@@ -12,7 +12,7 @@
  * draws.  Where single samples do not fit into the memory, they are deferred: taken in as numbers,
  * and read when they are drawn (see deferred.h).
  *
- * All of this runs on the caller's thread, which only lends a hand with jobs where they are not
+ * All of this runs on the caller's thread, which only runs queued jobs itself where they are not
  * waited for long; workers run the jobs. */
 #ifndef READER_PREFETCH_H
 #define READER_PREFETCH_H
@@ -42,7 +42,7 @@ struct prefetch {
 int prefetch_begin(struct feed *feed, struct prefetch *prefetch, uint32_t lane,
                    const struct intakes *intakes, const struct shuffle *shuffle, uint64_t steps,
                    struct sheaf_error *err);
-/* Makes reads from afar end soon. */
+/* Makes remote reads end soon. */
 void prefetch_cancel(struct prefetch *prefetch);
 /* Waits for all jobs of its chunks. */
 void prefetch_wait(struct prefetch *prefetch);

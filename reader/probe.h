@@ -10,7 +10,7 @@
 #include "formats/format.h"
 #include "store/store.h"
 
-#define LOOKS_AT_ONCE 32u       /* from afar */
+#define LOOKS_AT_ONCE 32u       /* remote shards */
 #define LOOKS_MOST    256u      /* of one call */
 
 struct look {

@@ -49,7 +49,7 @@ static void begin_pieces(struct ahead *a)
     }
 }
 
-/* Goes to the next piece; NULL: none was begun. */
+/* Moves to the next piece; NULL: none was started. */
 static void turn(struct ahead *a)
 {
     if (a->here != NULL)
@@ -63,7 +63,7 @@ static const struct store_read *go_to(struct ahead *a, uint64_t offset)
 {
     if (a->here == NULL || offset < a->here->base.read.offset || offset >= a->next) {
         inflight_cancel(&a->window);
-        a->next = a->inner->bytes;      /* no more are begun */
+        a->next = a->inner->bytes;      /* no more are started */
         do
             turn(a);
         while (a->here != NULL);

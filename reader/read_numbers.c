@@ -229,7 +229,7 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
 
 /* ---- Groups --------------------------------------------------------------------------------- */
 
-/* Whether a group that ends with record `last` may go on to `next`. */
+/* Whether a group that ends with record `last` may continue to `next`. */
 static bool joins(const struct run *run, uint64_t last, uint64_t next)
 {
     const struct index_section *s = run->shard->section;

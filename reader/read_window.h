@@ -21,7 +21,7 @@
 struct window {
     unsigned most;              /* reads that the memory is there for; 0: no window */
     unsigned now;               /* reads that may be under way */
-    unsigned before;            /* what it was before the trial; 0: it is no trial */
+    unsigned before;            /* what it was before the trial; 0: no trial is running */
     double before_rate;         /* bytes a nanosecond then */
     unsigned rest;              /* rounds until the next trial may begin */
     bool is_settled;            /* what comes now was asked for with `now` reads */

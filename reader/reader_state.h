@@ -29,7 +29,7 @@ struct sheaf_reader {
     struct feed feed;
     struct lane *lanes;             /* feed.lane_count, in their turn */
     uint64_t turns;                 /* lanes asked in turn since the epoch began, ended ones too */
-    uint64_t start_turns;           /* where the epoch was begun or resumed; a stream that is
+    uint64_t start_turns;           /* where the epoch was started or resumed; a stream that is
                                        not there yet is read forward by next() */
     uint64_t handed;                /* samples handed out since */
     struct sum sum;

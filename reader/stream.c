@@ -21,7 +21,7 @@ struct stream {
     uint32_t lane;
     struct workers *workers;
     size_t largest;                 /* bytes of a frame that is let in */
-    uint64_t ahead_bytes;           /* memory for reading ahead, from afar */
+    uint64_t ahead_bytes;           /* memory for reading remote shards ahead */
     size_t place;                   /* on the line: the shard that is read, or will be */
     size_t stride;                  /* to the next one */
     bool ended;                     /* all shards are read */
@@ -299,7 +299,7 @@ static int take_error(struct stream *s, struct item *item, const struct sheaf_er
     return own_error(item, s, error, err);
 }
 
-/* Opens the next shard if need be, and finds its next frame.  SHEAF_END: all are read; any other
+/* Opens the next shard if necessary, and finds its next frame.  SHEAF_END: all are read; any other
  * code but SHEAF_OK: *is_bad says whether it is a record that is bad, or the stream. */
 static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
                       struct sheaf_error *err)

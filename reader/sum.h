@@ -6,7 +6,7 @@
 
 #include "reader/reader_state.h"
 
-/* Begins the sum of an epoch whose lanes were begun. */
+/* Starts the sum of an epoch whose lanes have started. */
 void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
 
 /* A turn was taken whose sample is neither handed out nor counted: what fails now is final. */

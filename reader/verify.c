@@ -448,7 +448,7 @@ static int allocate(struct checks *all, struct sheaf_error *err)
     return all->seen_classes != NULL ? SHEAF_OK : err_memory(err, all->first_classes[sources]);
 }
 
-/* Classes that no sample has: of a split they may be right, so this is no problem. */
+/* Classes that no sample has: a split may lack some, so this is not a problem. */
 static uint64_t count_unused(const struct checks *all)
 {
     uint64_t count = 0;

@@ -11,7 +11,7 @@
  * written its bytes are added to the total, and if that passes the limit, the blocks that were
  * not used for longest go.  An object that was replaced has another version, so another name.
  *
- * What goes wrong with the cache itself (a full disk) costs speed and is no error. */
+ * What goes wrong with the cache itself (a full disk) costs speed and is not an error. */
 #ifndef STORE_CACHE_H
 #define STORE_CACHE_H
 
@@ -26,13 +26,13 @@ struct cache;
 /* The memory that a cache takes. */
 #define CACHE_MEMORY ((uint64_t)16 * CACHE_BLOCK)
 
-/* Makes the directory if need be. */
+/* Creates the directory if necessary. */
 int cache_open(struct cache **cache, const char *directory, uint64_t limit_bytes,
                struct sheaf_error *err);
 /* Every object must have been closed.  NULL is fine. */
 void cache_close(struct cache *cache);
 
-/* Makes *object one that reads through the cache, if it is from afar; it closes the other with
+/* Makes *object one that reads through the cache, if it is remote; it closes the other with
  * itself.  An object without a version, which a later one of the same size could be taken for,
  * stays as it is and is counted.  On failure *object is as it was. */
 int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err);

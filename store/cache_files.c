@@ -257,7 +257,7 @@ static uint64_t evict(const struct cache_files *f, uint64_t bytes)
     return olds.bytes;
 }
 
-/* Adds to the total; makes room if need be.  False: there cannot be any. */
+/* Adds to the total; makes room if necessary.  False: there cannot be any. */
 static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 {
     uint64_t total = 0;

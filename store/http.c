@@ -463,7 +463,7 @@ static void *run_engine(void *argument)
 
 /* ---- From other threads ---------------------------------------------------------------------- */
 
-/* An exchange that cannot be begun at all. */
+/* An exchange that cannot be started at all. */
 static void refuse(struct http_exchange *x, enum http_failure failure)
 {
     x->failure = failure;

@@ -40,7 +40,7 @@
 struct file_object {
     struct store_object base;
     int fd;
-    bool can_block;             /* standard input: a read waits, whatever poll said */
+    bool can_block;             /* standard input: a read waits, whatever poll returned */
     bool is_ready;              /* a pipe: its writer has been seen */
     struct stat opened;
 };
@@ -174,7 +174,7 @@ static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
                    (unsigned long long)offset, (unsigned long long)wanted);
 }
 
-/* Opens the file again under the number it has, so that other threads' reads go on with it.
+/* Opens the file again under the number it has, so that other threads' reads continue with it.
  * Size and time say whether it is the same: a server that was replaced gives it another inode. */
 static int reopen(struct file_object *o, struct sheaf_error *err)
 {

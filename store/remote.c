@@ -55,7 +55,7 @@ static void close_all_locked(void)
     process.engine = NULL;
     process.state = NULL;
     if (engine != NULL)
-        http_engine_stop(engine);   /* so that a search for credentials does not go on */
+        http_engine_stop(engine);   /* so that a search for credentials ends */
     if (state != NULL)
         process.service->close(state);
     http_engine_close(engine);

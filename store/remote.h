@@ -14,7 +14,7 @@ int remote_engine(struct http_engine **engine, struct sheaf_error *err);
 /* Valid as long as the process. */
 const struct request_patience *remote_patience(void);
 
-/* What a kind of store keeps for the process besides: made when it is first needed, and closed
+/* What a kind of store keeps for the process in addition: made when it is first needed, and closed
  * between the end of the engine's work and the engine's own. */
 struct remote_service {
     int (*open)(void **state, struct http_engine *engine, const struct request_patience *patience,

@@ -80,7 +80,7 @@ struct request {
 
 /* `path`, `query` and `what` are taken, also on failure; NULL for a query is none, for the others
  * "out of memory".  The rest is zero, classify is request_classify_http, and reply.limit is
- * REQUEST_REPLY_MOST.  request_free is due whatever the result. */
+ * REQUEST_REPLY_MOST.  request_free must be called in any case. */
 int request_init(struct request *request, const struct target *target, enum http_method method,
                  char *path, char *query, char *what, struct sheaf_error *err);
 void request_free(struct request *request);

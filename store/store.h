@@ -59,7 +59,7 @@ struct store_writer {
 
 /* An object or directory, as store_list and store_walk find it. */
 struct store_entry {
-    const char *name;           /* relative to where it was begun */
+    const char *name;           /* relative to where it was started */
     uint64_t bytes;
     uint64_t stamp;             /* another content has another one; 0: not known */
     const char *etag;           /* as the store gives it, quotes and all; NULL: not known */
@@ -126,7 +126,7 @@ struct store_ops {
      * names. */
     int (*list)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
-    /* The directories right below `url` likewise, without hidden ones; NULL where there are no
+    /* The same for directories right below `url`, without hidden ones; NULL where there are no
      * directories. */
     int (*list_directories)(const char *url, store_entry_fn *each, void *context,
                             struct sheaf_error *err);
@@ -172,7 +172,7 @@ struct store_ops {
     int (*size)(const char *url, uint64_t *bytes, struct sheaf_error *err);
     /* Removing what is not there is no error. */
     int (*remove)(const char *url, struct sheaf_error *err);
-    /* store_remove_over; NULL likewise. */
+    /* store_remove_over; NULL as well. */
     int (*remove_over)(const char *url, const struct store_seen *seen, struct sheaf_error *err);
     /* store_sync; NULL: what was answered is durable. */
     int (*sync)(const char *url, struct sheaf_error *err);
@@ -223,7 +223,7 @@ void store_read_start(struct store_read *read);
 /* Makes a read end soon, as SHEAF_ERR_INTERRUPTED unless it is over already. */
 void store_read_cancel(struct store_read *read);
 /* Brings bytes into the cache that the machine has of its files, and returns about when they are
- * there; if they cannot be read, whoever does so will be told. */
+ * there; if they cannot be read, reading them fails. */
 void store_warm(struct store_object *object, uint64_t offset, uint64_t size);
 int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                     struct sheaf_error *err);

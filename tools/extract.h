@@ -15,7 +15,7 @@
 
 struct extract;
 
-/* Makes the directory if need be, and those above it.  Borrows `directory` until it is closed.
+/* Creates the directory if necessary, and those above it.  Borrows `directory` until it is closed.
  * `resume`: a file that is there already, with the same content, is taken for one that an earlier
  * run wrote. */
 int extract_open(const char *directory, bool resume, struct extract **extract,

@@ -67,7 +67,7 @@ static double list_requests(const struct load *l)
     return ceil(l->files / LIST_PAGE);
 }
 
-/* Reading every file once: bytes at a rate, or requests of some latency, so many at once. */
+/* Reading every file once: bytes at a rate, or requests of some latency, several at once. */
 static double read_s(const struct load *l, double rate, double each_s, double at_once)
 {
     return fmax(l->bytes / rate, l->files * each_s / at_once);

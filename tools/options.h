@@ -41,7 +41,7 @@ const char *codec_meaning(void);
 int options_parse(const struct command *command, const struct option *options, int argc,
                   char **argv, size_t *count);
 
-/* "150", "150MB" or "1.5MB"; false for what is no whole number of bytes. */
+/* "150", "150MB" or "1.5MB"; false unless it is a whole number of bytes. */
 bool options_size(const char *text, uint64_t *value);
 
 #endif

@@ -18,7 +18,7 @@ enum { STATUS_OK = 0, STATUS_FAILURE = 1, STATUS_MISUSE = 2 };
 struct command {
     const char *name;
     const char *arguments;      /* as the usage line has them: "SRC DEST --format NAME" */
-    size_t least, most;         /* arguments that are no options */
+    size_t least, most;         /* arguments that are not options */
     const char *summary;        /* one line for `sheaf --help` */
     const char *text;           /* for its own --help: what it does, in a paragraph or two */
     const char *example;        /* and how it is typed: lines, each with its line feed */

@@ -17,7 +17,7 @@
 /* What a plan says as a whole.  A loaded one's texts are in its arena. */
 struct plan_facts {
     const char *dest;           /* absolute, or a URL */
-    const char *root;           /* likewise: what comes before paths; "" if URLs are whole */
+    const char *root;           /* what comes before paths; "" if URLs are complete */
     const char *source;         /* the kind of the source, as the manifest has it */
     const char *fingerprint;    /* of the data set at `root` that is converted, shard by shard: then
                                    there are no sections; "" for files */

@@ -12,7 +12,7 @@
 #include "base/varint.h"
 #include "packer/plan/plan_file.h"
 
-/* LZ4 makes a byte of at most so many. */
+/* LZ4's largest ratio of raw to stored bytes. */
 #define LZ4_MOST 256
 
 /* ---- Head and foot --------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records: varints and text, one after the other.  Whoever reads them trusts nothing: a path that
+ * Records: varints and text, one after the other.  Reading trusts nothing: a path that
  * could not be packed, or a number past its limit, is an error. */
 #include "packer/plan/plan_record.h"
 

@@ -4,7 +4,7 @@
  *
  *     train=0.8,val=0.2           fractions, which add up to 1
  *     train=0.9,val=rest          rest: what the others leave
- *     train=60/class,val=rest     so many samples of each class, as far as it has them */
+ *     train=60/class,val=rest     60 samples of each class, or all if it has fewer */
 #ifndef PACKER_PLAN_SPLIT_H
 #define PACKER_PLAN_SPLIT_H
 

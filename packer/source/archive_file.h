@@ -22,7 +22,7 @@ struct archive_member {
 typedef int archive_member_fn(void *context, const struct archive_member *member,
                               struct sheaf_error *err);
 
-/* Exactly so many bytes, or an error. */
+/* Reads exactly `size` bytes, or fails. */
 int archive_read_at(const struct archive_file *file, uint64_t offset, void *data, uint64_t size,
                     struct sheaf_error *err);
 

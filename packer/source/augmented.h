@@ -24,7 +24,7 @@
 
 struct augmented_field {
     size_t path;                /* key and suffix: an offset in augmented.texts */
-    size_t url;                 /* likewise; SIZE_MAX: the value is the content */
+    size_t url;                 /* the same; SIZE_MAX: the value is the content */
     const char *text;           /* a part of the line */
     size_t size;
 };

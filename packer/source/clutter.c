@@ -22,7 +22,7 @@ bool clutter_is_path(const char *path)
     const char *slash;
 
     for (; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
-        /* A path that climbs, or stays, is no hidden directory's, but a problem. */
+        /* "." and ".." in a path do not mark a hidden directory: they are a problem. */
         const size_t size = (size_t)(slash - path);
 
         if (clutter_is_directory(path) && strncmp(path, "..", size) != 0)

@@ -8,7 +8,7 @@
  *           label (else class) among others, which are passed over    (RFC 4180)
  *   .jsonl  {"path": ..., "label": number, [numbers] or "class name"}
  *
- * A label that is no number is the name of a class. */
+ * A label that is not a number is the name of a class. */
 #ifndef PACKER_SOURCE_LIST_H
 #define PACKER_SOURCE_LIST_H
 

@@ -112,7 +112,7 @@ static int find_kind(struct look *look, const struct source_ops **kind, struct s
     return SHEAF_OK;
 }
 
-/* In a store, what is no object is a prefix. */
+/* In a store, a URL that is not an object is a prefix. */
 static int look_at_store(struct look *look, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(look->url, err);

@@ -47,7 +47,7 @@ struct source_ops {
     /* Whether a file with such a name is one, from its first bytes, a byte order mark and blanks
      * left out.  NULL: the name is enough. */
     bool (*detect)(const char *url, const char *text, size_t size);
-    /* Sets source.root.  `root`: what the user said, or NULL. */
+    /* Sets source.root.  `root`: the option, or NULL. */
     int (*open)(struct source *source, const char *root, struct sheaf_error *err);
     /* Fills the catalog; may set the root, where only the content knows it. */
     int (*scan)(struct source *source, struct scan *scan, struct sheaf_error *err);
@@ -128,12 +128,12 @@ int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_
              struct sheaf_error *err);
 int scan_add_bad(struct scan *scan, const char *path, int errnum, const char *what,
                  struct sheaf_error *err);
-/* The same of what is no file. */
+/* The same for an entry that is not a file. */
 int scan_add_object(struct scan *scan, const char *path, const struct catalog_stat *stat,
                     uint32_t label, struct sheaf_error *err);
 int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
                      struct sheaf_error *err);
-/* Notes what is no file, and of no sample. */
+/* Counts an entry that is neither a file nor part of a sample. */
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,
                 struct sheaf_error *err);
 /* A line, or an entry, that makes no file. */

@@ -123,7 +123,7 @@ static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
     return catalog_class(t->scan->catalog, t->path, t->path_size, label, err);
 }
 
-/* Only what is no directory for certain need be asked for. */
+/* Only entries that are certainly not directories need no stat. */
 static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
                    struct sheaf_error *err)
 {

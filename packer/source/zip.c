@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "formats/format.h"
 
-#define DEFLATE_MOST  1032u     /* a byte of deflate makes so many at most */
+#define DEFLATE_MOST  1032u     /* deflate's largest ratio */
 #define METHOD_STORED 0u
 #define METHOD_DEFLATED 8u
 #define LOCAL_BYTES   30u       /* the fixed parts of a member's own header, */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many small files bound into a few large training shards, and streamed back shuffled.
+"""Packs many small files into a few large training shards, and streams them back shuffled.
 
     import sheaf
 
@@ -9,14 +9,14 @@
         for sample in reader:           # each pass is the next epoch
             train(sample["jpg"], sample.label)
 
-A sample is a read-only mapping from field names to memoryviews.  A view may be kept as long as
-one likes; it keeps the piece of memory alive that its sample came in, which is a MiB or so (from
-afar 8): keep bytes(view) where few of many samples are picked to be kept.
+A sample is a read-only mapping from field names to memoryviews.  A view may be kept for any time.
+It keeps alive the memory that its sample was read into, about a MiB (8 MiB for remote shards).  To
+keep a few of many samples, keep bytes(view) instead.
 
 sheaf.torch, sheaf.tf, sheaf.numpy and sheaf.webdataset feed these frameworks.
 
-Threads may share a Reader or a Packer; they wait for each other.  After a fork the child cannot
-use the parent's readers and packers (StateError); a Dataset it can.  A Dataset and a Batch can be
+Threads may share a Reader or a Packer; they wait for each other.  After a fork, the child can use a
+Dataset of the parent, but not its readers and packers (StateError).  A Dataset and a Batch can be
 pickled."""
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Shard(NamedTuple):
 
 
 class SourceInfo(NamedTuple):
-    """One of the sources of a data set, as it is when it is opened alone."""
+    """One source of a data set, as if it were opened alone."""
     url: str
     has_manifest: bool
     container: Optional[str]
@@ -90,7 +90,7 @@ class SourceInfo(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a call is; a total of 0 is not known."""
+    """The progress of a call; a total of 0 is unknown."""
     stage: str
     done_bytes: int
     total_bytes: int
@@ -99,7 +99,7 @@ class Progress(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A bad file or record: the file or shard, the kind ("CORRUPT"), the sentence."""
+    """A bad file or record: its file or shard, the error code ("CORRUPT"), the message."""
     where: str
     code: str
     message: str
@@ -114,7 +114,7 @@ class PlanShard(NamedTuple):
 
 
 class PackResult(NamedTuple):
-    """What was packed; sheaf.h says more of each number."""
+    """The result of packing; sheaf.h describes each number."""
     files: int
     files_packed: int
     samples: int
@@ -133,7 +133,7 @@ class PackResult(NamedTuple):
 
 
 class FetchResult(NamedTuple):
-    """What was fetched; sheaf.h says more of each number."""
+    """The result of a fetch; sheaf.h describes each number."""
     objects: int
     bytes: int
     kept: int
@@ -147,7 +147,7 @@ class FetchResult(NamedTuple):
 
 
 class VerifyResult(NamedTuple):
-    """What was checked, and the problems (the first thousand of them; all are counted)."""
+    """The result of a check, with the first thousand problems (all are counted)."""
     shards: int
     samples: int
     bytes: int
@@ -161,7 +161,7 @@ class VerifyResult(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """A reader's counts."""
+    """Counters of a reader."""
     samples: int
     payload_bytes: int
     read_bytes: int
@@ -198,7 +198,8 @@ def _text(path: Optional[Path]) -> Optional[str]:
 class Dataset(_sheaf.Dataset):
     """An opened data set: a directory with a dataset.json, or foreign shards (a directory, a
     brace pattern, files, "@FILE"), or a sequence of these, which are then one data set of several
-    sources, with classes merged by name; "-" is standard input; or a Channel, whose world is the (rank, world size) that the environment says for it, or None."""
+    sources, with classes merged by name.  "-" is standard input.  A Channel has a world: the (rank,
+    world size) that the environment specifies for it, or None."""
 
     def __init__(self, source: Source) -> None:
         if isinstance(source, Channel):
@@ -225,7 +226,7 @@ class Dataset(_sheaf.Dataset):
 
     @property
     def sources(self) -> List[SourceInfo]:
-        """What it was opened from, in order."""
+        """The sources that it was opened from, in order."""
         return [SourceInfo(*values) for values in self._sources()]
 
     @property
@@ -235,7 +236,7 @@ class Dataset(_sheaf.Dataset):
 
     @property
     def manifest(self) -> Optional[Mapping[str, Any]]:
-        """What dataset.json says; None for foreign shards, and where there are several sources."""
+        """The contents of dataset.json; None for foreign shards, and for several sources."""
         return None if self._manifest_json is None else _json.loads(self._manifest_json)
 
     def __len__(self) -> int:
@@ -290,14 +291,14 @@ _OPTION = {"buffer": "shuffle_buffer", "shuffle": "no_shuffle"}
 
 
 class Reader(_sheaf.Reader):
-    """Iterates over the samples of an epoch: `for sample in reader` goes on where the reader is;
-    after the end of an epoch it begins the next one.
+    """Iterates over the samples of an epoch: `for sample in reader` continues where the reader is;
+    after the end of an epoch it starts the next one.
 
-    The order is a function of (data set, seed, epoch, lanes, shuffle_buffer) and of nothing else.
-    lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto" keeps alone and
-    pads if world_size > 1.  memory_bytes is a hard ceiling.  on_corrupt="skip" passes over bad
-    records, up to max_corrupt of them, and tells report of each (a Problem), or else warns.  What is
-    read from afar is kept in cache_directory, if given, for other readers and later epochs."""
+    The order depends only on the data set, seed, epoch, lanes and shuffle_buffer.  lanes=0 is
+    world_size x workers.  remainder: "keep", "drop", "pad"; "auto" is "pad" if world_size > 1, else
+    "keep".  memory_bytes is a hard ceiling.  on_corrupt="skip" skips bad records, up to max_corrupt
+    of them, and calls report for each (a Problem), or else warns.  cache_directory is a local cache
+    for remote shards, shared by other readers and later epochs."""
 
     def __init__(self, source: Union[Source, Dataset], *, seed: int = 0, epoch: int = 0,
                  no_shuffle: bool = False, shuffle_buffer: int = 10000, lanes: int = 0,

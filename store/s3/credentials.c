@@ -28,7 +28,7 @@ struct credentials_cache {
         bool fetching;
         bool has_thread;
         pthread_t thread;
-        int64_t again_ms;           /* no renewal is begun before */
+        int64_t again_ms;           /* no renewal is started before */
         int64_t failed_ms;          /* when the last fetch failed; 0: it did not */
         struct sheaf_error error;   /* of that */
     } locked;

@@ -2,8 +2,8 @@
  *
  * AWS credentials: sets of keys, and a cache that renews them before they end.
  *
- * A set never changes and is counted, so that a request signed with it may go on while the next
- * set is there already.  The cache fetches on a thread of its own, begun when it is needed:
+ * A set never changes and is counted, so that a request signed with it may continue while the next
+ * set is there already.  The cache fetches on a thread of its own, started when it is needed:
  * asking it never blocks, and nobody waits for a renewal unless the old set has really ended. */
 #ifndef STORE_S3_CREDENTIALS_H
 #define STORE_S3_CREDENTIALS_H
@@ -20,7 +20,7 @@ struct credentials {
     char *secret_access_key;
     char *session_token;        /* or NULL */
     int64_t obtained_ms;        /* since 1970 */
-    int64_t expires_ms;         /* likewise, or CREDENTIALS_NEVER */
+    int64_t expires_ms;         /* the same, or CREDENTIALS_NEVER */
     unsigned users;             /* atomic */
 };
 

@@ -10,7 +10,7 @@
  *   5. instance          the metadata service, version 2 (EC2)
  *
  * Each function below gives a set, or SHEAF_END if nothing asks for it, or an error, which ends
- * the search: whoever names a profile does not want another's keys.  They block. */
+ * the search: a user who names a profile does not want other keys.  They block. */
 #ifndef STORE_S3_CREDENTIALS_SOURCES_H
 #define STORE_S3_CREDENTIALS_SOURCES_H
 

@@ -29,7 +29,7 @@ int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char *
                         struct sheaf_error *err);
 
 /* A request to an object, or with key "" to the bucket.  `doing` goes before the name in
- * messages ("reading").  The pairs are put in order.  request_free is due whatever the result. */
+ * messages ("reading").  The pairs are put in order.  request_free must be called in any case. */
 int s3_request_init(struct request *request, const struct s3_bucket *bucket,
                     enum http_method method, const char *key, struct sigv4_pair *query,
                     size_t query_count, const char *doing, struct sheaf_error *err);

@@ -280,7 +280,7 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }
 
-/* And its checksum likewise.  A store that makes one of the whole object writes no "-N". */
+/* The same for its checksum.  A store that makes one of the whole object writes no "-N". */
 static enum proof check_crc(const struct s3_proof *parts, unsigned count, const char *answered,
                             char *expected, size_t expected_size)
 {

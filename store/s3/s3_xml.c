@@ -36,7 +36,7 @@ struct walker {
     struct buf text;
 };
 
-/* expat may still call after this, for what it has begun; the handlers then do nothing. */
+/* expat may still call after this, for what it has started; the handlers then do nothing. */
 static void walker_stop(struct walker *w, int code)
 {
     w->code = code;

@@ -32,7 +32,7 @@ struct s3_xml_entry {
     char *key;                  /* decoded, where the page says that keys are encoded */
     char *upload_id;            /* of an upload, else NULL */
     char *etag;                 /* of an object, as the page has it; or NULL */
-    char *modified;             /* likewise: "2009-10-12T17:50:30.000Z" */
+    char *modified;             /* the same: "2009-10-12T17:50:30.000Z" */
     uint64_t bytes;
     bool is_prefix;
 };

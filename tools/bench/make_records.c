@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_records DIR COUNT BYTES: TFRecord shards of so many small records, for `sheaf index`.  The
+ * make_records DIR COUNT BYTES: TFRecord shards of COUNT small records, for `sheaf index`.  The
  * content of each is of so many bytes, follows from its number, and is no two records' own; it is
  * no Example, so that every reader gives it as it is.  Little-endian machines only. */
 #include <errno.h>

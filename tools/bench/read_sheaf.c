@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * read_sheaf PASSES [OPTION]... SOURCE...: so many epochs through libsheaf, as a training program
+ * read_sheaf PASSES [OPTION]... SOURCE...: PASSES epochs through libsheaf, as a training program
  * takes them: in batches, with every checksum verified.  The time has the opening in it.
  *
  *   --no-shuffle  --shuffle-buffer N  --threads N  --memory BYTES

@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 
     if (argc != 3 || strcmp(argv[1], "--help") == 0) {
         fprintf(argc == 2 ? stdout : stderr, "Usage: make_inventory DIR FILES\n\n"
-                "Makes a report of S3 Inventory of so many objects in DIR.\n");
+                "Makes an S3 Inventory report of FILES objects in DIR.\n");
         return argc == 2 ? 0 : 2;
     }
     files = strtoull(argv[2], &end, 10);
