@@ -204,11 +204,10 @@ def arguments_of(chain, folder, names):
             file.write("".join(place + "\n" for place in places))
         chain.note("printf", "%s\\n", *places, ">", listing)
         return ["@" + listing]
-    stem, number, rest = re.fullmatch(r"(.*-)(\d{6})(.*)", names[0]).groups()
-    if how < 0.35 and names == ["%s%06d%s" % (stem, int(number) + i, rest)
-                                for i in range(len(names))]:
-        return [os.path.join(folder, "%s{%s..%06d}%s" % (stem, number, int(number) + len(names) - 1,
-                                                         rest))]
+    stem, number, rest = re.fullmatch(r"(.*-)(\d+)(.*)", names[0]).groups()
+    numbers = ["%0*d" % (len(number), int(number) + i) for i in range(len(names))]
+    if how < 0.35 and names == [stem + text + rest for text in numbers]:
+        return [os.path.join(folder, "%s{%s..%s}%s" % (stem, number, numbers[-1], rest))]
     return [folder]
 
 
