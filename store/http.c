@@ -448,14 +448,29 @@ static int wait_ms(struct http_engine *e)
     return (int)wait;
 }
 
+/* Whatever is in libcurl: it would never end. */
+static void end_all(struct http_engine *e)
+{
+    struct http_exchange *x, *next;
+
+    for (x = TAILQ_FIRST(&e->active); x != NULL; x = next) {
+        next = TAILQ_NEXT(x, link);
+        finish_exchange(e, x, CURLE_OUT_OF_MEMORY);
+    }
+}
+
 static void *run_engine(void *argument)
 {
     struct http_engine *e = argument;
 
     while (take_in(e)) {
+        bool good;
+
         start_due(e);
-        http_events_handle(e->events, wait_ms(e));
+        good = http_events_handle(e->events, wait_ms(e));
         finish_answered(e);
+        if (!good)
+            end_all(e);
         end_slow(e);
     }
     return NULL;

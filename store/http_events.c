@@ -105,7 +105,7 @@ static int until_due_ms(const struct http_events *e, int most_ms)
     return (int)MIN((uint64_t)most_ms, (e->due_ns - now_ns - 1) / MS + 1);
 }
 
-static void handle(struct http_events *e, const struct epoll_event *event)
+static bool handle(struct http_events *e, const struct epoll_event *event)
 {
     /* An error is found out by whoever reads or writes then.  (To say that it is one would be wrong
      * where the event is of a socket that was closed meanwhile, and another has its number.) */
@@ -117,9 +117,9 @@ static void handle(struct http_events *e, const struct epoll_event *event)
     int running;
 
     if (fd != e->wake)
-        curl_multi_socket_action(e->multi, fd, what, &running);
-    else if (read(e->wake, &count, sizeof(count)) < 0)
-        return;                 /* EAGAIN: there is no more to take */
+        return curl_multi_socket_action(e->multi, fd, what, &running) == CURLM_OK;
+    (void)(read(e->wake, &count, sizeof(count)) < 0);   /* EAGAIN: there is no more to take */
+    return true;
 }
 
 static int compare(const void *a, const void *b)
@@ -130,21 +130,22 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-void http_events_handle(struct http_events *e, int most_ms)
+bool http_events_handle(struct http_events *e, int most_ms)
 {
     struct epoll_event events[EVENTS_MOST];
     const int count = epoll_wait(e->epoll, events, EVENTS_MOST, until_due_ms(e, most_ms));
     const uint64_t began_ns = clock_ns();
+    bool good = true;
     int running;
 
     if (count > 1)
         qsort(events, (size_t)count, sizeof(events[0]), compare);
     for (int i = 0; i < count && (i == 0 || clock_ns() - began_ns < TURN_NS); i++)
-        handle(e, &events[i]);
+        good = handle(e, &events[i]) && good;
     if (e->due_ns > clock_ns())
-        return;
+        return good;
     e->due_ns = UINT64_MAX;     /* libcurl will say if there is more */
-    curl_multi_socket_action(e->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    return curl_multi_socket_action(e->multi, CURL_SOCKET_TIMEOUT, 0, &running) == CURLM_OK && good;
 }
 
 void http_events_wake(struct http_events *e)

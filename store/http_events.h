@@ -7,6 +7,8 @@
 #ifndef STORE_HTTP_EVENTS_H
 #define STORE_HTTP_EVENTS_H
 
+#include <stdbool.h>
+
 #include "sheaf.h"
 
 struct http_events;
@@ -16,8 +18,9 @@ struct http_events;
 int http_events_open(struct http_events **events, void *multi, struct sheaf_error *err);
 void http_events_close(struct http_events *events);     /* NULL is fine */
 
-/* Waits for at most that long, and has libcurl do what is to be done.  On one thread. */
-void http_events_handle(struct http_events *events, int most_ms);
+/* Waits for at most that long, and has libcurl do what is to be done.  On one thread.  False if
+ * libcurl could not, as without memory: then it may never hear of some socket again. */
+bool http_events_handle(struct http_events *events, int most_ms);
 
 /* Ends the wait of this moment, or else the next.  From any thread. */
 void http_events_wake(struct http_events *events);
