@@ -4,6 +4,7 @@ its parts; and two plans of one source whose parts take turns."""
 
 import os
 
+import model
 import steps_pack
 from chain import Foreseen
 from steps_pack import Job
@@ -86,7 +87,7 @@ def changed_since_plan(chain, source):
         if gone is not None:
             job.samples.remove(gone)
             job.planned.skipped.update(job.paths(gone))
-        says = [os.fsdecode(path)]
+        says = [model.printable(path)]
         good = True
         for part in chain.chance.sample(range(count), count):
             done = chain.sheaf("pack", "--plan", plan, "--part", "%d/%d" % (part, count),
