@@ -67,11 +67,11 @@ static bool has_word(const char *name, const char *word)
 
 static const struct format_ops *format_by_name(const char *name)
 {
-    if (has_word(name, "tfrecord") || has_word(name, "tfrecords"))
-        return &tfrecord_ops;
-    if (has_word(name, "rec") || has_word(name, "recordio"))
-        return &recordio_ops;
-    return has_word(name, "tar") || has_word(name, "tgz") ? &webdataset_ops : NULL;
+    for (size_t i = 0; i < COUNT_OF(formats); i++)
+        for (size_t j = 0; j < COUNT_OF(formats[i]->words) && formats[i]->words[j] != NULL; j++)
+            if (has_word(name, formats[i]->words[j]))
+                return formats[i];
+    return NULL;
 }
 
 const struct format_ops *format_detect(const uint8_t *data, size_t size, const char *name)

@@ -114,6 +114,7 @@ struct format_ops {
     const char *name;           /* "tfrecord" */
     const char *aliases[2];     /* what else people call it; options take these, files do not */
     const char *suffix;         /* ".tfrecord" */
+    const char *words[2];       /* which of the parts of a file's name say it, behind a dot */
     bool has_names;             /* keys are in a .lst beside each shard (RecordIO) */
     bool has_members;           /* a frame is several parts, each whole for itself, so it does not
                                    show that one is missing, and equal keys join (tar) */

@@ -379,6 +379,7 @@ const struct format_ops recordio_ops = {
     .name = "recordio",
     .aliases = { "rec", "mxnet" },
     .suffix = ".rec",
+    .words = { "rec", "recordio" },
     .has_names = true,
     .encode = recordio_encode,
     .content_at = recordio_content_at,

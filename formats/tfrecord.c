@@ -181,6 +181,7 @@ const struct format_ops tfrecord_ops = {
     .name = "tfrecord",
     .aliases = { "tfrecords", "tfr" },
     .suffix = ".tfrecord",
+    .words = { "tfrecord", "tfrecords" },
     .encode = tfrecord_encode,
     .content_at = tfrecord_content_at,
     .finish = tfrecord_finish,

@@ -519,6 +519,7 @@ const struct format_ops webdataset_ops = {
     .name = "webdataset",
     .aliases = { "wds", "tar" },
     .suffix = ".tar",
+    .words = { "tar", "tgz" },
     .encode = webdataset_encode,
     .content_at = webdataset_content_at,
     .finish = tar_write_end,
