@@ -42,10 +42,11 @@ int format_id_of(const char *name)
 int sheaf_container_of(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(formats); i++) {
-        for (size_t j = 0; j < COUNT_OF(formats[i]->aliases); j++) {
-            if (strcmp(formats[i]->aliases[j], name) == 0)
+        const char *const *aliases = formats[i]->aliases;
+
+        for (size_t j = 0; j < COUNT_OF(formats[i]->aliases) && aliases[j] != NULL; j++)
+            if (strcmp(aliases[j], name) == 0)
                 return (int)formats[i]->id;
-        }
     }
     return format_id_of(name);
 }

@@ -360,7 +360,7 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
             CHANNEL_ROWS(&cat.channel),
             { "to", OPTION_CHOICE, "NAME", .choice = &container, .choices = container_choices(),
               .choice_of = sheaf_container_of,
-              .meaning = "container of the stream: tfrecord, recordio or webdataset",
+              .meaning = container_meaning("container of the stream", ""),
               .standard = "webdataset" },
             { "list", OPTION_FLAG, .flag = &cat.list,
               .meaning = "print one line per sample instead: key, tab, labels, then for each "

@@ -373,9 +373,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     jobs = o.jobs;
     {
         const struct option table[] = {
-            { "format", OPTION_CHOICE, "NAME", .choice = &container,
-              .choices = container_choices(), .choice_of = sheaf_container_of,
-              .meaning = "container: tfrecord, recordio or webdataset (required)" },
+            CONTAINER_ROW(&container),
             CODEC_ROW(&codec),
             { "resume", OPTION_FLAG, .flag = &o.resume,
               .meaning = "resume an interrupted conversion" },
@@ -418,7 +416,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
         return misuse("convert: an argument is missing; usage: sheaf convert %s",
                       command->arguments);
     if (container == 0)
-        return misuse("convert: --format is required: tfrecord, recordio or webdataset");
+        return misuse("convert: --format is required: %s", container_names());
     o.container = (enum sheaf_container)container;
     o.codec = (enum sheaf_codec)codec;
     c.options.on_corrupt = (enum sheaf_on_error)on_corrupt;

@@ -17,10 +17,8 @@ _sheaf() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $before in
-    --format | --to)
-        mapfile -t COMPREPLY < <(compgen -W 'tfrecord recordio webdataset' -- "$word") ;;
-    --codec)
-        mapfile -t COMPREPLY < <(compgen -W "$(sheaf "$command" --codec= 2>&1 |
+    --format | --to | --codec)
+        mapfile -t COMPREPLY < <(compgen -W "$(sheaf "$command" "$before=" 2>&1 |
             sed -n '1s/.* is not //; 1s/,\| or / /gp')" -- "$word") ;;
     --remainder)
         mapfile -t COMPREPLY < <(compgen -W 'keep drop pad' -- "$word") ;;

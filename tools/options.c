@@ -50,6 +50,22 @@ static void list_choices(const struct choice *choices, char *list, size_t room)
                                  c == choices ? "" : c[1].name ? ", " : " or ", c->name);
 }
 
+const char *container_names(void)
+{
+    static char names[200];
+
+    list_choices(container_choices(), names, sizeof(names));
+    return names;
+}
+
+const char *container_meaning(const char *before, const char *behind)
+{
+    static char meaning[250];
+
+    snprintf(meaning, sizeof(meaning), "%s: %s%s", before, container_names(), behind);
+    return meaning;
+}
+
 const char *codec_meaning(void)
 {
     static char meaning[100] = "compression of the shards: ";

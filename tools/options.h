@@ -13,9 +13,17 @@
 
 extern const struct choice on_error_choices[];
 
-const struct choice *container_choices(void);
-
 /* Those that the library has, and the row of an option for them; a pointer to an int. */
+const struct choice *container_choices(void);
+const char *container_names(void);      /* "tfrecord, recordio or webdataset" */
+/* With text around them; until the next call. */
+const char *container_meaning(const char *before, const char *behind);
+#define CONTAINER_ROW(container)                                                                \
+    { "format", OPTION_CHOICE, "NAME", .choice = (container), .choices = container_choices(),   \
+      .choice_of = sheaf_container_of,                                                          \
+      .meaning = container_meaning("container", " (required)") }
+
+/* The same of codecs. */
 const struct choice *codec_choices(void);
 const char *codec_meaning(void);
 #define CODEC_ROW(codec)                                                                        \

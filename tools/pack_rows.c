@@ -21,7 +21,7 @@ int pack_choices_take(const struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options)
 {
     if (choices->container == 0)
-        return misuse("%s: --format is required: tfrecord, recordio or webdataset", command);
+        return misuse("%s: --format is required: %s", command, container_names());
     options->container = (enum sheaf_container)choices->container;
     options->codec = (enum sheaf_codec)choices->codec;
     options->on_error = (enum sheaf_on_error)choices->on_error;

@@ -32,9 +32,7 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
 
 /* The table's rows; pointers to a struct pack_choices and a struct sheaf_pack_options. */
 #define PACK_ROWS(c, o)                                                                         \
-    { "format", OPTION_CHOICE, "NAME", .choice = &(c)->container,                               \
-      .choices = container_choices(), .choice_of = sheaf_container_of,                          \
-      .meaning = "container: tfrecord, recordio or webdataset (required)" },                    \
+    CONTAINER_ROW(&(c)->container),                                                             \
     CODEC_ROW(&(c)->codec),                                                                     \
     { "shard-size", OPTION_SIZE, "SIZE", .number = &(o)->shard_bytes, .least = 1,               \
       .meaning = "target payload of a shard; shards are evenly sized, close to it" },            \

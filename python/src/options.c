@@ -62,18 +62,25 @@ static int on_error_of(const char *name)
     return strcmp(name, "fail") == 0 ? SHEAF_FAIL : strcmp(name, "skip") == 0 ? SHEAF_SKIP : -1;
 }
 
+static const char *container_name(int id)
+{
+    return sheaf_container_name((enum sheaf_container)id);
+}
+
+static const char *codec_name(int id)
+{
+    return sheaf_codec_name((enum sheaf_codec)id);
+}
+
 /* "none, gzip or lz4". */
-static const char *list_codecs(char *list, size_t room)
+static const char *list_names(const char *(*name_of)(int), int first, char *list, size_t room)
 {
     size_t size = 0;
 
-    for (int i = 0; sheaf_codec_name((enum sheaf_codec)i) != NULL && size < room; i++) {
-        const bool is_last = sheaf_codec_name((enum sheaf_codec)(i + 1)) == NULL;
-
+    for (int i = first; name_of(i) != NULL && size < room; i++)
         size += (size_t)snprintf(list + size, room - size, "%s%s",
-                                 i == 0 ? "" : is_last ? " or " : ", ",
-                                 sheaf_codec_name((enum sheaf_codec)i));
-    }
+                                 i == first ? "" : name_of(i + 1) == NULL ? " or " : ", ",
+                                 name_of(i));
     return list;
 }
 
@@ -82,7 +89,7 @@ static int set_named(void *place, const struct option *option, PyObject *value)
 {
     const char *name = PyUnicode_AsUTF8AndSize(value, NULL);
     const char *expected = NULL;
-    char codecs[100];
+    char names[200];
     int found = -1;
 
     if (name == NULL)
@@ -90,11 +97,11 @@ static int set_named(void *place, const struct option *option, PyObject *value)
     switch (option->kind) {
     case OPTION_CONTAINER:
         found = sheaf_container_of(name);
-        expected = "tfrecord, recordio or webdataset";
+        expected = list_names(container_name, SHEAF_TFRECORD, names, sizeof(names));
         break;
     case OPTION_CODEC:
         found = sheaf_codec_of(name);
-        expected = list_codecs(codecs, sizeof(codecs));
+        expected = list_names(codec_name, SHEAF_CODEC_NONE, names, sizeof(names));
         break;
     case OPTION_ON_ERROR:
         found = on_error_of(name);
