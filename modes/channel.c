@@ -181,7 +181,7 @@ static int describe(struct sheaf_channel *c, struct sheaf_error *err)
         size = asprintf(&c->description, "directory %s (%s%s%s): read %s%s", c->location,
                         file_system_name(c->file_system), has_mode ? ", mode " : "", mode,
                         c->file_system == FILE_SYSTEM_LOCAL ? "as it is"
-                        : "in large pieces, ahead of need", part);
+                        : "ahead, in large reads", part);
     if (size < 0) {
         c->description = NULL;
         return err_memory(err, 1);

@@ -389,9 +389,9 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return status;
     if ((container != 0) + cat.list + cat.null > 1)
-        return misuse("cat: only one of --to, --list and --null can be given");
+        return misuse("cat: --to, --list and --null exclude each other");
     if (!cat.list && !cat.null && isatty(STDOUT_FILENO))
-        return misuse("cat: standard output is a terminal; redirect it, or give --list or --null");
+        return misuse("cat: standard output is a terminal; redirect it, or use --list or --null");
     status = output_check(cat.save_position, true);
     if (status < 0)
         status = channel_open(&cat.channel, command, count);

@@ -33,7 +33,7 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
            result.samples, plural(result.samples), result.payload_bytes,
            result.shards, plural(result.shards), result.stored_bytes);
     if (result.files != 0)
-        print_files(&result);
+        print_files(&result, "packed");
     putchar('\n');
     return STATUS_OK;
 }

@@ -207,7 +207,7 @@ static int open_part(struct convert *c, const struct sheaf_plan_info *plan, cons
     sheaf_dataset_get_info(c->dataset, &c->info, sizeof(c->info));
     if (strcmp(c->info.fingerprint, plan->fingerprint) != 0) {
         snprintf(error->message, sizeof(error->message), "%s: has changed since the plan was made: "
-                 "it was data set %s, now it is %s", plan->root, plan->fingerprint,
+                 "expected data set %s, found %s", plan->root, plan->fingerprint,
                  c->info.fingerprint);
         return error->code = SHEAF_ERR_CHANGED;
     }
@@ -406,8 +406,8 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
                          o.resume || o.overwrite || o.index != NULL ||
                          on_corrupt != (int)c.options.on_corrupt ||
                          c.options.max_corrupt != UINT64_MAX))
-        return misuse("convert: with --plan there is no DATASET or DEST, and no option but --part, "
-                      "--jobs, --memory and those of the cache: the plan says the rest");
+        return misuse("convert: --plan replaces DATASET and DEST, and allows no options but "
+                      "--part, --jobs, --memory, --cache and --cache-size");
     if (plan != NULL)
         return convert_part(&c, plan, part, &o);
     if (part != NULL)

@@ -25,7 +25,7 @@ static int fetch(const char *source, const char *directory,
         complain("%" PRIu64 " object%s named more than once", result.repeated,
                  plural(result.repeated));
     printf("fetched %" PRIu64 " file%s (%" PRIu64 " bytes), %" PRIu64 " of them verified by hash; %"
-           PRIu64 " (%" PRIu64 " bytes) were there; %" PRIu64 " listed\n", result.fetched,
+           PRIu64 " (%" PRIu64 " bytes) already present; %" PRIu64 " listed\n", result.fetched,
            plural(result.fetched), result.fetched_bytes, result.verified, result.kept,
            result.kept_bytes, result.objects);
     return STATUS_OK;

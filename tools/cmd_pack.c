@@ -36,7 +36,7 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
            result->shards, plural(result->shards), result->stored_bytes);
     if (result->shards_kept > 0)
         printf(", %" PRIu64 " of them kept", result->shards_kept);
-    print_files(result);
+    print_files(result, "packed");
     if (result->skipped > 0)
         printf(", listed in %s%sskipped.tsv", shown(dest),
                size && dest[size - 1] == '/' ? "" : "/");
@@ -92,7 +92,7 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
            " shard%s, %" PRIu64 " of them kept", part, parts, result.samples,
            plural(result.samples), result.payload_bytes, result.shards, plural(result.shards),
            result.shards_kept);
-    print_files(&result);
+    print_files(&result, "packed");
     putchar('\n');
     return STATUS_OK;
 }
@@ -143,8 +143,8 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return status;
     if (plan != NULL && (count != 0 || !only_runs(&choices, &o)))
-        return misuse("pack: with --plan there is no SRC or DEST, and no option but --part, --jobs "
-                      "and --memory: the plan says the rest");
+        return misuse("pack: --plan replaces SRC and DEST, and allows no options but --part, "
+                      "--jobs and --memory");
     if (plan == NULL && part != NULL)
         return misuse("pack: --part requires --plan");
     if (plan == NULL && count != 2)

@@ -30,7 +30,7 @@ static int plan(char **sources, size_t count, const char *output,
            " shard%s", result.samples, plural(result.samples), result.payload_bytes,
            result.shards, plural(result.shards));
     if (result.files != 0)      /* of a conversion there are none */
-        print_files(&result);
+        print_files(&result, "planned");
     putchar('\n');
     return STATUS_OK;
 }

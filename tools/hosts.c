@@ -39,8 +39,8 @@ int hosts_options_take(const struct hosts_options *o, uint32_t *host, uint32_t *
     if (o->host == HOST_NOT_GIVEN || o->hosts == HOST_NOT_GIVEN)
         return misuse("--host and --hosts must be used together");
     if (o->host >= o->hosts)
-        return misuse("--host %llu is not below --hosts %llu", (unsigned long long)o->host,
-                      (unsigned long long)o->hosts);
+        return misuse("--host is %llu, expected less than --hosts %llu",
+                      (unsigned long long)o->host, (unsigned long long)o->hosts);
     *host = (uint32_t)o->host;
     *hosts = (uint32_t)o->hosts;
     return -1;

@@ -9,29 +9,29 @@
 /* The constants of the estimates: name, value, unit, meaning.  Prices are in US dollars.  Prices
  * and rates of services change: look up or measure those that matter, and set them. */
 #define MODE_CONSTANTS(X)                                                                       \
-    X(LIST_RATE,         "list-rate",         5500,   "objects/s", "listing of a prefix")        \
-    X(FILE_RATE,         "file-rate",         200e6,  "B/s", "File mode's download")             \
+    X(LIST_RATE,         "list-rate",         5500,   "objects/s", "objects listed in a prefix") \
+    X(FILE_RATE,         "file-rate",         200e6,  "B/s", "download in File mode")           \
     X(FILE_MOST,         "file-most",         100e9,  "B",   "what File mode is for, at most")   \
     X(SMALL_FILE,        "small-file",        50e6,   "B",   "objects below it are to be packed") \
     X(SHARD_SIZE,        "shard-size",        150e6,  "B",   "of a packed shard")                \
     X(GET_TIME,          "get-time",          0.03,   "s",   "to the first byte of an object")   \
     X(FILE_REQUESTS,     "file-requests",     16,     "",    "under way at once, File mode")     \
-    X(FASTFILE_RATE,     "fastfile-rate",     600e6,  "B/s", "FastFile mode's reads")            \
+    X(FASTFILE_RATE,     "fastfile-rate",     600e6,  "B/s", "reads in FastFile mode")          \
     X(FASTFILE_READ,     "fastfile-read",     8e6,    "B",   "of a GET, FastFile mode")          \
     X(OPEN_FILES,        "open-files",        8,      "",    "files that are read at once")      \
-    X(LOCAL_RATE,        "local-rate",        1000e6, "B/s", "the instance's own disk")          \
+    X(LOCAL_RATE,        "local-rate",        1000e6, "B/s", "local disk of the instance")      \
     X(PACK_RATE,         "pack-rate",         200e6,  "B/s", "packing")                          \
     X(PACK_REQUESTS,     "pack-requests",     128,    "",    "under way at once, packing")       \
     X(FSX_CREATE,        "fsx-create",        600,    "s",   "to make the file system")          \
     X(FSX_LEAST,         "fsx-least",         1.2e12, "B",   "the smallest file system")         \
-    X(FSX_RATE,          "fsx-rate",          200,    "B/s/MB", "throughput by capacity")        \
+    X(FSX_RATE,          "fsx-rate",          200,    "B/s/MB", "throughput per capacity")      \
     X(FSX_OPEN,          "fsx-open",          0.0005, "s",   "to open a file")                   \
     X(EFS_RATE,          "efs-rate",          300e6,  "B/s", "reads and writes")                 \
     X(EFS_OPEN,          "efs-open",          0.003,  "s",   "to open a file")                   \
     X(GET_PRICE,         "get-price",         0.4,    "$/M", "GET requests")                     \
     X(PUT_PRICE,         "put-price",         5,      "$/M", "PUT and LIST requests")            \
     X(FSX_PRICE,         "fsx-price",         0.14,   "$/GB/month", "capacity")                  \
-    X(EFS_PRICE,         "efs-price",         0.30,   "$/GB/month", "what is stored")            \
+    X(EFS_PRICE,         "efs-price",         0.30,   "$/GB/month", "stored data")              \
     X(INSTANCE_PRICE,    "instance-price",    0,      "$/h", "all instances; 0: not counted")
 
 enum mode_constant {

@@ -71,7 +71,7 @@ int order_options_take(struct order_options *order, const struct sheaf_channel *
                        struct sheaf_reader_options *reader)
 {
     if (order->workers > UINT32_MAX || order->worker >= order->workers)
-        return misuse("--worker %llu is not below --workers %llu",
+        return misuse("--worker is %llu, expected less than --workers %llu",
                       (unsigned long long)order->worker, (unsigned long long)order->workers);
     if (channel != NULL) {
         const int status = take_hyperparameters(order, channel, reader);
@@ -88,7 +88,7 @@ int order_options_take(struct order_options *order, const struct sheaf_channel *
     if (order->rank == NOT_GIVEN || order->world_size == NOT_GIVEN)
         return misuse("--rank and --world-size must be used together");
     if (order->rank >= order->world_size)
-        return misuse("--rank %llu is not below --world-size %llu",
+        return misuse("--rank is %llu, expected less than --world-size %llu",
                       (unsigned long long)order->rank, (unsigned long long)order->world_size);
     reader->rank = (uint32_t)order->rank;
     reader->world_size = (uint32_t)order->world_size;

@@ -29,13 +29,13 @@ int pack_choices_take(const struct pack_choices *choices, const char *command,
     return -1;
 }
 
-void print_files(const struct sheaf_pack_result *r)
+void print_files(const struct sheaf_pack_result *r, const char *done)
 {
-    printf("; %" PRIu64 " of %" PRIu64 " file%s packed, %" PRIu64 " file%s skipped",
-           r->files_packed, r->files, plural(r->files), r->skipped, plural(r->skipped));
+    printf("; %" PRIu64 " of %" PRIu64 " file%s %s, %" PRIu64 " file%s skipped", r->files_packed,
+           r->files, plural(r->files), done, r->skipped, plural(r->skipped));
     if (r->passed_over != 0)
-        printf(", %" PRIu64 " that %s no file passed over", r->passed_over,
-               r->passed_over == 1 ? "is" : "are");
+        printf(", %" PRIu64 " non-file entr%s passed over", r->passed_over,
+               r->passed_over == 1 ? "y" : "ies");
     if (r->left_out != 0)
         printf(", %" PRIu64 " ignored", r->left_out);
 }

@@ -45,6 +45,6 @@ int part_take(const char *text, uint32_t *part, uint32_t *parts)
         return take_environment(part, parts);
     if (!read_number(text, '/', &rest, part) || !read_number(rest, '\0', &rest, parts) ||
         *part >= *parts)
-        return misuse("--part: \"%s\" is not I/N with I from 0 to N - 1", text);
+        return misuse("--part: invalid part \"%s\", expected I/N with I from 0 to N - 1", text);
     return -1;
 }

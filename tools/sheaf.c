@@ -26,9 +26,8 @@ static const struct { const char *name; const struct command *command; } command
 
 static int print_help(void)
 {
-    printf("Usage: sheaf COMMAND ARGUMENT...\n\n"
-           "Binds many small files into a few large training shards (TFRecord, RecordIO,\n"
-           "WebDataset) and streams them back shuffled.\n\n");
+    printf("Usage: sheaf COMMAND ARGUMENT...\n\nPacks many small files into a few large training "
+           "shards (TFRecord, RecordIO,\nWebDataset) and streams them back shuffled.\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-10s%s\n", commands[i].name, commands[i].command->summary);
     printf("\n  sheaf COMMAND --help   what it does, and its options\n"

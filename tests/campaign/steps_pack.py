@@ -7,7 +7,7 @@ import model
 import readers
 from chain import Foreseen, Shards
 
-FILES = r"; (\d+) of (\d+) files? packed, (\d+) files? skipped"
+FILES = r"; (\d+) of (\d+) files? (?:packed|planned), (\d+) files? skipped"
 PACKED = (r"packed (\d+) samples? \((\d+) payload bytes\) into (\d+) shards? \((\d+) bytes\)"
           r"(?:, \d+ of them kept)?" + FILES)
 PLANNED = r"planned (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?" + FILES

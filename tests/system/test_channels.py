@@ -91,7 +91,7 @@ class EveryMode(S3Case):
         with s3fs(self.server, self.bucket, mount):
             os.symlink(os.path.join(mount, container),
                        os.path.join(root, "input", "data", "train"))
-            return self.program(root, "(FUSE, mode FastFile): read in large pieces")
+            return self.program(root, "(FUSE, mode FastFile): read ahead, in large reads")
 
     def in_slow_directory(self, container):
         root = self.root(TrainingInputMode="File")

@@ -39,14 +39,14 @@ class Manual(unittest.TestCase):
             helped = set(re.findall(r"^  --([a-z-]+)", help_of(command), re.M)) - {"help"}
             with open(manual_path(command), encoding="utf-8") as file:
                 text = file.read()
-            described = set(re.findall(r"^\.It Fl -([a-z-]+)", text, re.M))
+            described = set(re.findall(r"^\.It (?:Fl j , )?Fl -([a-z-]+)", text, re.M))
             synopsis = text.split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
             self.assertEqual(described, helped, command)
             self.assertEqual(set(re.findall(r"Fl -([a-z-]+)", synopsis)), helped, command)
 
     def test_manuals_that_leave_options_to_another(self):
         with open(manual_path("pack"), encoding="utf-8") as file:
-            pack_options = set(re.findall(r"^\.It Fl -([a-z-]+)", file.read(), re.M))
+            pack_options = set(re.findall(r"^\.It (?:Fl j , )?Fl -([a-z-]+)", file.read(), re.M))
         for command, others in (("plan", pack_options), ("commit", set())):
             helped = set(re.findall(r"^  --([a-z-]+)", help_of(command), re.M)) - {"help"}
             with open(manual_path(command), encoding="utf-8") as file:

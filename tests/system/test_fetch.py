@@ -55,7 +55,7 @@ class Restarts(FakeCase):
         self.objects["p/6"] = Object(files["6"])
         said = self.fetch("s3://bucket/p/", self.out).stdout
         self.assertIn(b"fetched 4 files (18000 bytes), 4 of them verified", said)
-        self.assertIn(b"16 (172000 bytes) were there", said)
+        self.assertIn(b"16 (172000 bytes) already present", said)
         self.assert_fetched({**files, "mine": b"stays"})
 
     def test_killed_at_any_time(self):

@@ -591,7 +591,7 @@ class Remote(Parts, servers.S3Case):
             done = self.sheaf("plan", where, self.path(name), "-o", self.path("plan-" + name),
                               "--root", self.url("in"), "--format", "webdataset", "--shard-count",
                               "4")
-            self.assertIn(b"0 files skipped, 5 that are no file passed over", done.stdout)
+            self.assertIn(b"0 files skipped, 5 non-file entries passed over", done.stdout)
             self.sheaf("pack", "--plan", self.path("plan-" + name))
             self.sheaf("commit", self.path("plan-" + name))
             left, right = tree_of(self.path("one")), tree_of(self.path(name))

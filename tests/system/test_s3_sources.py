@@ -83,7 +83,7 @@ class Prefix(servers.S3Case):
         self.client.put(self.bucket, "in/cat/1.txt", b"1")
         done = self.sheaf("pack", self.url("in"), self.path("out"), "--format", "webdataset")
         self.assertEqual(len(support.listing(self.path("out"))), 1)
-        self.assertIn(b"1 of 1 file packed, 0 files skipped, 1 that is no file passed over",
+        self.assertIn(b"1 of 1 file packed, 0 files skipped, 1 non-file entry passed over",
                       done.stdout)
         self.client.put(self.bucket, "in/dog/", b"content")
         done = self.sheaf("pack", self.url("in"), self.path("no"), "--format", "webdataset",
