@@ -380,6 +380,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
 
         loader = sheaf.torch.DataLoader("s3://bucket/train/", 256, 8, seed=1, decode=decode)"""
 
+    _is_accelerate_prepared = True      # so that Accelerate does not share the samples out again
+
     def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], batch_size: int = 1,
                  num_workers: int = 0, *, epoch: int = 0,
                  decode: Optional[Callable[[sheaf.Sample], Any]] = None,
