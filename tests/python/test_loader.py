@@ -3,8 +3,10 @@
 any world, and nothing left behind by whatever is killed."""
 
 import collections
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -30,6 +32,38 @@ next(batches)
 print(*[worker.pid for worker in batches.inner._workers], flush=True)
 sys.stdin.read()
 """
+
+
+RANK = """
+import json, os, sys
+import torch
+import torch.distributed
+import sheaf.torch
+
+folder, state, stop, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+torch.distributed.init_process_group("gloo")
+loader = sheaf.torch.DataLoader(folder, 8, 2, seed=3, shuffle_buffer=50, elastic=4,
+                                decode=lambda s: (s.number, s.repeated), collate_fn=list)
+if os.path.exists(state):
+    loader.load_state_dict(torch.load(state))
+read = []
+for step, batch in enumerate(loader, 1):
+    torch.distributed.all_reduce(torch.ones(1))     # a rank with fewer batches would hang here
+    read += batch
+    if step == stop:
+        break
+torch.distributed.barrier()
+if torch.distributed.get_rank() == 0:
+    torch.save(loader.state_dict(), state)
+with open(out, "w", encoding="ascii") as file:
+    json.dump(read, file)
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def key_of(sample):
@@ -190,6 +224,30 @@ class LoaderTest(Case):
         with self.assertWarnsRegex(UserWarning, "each of 64 lanes has 0 samples"):
             big = pack(self.path("big"), [("k%d" % i, {"x": b"%d" % i}, 0) for i in range(7000)])
             sheaf.torch.Dataset(big, elastic=64, shuffle_buffer=60)
+
+    def run_ranks(self, world, stop, state):
+        """What each of them read, over gloo."""
+        port, programs, read = str(free_port()), [], []
+        for rank in range(world):
+            programs.append(subprocess.Popen(
+                [sys.executable, "-W", "ignore", "-c", RANK, self.set, state, str(stop),
+                 self.path("out-%d" % rank)], stderr=subprocess.PIPE, text=True,
+                env=dict(os.environ, RANK=str(rank), WORLD_SIZE=str(world),
+                         MASTER_ADDR="127.0.0.1", MASTER_PORT=port)))
+        for rank, program in enumerate(programs):
+            errors = program.communicate()[1]
+            self.assertEqual(program.returncode, 0, errors)
+            with open(self.path("out-%d" % rank), encoding="ascii") as file:
+                read.append([tuple(sample) for sample in json.load(file)])
+        return read
+
+    def test_two_ranks_stop_and_four_go_on(self):
+        state = self.path("state.pt")
+        before = self.run_ranks(2, 5, state)
+        self.assertEqual([len(part) for part in before], [40, 40])
+        after = self.run_ranks(4, 1000, state)
+        self.assertEqual([len(part) for part in after], [30] * 4)
+        self.check_rest(sum(before, []), sum(after, []), 4)
 
     # ---- Resume -------------------------------------------------------------------------------
 

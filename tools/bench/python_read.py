@@ -109,10 +109,9 @@ def sheaf_batches(folder, size=1024):
 
 
 def sheaf_loader(folder):
-    from torch.utils.data import DataLoader
-    from sheaf.torch import ShardDataset
-    dataset = ShardDataset(folder, batch_size=BATCH, shuffle_buffer=BUFFER)
-    loader = DataLoader(dataset, batch_size=None, num_workers=WORKERS, persistent_workers=True)
+    import sheaf.torch
+    loader = sheaf.torch.DataLoader(folder, BATCH, WORKERS, shuffle_buffer=BUFFER,
+                                    persistent_workers=True)
     yield
     for batch in passes(loader):
         yield len(batch.fields("bin")) + 0 * len(batch.labels)
