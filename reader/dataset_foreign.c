@@ -17,6 +17,7 @@
 #include "reader/shard_pattern.h"
 #include "store/store.h"
 
+#define REMOTE_DIRECTORIES 4       /* of shards, that are looked at for an unfinished run */
 #define LIST_FILE_LIMIT ((size_t)1 << 28)   /* bytes of an "@FILE" list of paths */
 
 struct urls {
@@ -206,6 +207,49 @@ int foreign_find_files(const char *const *sources, size_t source_count, bool *is
     return code;
 }
 
+/* The directory of a shard, to be freed. */
+static char *directory_of(const char *url)
+{
+    const char *slash = strrchr(url, '/');
+
+    return slash == NULL ? strdup(".") : strndup(url, (size_t)(slash - url) + (slash == url));
+}
+
+/* Whether two shards lie in one directory. */
+static bool is_beside(const char *a, const char *b)
+{
+    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
+    const size_t size_a = slash_a == NULL ? 0 : (size_t)(slash_a - a) + 1;
+    const size_t size_b = slash_b == NULL ? 0 : (size_t)(slash_b - b) + 1;
+
+    return size_a == size_b && memcmp(a, b, size_a) == 0;
+}
+
+/* Shards that are named one by one are refused as their directory would be: of a set that is still
+ * being packed, some are missing.  From afar each directory costs requests, so there it is done for
+ * the first few. */
+static int refuse_unfinished(const struct urls *urls, struct sheaf_error *err)
+{
+    unsigned left = REMOTE_DIRECTORIES;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < urls->count && code == SHEAF_OK && left > 0; i++) {
+        const char *url = urls->list[i];
+        const bool is_local = store_is_local(url);
+        char *directory;
+
+        if ((i != 0 && is_beside(url, urls->list[i - 1])) || strcmp(url, "-") == 0 ||
+            (!is_local && strncmp(url, "s3://", 5) != 0))
+            continue;
+        directory = directory_of(url);
+        code = directory == NULL ? err_memory(err, strlen(url))
+                                 : dataset_refuse_unfinished(directory, err);
+        free(directory);
+        left -= !is_local;
+    }
+    return code;
+}
+
 int foreign_expand(const char *const *sources, const bool *is_file, size_t source_count,
                    char ***list, size_t *count, struct sheaf_error *err)
 {
@@ -216,6 +260,8 @@ int foreign_expand(const char *const *sources, const bool *is_file, size_t sourc
         code = add_source(&urls, sources[i], is_file[i], err);
     if (code == SHEAF_OK && urls.count == 0)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: names no shard", sources[0]);
+    if (code == SHEAF_OK)
+        code = refuse_unfinished(&urls, err);
     if (code != SHEAF_OK) {
         for (size_t i = 0; i < urls.count; i++)
             free(urls.list[i]);

@@ -72,6 +72,22 @@ class Places:
                     self.assertEqual(done.stdout, b"")
                     self.assertEqual(tree_of(self.path("out-" + name)), {})
 
+    def test_shards_named_one_by_one(self):
+        """A shell or a pattern names those that are there: not all that the set will have."""
+        for name, (files, below) in self.traces().items():
+            shards = sorted(path for path in files if path.endswith(".tar"))
+            self.put(name, files)
+            if not shards or below == "dataset.json":
+                continue
+            shards = [self.where(name, path) for path in shards]
+            for sources in (shards, shards[:1], [shards[0].replace("000000", "{000000..000003}")]):
+                with self.subTest(place=name, sources=sources):
+                    done = self.run_sheaf("cat", *sources, "--list", status=1)
+                    self.assertIn(WORDS, done.stderr.decode())
+        self.put("finished", tree_of(self.path("whole")))
+        done = self.run_sheaf("cat", self.where("finished", "shard-000000.tar"), "--list")
+        self.assertEqual(done.stdout.count(b"\n"), 5)
+
     def test_channels(self):
         for name, (files, below) in self.traces().items():
             if name == "manifest":
