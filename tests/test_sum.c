@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The sum of an epoch: each sample that was promised is handed out, or counted as corrupt, or the
- * epoch ends with an error; whatever the batch, and wherever in it a record fails. */
+ * epoch ends with an error; whatever the batch, and wherever in it a record fails.  And the sums
+ * that verify and index keep. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "reader/reader_state.h"
 #include "tests/common_shards.h"
 #include "tests/common_tar.h"
+#include "tests/common_tree.h"
 
 #define SAMPLES     5u
 #define FIELDS_MOST 1024u
@@ -229,6 +231,91 @@ static void a_batch_of_none_is_refused(void **state)
     shards_remove(&set);
 }
 
+/* ---- verify and index ----------------------------------------------------------------------- */
+
+/* Four samples, or three in a file of the same size. */
+static void write_members(const struct tree *tree, const char *name, bool fewer)
+{
+    struct buf out = { .limit = SIZE_MAX };
+
+    tar_put_file(&out, "s0.a", "text");
+    tar_put_file(&out, "s1.a", "text");
+    tar_put_file(&out, "s2.a", "text");
+    if (!fewer)
+        tar_put_file(&out, "s3.a", "text");
+    tar_put_zeros(&out, fewer ? 4 : 2);
+    tree_write(tree, name, out.data, out.size);
+    buf_free(&out);
+}
+
+static void note_difference(void *context, const char *where, const struct sheaf_error *error)
+{
+    assert_non_null(strstr(where, "set/b.tar"));
+    assert_non_null(strstr(error->message, "has 3 samples when read through, but 4 when it was"));
+    ++*(unsigned *)context;
+}
+
+/* A shard that changes after it was scanned has other samples than those that were counted. */
+static void verify_keeps_a_sum(void **state)
+{
+    struct sheaf_verify_options o;
+    struct sheaf_verify_result result;
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+    struct tree tree;
+    unsigned reports = 0;
+    const char *url;
+
+    (void)state;
+    tree_make(&tree);
+    write_members(&tree, "set/a.tar", false);
+    write_members(&tree, "set/b.tar", false);
+    url = tree_path(&tree, "set");
+    assert_int_equal(sheaf_dataset_open(&url, 1, &dataset, &error), SHEAF_OK);
+    sheaf_verify_options_init(&o, sizeof(o));
+    o.report = note_difference;
+    o.context = &reports;
+    assert_int_equal(sheaf_verify(dataset, &o, &result, &error), SHEAF_OK);
+    assert_int_equal(result.problems, 0);
+    write_members(&tree, "set/b.tar", true);
+    assert_int_equal(sheaf_verify(dataset, &o, &result, &error), SHEAF_OK);
+    assert_int_equal(result.problems, 1);
+    assert_int_equal(reports, 1);
+    sheaf_dataset_free(dataset);
+    tree_remove(&tree);
+}
+
+/* Called after the first shard. */
+static void change_second(void *context, const struct sheaf_progress *progress)
+{
+    (void)progress;
+    write_members(context, "set/b.tar", true);
+}
+
+static void index_keeps_a_sum(void **state)
+{
+    struct sheaf_verify_options o;
+    struct sheaf_verify_result result;
+    struct sheaf_error error;
+    struct tree tree;
+
+    (void)state;
+    tree_make(&tree);
+    write_members(&tree, "set/a.tar", false);
+    write_members(&tree, "set/b.tar", false);
+    sheaf_verify_options_init(&o, sizeof(o));
+    o.progress = change_second;
+    o.context = &tree;
+    assert_int_equal(sheaf_index(tree_path(&tree, "set"), NULL, 0, &o, &result, &error),
+                     SHEAF_ERR_CHANGED);
+    assert_non_null(strstr(error.message, "b.tar: has 3 samples when read through, but 4"));
+    assert_false(tree_has(&tree, "set/dataset.json"));
+    o.progress = NULL;
+    assert_int_equal(sheaf_index(tree_path(&tree, "set"), NULL, 0, &o, &result, &error), SHEAF_OK);
+    assert_int_equal(result.samples, 7);
+    tree_remove(&tree);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +323,8 @@ int main(void)
         cmocka_unit_test(a_difference_is_no_quiet_end),
         cmocka_unit_test(epochs_add_up_from_anywhere),
         cmocka_unit_test(a_batch_of_none_is_refused),
+        cmocka_unit_test(verify_keeps_a_sum),
+        cmocka_unit_test(index_keeps_a_sum),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
