@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/bytes.h"
 
@@ -29,24 +30,48 @@ struct tar_header {
 
 static_assert(sizeof(struct tar_header) == 512, "a tar header is one block");
 
-/* The sum of all bytes, those of the checksum counted as blanks.  Eight bytes at a time, in four
- * lanes of 16 bits: 64 words of two bytes to a lane make 128 x 255 at most, which fits. */
-static inline unsigned tar_checksum(const struct tar_header *h)
+#ifdef __SSE2__
+#include <emmintrin.h>
+
+/* Sixteen bytes at a time, by the instruction that adds up differences: here from nothing. */
+static inline unsigned tar_sum_block(const uint8_t *bytes)
+{
+    const __m128i zero = _mm_setzero_si128();
+    __m128i sums = zero;
+
+    for (size_t i = 0; i < sizeof(struct tar_header); i += sizeof(sums)) {
+        __m128i piece;
+
+        memcpy(&piece, bytes + i, sizeof(piece));
+        sums = _mm_add_epi64(sums, _mm_sad_epu8(piece, zero));
+    }
+    return (unsigned)_mm_cvtsi128_si32(sums) +
+           (unsigned)_mm_cvtsi128_si32(_mm_srli_si128(sums, 8));
+}
+#else
+/* Eight bytes at a time, in four lanes of 16 bits: 64 words of two bytes to a lane make 128 x 255
+ * at most, which fits. */
+static inline unsigned tar_sum_block(const uint8_t *bytes)
 {
     const uint64_t low = 0x00ff00ff00ff00ff;
-    const uint8_t *bytes = (const uint8_t *)h;
     uint64_t lanes = 0;
-    unsigned sum;
-    size_t i;
 
-    for (i = 0; i < sizeof(*h); i += 8) {
+    for (size_t i = 0; i < sizeof(struct tar_header); i += 8) {
         const uint64_t word = load64(bytes + i);
 
         lanes += (word & low) + (word >> 8 & low);
     }
-    sum = (unsigned)((lanes & 0xffff) + (lanes >> 16 & 0xffff) + (lanes >> 32 & 0xffff) +
-                     (lanes >> 48));
-    for (i = 0; i < sizeof(h->checksum); i++)
+    return (unsigned)((lanes & 0xffff) + (lanes >> 16 & 0xffff) + (lanes >> 32 & 0xffff) +
+                      (lanes >> 48));
+}
+#endif
+
+/* The sum of all bytes, those of the checksum counted as blanks. */
+static inline unsigned tar_checksum(const struct tar_header *h)
+{
+    unsigned sum = tar_sum_block((const uint8_t *)h);
+
+    for (size_t i = 0; i < sizeof(h->checksum); i++)
         sum += ' ' - (unsigned)(uint8_t)h->checksum[i];
     return sum;
 }
