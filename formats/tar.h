@@ -49,6 +49,11 @@ static inline uint64_t tar_padded(uint64_t bytes)
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 
+/* The same, where the checksums of these headers were found right before: most of a header is then
+ * not looked at. */
+int tar_parse_checked(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
+                      struct sheaf_error *err);
+
 /* Appends the header of a member with so many bytes; `is_label` marks it as made of the sample's
  * labels.  On failure `out` is as it was. */
 int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_label,

@@ -397,11 +397,12 @@ static size_t webdataset_resync(const uint8_t *data, size_t size)
 /* ---- Frames ------------------------------------------------------------------------------- */
 
 /* The member at `at` of a frame; *next is where the one behind it begins. */
-static int frame_member(const uint8_t *frame, size_t size, size_t at, struct tar_member *m,
-                        size_t *next, struct sheaf_error *err)
+static int frame_member(const uint8_t *frame, size_t size, size_t at, bool is_checked,
+                        struct tar_member *m, size_t *next, struct sheaf_error *err)
 {
     size_t need;
-    int code = tar_parse(frame + at, size - at, m, &need, err);
+    int code = is_checked ? tar_parse_checked(frame + at, size - at, m, &need, err)
+                          : tar_parse(frame + at, size - at, m, &need, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -420,7 +421,7 @@ static int webdataset_check(const uint8_t *frame, size_t size, uint32_t *crc,
     size_t at;
 
     for (at = 0; at < size; ) {
-        int code = frame_member(frame, size, at, &m, &at, err);
+        int code = frame_member(frame, size, at, false, &m, &at, err);
 
         if (code == SHEAF_OK && split_member(&m, &path))
             code = check_member(&path, err);
@@ -475,7 +476,7 @@ static int webdataset_decode(const struct record *record, const struct decode_co
     for (at = 0; at < record->size; at = next) {
         struct member_path *path = &paths[seen != 0];
 
-        code = frame_member(record->data, record->size, at, &m, &next, err);
+        code = frame_member(record->data, record->size, at, true, &m, &next, err);
         if (code != SHEAF_OK)
             return code;
         if (!split_member(&m, path))
