@@ -24,9 +24,10 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -fPIC -fvisibility=hidden -pthread $(W
              -fno-omit-frame-pointer) $(CFLAGS)
 ALL_LDFLAGS = -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
-# libisal's pkg-config file is absent from some releases, so it is named directly.
-MODULES = zlib liblz4 libzstd libxxhash jansson libjpeg libcurl libcrypto expat libarchive
-LIBS    = $(shell pkg-config --libs $(MODULES)) -lisal -lm
+# libisal's pkg-config file is absent from some releases, so it is named directly.  libarchive is
+# loaded when it is used.
+MODULES = zlib liblz4 libzstd libxxhash jansson libjpeg libcurl libcrypto expat
+LIBS    = $(shell pkg-config --libs $(MODULES)) -lisal -lm -ldl
 
 VERSION_OF = $(shell sed -n 's/^\#define SHEAF_VERSION_$(1) //p' sheaf.h)
 MAJOR   := $(call VERSION_OF,MAJOR)

@@ -10,8 +10,6 @@
  *
  * A member's place is the "URL" of its catalog_object: in a tar the offset of its bytes, in a zip
  * what zip.h says. */
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,6 +27,7 @@
 #include "formats/name.h"
 #include "packer/source/archive_file.h"
 #include "packer/source/clutter.h"
+#include "packer/source/libarchive.h"
 #include "packer/source/source.h"
 #include "packer/source/zip.h"
 #include "store/store.h"
@@ -83,8 +82,8 @@ static int check_stamp(const struct content *c, uint64_t stamp, struct sheaf_err
 
 static int libarchive_error(struct archive *a, struct sheaf_error *err)
 {
-    const char *why = archive_error_string(a);
-    const int errnum = archive_errno(a);
+    const char *why = libarchive.archive_error_string(a);
+    const int errnum = libarchive.archive_errno(a);
 
     if (errnum == ENOMEM)
         return err_set(err, SHEAF_ERR_MEMORY, "no memory to read the archive");
@@ -95,16 +94,16 @@ static int libarchive_error(struct archive *a, struct sheaf_error *err)
 /* Only what libarchive does within itself: it would start programs for others. */
 static struct archive *new_decompressor(void)
 {
-    struct archive *a = archive_read_new();
+    struct archive *a = libarchive.archive_read_new();
 
     if (a == NULL)
         return NULL;
-    archive_read_support_filter_gzip(a);
-    archive_read_support_filter_xz(a);
-    archive_read_support_filter_bzip2(a);
-    archive_read_support_filter_zstd(a);
-    archive_read_support_filter_lz4(a);
-    archive_read_support_format_raw(a);
+    libarchive.archive_read_support_filter_gzip(a);
+    libarchive.archive_read_support_filter_xz(a);
+    libarchive.archive_read_support_filter_bzip2(a);
+    libarchive.archive_read_support_filter_zstd(a);
+    libarchive.archive_read_support_filter_lz4(a);
+    libarchive.archive_read_support_format_raw(a);
     return a;
 }
 
@@ -117,7 +116,7 @@ static int decompress(struct archive *a, int to, uint64_t *bytes, struct watch *
     int found, code = SHEAF_OK;
 
     while (code == SHEAF_OK &&
-           (found = archive_read_data_block(a, &data, &size, &offset)) != ARCHIVE_EOF) {
+           (found = libarchive.archive_read_data_block(a, &data, &size, &offset)) != ARCHIVE_EOF) {
         if (found != ARCHIVE_OK)
             return libarchive_error(a, err);
         code = tempfile_write_at(to, (uint64_t)offset, data, size, err);
@@ -166,18 +165,21 @@ static int spool(struct content *c, struct archive *a, struct watch *watch,
 /* Tars that are compressed are spooled; what else is not what it should be, the scan finds out. */
 static int spool_if_compressed(struct content *c, struct watch *watch, struct sheaf_error *err)
 {
-    struct archive *a = new_decompressor();
+    struct archive *a;
     struct archive_entry *entry;
-    int code = SHEAF_OK;
+    int code = libarchive_load(err);
 
+    if (code != SHEAF_OK)
+        return code;
+    a = new_decompressor();
     if (a == NULL)
         return err_memory(err, 1);
-    if (archive_read_open_fd(a, c->archive_fd, CHUNK_BYTES) != ARCHIVE_OK ||
-        archive_read_next_header(a, &entry) != ARCHIVE_OK)
+    if (libarchive.archive_read_open_fd(a, c->archive_fd, CHUNK_BYTES) != ARCHIVE_OK ||
+        libarchive.archive_read_next_header(a, &entry) != ARCHIVE_OK)
         code = libarchive_error(a, err);
-    else if (archive_filter_code(a, 0) != ARCHIVE_FILTER_NONE)
+    else if (libarchive.archive_filter_code(a, 0) != ARCHIVE_FILTER_NONE)
         code = spool(c, a, watch, err);
-    archive_read_free(a);
+    libarchive.archive_read_free(a);
     return code;
 }
 
@@ -271,7 +273,7 @@ static la_ssize_t give_bytes(struct archive *a, void *context, const void **data
     const size_t size = (size_t)MIN(t->end - t->at, (uint64_t)sizeof(t->data));
 
     if (archive_read_at(&t->scanning->content->file, t->at, t->data, size, &t->error) != SHEAF_OK) {
-        archive_set_error(a, EIO, "%s", t->error.message);
+        libarchive.archive_set_error(a, EIO, "%s", t->error.message);
         return ARCHIVE_FATAL;
     }
     *data = t->data;
@@ -295,20 +297,22 @@ static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char
 /* Names are bytes, whatever the locale. */
 static const char *name_of(struct archive_entry *entry)
 {
-    const char *name = archive_entry_pathname(entry);
+    const char *name = libarchive.archive_entry_pathname(entry);
 
-    return name != NULL ? name : archive_entry_pathname_utf8(entry);
+    return name != NULL ? name : libarchive.archive_entry_pathname_utf8(entry);
 }
 
 static const char *problem_of(struct archive_entry *entry)
 {
-    if (archive_entry_hardlink(entry) != NULL || archive_entry_filetype(entry) == AE_IFLNK)
+    if (libarchive.archive_entry_hardlink(entry) != NULL ||
+        libarchive.archive_entry_filetype(entry) == AE_IFLNK)
         return "is a link: unpack the archive for it to be followed";
-    if (archive_entry_filetype(entry) != AE_IFREG)
+    if (libarchive.archive_entry_filetype(entry) != AE_IFREG)
         return "is a device, a pipe or a socket, not a file";
-    if (archive_entry_is_encrypted(entry))
+    if (libarchive.archive_entry_is_encrypted(entry))
         return "is encrypted";
-    return archive_entry_sparse_count(entry) != 0 ? "is sparse: unpack the archive" : NULL;
+    return libarchive.archive_entry_sparse_count(entry) != 0 ? "is sparse: unpack the archive"
+                                                             : NULL;
 }
 
 static bool is_nested(const struct archive_member *m)
@@ -324,7 +328,7 @@ static int take_tar_member(struct tar *t, struct archive_entry *entry, char *pat
                            struct sheaf_error *err)
 {
     struct archive_member m = { .path = path, .problem = problem_of(entry) };
-    const la_int64_t size = archive_entry_size(entry);
+    const la_int64_t size = libarchive.archive_entry_size(entry);
 
     m.bytes = m.problem != NULL || size < 0 ? 0 : (uint64_t)size;
     if (offset > t->end || m.bytes > t->end - offset)
@@ -345,7 +349,7 @@ static int take_entry(struct tar *t, struct archive *a, struct archive_entry *en
                       struct sheaf_error *err)
 {
     const char *name = name_of(entry);
-    const uint64_t offset = t->begin + (uint64_t)archive_filter_bytes(a, 0);
+    const uint64_t offset = t->begin + (uint64_t)libarchive.archive_filter_bytes(a, 0);
     char *path;
     int code;
 
@@ -353,7 +357,7 @@ static int take_entry(struct tar *t, struct archive *a, struct archive_entry *en
         return err_set(err, SHEAF_ERR_CORRUPT, "a member without a name before offset %" PRIu64,
                        offset);
     t->members_end = offset;
-    if (archive_entry_filetype(entry) == AE_IFDIR)
+    if (libarchive.archive_entry_filetype(entry) == AE_IFDIR)
         return SHEAF_OK;
     if (asprintf(&path, "%s%s%s", t->directory, t->directory[0] == '\0' ? "" : "/", name) < 0)
         return err_memory(err, strlen(name));
@@ -367,7 +371,8 @@ static int take_entries(struct tar *t, struct archive *a, struct sheaf_error *er
     struct archive_entry *entry;
     int code = SHEAF_OK, found;
 
-    while (code == SHEAF_OK && (found = archive_read_next_header(a, &entry)) != ARCHIVE_EOF) {
+    while (code == SHEAF_OK &&
+           (found = libarchive.archive_read_next_header(a, &entry)) != ARCHIVE_EOF) {
         if (found != ARCHIVE_OK && found != ARCHIVE_WARN)
             return libarchive_error(a, err);
         code = take_entry(t, a, entry, err);
@@ -389,7 +394,7 @@ static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char
                     unsigned depth, struct sheaf_error *err)
 {
     struct tar *t = calloc(1, sizeof(*t));
-    struct archive *a = archive_read_new();
+    struct archive *a = libarchive.archive_read_new();
     int code;
 
     if (t == NULL || a == NULL) {
@@ -397,16 +402,16 @@ static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char
     } else {
         *t = (struct tar){ .scanning = x, .begin = begin, .end = end, .at = begin,
                            .members_end = begin, .directory = directory, .depth = depth };
-        archive_read_support_format_tar(a);
-        archive_read_set_option(a, "tar", "read_concatenated_archives", "1");
-        code = archive_read_open2(a, t, NULL, give_bytes, pass_bytes, NULL) == ARCHIVE_OK
+        libarchive.archive_read_support_format_tar(a);
+        libarchive.archive_read_set_option(a, "tar", "read_concatenated_archives", "1");
+        code = libarchive.archive_read_open2(a, t, NULL, give_bytes, pass_bytes, NULL) == ARCHIVE_OK
              ? take_entries(t, a, err) : libarchive_error(a, err);
         if (code == SHEAF_OK)
             code = check_end(t, err);
         if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED && directory[0] != '\0')
             err_prefix(err, "%s.tar: ", directory);
     }
-    archive_read_free(a);
+    libarchive.archive_read_free(a);
     free(t);
     return code;
 }

@@ -89,6 +89,22 @@ class Archive(Case):
         self.assert_nothing(self.path("none"))
 
 
+class WithoutLibarchive(Archive):
+    """It is loaded for tars alone; here the file of its name is none that can be loaded."""
+
+    def setUp(self):
+        super().setUp()
+        write(self.path("lib/libarchive.so.13"), b"no library")
+        self.env = dict(os.environ, LD_LIBRARY_PATH=self.path("lib"))
+
+    def test_trees_and_zips_are_packed(self):
+        pack(self.tree, self.path("of-tree"), env=self.env)
+        pack(self.archive("x.zip", zip_of(FILES)), self.path("of-zip"), env=self.env)
+
+    def test_tars_are_refused(self):
+        self.refuse(self.archive("x.tar", tar_of(FILES)), "libarchive", env=self.env)
+
+
 class Tars(Archive):
     def test_dialects_and_locales(self):
         for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
