@@ -61,16 +61,6 @@ char *text_shown_url(const char *url)
 
 /* ---- Characters ------------------------------------------------------------------------------ */
 
-/* Of a well-formed sequence. */
-static uint32_t code_point(const uint8_t *p, size_t size)
-{
-    uint32_t c = size == 1 ? p[0] : p[0] & (0x7fu >> size);
-
-    for (size_t i = 1; i < size; i++)
-        c = c << 6 | (p[i] & 0x3fu);
-    return c;
-}
-
 /* Terminals obey it, or it changes the order in which others are shown, or nobody sees it. */
 static bool is_unsafe(uint32_t c)
 {
@@ -86,7 +76,7 @@ size_t sheaf_show(const char *text, char *out, size_t size)
     while (left != 0) {
         const size_t sequence = utf8_sequence(p, left);
         const size_t taken = MAX(sequence, (size_t)1);
-        const bool escaped = sequence == 0 || is_unsafe(code_point(p, sequence));
+        const bool escaped = sequence == 0 || is_unsafe(utf8_code_point(p, sequence));
         const size_t shown = escaped ? 4 * taken : taken;
 
         /* What is cut off is cut off whole: `used` stays behind from then on. */

@@ -28,6 +28,16 @@ static inline size_t utf8_sequence(const uint8_t *p, size_t left)
     return size;
 }
 
+/* The character of a well-formed sequence. */
+static inline uint32_t utf8_code_point(const uint8_t *p, size_t size)
+{
+    uint32_t c = size == 1 ? p[0] : p[0] & (0x7fu >> size);
+
+    for (size_t i = 1; i < size; i++)
+        c = c << 6 | (p[i] & 0x3fu);
+    return c;
+}
+
 /* Passes over the byte order mark that a text may begin with: it says that this is UTF-8, and is no
  * part of the text. */
 static inline void utf8_pass_mark(const char **text, size_t *size)

@@ -46,6 +46,8 @@ def check_directions():
         for path in files_of(room):
             for target in includes(path):
                 to = os.path.dirname(target)
+                if room == "tools" and to == "base" and not os.path.exists(os.path.splitext(target)[0] + ".c"):
+                    continue            # inline functions: nothing of the library is called
                 if target != "sheaf.h" and to not in ("", room) + allowed:
                     yield "%s includes %s: %s may include only %s" % (
                         path, target, room, ", ".join(("sheaf.h",) + allowed))
