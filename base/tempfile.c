@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/fd_io.h"
 #include "base/varint.h"
 
 #define BUFFER_FIRST ((size_t)64 << 10)
@@ -60,43 +61,25 @@ int tempfile_create(const char *directory, struct sheaf_error *err)
 int tempfile_write_at(int fd, uint64_t offset, const void *data, size_t size,
                       struct sheaf_error *err)
 {
-    const uint8_t *at = data;
+    const size_t done = fd_write_at(fd, data, size, offset);
 
-    while (size != 0) {
-        const ssize_t put = pwrite(fd, at, size, (off_t)offset);
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return err_errno(err, errno, "cannot write %zu bytes at %llu of a temporary file",
-                             size, (unsigned long long)offset);
-        at += put;
-        offset += (uint64_t)put;
-        size -= (size_t)put;
-    }
-    return SHEAF_OK;
+    return done == size ? SHEAF_OK
+           : err_errno(err, errno, "cannot write %zu bytes at %llu of a temporary file",
+                       size - done, (unsigned long long)(offset + done));
 }
 
 int tempfile_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err)
 {
-    uint8_t *at = data;
+    const size_t done = fd_read_at(fd, data, size, offset);
 
-    while (size != 0) {
-        const ssize_t got = pread(fd, at, size, (off_t)offset);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_errno(err, errno, "cannot read %zu bytes at %llu of a temporary file",
-                             size, (unsigned long long)offset);
-        if (got == 0)
-            return err_set(err, SHEAF_ERR_TRUNCATED, "a temporary file ends at offset %llu",
-                           (unsigned long long)offset);
-        at += got;
-        offset += (uint64_t)got;
-        size -= (size_t)got;
-    }
-    return SHEAF_OK;
+    if (done == size)
+        return SHEAF_OK;
+    offset += done;
+    return errno == 0
+           ? err_set(err, SHEAF_ERR_TRUNCATED, "a temporary file ends at offset %llu",
+                     (unsigned long long)offset)
+           : err_errno(err, errno, "cannot read %zu bytes at %llu of a temporary file",
+                       size - done, (unsigned long long)offset);
 }
 
 /* ---- With a buffer --------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/fd_io.h"
 #include "base/hash_text.h"
 #include "modes/fetch.h"
 #include "modes/safe_path.h"
@@ -163,18 +164,9 @@ static int write_part(const struct fetch_part *part, struct sheaf_error *err)
 {
     const struct store_read *r = &part->base.read;
 
-    for (size_t at = 0; at < r->size;) {
-        const ssize_t n = pwrite(part->file->fd, part->data + at, r->size - at,
-                                 (off_t)(r->offset + at));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return err_errno(err, n < 0 ? errno : ENOSPC, "%s: writing %zu bytes at %llu",
-                             part->file->object->name, r->size, (unsigned long long)r->offset);
-        at += (size_t)n;
-    }
-    return SHEAF_OK;
+    return fd_write_at(part->file->fd, part->data, r->size, r->offset) == r->size ? SHEAF_OK
+           : err_errno(err, errno != 0 ? errno : ENOSPC, "%s: writing %zu bytes at %llu",
+                       part->file->object->name, r->size, (unsigned long long)r->offset);
 }
 
 /* Hashes the file's parts as far as they are written.  Another worker that does so already will

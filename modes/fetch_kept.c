@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/fd_io.h"
 #include "modes/fetch.h"
 
 #define SUFFIX     ".part"
@@ -60,14 +61,12 @@ static bool hash_beginning(struct fetch_file *f, uint64_t size)
     uint64_t at = 0;
 
     while (buffer != NULL && at < size) {
-        const ssize_t n = pread(f->fd, buffer, MIN(READ_BYTES, size - at), (off_t)at);
+        const size_t n = fd_read_at(f->fd, buffer, MIN(READ_BYTES, size - at), at);
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
+        if (n == 0)
             break;
-        fetch_file_hash(f, buffer, (size_t)n);
-        at += (uint64_t)n;
+        fetch_file_hash(f, buffer, n);
+        at += n;
     }
     free(buffer);
     return at == size;

@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/fd_io.h"
 #include "formats/label.h"
 #include "formats/name.h"
 #include "packer/block.h"
@@ -72,20 +73,11 @@ static int changed(const struct catalog_file *f, uint64_t bytes, struct sheaf_er
 static int read_content(int fd, const struct catalog_file *f, uint8_t *data,
                         struct sheaf_error *err)
 {
-    uint64_t got = 0;
+    const uint64_t got = fd_read(fd, data, f->bytes);
     struct stat st;
 
-    while (got < f->bytes) {
-        const ssize_t n = read(fd, data + got, MIN(f->bytes - got, (uint64_t)1 << 30));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_errno(err, errno, "cannot read at offset %llu", (unsigned long long)got);
-        if (n == 0)
-            break;
-        got += (uint64_t)n;
-    }
+    if (got < f->bytes && errno != 0)
+        return err_errno(err, errno, "cannot read at offset %llu", (unsigned long long)got);
     if (fstat(fd, &st) != 0)
         return err_errno(err, errno, "cannot stat");
     if (got != f->bytes || (uint64_t)st.st_size != f->bytes)

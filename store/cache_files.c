@@ -22,6 +22,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/fd_io.h"
 #include "store/cache.h"
 
 #define TRAILER 8               /* bytes of a block's hash, after it */
@@ -103,22 +104,6 @@ static uint64_t hash_of(const char *name, const void *data, size_t size)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static bool read_whole(int fd, void *data, size_t size, off_t offset)
-{
-    size_t got = 0;
-
-    while (got < size) {
-        const ssize_t n = pread(fd, (char *)data + got, size - got, offset + (off_t)got);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        got += (size_t)n;
-    }
-    return true;
-}
-
 bool cache_files_get(const struct cache_files *f, const char *object, uint64_t block, void *data,
                      size_t size)
 {
@@ -133,7 +118,8 @@ bool cache_files_get(const struct cache_files *f, const char *object, uint64_t b
     if (fd < 0)
         return false;
     good = fstat(fd, &st) == 0 && st.st_size == (off_t)(size + TRAILER) &&
-           read_whole(fd, data, size, 0) && read_whole(fd, trailer, TRAILER, (off_t)size) &&
+           fd_read_at(fd, data, size, 0) == size &&
+           fd_read_at(fd, trailer, TRAILER, size) == TRAILER &&
            load64(trailer) == hash_of(name, data, size);
     if (good)
         good = futimens(fd, NULL) == 0 || errno == EACCES || errno == EPERM || errno == EROFS;
@@ -154,7 +140,7 @@ bool cache_files_part(const struct cache_files *f, const char *object, uint64_t 
     fd = openat(f->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return false;
-    good = read_whole(fd, data, size, (off_t)offset);
+    good = fd_read_at(fd, data, size, offset) == size;
     close(fd);
     return good;
 }
@@ -263,7 +249,7 @@ static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
     uint64_t total = 0;
     bool fits;
 
-    if (!read_whole(f->total, &total, sizeof(total), 0))
+    if (fd_read_at(f->total, &total, sizeof(total), 0) != sizeof(total))
         total = UINT64_MAX;     /* it is new, or damaged */
     if (total > f->limit || bytes > f->limit - total)
         total = evict(f, bytes);
@@ -275,22 +261,6 @@ static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
-
-static bool write_whole(int fd, const void *data, size_t size)
-{
-    size_t put = 0;
-
-    while (put < size) {
-        const ssize_t n = write(fd, (const char *)data + put, size - put);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        put += (size_t)n;
-    }
-    return true;
-}
 
 /* Creates a file; and its directory, which may go at any moment. */
 static int create(const struct cache_files *f, const char *object, const char *name)
@@ -351,7 +321,7 @@ void cache_files_put(struct cache_files *f, const char *object, uint64_t block,
     if (fd < 0)
         return;
     store64(trailer, hash_of(name, data, size));
-    written = write_whole(fd, data, size) && write_whole(fd, trailer, TRAILER);
+    written = fd_write(fd, data, size) == size && fd_write(fd, trailer, TRAILER) == TRAILER;
     written = close(fd) == 0 && written;
     if (!written || renameat(f->directory, temporary, f->directory, name) != 0)
         (void)unlinkat(f->directory, temporary, 0);

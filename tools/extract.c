@@ -16,8 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd_io.h"
+
 #define SLOT_COUNT 256      /* directories kept open; a power of two */
-#define WRITE_MOST ((size_t)1 << 30)
 #define COMPARE_BYTES ((size_t)64 << 10)
 #define PART_NAME ".sheaf-unpack"       /* of the file that is being written, in its directory */
 
@@ -205,24 +206,6 @@ static int directory_of(struct extract *x, const char *path, size_t size)
     return fd;
 }
 
-/* 0 or an errno value. */
-static int write_all(int fd, const void *data, size_t size)
-{
-    const uint8_t *p = data;
-
-    while (size > 0) {
-        const ssize_t n = write(fd, p, size < WRITE_MOST ? size : WRITE_MOST);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno;
-        p += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
-
 /* Whether the file has these bytes: 1 or 0, or an errno value below 0. */
 static int has_bytes(int fd, const uint8_t *data, size_t size)
 {
@@ -345,7 +328,7 @@ static int write_file(int directory, const char *name, const void *data, size_t 
         fd = openat(directory, PART_NAME, flags, 0666);
     if (fd < 0)
         return errno;
-    errnum = write_all(fd, data, size);
+    errnum = fd_write(fd, data, size) == size ? 0 : errno != 0 ? errno : EIO;
     if (close(fd) != 0 && !errnum)
         errnum = errno;
     if (!errnum)

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whole reads and writes of files: what one call leaves undone, or a signal interrupts, is done by
+ * the next.  Each returns how many bytes were done; where these are fewer than asked for, errno is
+ * what failed, or 0 at the end of the file. */
+#ifndef BASE_FD_IO_H
+#define BASE_FD_IO_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+/* Whether there is to be another call after one that returned `n`. */
+static inline bool fd_io_goes_on(ssize_t n, size_t *done)
+{
+    if (n < 0)
+        return errno == EINTR;
+    if (n == 0)
+        errno = 0;
+    *done += (size_t)n;
+    return n != 0;
+}
+
+static inline size_t fd_read(int fd, void *data, size_t size)
+{
+    size_t done = 0;
+
+    while (done < size && fd_io_goes_on(read(fd, (char *)data + done, size - done), &done))
+        ;
+    return done;
+}
+
+static inline size_t fd_read_at(int fd, void *data, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < size && fd_io_goes_on(pread(fd, (char *)data + done, size - done,
+                                              (off_t)(offset + done)), &done))
+        ;
+    return done;
+}
+
+static inline size_t fd_write(int fd, const void *data, size_t size)
+{
+    size_t done = 0;
+
+    while (done < size && fd_io_goes_on(write(fd, (const char *)data + done, size - done), &done))
+        ;
+    return done;
+}
+
+static inline size_t fd_write_at(int fd, const void *data, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < size && fd_io_goes_on(pwrite(fd, (const char *)data + done, size - done,
+                                               (off_t)(offset + done)), &done))
+        ;
+    return done;
+}
+
+#endif
