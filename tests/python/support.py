@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the Python package share: data sets to read."""
+"""What the tests of the Python package share: data sets to read, and a server that has them."""
 
+import http.server
 import os
 import random
+import re
 import sys
+import threading
 
 import sheaf
 
@@ -43,3 +46,61 @@ def flip(path, at):
         byte = file.read(1)[0]
         file.seek(at)
         file.write(bytes([byte ^ 1]))
+
+
+class Files(http.server.BaseHTTPRequestHandler):
+    """Answers with the files of the server's folder, and ranges of them."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self):
+        self.answer(False)
+
+    def do_GET(self):
+        self.answer(True)
+
+    def answer(self, body):
+        path = os.path.join(self.server.folder, self.path.lstrip("/"))
+        if body and os.path.basename(path).startswith(self.server.silent):
+            self.server.asked.set()
+            self.server.goes_on.wait(120)
+        if not os.path.isfile(path):
+            self.send_error(404)
+            return
+        with open(path, "rb") as file:
+            data = file.read()
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        self.send_response(206 if wanted else 200)
+        if wanted:
+            first, total = int(wanted[1]), len(data)
+            data = data[first:int(wanted[2]) + 1 if wanted[2] else total]
+            self.send_header("Content-Range", "bytes %d-%d/%d" % (first, first + len(data) - 1,
+                                                                  total))
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("ETag", '"%s"' % os.path.basename(path))
+        self.end_headers()
+        self.server.sent_bytes += len(data)
+        try:
+            self.wfile.write(data if body else b"")
+        except OSError:
+            pass                        # nobody waits any more
+
+    def log_message(self, *_):
+        pass
+
+
+class FileServer(http.server.ThreadingHTTPServer):
+    """Serves the files of a folder until the test case ends; nothing of those whose names begin with
+    `silent` until `goes_on` is set."""
+
+    daemon_threads = True
+
+    def __init__(self, case, folder, silent=()):
+        super().__init__(("127.0.0.1", 0), Files)
+        self.folder, self.silent, self.sent_bytes = folder, silent, 0
+        self.asked, self.goes_on = threading.Event(), threading.Event()
+        self.url = "http://127.0.0.1:%d/" % self.server_address[1]
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        case.addCleanup(self.server_close)
+        case.addCleanup(self.shutdown)
+        case.addCleanup(self.goes_on.set)

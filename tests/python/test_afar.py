@@ -1,47 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Data sets on a server: the reader's cache, and fetch."""
 
-import http.server
 import os
-import re
 import threading
 import unittest
 
 import sheaf
-from support import Case, pack, samples_of
-
-
-class Files(http.server.SimpleHTTPRequestHandler):
-    """Files, and ranges of them."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        path = self.translate_path(self.path)
-        if not os.path.isfile(path):
-            self.send_error(404)
-            return
-        with open(path, "rb") as file:
-            data = file.read()
-        if self.server.stalls and "/shard-" in path:
-            self.server.stalled.set()
-            self.server.goes_on.wait()
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-        if wanted:
-            first, last = int(wanted[1]), min(int(wanted[2]), len(data) - 1)
-            self.send_response(206)
-            self.send_header("Content-Range", "bytes %d-%d/%d" % (first, last, len(data)))
-            data = data[first:last + 1]
-        else:
-            self.send_response(200)
-        self.server.sent_bytes += len(data)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("ETag", '"%s"' % os.path.basename(path))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
+from support import Case, FileServer, pack, samples_of
 
 
 class AfarTest(Case):
@@ -51,24 +16,14 @@ class AfarTest(Case):
 
     def setUp(self):
         super().setUp()
-        self.server = http.server.ThreadingHTTPServer(
-            ("127.0.0.1", 0), lambda *args: Files(*args, directory=self.shared))
-        self.server.sent_bytes = 0
-        self.server.stalls = False
-        self.server.stalled, self.server.goes_on = threading.Event(), threading.Event()
-        thread = threading.Thread(target=self.server.serve_forever)
-        thread.start()
-        self.addCleanup(self.server.server_close)
-        self.addCleanup(thread.join)
-        self.addCleanup(self.server.shutdown)
-        self.addCleanup(self.server.goes_on.set)
-        self.url = "http://127.0.0.1:%d/set/" % self.server.server_address[1]
+        self.server = FileServer(self, self.shared)
+        self.url = self.server.url + "set/"
 
     def test_close_while_the_server_stalls(self):
         """Another thread's call ends, and so does the opening of shards."""
         for options in ({}, {"cache_directory": self.path("cache")}):
             reader = sheaf.Reader(self.url, **options)
-            self.server.stalls = True
+            self.server.silent = "shard-"
             reader.epoch(1)
             raised = []
 
@@ -81,7 +36,7 @@ class AfarTest(Case):
 
             thread = threading.Thread(target=read)
             thread.start()
-            self.server.stalled.wait()
+            self.server.asked.wait()
             reader.close()
             thread.join()
             self.assertFalse(self.server.goes_on.is_set())
@@ -90,8 +45,8 @@ class AfarTest(Case):
             reader.close()
             with self.assertRaises(sheaf.StateError):
                 next(reader)
-            self.server.stalls = False
-            self.server.stalled.clear()
+            self.server.silent = ()
+            self.server.asked.clear()
 
     def test_what_was_read_is_read_from_the_cache(self):
         whole = [s.key for s in sheaf.Reader(self.set, seed=4)]

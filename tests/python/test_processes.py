@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Signals, forks, other processes, threads."""
 
-import http.server
 import multiprocessing
 import os
 import pickle
-import re
 import signal
 import subprocess
 import sys
@@ -14,7 +12,7 @@ import time
 import unittest
 
 import sheaf
-from support import Case, pack, samples_of
+from support import Case, FileServer, pack, samples_of
 
 
 def keys_of(dataset):
@@ -118,64 +116,12 @@ print("ended", flush=True)
 """
 
 
-class Silent(http.server.BaseHTTPRequestHandler):
-    """Serves the files of a directory; of one of them nothing until it is told to go on."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_HEAD(self):
-        self.answer(False)
-
-    def do_GET(self):
-        self.answer(True)
-
-    def answer(self, body):
-        path = os.path.join(self.server.folder, self.path.lstrip("/"))
-        if os.path.basename(path) == self.server.silent and body:
-            self.server.asked.set()
-            self.server.go_on.wait(120)
-        if not os.path.isfile(path):
-            self.send_error(404)
-            return
-        with open(path, "rb") as file:
-            data = file.read()
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        total, first = len(data), 0
-        if wanted:
-            first = int(wanted[1])
-            data = data[first:int(wanted[2]) + 1 if wanted[2] else total]
-        self.send_response(206 if wanted else 200)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("ETag", '"x"')
-        self.send_header("Accept-Ranges", "bytes")
-        if wanted:
-            self.send_header("Content-Range", "bytes %d-%d/%d" % (first, first + len(data) - 1,
-                                                                  total))
-        self.end_headers()
-        try:
-            self.wfile.write(data if body else b"")
-        except OSError:
-            pass                        # nobody waits any more
-
-    def log_message(self, *_):
-        pass
-
-
 class AfarTest(Case):
     """Ctrl-C while a server does not answer, and all is well if it answers later."""
 
     def begin(self, silent, then):
-        folder = pack(self.path("set"), samples_of(200))
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent)
-        server.daemon_threads = True
-        server.folder, server.silent = folder, silent
-        server.asked, server.go_on = threading.Event(), threading.Event()
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        self.addCleanup(server.go_on.set)
-        url = "http://127.0.0.1:%d/" % server.server_address[1]
-        process = subprocess.Popen([sys.executable, "-c", AFAR % (url, then)],
+        server = FileServer(self, pack(self.path("set"), samples_of(200)), silent)
+        process = subprocess.Popen([sys.executable, "-c", AFAR % (server.url, then)],
                                    stdout=subprocess.PIPE)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
@@ -195,7 +141,7 @@ class AfarTest(Case):
         self.assertEqual(process.stdout.readline(), b"open\n")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.stdout.readline(), b"interrupted\n")
-        server.go_on.set()
+        server.goes_on.set()
         self.assertEqual(process.stdout.read(), b"ended\n")
 
     def test_while_a_reader_is_opened(self):
