@@ -27,6 +27,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/listing.h"
 #include "store/over.h"
 
 #define PARTIAL "/" STORE_PARTIAL
@@ -41,16 +42,6 @@ struct file_writer {
 
 /* ---- Listing --------------------------------------------------------------------------------- */
 
-struct entry {
-    char *name;
-    uint64_t bytes, stamp;
-};
-
-struct entries {
-    struct entry *items;
-    size_t count, capacity;
-};
-
 /* Who alters a file gives it another time, and who replaces it, another inode. */
 static uint64_t stamp_of(const struct stat *st)
 {
@@ -61,33 +52,15 @@ static uint64_t stamp_of(const struct stat *st)
     return stamp != 0 ? stamp : 1;
 }
 
-static int entry_compare(const void *a, const void *b)
+static int add(struct listing *all, const char *name, const struct stat *st,
+               struct sheaf_error *err)
 {
-    const struct entry *x = a, *y = b;
+    const struct store_entry entry = {
+        .name = name, .bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
+        .stamp = stamp_of(st),
+    };
 
-    return strcmp(x->name, y->name);
-}
-
-static int entry_add(struct entries *all, const char *name, const struct stat *st,
-                     struct sheaf_error *err)
-{
-    struct entry *grown;
-
-    if (all->count == all->capacity) {
-        const size_t capacity = MAX(2 * all->capacity, (size_t)64);
-
-        grown = reallocarray(all->items, capacity, sizeof(*grown));
-        if (grown == NULL)
-            return err_memory(err, capacity * sizeof(*grown));
-        all->items = grown;
-        all->capacity = capacity;
-    }
-    all->items[all->count].name = strdup(name);
-    if (all->items[all->count].name == NULL)
-        return err_memory(err, strlen(name));
-    all->items[all->count].bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
-    all->items[all->count++].stamp = stamp_of(st);
-    return SHEAF_OK;
+    return listing_add(all, &entry, err);
 }
 
 /* Says that listing, or the stat of what was listed, failed. */
@@ -99,7 +72,7 @@ static int failed_to(const char *url, const char *name, int *failed, struct shea
 }
 
 /* *failed: the error of the system, if that is what ended it. */
-static int list_directory(const char *url, DIR *directory, bool directories, struct entries *all,
+static int list_directory(const char *url, DIR *directory, bool directories, struct listing *all,
                           int *failed, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -120,20 +93,13 @@ static int list_directory(const char *url, DIR *directory, bool directories, str
             return failed_to(url, d->d_name, failed, err);
         }
         if (S_ISDIR(st.st_mode) == directories)
-            code = entry_add(all, d->d_name, &st, err);
+            code = add(all, d->d_name, &st, err);
     }
     return code;
 }
 
-static void entries_clear(struct entries *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        free(all->items[i].name);
-    all->count = 0;
-}
-
 /* A directory behind a network is read anew after a failure that may pass. */
-static int list_all(const char *url, bool directories, struct entries *all,
+static int list_all(const char *url, bool directories, struct listing *all,
                     struct sheaf_error *err)
 {
     unsigned tries = 0;
@@ -143,7 +109,7 @@ static int list_all(const char *url, bool directories, struct entries *all,
         DIR *directory = opendir(local_path(url));
 
         failed = 0;
-        entries_clear(all);
+        listing_clear(all);
         code = directory == NULL ? failed_to(url, "", &failed, err)
                                  : list_directory(url, directory, directories, all, &failed, err);
         if (directory != NULL)
@@ -155,21 +121,10 @@ static int list_all(const char *url, bool directories, struct entries *all,
 static int list(const char *url, bool directories, store_entry_fn *each, void *context,
                 struct sheaf_error *err)
 {
-    struct entries all = { NULL, 0, 0 };
-    int code = list_all(url, directories, &all, err);
+    struct listing all = { .count = 0 };
+    const int code = list_all(url, directories, &all, err);
 
-    if (all.count > 1)
-        qsort(all.items, all.count, sizeof(all.items[0]), entry_compare);
-    for (size_t i = 0; i < all.count && code == SHEAF_OK; i++) {
-        const struct store_entry entry = { .name = all.items[i].name,
-                                           .bytes = all.items[i].bytes,
-                                           .stamp = all.items[i].stamp };
-
-        code = each(context, &entry);
-    }
-    entries_clear(&all);
-    free(all.items);
-    return code;
+    return listing_end(&all, code, each, context);
 }
 
 static int file_list(const char *url, store_entry_fn *each, void *context,

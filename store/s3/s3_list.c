@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "store/etag.h"
+#include "store/listing.h"
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_pages.h"
 #include "store/s3/s3_xml.h"
@@ -101,18 +102,11 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-struct name {
-    char *text;
-    uint64_t bytes, stamp;
-};
-
-/* Directory buckets list in no order, so all names are collected and sorted. */
 struct names {
     const char *prefix;
     size_t prefix_size;
     bool directories;           /* the prefixes below it, and not the objects */
-    struct name *items;
-    size_t count, capacity;
+    struct listing listing;
 };
 
 /* The entry's name below the prefix; NULL for what is no plain entry: the prefix itself and other
@@ -136,38 +130,16 @@ static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
 {
     struct names *all = context;
     const size_t size = strlen(entry->key);
-    struct name *grown;
-    const char *name;
+    struct store_entry found = { .bytes = entry->bytes, .stamp = etag_stamp(entry->etag) };
 
     if (entry->is_prefix && size != 0 && entry->key[size - 1] == '/')
         entry->key[size - 1] = '\0';
-    name = name_below(all, entry->key, err);
-    if (name == NULL)
+    found.name = name_below(all, entry->key, err);
+    if (found.name == NULL)
         return SHEAF_ERR_CORRUPT;
-    if (*name == '\0' || entry->is_prefix != all->directories)
+    if (*found.name == '\0' || entry->is_prefix != all->directories)
         return SHEAF_OK;
-    if (all->count == all->capacity) {
-        const size_t capacity = MAX(2 * all->capacity, (size_t)64);
-
-        grown = reallocarray(all->items, capacity, sizeof(*grown));
-        if (grown == NULL)
-            return err_memory(err, capacity * sizeof(*grown));
-        all->items = grown;
-        all->capacity = capacity;
-    }
-    all->items[all->count] = (struct name){ strdup(name), entry->bytes,
-                                              etag_stamp(entry->etag) };
-    if (all->items[all->count].text == NULL)
-        return err_memory(err, strlen(name));
-    all->count++;
-    return SHEAF_OK;
-}
-
-static int name_compare(const void *a, const void *b)
-{
-    const struct name *x = a, *y = b;
-
-    return strcmp(x->text, y->text);
+    return listing_add(&all->listing, &found, err);
 }
 
 static int list(const char *url, bool directories, store_entry_fn *each, void *context,
@@ -183,18 +155,7 @@ static int list(const char *url, bool directories, store_entry_fn *each, void *c
         all.prefix_size = strlen(prefix);
         code = list_pages(bucket, prefix, "/", keep_entry, &all, err);
     }
-    if (code == SHEAF_OK && all.count != 0)
-        qsort(all.items, all.count, sizeof(all.items[0]), name_compare);
-    for (size_t i = 0; i < all.count; i++) {
-        const struct store_entry entry = { .name = all.items[i].text,
-                                           .bytes = all.items[i].bytes,
-                                           .stamp = all.items[i].stamp };
-
-        if (code == SHEAF_OK)
-            code = each(context, &entry);
-        free(all.items[i].text);
-    }
-    free(all.items);
+    code = listing_end(&all.listing, code, each, context);
     free(prefix);
     return code;
 }

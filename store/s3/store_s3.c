@@ -32,6 +32,32 @@ static int need_key(const char *url, const char *key, struct sheaf_error *err)
                                              "object", url);
 }
 
+static int locate_object(const char *url, const struct s3_bucket **bucket, char **key,
+                         struct sheaf_error *err)
+{
+    const int code = s3_locate(url, bucket, key, err);
+
+    return code == SHEAF_OK ? need_key(url, *key, err) : code;
+}
+
+/* What `o` has of the object is set before; frees it on failure. */
+static int finish_open(struct remote_object *o, const char *url, const struct s3_bucket *bucket,
+                       const char *key, int code, struct store_object **object,
+                       struct sheaf_error *err)
+{
+    if (code == SHEAF_OK) {
+        o->target = &bucket->target;
+        o->classify = aws_classify;
+        code = remote_object_init(o, &store_s3_ops, url, (int)strlen(url),
+                                  take_path(bucket, key, err), err);
+    }
+    if (code == SHEAF_OK)
+        *object = &o->base;
+    else
+        remote_close(&o->base);
+    return code;
+}
+
 static int s3_open(const char *url, struct store_object **object, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -42,26 +68,15 @@ static int s3_open(const char *url, struct store_object **object, struct sheaf_e
 
     if (o == NULL)
         return err_memory(err, sizeof(*o));
-    code = s3_locate(url, &bucket, &key, err);
-    if (code == SHEAF_OK)
-        code = need_key(url, key, err);
+    code = locate_object(url, &bucket, &key, err);
     if (code == SHEAF_OK)
         code = s3_head(bucket, key, &head, err);
-    if (code == SHEAF_OK) {
-        o->target = &bucket->target;
-        o->classify = aws_classify;
-        o->base.version = o->etag = head.etag;
-        head.etag = NULL;
-        o->base.bytes = head.bytes;
-        code = remote_object_init(o, &store_s3_ops, url, (int)strlen(url),
-                                  take_path(bucket, key, err), err);
-    }
+    o->base.version = o->etag = head.etag;
+    head.etag = NULL;
+    o->base.bytes = head.bytes;
+    code = finish_open(o, url, bucket, key, code, object, err);
     s3_head_free(&head);
     free(key);
-    if (code == SHEAF_OK)
-        *object = &o->base;
-    else
-        remote_close(&o->base);
     return code;
 }
 
@@ -75,23 +90,12 @@ static int s3_open_known(const char *url, uint64_t bytes, uint64_t stamp,
 
     if (o == NULL)
         return err_memory(err, sizeof(*o));
-    code = s3_locate(url, &bucket, &key, err);
-    if (code == SHEAF_OK)
-        code = need_key(url, key, err);
-    if (code == SHEAF_OK) {
-        o->target = &bucket->target;
-        o->classify = aws_classify;
-        o->stamp = stamp;
-        o->is_new = stamp == 0;
-        o->base.bytes = bytes;
-        code = remote_object_init(o, &store_s3_ops, url, (int)strlen(url),
-                                  take_path(bucket, key, err), err);
-    }
+    o->stamp = stamp;
+    o->is_new = stamp == 0;
+    o->base.bytes = bytes;
+    code = locate_object(url, &bucket, &key, err);
+    code = finish_open(o, url, bucket, key, code, object, err);
     free(key);
-    if (code == SHEAF_OK)
-        *object = &o->base;
-    else
-        remote_close(&o->base);
     return code;
 }
 
@@ -100,10 +104,8 @@ static int s3_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     const struct s3_bucket *bucket;
     struct s3_head head = { 0 };
     char *key = NULL;
-    int code = s3_locate(url, &bucket, &key, err);
+    int code = locate_object(url, &bucket, &key, err);
 
-    if (code == SHEAF_OK)
-        code = need_key(url, key, err);
     if (code == SHEAF_OK)
         code = s3_head(bucket, key, &head, err);
     *bytes = head.bytes;
@@ -149,10 +151,8 @@ static int s3_remove_over(const char *url, const struct store_seen *seen, struct
 {
     const struct s3_bucket *bucket;
     char *key = NULL;
-    int code = s3_locate(url, &bucket, &key, err);
+    int code = locate_object(url, &bucket, &key, err);
 
-    if (code == SHEAF_OK)
-        code = need_key(url, key, err);
     if (code == SHEAF_OK) {
         code = remove_key(bucket, key, seen, err);
         if (code == SHEAF_ERR_UNSUPPORTED)
@@ -166,10 +166,8 @@ static int s3_remove(const char *url, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
     char *key = NULL;
-    int code = s3_locate(url, &bucket, &key, err);
+    int code = locate_object(url, &bucket, &key, err);
 
-    if (code == SHEAF_OK)
-        code = need_key(url, key, err);
     if (code == SHEAF_OK)
         code = remove_key(bucket, key, NULL, err);
     free(key);
