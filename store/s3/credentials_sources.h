@@ -57,6 +57,10 @@ int credentials_assume_role(const struct credentials_context *context, const str
                             const struct credentials *base, struct credentials **set,
                             struct sheaf_error *err);
 
+/* The <Credentials> of an answer; `expires`: they must say when. */
+int credentials_from_xml(const struct request *request, bool expires, struct credentials **set,
+                         struct sheaf_error *err);
+
 /* {"AccessKeyId", "SecretAccessKey", "Token" or "SessionToken", "Expiration"}.  `from` is for
  * messages, which never hold any of the text. */
 int credentials_from_json(const char *text, size_t size, const char *from,

@@ -79,8 +79,8 @@ static int fill_form(struct form *form, const struct role *role, struct sheaf_er
     return web ? SHEAF_OK : form_add_tags(form, role->tags, err);
 }
 
-static int parse(const struct request *r, const struct role *role, struct credentials **set,
-                 struct sheaf_error *err)
+int credentials_from_xml(const struct request *r, bool expires, struct credentials **set,
+                         struct sheaf_error *err)
 {
     struct s3_xml_credentials xml;
     int64_t expires_ms = CREDENTIALS_NEVER;
@@ -90,9 +90,9 @@ static int parse(const struct request *r, const struct role *role, struct creden
         err_prefix(err, "%s: ", r->what);
         return code;
     }
-    if (xml.expiration != NULL && !credentials_parse_time(xml.expiration, &expires_ms)) {
-        code = err_set(err, SHEAF_ERR_CORRUPT, "role %s: invalid time \"%.40s\"", role->arn,
-                       xml.expiration);
+    if (xml.expiration == NULL ? expires : !credentials_parse_time(xml.expiration, &expires_ms)) {
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: invalid time of expiration \"%.40s\"", r->what,
+                       xml.expiration == NULL ? "" : xml.expiration);
     } else {
         *set = credentials_new(xml.access_key_id, xml.secret_access_key, xml.session_token,
                                expires_ms);
@@ -120,7 +120,7 @@ static int post(const struct target *target, const struct role *role, const stru
     if (code == SHEAF_OK)
         code = request_run(&r, err);
     if (code == SHEAF_OK)
-        code = parse(&r, role, set, err);
+        code = credentials_from_xml(&r, false, set, err);
     if (r.http.reply.data != NULL)
         explicit_bzero(r.http.reply.data, r.http.reply.size);
     request_free(&r);

@@ -13,7 +13,6 @@
 #include "store/remote.h"
 #include "store/s3/credentials_sources.h"
 #include "store/s3/s3_config.h"
-#include "store/s3/s3_xml.h"
 
 #define NAME_MOST 3200          /* bytes of an encoded key, and of a message with a name */
 
@@ -36,29 +35,6 @@ struct session_source {
     char *name;
 };
 
-static int session_parse(const struct request *r, struct credentials **set,
-                         struct sheaf_error *err)
-{
-    struct s3_xml_credentials xml;
-    int64_t expires_ms = 0;
-    int code = s3_xml_credentials(r->http.reply.data, r->http.reply.size, &xml, err);
-
-    if (code != SHEAF_OK) {
-        err_prefix(err, "%s: ", r->what);
-        return code;
-    }
-    if (xml.expiration == NULL || !credentials_parse_time(xml.expiration, &expires_ms)) {
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the session's expiration is not a valid "
-                                               "time", r->what);
-    } else {
-        *set = credentials_new(xml.access_key_id, xml.secret_access_key, xml.session_token,
-                               expires_ms);
-        code = *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
-    }
-    s3_xml_credentials_free(&xml);
-    return code;
-}
-
 static int session_fetch(struct credentials_source *base, struct credentials **set,
                          struct sheaf_error *err)
 {
@@ -74,7 +50,7 @@ static int session_fetch(struct credentials_source *base, struct credentials **s
     if (code == SHEAF_OK)
         code = request_run(&r, err);
     if (code == SHEAF_OK)
-        code = session_parse(&r, set, err);
+        code = credentials_from_xml(&r, true, set, err);
     if (r.http.reply.data != NULL)
         explicit_bzero(r.http.reply.data, r.http.reply.size);
     request_free(&r);
