@@ -437,6 +437,15 @@ void sheaf_fetch_options_init(struct sheaf_fetch_options *options, size_t sizeof
     memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
 }
 
+struct watch fetch_options_take(const struct sheaf_fetch_options *given,
+                                struct sheaf_fetch_options *o)
+{
+    sheaf_fetch_options_init(o, sizeof(*o));
+    memcpy(o, given, MIN(given->sizeof_options, sizeof(*o)));
+    return (struct watch){ .progress = o->progress, .context = o->context,
+                           .interrupt = o->interrupt };
+}
+
 static int check(const struct sheaf_fetch_options *o, struct sheaf_error *err)
 {
     if (o->hosts == 0 || o->host >= o->hosts)
@@ -517,11 +526,8 @@ int sheaf_fetch(const char *source, const char *directory,
     };
     int code;
 
-    sheaf_fetch_options_init(&o, sizeof(o));
-    memcpy(&o, options, MIN(options->sizeof_options, sizeof(o)));
     f.place.objects = &f.objects;
-    f.watch = (struct watch){ .progress = o.progress, .context = o.context,
-                              .interrupt = o.interrupt };
+    f.watch = fetch_options_take(options, &o);
     *result = (struct sheaf_fetch_result){ 0 };
     code = run(&f, source, err);
     close_directory(&f);

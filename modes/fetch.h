@@ -22,6 +22,10 @@
 
 #define FETCH_PART_BYTES ((size_t)8 << 20)
 
+/* The caller's options, those that it does not know by their defaults; and its watch. */
+struct watch fetch_options_take(const struct sheaf_fetch_options *given,
+                                struct sheaf_fetch_options *options);
+
 /* What all files share. */
 struct fetch_place {
     const struct objects *objects;

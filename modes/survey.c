@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/manifest.h"
+#include "modes/fetch.h"
 #include "modes/objects.h"
 #include "store/store.h"
 
@@ -106,10 +107,7 @@ int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct watch watch;
     int code;
 
-    sheaf_fetch_options_init(&o, sizeof(o));
-    memcpy(&o, options, MIN(options->sizeof_options, sizeof(o)));
-    watch = (struct watch){ .progress = o.progress, .context = o.context,
-                            .interrupt = o.interrupt };
+    watch = fetch_options_take(options, &o);
     code = objects_list(source, NULL, &watch, &objects, err);
     if (code == SHEAF_OK)
         code = ask_all(&objects, &watch, err);

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/workers.h"
+#include "modes/fetch.h"
 #include "modes/objects.h"
 #include "store/store.h"
 
@@ -223,10 +224,7 @@ int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
     uint64_t total_bytes = 0;
     int code;
 
-    sheaf_fetch_options_init(&o, sizeof(o));
-    memcpy(&o, options, MIN(options->sizeof_options, sizeof(o)));
-    watch = (struct watch){ .progress = o.progress, .context = o.context,
-                            .interrupt = o.interrupt };
+    watch = fetch_options_take(options, &o);
     w.objects = &objects;
     code = list_files(path, &watch, &objects, err);
     for (size_t i = 0; i < objects.count; i++)

@@ -379,8 +379,7 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
             { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
               .meaning = "memory limit for read-ahead, shuffle buffer and index" },
             CACHE_ROWS(o),
-            { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
-              .standard = "one per processor, at most 8", .meaning = "threads that read ahead" },
+            THREADS_ROW(&threads, "threads that read ahead"),
             { .name = NULL },
         };
 

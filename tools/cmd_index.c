@@ -35,8 +35,7 @@ static int cmd_index(const struct command *command, int argc, char **argv)
               .meaning = "replace an existing manifest and index" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "memory limit for buffers" },
-            { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
-              .standard = "one per processor, at most 8", .meaning = "threads" },
+            THREADS_ROW(&threads, "threads"),
             { .name = NULL },
         };
 

@@ -153,8 +153,7 @@ static int cmd_unpack(const struct command *command, int argc, char **argv)
               .meaning = "memory limit for read-ahead and index" },
             CORRUPT_ROWS(&on_corrupt, &o),
             CACHE_ROWS(&o),
-            { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
-              .standard = "one per processor, at most 8", .meaning = "threads that read ahead" },
+            THREADS_ROW(&threads, "threads that read ahead"),
             { .name = NULL },
         };
 

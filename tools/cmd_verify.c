@@ -116,8 +116,7 @@ static int cmd_verify(const struct command *command, int argc, char **argv)
               .meaning = "memory limit for buffers" },
             { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
               .meaning = "only the shards of part I of N, counted from 0" },
-            { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 1024,
-              .standard = "one per processor, at most 8", .meaning = "threads" },
+            THREADS_ROW(&threads, "threads"),
             { .name = NULL },
         };
 

@@ -37,6 +37,11 @@ const char *codec_meaning(void);
     { "max-corrupt", OPTION_NUMBER, "N", .number = &(reader)->max_corrupt,                      \
       .standard = "no limit", .meaning = "with skip: fail at the first bad record after N" }
 
+/* `threads`: a uint64_t. */
+#define THREADS_ROW(threads, what)                                                              \
+    { "threads", OPTION_NUMBER, "N", .number = (threads), .most = 1024,                         \
+      .standard = "one per processor, at most 8", .meaning = (what) }
+
 /* The local cache of remote shards; `reader`: a pointer to a struct sheaf_reader_options. */
 #define CACHE_ROWS(reader)                                                                      \
     { "cache", OPTION_TEXT, "DIR", .text = &(reader)->cache_directory, .standard = "none",      \

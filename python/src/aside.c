@@ -6,12 +6,7 @@
  * throws away what comes of it. */
 #include "module.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
-
-#define TICK_NS 100000000L
 
 struct aside {
     aside_fn *run, *discard;
@@ -49,31 +44,12 @@ static void *aside_main(void *argument)
     return NULL;
 }
 
-/* Signals are for the threads of the program. */
-static bool start(struct aside *a)
-{
-    sigset_t all, before;
-    bool started;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    started = pthread_create(&a->thread, NULL, aside_main, a) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 /* Waits for a while; whether it is done. */
 static bool wait_a_tick(struct aside *a)
 {
-    struct timespec at;
+    const struct timespec at = next_tick();
     bool done;
 
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += TICK_NS;
-    if (at.tv_nsec >= 1000000000L) {
-        at.tv_nsec -= 1000000000L;
-        at.tv_sec++;
-    }
     pthread_mutex_lock(&a->lock);
     while (!a->locked.done && pthread_cond_timedwait(&a->done, &a->lock, &at) == 0)
         ;
@@ -118,7 +94,7 @@ int aside_run(aside_fn *run, aside_fn *discard, void *what)
     struct aside *a = aside_new(run, discard, what);
     bool done = false;
 
-    if (a == NULL || !start(a)) {
+    if (a == NULL || !thread_start(&a->thread, aside_main, a)) {
         if (a != NULL)
             aside_free(a);
         discard(what);

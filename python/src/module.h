@@ -21,7 +21,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <pthread.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include <sheaf.h>
 
@@ -210,6 +212,11 @@ struct watch *watch_new(struct sheaf_reader *reader);   /* NULL: no thread could
 void watch_enter(struct watch *watch);
 void watch_leave(struct watch *watch);
 void watch_free(struct watch *watch);
+
+/* A thread with all signals blocked: they are for the threads of the program. */
+bool thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+/* When those who wait look again whether there was a signal. */
+struct timespec next_tick(void);
 
 /* ---- calls.c ------------------------------------------------------------------------------ */
 

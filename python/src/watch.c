@@ -8,10 +8,8 @@
  * call returns, lets Python handle what there is, and begins again. */
 #include "module.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define TICK_NS 100000000L
 
@@ -27,7 +25,7 @@ struct watch {
     } locked;
 };
 
-static struct timespec next_tick(void)
+struct timespec next_tick(void)
 {
     struct timespec at;
 
@@ -58,15 +56,14 @@ static void *watch_run(void *argument)
     return NULL;
 }
 
-/* Starts the thread with all signals blocked: they are for the threads of the program. */
-static bool start(struct watch *w)
+bool thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
     sigset_t all, before;
     bool started;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    started = pthread_create(&w->thread, NULL, watch_run, w) == 0;
+    started = pthread_create(thread, NULL, run, argument) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -84,7 +81,7 @@ struct watch *watch_new(struct sheaf_reader *reader)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&w->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    if (start(w))
+    if (thread_start(&w->thread, watch_run, w))
         return w;
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);
