@@ -89,16 +89,9 @@ int store_put_over(const char *url, const void *data, size_t size, const struct 
                    struct store_seen *now, struct sheaf_error *err)
 {
     struct store_writer *writer = NULL;
-    int code = store_create(url, &writer, err);
+    const int code = store_create_whole(url, data, size, &writer, err);
 
-    if (code != SHEAF_OK)
-        return code;
-    code = store_write(writer, data, size, err);
-    if (code != SHEAF_OK) {
-        store_abort(writer);
-        return code;
-    }
-    return store_commit_over(writer, seen, now, err);
+    return code == SHEAF_OK ? store_commit_over(writer, seen, now, err) : code;
 }
 
 /* What is gone already need not be removed. */

@@ -412,19 +412,25 @@ int store_get(const char *url, size_t limit, char **data, size_t *size, struct s
     return SHEAF_OK;
 }
 
-int store_put(const char *url, const void *data, size_t size, struct sheaf_error *err)
+int store_create_whole(const char *url, const void *data, size_t size,
+                       struct store_writer **writer, struct sheaf_error *err)
 {
-    struct store_writer *writer = NULL;
-    int code = store_create(url, &writer, err);
+    int code = store_create(url, writer, err);
 
     if (code != SHEAF_OK)
         return code;
-    code = store_write(writer, data, size, err);
-    if (code != SHEAF_OK) {
-        store_abort(writer);
-        return code;
-    }
-    return store_commit(writer, err);
+    code = store_write(*writer, data, size, err);
+    if (code != SHEAF_OK)
+        store_abort(*writer);
+    return code;
+}
+
+int store_put(const char *url, const void *data, size_t size, struct sheaf_error *err)
+{
+    struct store_writer *writer = NULL;
+    const int code = store_create_whole(url, data, size, &writer, err);
+
+    return code == SHEAF_OK ? store_commit(writer, err) : code;
 }
 
 int store_sweep(const char *url, struct sheaf_error *err)

@@ -268,6 +268,9 @@ void store_unlock(int lock);                                /* -1 is fine */
 
 /* A whole small object, at most `limit` bytes, with a NUL after it; the caller frees *data. */
 int store_get(const char *url, size_t limit, char **data, size_t *size, struct sheaf_error *err);
+/* Creates an object and writes all of it; what is left to do is to commit. */
+int store_create_whole(const char *url, const void *data, size_t size,
+                       struct store_writer **writer, struct sheaf_error *err);
 /* A whole small object, durable and atomic. */
 int store_put(const char *url, const void *data, size_t size, struct sheaf_error *err);
 /* Removes what writers of `url` that were killed have left beside it; those at work keep theirs. */
