@@ -14,6 +14,7 @@
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/crypto.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -540,6 +541,9 @@ int http_engine_open(struct http_engine **engine, struct sheaf_error *err)
     struct http_engine *e;
     int failed, code;
 
+    /* libcrypto 3.0 crashes later if its default context could not be made now. */
+    if (OSSL_LIB_CTX_get0_global_default() == NULL)
+        return err_set(err, SHEAF_ERR_MEMORY, "libcrypto cannot be started");
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return err_set(err, SHEAF_ERR_MEMORY, "libcurl cannot be started");
     e = calloc(1, sizeof(*e));
