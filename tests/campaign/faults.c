@@ -2,13 +2,14 @@
  *
  * A library for LD_PRELOAD that makes the k-th call of a kind fail, from main() to its return.
  *
- *     FAULT_KIND  enospc, eio, emfile, enomem, or kill: the process dies before the call
+ *     FAULT_KIND  enospc, eio, emfile, enomem, crypto: libcrypto does not get its memory, or
+ *                 kill: the process dies before the call
  *     FAULT_AT    which call, from 1; 0: none
  *     FAULT_LOG   a file that gets a line: the call that failed, or how many calls there were
  *
  * Standard error is left alone, since the message must get out.  Memory comes from the C library's
- * own names of its functions: dlsym() itself allocates.  libcrypto always gets its memory: where it
- * does not while it sets itself up, it uses a lock that it has not made. */
+ * own names of its functions: dlsym() itself allocates.  libcrypto's is a kind of its own, since it
+ * asks for memory some thousand times to set itself up. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,7 +32,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { ENOSPC_BIT = 1, EIO_BIT = 2, EMFILE_BIT = 4, ENOMEM_BIT = 8, KILL_BIT = 16 };
+enum { ENOSPC_BIT = 1, EIO_BIT = 2, EMFILE_BIT = 4, ENOMEM_BIT = 8, KILL_BIT = 16,
+       CRYPTO_BIT = 32 };
 
 static const struct kind {
     const char *name;
@@ -39,7 +41,7 @@ static const struct kind {
     int errnum;
 } kinds[] = {
     { "enospc", ENOSPC_BIT, ENOSPC }, { "eio", EIO_BIT, EIO }, { "emfile", EMFILE_BIT, EMFILE },
-    { "enomem", ENOMEM_BIT, ENOMEM }, { "kill", KILL_BIT, 0 },
+    { "enomem", ENOMEM_BIT, ENOMEM }, { "crypto", CRYPTO_BIT, ENOMEM }, { "kill", KILL_BIT, 0 },
 };
 
 static const struct kind *kind;
@@ -95,9 +97,9 @@ static bool fails(unsigned bits, const char *what)
 
 /* ---- libcrypto ------------------------------------------------------------------------------- */
 
-static uintptr_t spared_from, spared_to;
+static uintptr_t crypto_from, crypto_to;
 
-static int find_spared(struct dl_phdr_info *info, size_t size, void *context)
+static int find_crypto(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size, (void)context;
     if (strstr(info->dlpi_name, "libcrypto.so") == NULL)
@@ -106,8 +108,8 @@ static int find_spared(struct dl_phdr_info *info, size_t size, void *context)
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
 
         if (part->p_type == PT_LOAD && part->p_flags & PF_X) {
-            spared_from = info->dlpi_addr + part->p_vaddr;
-            spared_to = spared_from + part->p_memsz;
+            crypto_from = info->dlpi_addr + part->p_vaddr;
+            crypto_to = crypto_from + part->p_memsz;
         }
     }
     return 1;
@@ -115,9 +117,9 @@ static int find_spared(struct dl_phdr_info *info, size_t size, void *context)
 
 static bool lacks_memory(const char *what, const void *caller)
 {
-    if ((uintptr_t)caller >= spared_from && (uintptr_t)caller < spared_to)
-        return false;
-    return fails(ENOMEM_BIT, what);
+    const bool is_crypto = (uintptr_t)caller >= crypto_from && (uintptr_t)caller < crypto_to;
+
+    return fails(is_crypto ? CRYPTO_BIT : ENOMEM_BIT, what);
 }
 
 /* ---- main() ---------------------------------------------------------------------------------- */
@@ -128,7 +130,7 @@ static int main_with_faults(int argc, char **argv, char **environment)
 {
     int status;
 
-    dl_iterate_phdr(find_spared, NULL);
+    dl_iterate_phdr(find_crypto, NULL);
     atomic_store(&armed, kind != NULL);
     status = real_main(argc, argv, environment);
     atomic_store(&armed, false);

@@ -30,10 +30,12 @@ from chain import BUILD, SHEAF                          # noqa: E402
 from run import scratch, setting                        # noqa: E402
 
 LIBRARY = os.path.join(BUILD, "campaign", "faults.so")
+MEMORY = "memory|allocate|Resource temporarily unavailable|libcrypto"
 REASONS = {
     "enospc": "No space left", "eio": "Input/output error", "emfile": "Too many open files",
-    "enomem": "memory|allocate|Resource temporarily unavailable|libcrypto", "kill": "",
+    "enomem": MEMORY, "crypto": MEMORY, "kill": "",
 }
+MOST = {"crypto": 300}      # of some thousand calls, which are much the same
 TIMEOUT = 60        # seconds for a command that hangs
 PACK = ["pack", "{in}/tree", "d"]
 PLAN = ["plan", "{in}/tree", "d", "-o", "plan", "--format", "recordio", "--shard-count", "3"]
@@ -89,6 +91,14 @@ CASES = {
     "cat-cache": Case(["cat", "s3://bucket/set", "--list", "--cache", "cache"], sets=(),
                       remote=True),
     "fetch": Case(["fetch", "s3://bucket/set/", "d"], remote=True),
+    "pack-from-s3": Case(["pack", "s3://bucket/tree/", "d", "--format", "webdataset"],
+                         again=RESUME, remote=True),
+    "pack-to-s3": Case([*PACK[:2], "s3://bucket/d", "--format", "recordio", "--overwrite"],
+                       sets=(), after=(["verify", "s3://bucket/d"],), remote=True),
+    "convert-s3": Case(["convert", "s3://bucket/set", "d", "--format", "tfrecord"], again=RESUME,
+                       remote=True),
+    "unpack-s3": Case(["unpack", "s3://bucket/set", "d"], sets=(), anew=True, remote=True),
+    "verify-s3": Case(["verify", "s3://bucket/set"], sets=(), remote=True),
 }
 
 
@@ -278,12 +288,13 @@ def differing(found, expected):
 
 
 def start_service(folder):
-    """A small S3 of this process that holds the data set; its environment."""
+    """A small S3 of this process that holds the data set and the tree; its environment."""
     import fake_s3
     import servers
     server = fake_s3.Server(1)
-    for name, data in readers.tree_of(os.path.join(folder, "inputs", "set")).items():
-        server.buckets["bucket"].objects["set/" + name] = fake_s3.Object(data)
+    for name, data in readers.tree_of(os.path.join(folder, "inputs")).items():
+        if name.startswith(("set/", "tree/")):
+            server.buckets["bucket"].objects[name] = fake_s3.Object(data)
     return {**servers.clean_environment(), "AWS_ENDPOINT_URL": server.url,
             "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}
 
@@ -300,6 +311,7 @@ def run_case(job):
         bench.prepare()
         calls = bench.count()
         chosen = range(1, calls + 1)
+        most = most or MOST.get(kind, 0)
         if most and calls > most:
             chosen = random.Random("%d %s %s" % (seed, name, kind)).sample(chosen, most)
         for at in chosen:
