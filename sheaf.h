@@ -116,9 +116,9 @@ struct sheaf_sample {
     uint64_t number;        /* 0-based, in the data set, in manifest order; `record` in streams */
     uint32_t shard;         /* 0-based, in manifest order */
     uint64_t record;        /* 0-based, within the shard */
-    uint64_t ordinal;       /* of a reader: 0-based, in its part of the epoch, records skipped as
-                               corrupt counted; not of a stream that was resumed */
-    int repeated;           /* of a reader: 1: it pads its lane, and came before */
+    uint64_t ordinal;       /* of a reader: 0-based, in its part of the epoch; skipped corrupt
+                               records count; not for a resumed stream */
+    int repeated;           /* of a reader: 1: it pads its lane, and was returned before */
 };
 
 enum sheaf_container { SHEAF_TFRECORD = 1, SHEAF_RECORDIO = 2, SHEAF_WEBDATASET = 3 };
@@ -238,21 +238,21 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
 
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
-    uint64_t memory_bytes;          /* hard ceiling for the frames read, which stay until they are
-                                       freed, and for what is under way; 1 GiB */
+    uint64_t memory_bytes;          /* hard ceiling for reads in flight and for the frames read,
+                                       until they are freed; 1 GiB */
     sheaf_progress_fn *progress;    /* NULL; counts nothing: it is called while the call waits */
     void *context; const volatile int *interrupt;
 };
 SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_t size);
 
-/* Reads `count` samples by their numbers (sheaf_sample.number), in any order and as often as they
- * are named: samples[i] has numbers[i].  Any number of threads may call it on one data set.  Reads
- * go on side by side, and one covers samples that lie close together (within 64 KiB in a file, 1
- * MiB remotely, in one block of a codec).  Each sample is checked as a reader does; if one is bad,
- * none is returned.  *samples are valid until sheaf_kept_free, while the data set is open.  It
- * keeps the latest 64 shards and their indices (256 MiB at most) open for the next call; a child of
- * a fork opens its own.  `options` may be NULL.  SHEAF_ERR_ARGUMENT: there is no such number, or
- * none was given; _UNSUPPORTED: a stream; _LIMIT: the memory does not suffice. */
+/* Reads `count` samples by their numbers (sheaf_sample.number), in any order, with repetitions:
+ * samples[i] has the number numbers[i].  Any number of threads may call it on one data set.
+ * Reads run concurrently, and one read covers samples that are close together (within 64 KiB in a
+ * file, 1 MiB remotely, in one block of a codec).  Each sample is checked as by a reader; if one is
+ * bad, none is returned.  *samples are valid until sheaf_kept_free, while the data set is open.
+ * The data set keeps the latest 64 shards and their indexes (at most 256 MiB) open for later calls;
+ * a forked child opens its own.  `options` may be NULL.  SHEAF_ERR_ARGUMENT: a number that does not
+ * exist, or no number; _UNSUPPORTED: a stream; _LIMIT: not enough memory. */
 SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numbers,
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     struct sheaf_kept **kept, struct sheaf_error *error);
@@ -326,8 +326,8 @@ SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
 /* Starts an epoch, wherever the reader was. */
 SHEAF_CALL int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
 
-/* Starts an epoch at sample number `sample`, from 0, of this reader's part of it; what comes before
- * is not read.  SHEAF_ERR_ARGUMENT: it has fewer samples; a stream. */
+/* Starts an epoch at sample number `sample`, from 0, of this reader's part of it.  Earlier samples
+ * are not read.  SHEAF_ERR_ARGUMENT: the part has fewer samples, or it is a stream. */
 SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t epoch, uint64_t sample);
 
 /* The exact number of samples in this reader's part of the epoch, records skipped as corrupt
@@ -581,7 +581,7 @@ struct sheaf_pack_options {
     const char *identity;           /* NULL; for sheaf_packer: identifies the samples, so that
                                        resume recognises a run with the same ones */
     int overwrite;                  /* 0; 1: remove the existing data set first */
-    int dry_run;                    /* 0; 1: only plan; *error: what would refuse dest, or OK */
+    int dry_run;                    /* 0; 1: only plan; *error: why dest would be refused, or OK */
     const char *index;              /* NULL; index files of "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* threads; 0: the processors, 8 at most */
     uint64_t memory_bytes;          /* hard limit for buffers, without the plan; 512 MiB.  Includes
