@@ -425,7 +425,7 @@ static bool join_small(struct heap *h)
     return found;
 }
 
-/* Nobody uses the block any longer. */
+/* The block is no longer used. */
 static void put_back(struct heap *h, struct heap_block *b)
 {
     if ((b->size & LENT) != 0) {

@@ -35,7 +35,7 @@ struct heap_range;
 #define HEAP_SLOTS 16u          /* sizes of a row */
 #define HEAP_SMALL 64u          /* sizes of small pieces: multiples of 16 bytes */
 
-/* Memory of somebody else: `needed`, if not NULL, is called before the first `bytes` of it are
+/* Memory of another owner: `needed`, if not NULL, is called before the first `bytes` of it are
  * used, and says with nonzero that they cannot be. */
 struct heap_memory {
     void *base;                 /* on a page */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The window: a list that belongs to the thread that plans, and a lock for what the others tell
- * it.  Who waits for one item is not woken for the others. */
+ * it.  A thread that waits for one item is not woken for others. */
 #include "base/inflight.h"
 
 #include <stddef.h>

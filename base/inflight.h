@@ -11,10 +11,10 @@
  * window at its start, and there is never more work than there are items; or each is allocated for
  * its work, and the caller limits them, by `count`, inflight_busy or a memory budget.
  *
- * Who does the work is not the window's concern: a pool of workers (inflight_run), or whatever
+ * The window does not care what does the work: a pool of workers (inflight_run), or whatever
  * calls inflight_done in the end, such as a read that a store has under way (store/read_item.h).
- * The result is in the caller's struct, beside the item: whoever takes a failed one back knows
- * which one it is.  All calls but inflight_done are for the one thread. */
+ * The result is in the caller's struct, beside the item: a caller that takes a failed one back
+ * knows which one it is.  All calls but inflight_done are for the one thread. */
 #ifndef BASE_INFLIGHT_H
 #define BASE_INFLIGHT_H
 

@@ -61,7 +61,7 @@ char *text_shown_url(const char *url)
 
 /* ---- Characters ------------------------------------------------------------------------------ */
 
-/* Terminals obey it, or it changes the order in which others are shown, or nobody sees it. */
+/* Terminals obey it, or it changes the order in which others are shown, or it is invisible. */
 static bool is_unsafe(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||

@@ -31,7 +31,8 @@
 /* zstd's own default. */
 #define LEVEL 3
 
-/* Raw bytes of a frame, at most: who reads by the table unpacks a whole frame for any byte. */
+/* Raw bytes of a frame, at most: a reader that uses the table unpacks a whole frame for any
+ * byte. */
 #define FRAME_MOST ((size_t)16 << 20)
 
 /* A stream's frame may look back 8 MiB, which RFC 8878 asks of every decoder and the levels up to

@@ -234,7 +234,7 @@ static int extend(const struct tar_header *h, const char *data, size_t size,
 }
 
 /* Before ustar, a directory was a file whose name ends in a slash.  The last component of a file's
- * name is never empty or ".": who takes such components out of a path relies on it. */
+ * name is never empty or ".": code that removes such components relies on it. */
 static bool names_directory(const struct tar_member *m)
 {
     const char *name = m->name;

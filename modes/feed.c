@@ -125,8 +125,8 @@ static void remove_pipe(const struct feed *f, uint64_t epoch)
     free(path);
 }
 
-/* Two feeders of one pipe would mix what they write.  The lock's file is removed by whoever holds
- * it, so one that was removed meanwhile does not count. */
+/* Two feeders of one pipe would mix what they write.  The lock's file is removed by the feeder
+ * that holds it, so one that was removed meanwhile does not count. */
 static int take_lock(struct feed *f, struct sheaf_error *err)
 {
     struct stat st = { .st_nlink = 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes of about a MiB into a pipe made as large as it may be.  (vmsplice would save a copy, but
- * then a page may not be used again until the reader has read it, which nobody tells.)
+ * then a page may not be used again until the reader has read it, which cannot be known.)
  *
  * SIGPIPE is the caller's to hold off. */
 #include "modes/fifo.h"

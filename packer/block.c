@@ -128,8 +128,8 @@ uint64_t block_need_total(struct block_need *need, const struct block_setup *set
     return need->raw + need->names + need->stored + need->scratch + need->samples;
 }
 
-/* As large as it may become, so that nobody else allocates it: what threads fill and others free,
- * of ever other sizes, would leave more holes in malloc's arenas than it takes itself. */
+/* As large as it may become, so that no other thread allocates it: what threads fill and others
+ * free, of ever other sizes, would leave more holes in malloc's arenas than it takes itself. */
 static int allow(struct buf *buf, uint64_t bytes, struct sheaf_error *err)
 {
     const uint64_t capacity = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;

@@ -21,7 +21,7 @@
 #include "packer/plan/plan.h"
 #include "packer/source/source.h"
 
-/* What all blocks of a run share; nobody changes it. */
+/* What all blocks of a run share; it never changes. */
 struct block_setup {
     const struct format_ops *format;
     const struct codec_ops *codec;      /* NULL: none */

@@ -261,7 +261,7 @@ static int commit_clean(struct commit_run *c, struct sheaf_error *err)
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
 
-/* *finished: where nobody is kept out, another commit has ended meanwhile. */
+/* *finished: another commit has ended in the meantime (without locks). */
 static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inspecting a destination: its claim, its manifests, and the files that belong to nobody.  A store
+ * Inspecting a destination: its claim, its manifests, and the files without an owner.  A store
  * that cannot be asked is an error; whatever it answers is a finding. */
 #include "packer/destination.h"
 
@@ -190,7 +190,7 @@ struct inspection {
     const struct output *output;
     unsigned asked;
     struct destination *found;
-    struct keyset known;        /* shards that belong to somebody: SPLIT/PREFIX-<digits> */
+    struct keyset known;        /* shards with an owner: SPLIT/PREFIX-<digits> */
     const char *directory, *split;      /* that are listed */
     struct sheaf_error *err;
 };
@@ -288,7 +288,7 @@ static int inspect_datasets(struct inspection *x)
     return code;
 }
 
-/* ---- Files that belong to nobody ------------------------------------------------------------- */
+/* ---- Files without an owner ------------------------------------------------------------------ */
 
 /* "SPLIT/PREFIX-<digits>" of a name PREFIX-<digits>.<...>; false if it is not such a name. */
 static bool stem_of(const struct inspection *x, const char *name, char stem[2 * SHARD_NAME_BYTES])
@@ -417,7 +417,7 @@ int destination_inspect(const struct output *o, unsigned asked, struct destinati
 
     if (code == SHEAF_OK && asked & INSPECT_DATASET)
         code = inspect_datasets(&x);
-    /* Nobody can say whose files are there while a manifest cannot be read. */
+    /* The owner of files is unknown while a manifest cannot be read. */
     if (code == SHEAF_OK && asked & INSPECT_FILES && found->fault.code == SHEAF_OK)
         code = inspect_files(&x);
     return code;

@@ -71,7 +71,7 @@ enum {
     INSPECT_CLAIM = 1,
     INSPECT_DATASET = 2,        /* the manifests of DEST and the run's splits */
     INSPECT_WHOLE = 4,          /* and whether the shards of this plan's have the sizes they say */
-    INSPECT_FILES = 8,          /* lists DEST: leftovers, splits of others, files of nobody */
+    INSPECT_FILES = 8,          /* lists DEST: leftovers, splits of others, files without owner */
 };
 
 /* Zero-initialised; what was not asked stays zero. */

@@ -10,10 +10,10 @@
  *     [SPLIT.]SHARD.HASH.done for each finished shard: what the manifest and the index will say;
  *                             HASH begins the plan's
  *
- * Who writes or removes anything in DEST looks at it, then checks that the claim is still the run's
- * own, and then acts only if what it looked at is there still (store_commit_over).  Whoever takes a
- * destination away replaces its claim before all else.  So whatever a run does that has been
- * stopped in between, it does not undo what came after: packer/PLAN.md says why.
+ * A run that writes or removes anything in DEST looks at it, then checks that the claim is still
+ * its own, and then acts only if what it looked at is there still (store_commit_over).  A run that
+ * takes a destination away replaces its claim before all else.  So whatever a run does that has
+ * been stopped in between, it does not undo what came after: packer/PLAN.md says why.
  *
  * An entry comes before its shard, without the stamp by which the shard is known without being
  * read; when the shard has its name, the entry is replaced by one that has it.  With the last file

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The claim: which run has the destination, in DEST/.sheaf-partial/plan. */
+ * The claim: which run owns a destination, in DEST/.sheaf-partial/plan. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -63,7 +63,7 @@ uint64_t output_shard_bytes(const struct plan_shard *shard);
 int output_open_shard(const struct output *output, const struct plan_shard *shard,
                       struct part_memory *memory, struct shard_writer **writer,
                       struct sheaf_error *err);
-/* Publishes it, as `entry` says, which lacks section, sides and stamp; or, if somebody else has
+/* Publishes it, as `entry` says, which lacks section, sides and stamp; or, if another run has
  * finished it before, makes the entry that one's.  (output_shard.c)  SHEAF_ERR_CHANGED: the
  * destination is another run's. */
 int output_publish_shard(const struct output *output, uint32_t split, struct shard_writer *writer,

@@ -125,7 +125,7 @@ static int prepare_clear(struct output *o, bool keep_own, struct sheaf_error *er
     return code == SHEAF_OK ? output_clear(o, keep_own, err) : code;
 }
 
-/* Whoever was here between the inspection and the claim is seen now, and nobody comes after it. */
+/* A run that came between the inspection and the claim is seen now; none can come later. */
 static int check_claimed(struct output *o, struct sheaf_error *err)
 {
     struct destination d = { .claim = CLAIM_ABSENT };

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Taking away what is being replaced, under the run's own claim.
+ * Removes what is being replaced, under the run's own claim.
  *
- * First what a data set consists of is noted, then its manifest is taken away, without which there
- * is no data set, then the rest.  A run that was stopped in between is finished by the next one
- * that has the claim.  Only what a manifest or an entry of a journal says to be a run's own is
- * ever removed.
+ * First it notes what the data set consists of; then it removes the manifest, without which there
+ * is no data set; then the rest.  If a run is stopped in between, the next one with the claim
+ * finishes the removal.  Only what a manifest or a journal entry names is ever removed.
  *
- * Where nobody can be kept out by a lock, a manifest is not removed but replaced by a document that
- * says who is at work: so whoever had the claim before, and does not know yet that it was taken,
- * does not find the manifest's name free. */
+ * Without locks, a manifest is not removed but replaced by a document that names the run.  So a run
+ * that has lost its claim, and does not know it yet, does not find the manifest's name free. */
 #include "packer/output_remove.h"
 
 #include <stdio.h>

@@ -2,14 +2,14 @@
  *
  * Publishing a shard: entry, sides, shard, and the entry again with the stamps.
  *
- * Several may make one shard at once, and not the same: a file can be readable for one of them
- * alone.  The first that is finished wins.  So each looks at all four names, checks the claim, and
- * then replaces just what it saw; who is told that something has changed finds the winner, or
- * fails.  The entry goes first: who has put it is at work, and the others' attempts to finish their
- * own fail at its stamps, which go last.
+ * Several runs may make one shard at once, with different content: a file can be readable for one
+ * of them alone.  The first that is finished wins.  Each looks at all four names, checks the claim,
+ * and then replaces only what it saw.  A run that is told of a change finds the winner, or fails.
+ * The entry goes first: the run that put it is at work, and another's attempt to finish its own
+ * fails at its stamps, which go last.
  *
- * On a local disk the lock of the directory makes it simpler: those who find nothing there share
- * it, and who has anything to replace is alone. */
+ * On a local disk the lock of the directory makes it simpler: runs that find nothing share it,
+ * and a run with anything to replace is alone. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -82,7 +82,7 @@ static int certify(const struct publication *p, struct journal_entry *entry,
     if (code != SHEAF_OK || entry->stamp == 0)
         return code;
     code = journal_put(&p->output->journal, split_of(p), entry, &p->seen.entry, &now, err);
-    return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* somebody else just has */
+    return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* another run just has */
 }
 
 /* *won: somebody has finished this shard, of the same files; it takes the place of our own. */
@@ -140,7 +140,7 @@ static int refuse_finished(const struct publication *p, struct sheaf_error *err)
     return code;
 }
 
-/* SHEAF_END: there is something, so that nobody else may be at work. */
+/* SHEAF_END: there is something, so no other run may be at work. */
 static int publish_once(struct publication *p, bool alone, struct sheaf_error *err)
 {
     bool won = false;

@@ -449,7 +449,7 @@ int sheaf_packer_cut(struct sheaf_packer *p)
 
 /* ---- End ------------------------------------------------------------------------------------- */
 
-/* The classes that the samples named, if nobody named them before. */
+/* The classes that the samples named, unless they were set before. */
 static int list_classes(struct sheaf_packer *p)
 {
     int base, code;

@@ -27,7 +27,7 @@ struct sheaf_packer {
     bool engine_open;
     char **classes;
     size_t class_count, longest_class;
-    struct class_names class_names;     /* where nobody named them: the samples' own */
+    struct class_names class_names;     /* the samples' own, unless they were set */
     bool has_cls;               /* some sample has a field `cls` of its own */
     uint64_t samples, files;    /* that came in; of a part, those before its shard, too */
     uint64_t appended;          /* samples that came in, in any case */

@@ -194,7 +194,7 @@ static int find_kept(struct running *r, struct sheaf_error *err)
 }
 
 /* What shards take beyond their payload: at most two tar headers with padding for a file, and
- * some for the index.  With a codec, nobody knows. */
+ * some for the index.  With a codec, it is unknown. */
 static int check_space(const struct running *r, struct sheaf_error *err)
 {
     const struct run *run = r->run;

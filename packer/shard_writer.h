@@ -27,7 +27,7 @@ struct shard_facts {
     uint64_t multipart;         /* records */
     bool has_cls;               /* samples that a program made: some have a field `cls` */
     char xxh3[HASH_TEXT_BYTES];
-    char library[CODEC_LIBRARY_BYTES];      /* that compressed it; "" if nobody knows */
+    char library[CODEC_LIBRARY_BYTES];      /* that compressed it; "": unknown */
 };
 
 /* A file beside a shard, once the shard has ended. */
@@ -61,7 +61,7 @@ struct shard_writer {
 /* "PREFIX-000000.tar.gz"; wide enough for `shard_count` shards to sort by name. */
 int shard_name(char name[SHARD_NAME_BYTES], const struct block_setup *setup, const char *prefix,
                uint64_t number, uint64_t shard_count, struct sheaf_error *err);
-/* About `expected_bytes` will be written to it; 0: nobody knows. */
+/* About `expected_bytes` will be written to it; 0: unknown. */
 int shard_writer_open(struct shard_writer **writer, const struct block_setup *setup,
                       const char *directory, const char *name, struct part_memory *memory,
                       uint64_t expected_bytes, struct sheaf_error *err);

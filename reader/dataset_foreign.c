@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Foreign shards: which files the sources name, which container and codec they are, and, by
- * hopping from header to header, where their samples lie.  Nothing is decoded here. */
+ * Foreign shards: finds the files of the sources, their container and codec, and, by hopping from
+ * header to header, their samples.  Nothing is decoded here. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -305,7 +305,7 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
         if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED) {
             code = add_damage(d, i, &damage, err);
         } else if (code == SHEAF_ERR_UNSUPPORTED || code == SHEAF_ERR_LIMIT) {
-            code = add_damage(d, i, &damage, err);      /* nobody reads on behind this */
+            code = add_damage(d, i, &damage, err);      /* reading ends there */
             if (code == SHEAF_OK)
                 code = SHEAF_END;
             break;

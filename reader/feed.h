@@ -43,7 +43,7 @@ struct feed {
     uint64_t passed_over;       /* by streams: members of tars that are no sample's; */
     uint64_t lost_bytes;        /* bytes behind damage */
     uint64_t stall_ns;
-    const volatile int *interrupt;  /* nonzero: who waits for a shard to be opened gives up */
+    const volatile int *interrupt;  /* nonzero: waits for a shard to be opened end */
     uint64_t wait_until_ns;         /* and at this time; 0: not then */
 };
 

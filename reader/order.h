@@ -75,7 +75,7 @@ static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t 
 /* The slots of a lane's shuffle buffer (shuffle.h); 1 without shuffling. */
 uint64_t order_buffer_slots(const struct order *order);
 
-/* ---- Who has which lane --------------------------------------------------------------------- */
+/* ---- Lanes of ranks and workers ------------------------------------------------------------- */
 
 #define ORDER_LANES_MOST (1u << 20)
 

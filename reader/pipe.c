@@ -29,7 +29,7 @@ struct lowest {
     uint64_t number;
 };
 
-/* "train_7" of "train" is 7; "train_1_0" is another channel's, and "train_07" nobody's. */
+/* "train_7" of "train" is 7; "train_1_0" belongs to another channel, "train_07" to none. */
 static bool parse_number(const char *text, uint64_t *number)
 {
     return (text[0] != '0' || text[1] == '\0') && number_parse(text, UINT64_MAX, number);

@@ -178,7 +178,7 @@ static int damage(struct scan *s, struct sheaf_error *err)
     return err->code;
 }
 
-/* What nobody reads on behind: all that follows is lost with it. */
+/* Reading cannot continue after this: all that follows is lost. */
 static int give_up(struct scan *s, struct sheaf_error *err)
 {
     const uint64_t at = drop_open(s);

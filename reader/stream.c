@@ -160,7 +160,7 @@ static int no_bytes(const struct stream *s, struct sheaf_error *err)
                    "failed, or the channel has no objects", s->object->url);
 }
 
-/* Whether somebody feeds a whole data set, not its shards. */
+/* Whether a whole data set is fed, not only its shards. */
 static bool is_no_shard(const struct stream *s)
 {
     const uint8_t *data = s->peeked.data;

@@ -90,7 +90,7 @@ static enum block_state claim(struct cached_object *o, uint64_t block)
     return state;
 }
 
-/* The same, but only if nobody has it, and it is not known to be good. */
+/* The same, but only if no thread has it, and it is not known to be good. */
 static bool try_claim(struct cached_object *o, uint64_t block)
 {
     bool claimed;

@@ -27,7 +27,7 @@
 
 #define TRAILER 8               /* bytes of a block's hash, after it */
 #define TEMPORARY ".new-"
-#define ABANDONED_SECONDS 3600  /* a temporary file that is older is nobody's */
+#define ABANDONED_SECONDS 3600  /* an older temporary file has no owner */
 
 /* A block by its age. */
 struct old {

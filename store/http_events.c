@@ -107,7 +107,7 @@ static int until_due_ms(const struct http_events *e, int most_ms)
 
 static bool handle(struct http_events *e, const struct epoll_event *event)
 {
-    /* An error is found out by whoever reads or writes then.  (To say that it is one would be wrong
+    /* The next read or write finds an error.  (To say that it is one would be wrong
      * where the event is of a socket that was closed meanwhile, and another has its number.) */
     const uint32_t in = EPOLLIN | EPOLLERR | EPOLLHUP, out = EPOLLOUT | EPOLLERR | EPOLLHUP;
     const int what = (event->events & in ? CURL_CSELECT_IN : 0) |

@@ -306,7 +306,7 @@ static int wait_readable(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* A pipe that nobody writes to yet reads as one at its end, so that its writer is waited for;
+/* A pipe without a writer reads as one at its end, so that its writer is waited for;
  * from then on it says itself when there is nothing to read now. */
 int local_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                    struct sheaf_error *err)

@@ -29,7 +29,7 @@ static bool is_temporary_of(const char *entry, const char *name)
            strcmp(entry + size + 1 + RANDOM_DIGITS, ".tmp") == 0;
 }
 
-/* Returns an errno, 0 also if somebody holds it. */
+/* Returns an errno, 0 also if a writer holds it. */
 static int remove_abandoned(int directory, const char *entry)
 {
     const int fd = openat(directory, entry, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);

@@ -5,10 +5,10 @@
  *     writer's thread    copy into a piece | copy into the other | ...
  *     a thread                             | write the piece     | ...
  *
- * A file of more than one piece is written past the page cache, where the file system can: most of
- * what a buffered write costs is the fetching of fresh memory for the cache, and the disk must have
- * all of it before the file gets its name anyhow.  Who reads the file next finds it on the disk.  A
- * smaller file stays in the cache.  A failure is reported by one of the calls that follow it. */
+ * A file of more than one piece is written past the page cache, if the file system supports it:
+ * most of the cost of a buffered write is fresh memory for the cache, and the disk must have all
+ * of the file before it gets its name anyhow.  The next reader of the file finds it on the disk.
+ * A smaller file stays in the cache.  A failed write is reported by a later call. */
 #ifndef STORE_LOCAL_WRITE_H
 #define STORE_LOCAL_WRITE_H
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing and removing only over what was seen.  Several who are at work in one place do not wait
- * for each other: each looks at what is under a name, decides, and acts only if that is there
- * still.  A store that cannot compare and act at once compares just before; who needs more takes
- * store_lock. */
+ * Conditional writes and removals.  Several runs at one destination do not wait for each other:
+ * each reads what has a name, decides, and acts only if the name still has it.  A store that cannot
+ * compare and act atomically compares just before; a caller that needs more takes store_lock. */
 #ifndef STORE_OVER_H
 #define STORE_OVER_H
 

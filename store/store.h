@@ -180,7 +180,7 @@ struct store_ops {
     int (*free_space)(const char *url, uint64_t *bytes, struct sheaf_error *err);
     /* Makes the directory `url` and those above it; a no-op where there are none. */
     int (*make_directory)(const char *url, struct sheaf_error *err);
-    /* store_lock; NULL: nobody can be kept out. */
+    /* store_lock; NULL: there are no locks. */
     int (*lock)(const char *url, bool shared, int *lock, struct sheaf_error *err);
 };
 

@@ -259,7 +259,7 @@ static int end_broken(struct cat *cat)
     return STATUS_FAILURE;
 }
 
-/* A position at an epoch's end is as good as any other, but who reads on from it may not know. */
+/* A position at an epoch's end is valid, but a user who resumes from it may not know. */
 static void say_nothing_left(const struct cat *cat)
 {
     if (cat->resume_from != NULL && cat->samples == 0 && cat->limit != 0 && !signals_caught)

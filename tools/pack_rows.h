@@ -24,7 +24,7 @@ int pack_choices_take(const struct pack_choices *choices, const char *command,
 
 /* Prints what became of the files: "; 11 of 12 files packed, 1 file skipped". */
 void print_files(const struct sheaf_pack_result *result, const char *done);
-/* Says what was left out of the source as no data, and of samples without a label among others. */
+/* Reports what was ignored in the source, and samples without a label among others. */
 void complain_of_source(const struct sheaf_pack_result *result);
 /* Says so where there are fewer shards than were asked for. */
 void complain_of_few_shards(const struct sheaf_pack_options *options,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan of an epoch, printed: who reads how many samples of which shards. */
+ * Prints the plan of an epoch: how many samples of which shards each worker reads. */
 #ifndef TOOLS_PLAN_H
 #define TOOLS_PLAN_H
 

@@ -20,7 +20,7 @@ void signals_watch(struct sheaf_reader *reader);
 /* Ends the process by the signal that was caught; returns if there was none. */
 void signals_die(void);
 
-/* From now on a write to a pipe that nobody reads fails with EPIPE. */
+/* From now on a write to a pipe without a reader fails with EPIPE. */
 void signals_hold_pipe(void);
 
 /* Ends the process by SIGPIPE, as such a write would have; returns if that was ignored before. */

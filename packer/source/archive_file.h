@@ -17,7 +17,7 @@ struct archive_member {
     const char *path;
     uint64_t bytes;
     const char *problem;        /* NULL; or why it cannot be packed */
-    char where[80];             /* its place, as text for who reads it */
+    char where[80];             /* its location, as text for the reader of it */
 };
 typedef int archive_member_fn(void *context, const struct archive_member *member,
                               struct sheaf_error *err);

@@ -107,7 +107,7 @@ static int scan_list(const struct source *source, enum list_kind kind, struct sc
 
 /* ---- The kinds ------------------------------------------------------------------------------- */
 
-/* Paths are relative to the directory that the list is in, if nobody says otherwise. */
+/* By default, paths are relative to the directory of the list. */
 static int open_list(struct source *s, const char *root, struct sheaf_error *err)
 {
     const char *slash = strrchr(s->url, '/');

@@ -4,7 +4,7 @@
  *
  * A set never changes and is counted, so that a request signed with it may continue while the next
  * set is there already.  The cache fetches on a thread of its own, started when it is needed:
- * asking it never blocks, and nobody waits for a renewal unless the old set has really ended. */
+ * asking it never blocks, and no request waits for a renewal unless the old set has expired. */
 #ifndef STORE_S3_CREDENTIALS_H
 #define STORE_S3_CREDENTIALS_H
 

@@ -2,7 +2,7 @@
  *
  * AWS's shared configuration files, read leniently as all its readers do: what is not known is
  * passed over.  A line that is neither a section, a key nor a comment is an error all the same,
- * since the credentials after it might be somebody else's. */
+ * since the credentials after it might belong to another section. */
 #include "store/s3/profile.h"
 
 #include <stdio.h>

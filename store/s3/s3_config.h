@@ -26,7 +26,7 @@ enum s3_style { S3_STYLE_AUTO, S3_STYLE_PATH, S3_STYLE_VIRTUAL };
 struct s3_config {
     struct profiles profiles;
     char *profile;              /* the one in use */
-    char *region;               /* "us-east-1" if nobody says otherwise */
+    char *region;               /* "us-east-1" by default */
     struct url endpoint;        /* host NULL: Amazon's own */
     enum s3_style style;
     bool anonymous;

@@ -56,7 +56,7 @@ static void on_start(void *context, const XML_Char *name, const XML_Char **attri
                                DEPTH_MOST));
         return;
     }
-    /* A name that is cut is one that nobody asks for. */
+    /* A name that is cut is not one that is asked for. */
     snprintf(w->names[w->depth++], NAME_MOST, "%s", colon != NULL ? colon + 1 : name);
     w->text.size = 0;
     w->had_children = false;
