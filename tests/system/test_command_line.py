@@ -15,7 +15,8 @@ import unittest
 import writers
 from support import ROOT, SHEAF, Case, image_tree, make_tree, pack, sheaf
 
-COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert", "advise", "fetch", "pipe")
+COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert", "advise", "fetch", "pipe",
+            "commit")
 
 
 def help_of(command):
