@@ -357,7 +357,7 @@ static void run_hash(struct job *job)
  * sleeping until another one has would take longer. */
 static int write_and_hash(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
-    static const volatile int never;
+    const volatile int never = 0;
     uint64_t waited = 0;
     int code;
 

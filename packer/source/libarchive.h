@@ -27,9 +27,8 @@
 struct libarchive {
     LIBARCHIVE_CALLS(LIBARCHIVE_MEMBER)
 };
-extern struct libarchive libarchive;
 
-/* To be called, from any thread, before the others.  SHEAF_ERR_UNSUPPORTED: it is not installed. */
-int libarchive_load(struct sheaf_error *err);
+/* SHEAF_ERR_UNSUPPORTED: it is not installed.  It stays loaded. */
+int libarchive_load(struct libarchive *libarchive, struct sheaf_error *err);
 
 #endif

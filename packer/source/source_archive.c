@@ -42,6 +42,7 @@ struct content {
     struct archive_file file;   /* where places are: the archive, or what it was decompressed to */
     bool is_zip;
     uint64_t stamp;             /* of the archive as it was opened: its size and time */
+    struct libarchive lib;      /* of a tar */
 };
 
 /* ---- The file -------------------------------------------------------------------------------- */
@@ -80,10 +81,11 @@ static int check_stamp(const struct content *c, uint64_t stamp, struct sheaf_err
 
 /* ---- Decompression --------------------------------------------------------------------------- */
 
-static int libarchive_error(struct archive *a, struct sheaf_error *err)
+static int libarchive_error(const struct libarchive *lib, struct archive *a,
+                            struct sheaf_error *err)
 {
-    const char *why = libarchive.archive_error_string(a);
-    const int errnum = libarchive.archive_errno(a);
+    const char *why = lib->archive_error_string(a);
+    const int errnum = lib->archive_errno(a);
 
     if (errnum == ENOMEM)
         return err_set(err, SHEAF_ERR_MEMORY, "no memory to read the archive");
@@ -92,23 +94,23 @@ static int libarchive_error(struct archive *a, struct sheaf_error *err)
 }
 
 /* Only what libarchive does within itself: it would start programs for others. */
-static struct archive *new_decompressor(void)
+static struct archive *new_decompressor(const struct libarchive *lib)
 {
-    struct archive *a = libarchive.archive_read_new();
+    struct archive *a = lib->archive_read_new();
 
     if (a == NULL)
         return NULL;
-    libarchive.archive_read_support_filter_gzip(a);
-    libarchive.archive_read_support_filter_xz(a);
-    libarchive.archive_read_support_filter_bzip2(a);
-    libarchive.archive_read_support_filter_zstd(a);
-    libarchive.archive_read_support_filter_lz4(a);
-    libarchive.archive_read_support_format_raw(a);
+    lib->archive_read_support_filter_gzip(a);
+    lib->archive_read_support_filter_xz(a);
+    lib->archive_read_support_filter_bzip2(a);
+    lib->archive_read_support_filter_zstd(a);
+    lib->archive_read_support_filter_lz4(a);
+    lib->archive_read_support_format_raw(a);
     return a;
 }
 
-static int decompress(struct archive *a, int to, uint64_t *bytes, struct watch *watch,
-                      struct sheaf_error *err)
+static int decompress(const struct libarchive *lib, struct archive *a, int to, uint64_t *bytes,
+                      struct watch *watch, struct sheaf_error *err)
 {
     const void *data;
     size_t size;
@@ -116,9 +118,9 @@ static int decompress(struct archive *a, int to, uint64_t *bytes, struct watch *
     int found, code = SHEAF_OK;
 
     while (code == SHEAF_OK &&
-           (found = libarchive.archive_read_data_block(a, &data, &size, &offset)) != ARCHIVE_EOF) {
+           (found = lib->archive_read_data_block(a, &data, &size, &offset)) != ARCHIVE_EOF) {
         if (found != ARCHIVE_OK)
-            return libarchive_error(a, err);
+            return libarchive_error(lib, a, err);
         code = tempfile_write_at(to, (uint64_t)offset, data, size, err);
         *bytes = (uint64_t)offset + size;
         if (code == SHEAF_OK && watch != NULL)
@@ -131,7 +133,7 @@ static int spool_into(struct content *c, struct archive *a, int fd, struct watch
                       struct sheaf_error *err)
 {
     uint64_t bytes = 0;
-    int code = decompress(a, fd, &bytes, watch, err);
+    int code = decompress(&c->lib, a, fd, &bytes, watch, err);
 
     if (code == SHEAF_OK)
         code = check_stamp(c, c->stamp, err);
@@ -165,21 +167,22 @@ static int spool(struct content *c, struct archive *a, struct watch *watch,
 /* Tars that are compressed are spooled; what else is not what it should be, the scan finds out. */
 static int spool_if_compressed(struct content *c, struct watch *watch, struct sheaf_error *err)
 {
+    const struct libarchive *lib = &c->lib;
     struct archive *a;
     struct archive_entry *entry;
-    int code = libarchive_load(err);
+    int code = libarchive_load(&c->lib, err);
 
     if (code != SHEAF_OK)
         return code;
-    a = new_decompressor();
+    a = new_decompressor(lib);
     if (a == NULL)
         return err_memory(err, 1);
-    if (libarchive.archive_read_open_fd(a, c->archive_fd, CHUNK_BYTES) != ARCHIVE_OK ||
-        libarchive.archive_read_next_header(a, &entry) != ARCHIVE_OK)
-        code = libarchive_error(a, err);
-    else if (libarchive.archive_filter_code(a, 0) != ARCHIVE_FILTER_NONE)
+    if (lib->archive_read_open_fd(a, c->archive_fd, CHUNK_BYTES) != ARCHIVE_OK ||
+        lib->archive_read_next_header(a, &entry) != ARCHIVE_OK)
+        code = libarchive_error(lib, a, err);
+    else if (lib->archive_filter_code(a, 0) != ARCHIVE_FILTER_NONE)
         code = spool(c, a, watch, err);
-    libarchive.archive_read_free(a);
+    lib->archive_read_free(a);
     return code;
 }
 
@@ -258,6 +261,7 @@ static int take_member(void *context, const struct archive_member *m, struct she
 /* A tar, of which libarchive reads the headers. */
 struct tar {
     struct scanning *scanning;
+    const struct libarchive *lib;
     uint64_t begin, end;        /* of it, in the file */
     uint64_t at;                /* what was read */
     uint64_t members_end;       /* of those that were found */
@@ -273,7 +277,7 @@ static la_ssize_t give_bytes(struct archive *a, void *context, const void **data
     const size_t size = (size_t)MIN(t->end - t->at, (uint64_t)sizeof(t->data));
 
     if (archive_read_at(&t->scanning->content->file, t->at, t->data, size, &t->error) != SHEAF_OK) {
-        libarchive.archive_set_error(a, EIO, "%s", t->error.message);
+        t->lib->archive_set_error(a, EIO, "%s", t->error.message);
         return ARCHIVE_FATAL;
     }
     *data = t->data;
@@ -295,23 +299,23 @@ static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char
                     unsigned depth, struct sheaf_error *err);
 
 /* Names are bytes, whatever the locale. */
-static const char *name_of(struct archive_entry *entry)
+static const char *name_of(const struct libarchive *lib, struct archive_entry *entry)
 {
-    const char *name = libarchive.archive_entry_pathname(entry);
+    const char *name = lib->archive_entry_pathname(entry);
 
-    return name != NULL ? name : libarchive.archive_entry_pathname_utf8(entry);
+    return name != NULL ? name : lib->archive_entry_pathname_utf8(entry);
 }
 
-static const char *problem_of(struct archive_entry *entry)
+static const char *problem_of(const struct libarchive *lib, struct archive_entry *entry)
 {
-    if (libarchive.archive_entry_hardlink(entry) != NULL ||
-        libarchive.archive_entry_filetype(entry) == AE_IFLNK)
+    if (lib->archive_entry_hardlink(entry) != NULL ||
+        lib->archive_entry_filetype(entry) == AE_IFLNK)
         return "is a link: unpack the archive for it to be followed";
-    if (libarchive.archive_entry_filetype(entry) != AE_IFREG)
+    if (lib->archive_entry_filetype(entry) != AE_IFREG)
         return "is a device, a pipe or a socket, not a file";
-    if (libarchive.archive_entry_is_encrypted(entry))
+    if (lib->archive_entry_is_encrypted(entry))
         return "is encrypted";
-    return libarchive.archive_entry_sparse_count(entry) != 0 ? "is sparse: unpack the archive"
+    return lib->archive_entry_sparse_count(entry) != 0 ? "is sparse: unpack the archive"
                                                              : NULL;
 }
 
@@ -327,8 +331,8 @@ static bool is_nested(const struct archive_member *m)
 static int take_tar_member(struct tar *t, struct archive_entry *entry, char *path, uint64_t offset,
                            struct sheaf_error *err)
 {
-    struct archive_member m = { .path = path, .problem = problem_of(entry) };
-    const la_int64_t size = libarchive.archive_entry_size(entry);
+    struct archive_member m = { .path = path, .problem = problem_of(t->lib, entry) };
+    const la_int64_t size = t->lib->archive_entry_size(entry);
 
     m.bytes = m.problem != NULL || size < 0 ? 0 : (uint64_t)size;
     if (offset > t->end || m.bytes > t->end - offset)
@@ -348,8 +352,8 @@ static int take_tar_member(struct tar *t, struct archive_entry *entry, char *pat
 static int take_entry(struct tar *t, struct archive *a, struct archive_entry *entry,
                       struct sheaf_error *err)
 {
-    const char *name = name_of(entry);
-    const uint64_t offset = t->begin + (uint64_t)libarchive.archive_filter_bytes(a, 0);
+    const char *name = name_of(t->lib, entry);
+    const uint64_t offset = t->begin + (uint64_t)t->lib->archive_filter_bytes(a, 0);
     char *path;
     int code;
 
@@ -357,7 +361,7 @@ static int take_entry(struct tar *t, struct archive *a, struct archive_entry *en
         return err_set(err, SHEAF_ERR_CORRUPT, "a member without a name before offset %" PRIu64,
                        offset);
     t->members_end = offset;
-    if (libarchive.archive_entry_filetype(entry) == AE_IFDIR)
+    if (t->lib->archive_entry_filetype(entry) == AE_IFDIR)
         return SHEAF_OK;
     if (asprintf(&path, "%s%s%s", t->directory, t->directory[0] == '\0' ? "" : "/", name) < 0)
         return err_memory(err, strlen(name));
@@ -372,9 +376,9 @@ static int take_entries(struct tar *t, struct archive *a, struct sheaf_error *er
     int code = SHEAF_OK, found;
 
     while (code == SHEAF_OK &&
-           (found = libarchive.archive_read_next_header(a, &entry)) != ARCHIVE_EOF) {
+           (found = t->lib->archive_read_next_header(a, &entry)) != ARCHIVE_EOF) {
         if (found != ARCHIVE_OK && found != ARCHIVE_WARN)
-            return libarchive_error(a, err);
+            return libarchive_error(t->lib, a, err);
         code = take_entry(t, a, entry, err);
     }
     return code;
@@ -393,25 +397,26 @@ static int check_end(const struct tar *t, struct sheaf_error *err)
 static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char *directory,
                     unsigned depth, struct sheaf_error *err)
 {
+    const struct libarchive *lib = &x->content->lib;
     struct tar *t = calloc(1, sizeof(*t));
-    struct archive *a = libarchive.archive_read_new();
+    struct archive *a = lib->archive_read_new();
     int code;
 
     if (t == NULL || a == NULL) {
         code = err_memory(err, sizeof(*t));
     } else {
-        *t = (struct tar){ .scanning = x, .begin = begin, .end = end, .at = begin,
+        *t = (struct tar){ .scanning = x, .lib = lib, .begin = begin, .end = end, .at = begin,
                            .members_end = begin, .directory = directory, .depth = depth };
-        libarchive.archive_read_support_format_tar(a);
-        libarchive.archive_read_set_option(a, "tar", "read_concatenated_archives", "1");
-        code = libarchive.archive_read_open2(a, t, NULL, give_bytes, pass_bytes, NULL) == ARCHIVE_OK
-             ? take_entries(t, a, err) : libarchive_error(a, err);
+        lib->archive_read_support_format_tar(a);
+        lib->archive_read_set_option(a, "tar", "read_concatenated_archives", "1");
+        code = lib->archive_read_open2(a, t, NULL, give_bytes, pass_bytes, NULL) == ARCHIVE_OK
+             ? take_entries(t, a, err) : libarchive_error(lib, a, err);
         if (code == SHEAF_OK)
             code = check_end(t, err);
         if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED && directory[0] != '\0')
             err_prefix(err, "%s.tar: ", directory);
     }
-    libarchive.archive_read_free(a);
+    lib->archive_read_free(a);
     free(t);
     return code;
 }
