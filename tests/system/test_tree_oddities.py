@@ -10,7 +10,7 @@ import subprocess
 import decoders
 from jpegs import jpeg
 from support import (CONTAINERS, SHEAF, Case, expected_samples, listing, make_tree, pack, read,
-                     sheaf, write)
+                     sheaf, tree_of, write)
 
 LONG = "n" * 90
 # What RecordIO's multi-field records end with, as the end of a file.
@@ -192,6 +192,32 @@ class OddFiles(Case):
         source = make_tree(self.path("source"), {"a/1.jpg": jpeg(seed=1)})
         os.makedirs(os.path.join(source, "b", "c"))
         self.pack_and_compare(source, {"a/1"})
+
+    def test_names_that_differ_in_case_alone(self):
+        """Keys are two samples; fields of one sample are refused, and both files named."""
+        files = {"d/A.jpg.txt": b"1", "d/a.txt": b"2", "d/A.txt": b"3", "D/a.txt": b"4",
+                 "d/c.TXT": b"5"}
+        tree = make_tree(self.path("tree"), files)
+        keys = ["D/a", "d/A", "d/a", "d/c"]
+        for container in CONTAINERS:
+            with self.subTest(container=container):
+                dest = self.path(container)
+                pack(tree, dest, container)
+                self.assertEqual(sorted(line.split("\t")[0] for line in listing(dest)), keys)
+                sheaf("unpack", dest, dest + "-back")
+                back = tree_of(dest + "-back")
+                self.assertEqual(sorted(back.values()), sorted(files.values()))
+                self.assertEqual({name.lower() for name in back}, {name.lower() for name in files})
+        write(self.path("tree", "d", "a.TXT"), b"6")
+        for container in CONTAINERS:
+            dest = self.path("bad-" + container)
+            done = pack(tree, dest, container, status=1)
+            self.assertIn(b"two inputs with one key: d/a.TXT and d/a.txt", done.stderr)
+            pack(tree, dest, container, "none", "--on-error", "skip")
+            self.assertEqual(sorted(line.split(b"\t")[0] for line in
+                                    read(os.path.join(dest, "skipped.tsv")).splitlines()),
+                             [b"d/a.TXT", b"d/a.txt"])
+            self.assertEqual(len(listing(dest)), len(keys) - 1)
 
     def test_hard_links_are_files(self):
         source = make_tree(self.path("source"), {"a/1.jpg": jpeg(seed=1)})
