@@ -262,6 +262,14 @@ def _runs(numbers: Sequence[int]) -> List[Tuple[int, int]]:
     return runs
 
 
+class _Progress:
+    """How far a pass of a sampler is.  (Apart from the iterator, so that a loader goes, with its
+    reader, when the last reference does.)"""
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.yielded = place, 0
+
+
 class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
     """The samples that this rank reads, in their order, as numbers for a sheaf.torch.Dataset.  It
     is a DistributedSampler, so that what would share the samples out leaves it alone.
@@ -278,7 +286,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
                          drop_last=dataset.remainder == "drop")
         self.source = dataset
         self.next_place = Place(epoch, 0, dataset.order.lanes)
-        self.latest: Optional["_Ordinals"] = None
+        self.latest: Optional[_Progress] = None
         if not dataset._is_served():
             dataset._open(epoch)
 
@@ -322,41 +330,36 @@ class _Ordinals:
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
-        self.begun = False
-        self.yielded = 0
-        self.count = 0
-        self.number = 0
-        self.place = sampler.next_place
+        self.own: Optional[_Progress] = None    # None: not begun
+        self.count = self.number = 0
 
-    def _begin(self) -> None:
+    def _begin(self) -> _Progress:
         sampler, source = self.sampler, self.sampler.source
-        self.place = sampler.next_place
-        share = share_of(len(source), source.rank, source.world_size, source.remainder,
-                         self.place.done)
-        self.number = (source._begin(self.place.epoch, share.first) << BITS) + share.first
+        place = sampler.next_place
+        share = share_of(len(source), source.rank, source.world_size, source.remainder, place.done)
+        self.number = (source._begin(place.epoch, share.first) << BITS) + share.first
         self.count = share.count
-        self.begun = True
-        sampler.latest = self
-        sampler.next_place = Place(self.place.epoch + 1, 0, source.order.lanes)
+        self.own = sampler.latest = _Progress(place)
+        sampler.next_place = Place(place.epoch + 1, 0, source.order.lanes)
+        return self.own
 
     def __iter__(self) -> "_Ordinals":
         return self
 
     def __next__(self) -> int:
-        if not self.begun:
-            self._begin()
-        if self.yielded == self.count:
+        own = self.own or self._begin()
+        if own.yielded == self.count:
             raise StopIteration
-        self.yielded += 1
-        return self.number + self.yielded - 1
+        own.yielded += 1
+        return self.number + own.yielded - 1
 
     def state_dict(self) -> Dict[str, Any]:
         """For loaders that keep the state of a sampler's iterator."""
-        if not self.begun:
+        if self.own is None:
             return self.sampler.state(None, 1)
         source = self.sampler.source
-        return state_of(source.order, self.place.epoch, self.place.done, self.yielded, 1,
-                        source.world_size)
+        return state_of(source.order, self.own.place.epoch, self.own.place.done,
+                        self.own.yielded, 1, source.world_size)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """This pass goes on from there."""
@@ -433,7 +436,7 @@ class _Batches:
 
     def __init__(self, loader: DataLoader, inner: Any) -> None:
         self.loader, self.inner, self.given = loader, inner, 0
-        self.own: Optional[_Ordinals] = None
+        self.own: Optional[_Progress] = None
         loader.batches_given = None
 
     def __iter__(self) -> "_Batches":

@@ -3,6 +3,7 @@
 any world, and nothing left behind by whatever is killed."""
 
 import collections
+import gc
 import json
 import os
 import signal
@@ -388,6 +389,31 @@ class LoaderTest(Case):
                 for sample in batch:
                     self.assertEqual(sample.to_bytes(), by_key[sample.key])
             self.assertLessEqual(loader.stats().memory_peak_bytes, 6 << 20)
+
+    def test_a_loader_goes_with_its_last_reference(self):
+        def used():
+            return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+        def read():
+            loader = sheaf.torch.DataLoader(self.set, 8, shuffle_buffer=60)
+            kept = list(loader)
+            given = iter(loader)
+            next(given)
+            return kept
+
+        read()
+        gc.collect()
+        before = used()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        kept = read()
+        read()
+        self.assertEqual(sum(len(batch) for batch in kept), 200)
+        for batch in kept:
+            for sample in batch:        # what is kept outlives it
+                self.assertEqual(sample.to_bytes(), self.samples[sample.number][1])
+        del kept, batch, sample
+        self.assertEqual(used(), before)
 
     # ---- Errors -------------------------------------------------------------------------------
 
