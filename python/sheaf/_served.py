@@ -24,6 +24,10 @@ _ANSWER = struct.Struct("=iIQQ")
 _NO_WORD = 0xffffffff
 
 
+class Gone(sheaf.StateError):
+    """The server has ended, or ended and begun again."""
+
+
 class _Connection(socket.socket):
     """Closed when nobody uses it any more."""
 
@@ -48,10 +52,10 @@ class Client:
             self._connection.sendall(_HELLO.pack(worker, workers))
             data, descriptors, _, _ = socket.recv_fds(self._connection, _WELCOME.size, 1)
         except OSError as error:
-            raise sheaf.StateError("the program that reads the data has ended, or its loader is "
-                                   "closed: %s" % error) from None
+            raise Gone("the program that reads the data has ended, or its loader is closed: %s"
+                       % error) from None
         if len(data) != _WELCOME.size:
-            raise sheaf.StateError("the program that reads the data has ended")
+            raise Gone("the program that reads the data has ended")
         self._memory: Optional[_Memory] = None
         for descriptor in descriptors:
             self._memory = _Memory(descriptor, _WELCOME.unpack(data)[0])
@@ -67,8 +71,7 @@ class Client:
                 code, word, samples, size = _ANSWER.unpack(self._receive(_ANSWER.size))
                 message = self._receive(size)
             except OSError as error:
-                raise sheaf.StateError("the program that reads the data has ended: %s"
-                                       % error) from None
+                raise Gone("the program that reads the data has ended: %s" % error) from None
         if code != 0:
             _sheaf.raise_error(code, message.decode("utf-8", "replace"))
         if word == _NO_WORD or self._memory is None:

@@ -40,7 +40,7 @@ import sheaf._shared
 from sheaf import _sheaf
 from sheaf._loader import BITS, MASK, Order, Place, place_of, share_of, state_of
 from sheaf._member import Epochs, rank_of, worker_of
-from sheaf._served import Client
+from sheaf._served import Client, Gone
 
 sheaf._shared.use()
 
@@ -156,7 +156,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
     def _open(self, epoch: int) -> None:
         """What is wrong with the options is said here."""
         order = self.order
-        self._address = "sheaf-" + secrets.token_hex(16)
+        if self._address is None:       # it stays: workers that are there already know it
+            self._address = "sheaf-" + secrets.token_hex(16)
         self._server = _sheaf.Server(
             self.dataset, self._address, epoch=epoch, seed=order.seed,
             no_shuffle=order.no_shuffle, shuffle_buffer=order.shuffle_buffer, lanes=order.lanes,
@@ -228,11 +229,18 @@ class Dataset(torch.utils.data.Dataset[Any]):
             if any(number < 0 for number in numbers):
                 numbers = [range(len(self))[number] for number in numbers]
             return self.dataset.get(numbers, memory_bytes=self._options["memory_bytes"])
-        batches = [batch for batch in (self._client_here().get(number >> BITS, number & MASK, count)
+        batches = [batch for batch in (self._served(number, count)
                                        for number, count in _runs(numbers)) if batch is not None]
         if len(batches) == 1:
             return batches[0]
         return [sample for batch in batches for sample in batch]
+
+    def _served(self, number: int, count: int) -> Optional[sheaf.Batch]:
+        try:
+            return self._client_here().get(number >> BITS, number & MASK, count)
+        except Gone:                    # the program may have opened its reader again
+            self._client = None
+            return self._client_here().get(number >> BITS, number & MASK, count)
 
     def _client_here(self) -> Client:
         if self._client is None or self._client.process != os.getpid():
@@ -419,7 +427,6 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         """The next pass goes on from there."""
         self.sampler.load_state_dict(state)
         self.batches_given = None
-        self._iterator = None           # persistent workers would still know the reader before
 
     def stats(self) -> sheaf.Stats:
         """The counts of this rank's reader."""

@@ -14,7 +14,6 @@ from peers import Case
 try:
     import PIL                  # noqa: F401
     import torch                # noqa: F401
-    import torchdata            # noqa: F401
 except ImportError as error:
     raise unittest.SkipTest("no torch: %s" % error)
 

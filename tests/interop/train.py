@@ -15,10 +15,8 @@ import sys
 import PIL.Image
 import torch
 import torch.distributed as dist
-from torchdata.stateful_dataloader import StatefulDataLoader
 
-import sheaf
-from sheaf.torch import ShardDataset
+import sheaf.torch
 
 
 def decode(sample):
@@ -38,8 +36,7 @@ def main(folder, state_path, losses_path, epochs, stop_at=None):
                               torch.nn.Flatten(), torch.nn.Linear(8 * 7 * 7, 6))
     model = torch.nn.parallel.DistributedDataParallel(net)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    dataset = ShardDataset(folder, seed=3, decode=decode)
-    loader = StatefulDataLoader(dataset, batch_size=8, num_workers=2)
+    loader = sheaf.torch.DataLoader(folder, 8, 2, seed=3, decode=decode)
     step = epoch = 0
     if os.path.exists(state_path):
         state = torch.load(state_path, weights_only=False)

@@ -295,6 +295,15 @@ class LoaderTest(Case):
             rest, _ = self.consume(state, 1, 1000, then)
             self.assertEqual(rest, sum(whole[batches:], []))
 
+    def test_other_lanes_and_workers(self):
+        before, state = self.consume(None, 2, 5, 2, lanes=4)
+        for persistent in (False, True):
+            loader = self.loader(6, 2, decode=marked, persistent_workers=persistent)
+            if persistent:
+                next(iter(loader))      # its workers know the reader of one lane
+            loader.load_state_dict(state)
+            self.check_rest(before, sum(loader, []), 1)
+
     def test_twice_resumed_in_other_worlds(self):
         one, state = self.consume(None, 2, 5, lanes=4)
         two, state = self.consume(state, 4, 2)
@@ -438,6 +447,15 @@ class LoaderTest(Case):
                 self.assertEqual(next(given), order[8 * i:8 * i + 8])
             with self.assertRaisesRegex(sheaf.CorruptError, "CRC-32C"):
                 next(given)
+
+    def test_after_an_error_there_is_another_pass(self):
+        folder, _ = self.damaged()
+        loader = sheaf.torch.DataLoader(folder, 8, 1, seed=5, shuffle_buffer=60,
+                                        decode=number_of, collate_fn=list,
+                                        persistent_workers=True)
+        for _ in range(2):
+            with self.assertRaisesRegex(sheaf.CorruptError, "CRC-32C"):
+                list(loader)
 
     def test_what_is_skipped_leaves_a_hole(self):
         folder, bad = self.damaged()
