@@ -437,7 +437,7 @@ int destination_is_finished(const struct output *o, bool *finished, struct sheaf
 
     *finished = code == SHEAF_OK && d.is_finished;
     if (code == SHEAF_OK && !d.is_finished)
-        code = destination_refuse_fault(&d, err);
+        code = destination_refuse(o, &d, REFUSE_FAULT, err);
     destination_clear(&d);
     return code;
 }
@@ -483,43 +483,22 @@ int destination_result(const struct output *o, struct sheaf_pack_result *result,
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-int destination_refuse_dataset(const struct destination *d, struct sheaf_error *err)
+int destination_refuse(const struct output *o, const struct destination *d, unsigned what,
+                       struct sheaf_error *err)
 {
-    if (d->dataset == NULL)
-        return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already", d->dataset);
-}
-
-int destination_refuse_fault(const struct destination *d, struct sheaf_error *err)
-{
-    if (d->fault.code == SHEAF_OK)
-        return SHEAF_OK;
-    return err_set(err, d->fault.code, "%s", d->fault.message);
-}
-
-int destination_refuse_unlike(const struct destination *d, struct sheaf_error *err)
-{
-    if (d->is_finished || d->dataset == NULL)
-        return SHEAF_OK;
-    if (d->fault.code != SHEAF_OK)
-        return destination_refuse_fault(d, err);
-    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan", d->dataset);
-}
-
-int destination_refuse_leftovers(const struct output *o, const struct destination *d,
-                                 struct sheaf_error *err)
-{
-    if (!d->has_leftovers)
-        return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds the remains of an unfinished run", o->dest);
-}
-
-int destination_refuse_unknown(const struct destination *d, struct sheaf_error *err)
-{
-    if (d->unknown == NULL)
-        return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists, and belongs to no data set",
-                   d->unknown);
+    if (what & REFUSE_LEFTOVERS && d->has_leftovers)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds the remains of an unfinished run",
+                       o->dest);
+    if (what & REFUSE_FAULT && d->fault.code != SHEAF_OK)
+        return err_set(err, d->fault.code, "%s", d->fault.message);
+    if (what & REFUSE_OTHER_DATASET && d->dataset != NULL && !d->is_finished)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan", d->dataset);
+    if (what & REFUSE_DATASET && d->dataset != NULL)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already", d->dataset);
+    if (what & REFUSE_UNKNOWN && d->unknown != NULL)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists, and belongs to no data set",
+                       d->unknown);
+    return SHEAF_OK;
 }
 
 int destination_refuse_other_run(const struct output *o, const struct destination *d,

@@ -101,16 +101,16 @@ int destination_result(const struct output *output, struct sheaf_pack_result *re
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-/* Each returns SHEAF_OK if there is nothing to refuse.  SHEAF_ERR_EXISTS: a data set is there; */
-int destination_refuse_dataset(const struct destination *found, struct sheaf_error *err);
-/* another one than this plan's, or what is wrong with the one that is there; */
-int destination_refuse_unlike(const struct destination *found, struct sheaf_error *err);
-int destination_refuse_fault(const struct destination *found, struct sheaf_error *err);
-/* traces of a run; */
-int destination_refuse_leftovers(const struct output *output, const struct destination *found,
-                                 struct sheaf_error *err);
-/* files of nobody. */
-int destination_refuse_unknown(const struct destination *found, struct sheaf_error *err);
+/* What is refused if it is there: SHEAF_ERR_EXISTS, or the fault's own code. */
+enum {
+    REFUSE_LEFTOVERS = 1,
+    REFUSE_FAULT = 2,
+    REFUSE_OTHER_DATASET = 4,   /* than this plan's */
+    REFUSE_DATASET = 8,
+    REFUSE_UNKNOWN = 16,
+};
+int destination_refuse(const struct output *output, const struct destination *found,
+                       unsigned what, struct sheaf_error *err);
 /* SHEAF_ERR_CHANGED: there is nothing to resume but the run of another plan. */
 int destination_refuse_other_run(const struct output *output, const struct destination *found,
                                  struct sheaf_error *err);

@@ -56,7 +56,7 @@ int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_e
     o->is_shared = true;
     *finished = code == SHEAF_OK && d.is_finished;
     if (code == SHEAF_OK && !d.is_finished)
-        code = destination_refuse_fault(&d, err);
+        code = destination_refuse(o, &d, REFUSE_FAULT, err);
     if (code == SHEAF_OK && !d.is_finished)
         code = destination_refuse_no_run(o, &d, err);
     if (code == SHEAF_OK && !d.is_finished) {

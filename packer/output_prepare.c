@@ -26,28 +26,28 @@ static int check_free(const struct output *o, struct destination *d, struct shea
     int code = destination_inspect(o, INSPECT_DATASET, d, err);
 
     if (code == SHEAF_OK)
-        code = destination_refuse_dataset(d, err);
+        code = destination_refuse(o, d, REFUSE_DATASET, err);
     if (code == SHEAF_OK)
         code = destination_inspect(o, INSPECT_FILES, d, err);
     if (code == SHEAF_OK)
-        code = destination_refuse_leftovers(o, d, err);
-    if (code == SHEAF_OK)
-        code = destination_refuse_dataset(d, err);
-    return code == SHEAF_OK ? destination_refuse_unknown(d, err) : code;
+        code = destination_refuse(o, d, REFUSE_LEFTOVERS | REFUSE_DATASET | REFUSE_UNKNOWN, err);
+    return code;
 }
 
 /* Resuming without a claim of this plan: its data set is there, or nothing is.  What a damaged
  * claim leaves behind is cleared. */
 static int check_unclaimed(const struct output *o, struct destination *d, struct sheaf_error *err)
 {
-    int code = destination_refuse_unlike(d, err);
+    int code;
 
-    if (code != SHEAF_OK || d->is_finished)
-        return code;
-    code = destination_inspect(o, INSPECT_FILES, d, err);
+    if (d->is_finished)
+        return SHEAF_OK;
+    code = destination_refuse(o, d, REFUSE_FAULT | REFUSE_OTHER_DATASET, err);
     if (code == SHEAF_OK)
-        code = destination_refuse_dataset(d, err);
-    return code == SHEAF_OK ? destination_refuse_unknown(d, err) : code;
+        code = destination_inspect(o, INSPECT_FILES, d, err);
+    if (code == SHEAF_OK)
+        code = destination_refuse(o, d, REFUSE_DATASET | REFUSE_UNKNOWN, err);
+    return code;
 }
 
 /* A claim of this plan can be resumed whatever else is there: what is damaged or gone is made
@@ -67,8 +67,8 @@ static int check_replace(const struct output *o, struct destination *d, struct s
     int code = destination_inspect(o, INSPECT_CLAIM | INSPECT_DATASET | INSPECT_FILES, d, err);
 
     if (code == SHEAF_OK)
-        code = destination_refuse_fault(d, err);
-    return code == SHEAF_OK ? destination_refuse_unknown(d, err) : code;
+        code = destination_refuse(o, d, REFUSE_FAULT | REFUSE_UNKNOWN, err);
+    return code;
 }
 
 static int check_allowed(struct output *o, bool resume, bool overwrite, struct destination *d,
@@ -132,9 +132,7 @@ static int check_claimed(struct output *o, struct sheaf_error *err)
     int code = destination_inspect(o, INSPECT_DATASET | INSPECT_FILES, &d, err);
 
     if (code == SHEAF_OK)
-        code = destination_refuse_dataset(&d, err);
-    if (code == SHEAF_OK)
-        code = destination_refuse_unknown(&d, err);
+        code = destination_refuse(o, &d, REFUSE_DATASET | REFUSE_UNKNOWN, err);
     if (code == SHEAF_ERR_EXISTS)
         (void)journal_remove(&o->journal, PLAN_FILE, NULL);
     destination_clear(&d);

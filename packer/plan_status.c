@@ -102,7 +102,7 @@ static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
         for (size_t i = 0; i < p->planned.file.facts.plan.shard_count; i++)
             count_done(p, i);
     else if (code == SHEAF_OK)
-        code = destination_refuse_fault(&d, err);
+        code = destination_refuse(output, &d, REFUSE_FAULT, err);
     if (code == SHEAF_OK && !p->committed && d.claim == CLAIM_DAMAGED)
         code = destination_refuse_no_run(output, &d, err);
     /* What is there of another plan is none of this one. */

@@ -78,6 +78,11 @@ static void inspect(unsigned asked)
     must(destination_inspect(&output, asked, &found, &error));
 }
 
+static int refuse(unsigned what)
+{
+    return destination_refuse(&output, &found, what, &error);
+}
+
 static int setup(void **state)
 {
     struct sheaf_pack_options o;
@@ -167,15 +172,15 @@ static void a_data_set_is_of_its_plan(void **state)
     assert_true(found.is_finished);
     assert_false(found.has_leftovers);
     assert_null(found.unknown);
-    assert_int_equal(destination_refuse_unlike(&found, &error), SHEAF_OK);
-    assert_int_equal(destination_refuse_dataset(&found, &error), SHEAF_ERR_EXISTS);
+    assert_int_equal(refuse(REFUSE_FAULT | REFUSE_OTHER_DATASET), SHEAF_OK);
+    assert_int_equal(refuse(REFUSE_DATASET), SHEAF_ERR_EXISTS);
 
     memcpy(output.plan_hash, OTHER_HASH, PLAN_HASH_SIZE);
     inspect(ALL);
     assert_string_equal(found.dataset, dest);
     assert_false(found.is_finished);
     assert_null(found.unknown);
-    assert_int_equal(destination_refuse_unlike(&found, &error), SHEAF_ERR_EXISTS);
+    assert_int_equal(refuse(REFUSE_FAULT | REFUSE_OTHER_DATASET), SHEAF_ERR_EXISTS);
 }
 
 static void what_is_missing_is_a_fault(void **state)
@@ -192,7 +197,7 @@ static void what_is_missing_is_a_fault(void **state)
     inspect(ALL);
     assert_false(found.is_finished);
     assert_int_equal(found.fault.code, SHEAF_ERR_NOT_FOUND);
-    assert_int_equal(destination_refuse_unlike(&found, &error), SHEAF_ERR_NOT_FOUND);
+    assert_int_equal(refuse(REFUSE_FAULT | REFUSE_OTHER_DATASET), SHEAF_ERR_NOT_FOUND);
 }
 
 static void an_unreadable_manifest_is_a_fault(void **state)
@@ -220,7 +225,7 @@ static void files_of_nobody_are_found(void **state)
     tree_text(&tree, "out/shard-000123.txt", "the user's");
     inspect(ALL);
     assert_string_equal(found.unknown, tree_path(&tree, "out/shard-000123.txt"));
-    assert_int_equal(destination_refuse_unknown(&found, &error), SHEAF_ERR_EXISTS);
+    assert_int_equal(refuse(REFUSE_UNKNOWN), SHEAF_ERR_EXISTS);
     tree_delete(&tree, "out/shard-000123.txt");
     pack(NULL);
     inspect(ALL);
