@@ -6,7 +6,7 @@
 
 struct asking {
     struct objects *objects;
-    struct questions *questions;
+    struct size_queue *queue;
     uint64_t done;
 };
 
@@ -33,7 +33,7 @@ static int ask_unit(struct asking *a, size_t unit, struct sheaf_error *err)
         struct object *object = &a->objects->items[i];
 
         if (object->bytes == OBJECT_UNKNOWN)
-            code = questions_ask(a->questions, object_url(a->objects, object), object, err);
+            code = size_queue_ask(a->queue, object_url(a->objects, object), object, err);
     }
     return code;
 }
@@ -42,7 +42,7 @@ int objects_ask(struct objects *objects, const uint32_t *units, size_t count,
                 struct watch *watch, struct sheaf_error *err)
 {
     struct asking a = { .objects = objects };
-    int code = questions_open(&a.questions, take, &a, err);
+    int code = size_queue_open(&a.queue, take, &a, err);
 
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
         const struct sheaf_progress progress = { .stage = "look", .done_count = a.done,
@@ -54,7 +54,7 @@ int objects_ask(struct objects *objects, const uint32_t *units, size_t count,
             code = ask_unit(&a, units[i], err);
     }
     if (code == SHEAF_OK)
-        code = questions_drain(a.questions, err);
-    questions_close(a.questions);
+        code = size_queue_drain(a.queue, err);
+    size_queue_close(a.queue);
     return code;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Questions in a window of outstanding work, which the store answers; the oldest comes first. */
+ * Requests in a window of outstanding work, which the store answers; the oldest comes first. */
 #include "packer/source/size_queue.h"
 
 #include <stdlib.h>
@@ -8,27 +8,27 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* A question takes some 20 ms: this makes ten thousand a second. */
+/* A request takes some 20 ms: this makes ten thousand a second. */
 #define WINDOW 192
 
-struct question {
+struct size_request {
     struct inflight_item item;  /* the first member */
     struct store_stat stat;
     char *url;
     void *about;
 };
 
-struct questions {
-    question_fn *take;
+struct size_queue {
+    size_queue_fn *take;
     void *context;
     struct inflight window;
-    struct question questions[WINDOW];
+    struct size_request requests[WINDOW];
 };
 
-int questions_open(struct questions **out, question_fn *take, void *context,
+int size_queue_open(struct size_queue **out, size_queue_fn *take, void *context,
                    struct sheaf_error *err)
 {
-    struct questions *s = calloc(1, sizeof(*s));
+    struct size_queue *s = calloc(1, sizeof(*s));
 
     if (s == NULL)
         return err_memory(err, sizeof(*s));
@@ -36,20 +36,21 @@ int questions_open(struct questions **out, question_fn *take, void *context,
     s->context = context;
     inflight_open(&s->window, INFLIGHT_OLDEST, NULL, NULL);
     for (size_t i = 0; i < WINDOW; i++)
-        inflight_add(&s->window, &s->questions[i].item);
+        inflight_add(&s->window, &s->requests[i].item);
     *out = s;
     return SHEAF_OK;
 }
 
 static void answered(struct store_stat *stat)
 {
-    inflight_done((struct inflight_item *)(void *)((char *)stat - offsetof(struct question, stat)));
+    inflight_done((struct inflight_item *)(void *)((char *)stat -
+                                                   offsetof(struct size_request, stat)));
 }
 
-/* Takes the oldest answer; SHEAF_END: there is no question. */
-static int consume(struct questions *s, struct sheaf_error *err)
+/* Takes the oldest answer; SHEAF_END: there is no request. */
+static int consume(struct size_queue *s, struct sheaf_error *err)
 {
-    struct question *q = (struct question *)inflight_next(&s->window);
+    struct size_request *q = (struct size_request *)inflight_next(&s->window);
     int code;
 
     if (q == NULL)
@@ -60,10 +61,10 @@ static int consume(struct questions *s, struct sheaf_error *err)
     return code;
 }
 
-int questions_ask(struct questions *s, char *url, void *about, struct sheaf_error *err)
+int size_queue_ask(struct size_queue *s, char *url, void *about, struct sheaf_error *err)
 {
     int code = url == NULL ? err_memory(err, 1) : SHEAF_OK;
-    struct question *q;
+    struct size_request *q;
 
     if (code == SHEAF_OK && s->window.count == WINDOW)
         code = consume(s, err);
@@ -71,7 +72,7 @@ int questions_ask(struct questions *s, char *url, void *about, struct sheaf_erro
         free(url);
         return code;
     }
-    q = (struct question *)inflight_idle(&s->window);
+    q = (struct size_request *)inflight_idle(&s->window);
     q->stat = (struct store_stat){ .url = url, .done = answered };
     q->url = url;
     q->about = about;
@@ -80,7 +81,7 @@ int questions_ask(struct questions *s, char *url, void *about, struct sheaf_erro
     return SHEAF_OK;
 }
 
-int questions_drain(struct questions *s, struct sheaf_error *err)
+int size_queue_drain(struct size_queue *s, struct sheaf_error *err)
 {
     int code;
 
@@ -89,13 +90,13 @@ int questions_drain(struct questions *s, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-void questions_close(struct questions *s)
+void size_queue_close(struct size_queue *s)
 {
-    struct question *q;
+    struct size_request *q;
 
     if (s == NULL)
         return;
-    while ((q = (struct question *)inflight_next(&s->window)) != NULL) {
+    while ((q = (struct size_request *)inflight_next(&s->window)) != NULL) {
         (void)s->take(s->context, q->about, NULL, NULL);
         free(q->url);
     }

@@ -6,22 +6,22 @@
 
 #include "store/store.h"
 
-struct questions;
+struct size_queue;
 
-/* An answer about what was asked.  `stat` NULL: there will be none, as the questions are closed;
+/* An answer about what was asked.  `stat` NULL: there will be none, since the queue is closed;
  * the result then does not count. */
-typedef int question_fn(void *context, void *about, const struct store_stat *stat,
+typedef int size_queue_fn(void *context, void *about, const struct store_stat *stat,
                         struct sheaf_error *err);
 
-int questions_open(struct questions **questions, question_fn *take, void *context,
+int size_queue_open(struct size_queue **queue, size_queue_fn *take, void *context,
                    struct sheaf_error *err);
 /* Waits for what is under way.  NULL is fine. */
-void questions_close(struct questions *questions);
+void size_queue_close(struct size_queue *queue);
 
 /* Asks for the object at `url`, which is taken, also on failure (NULL: out of memory).  May wait
  * for earlier answers, and fail as `take` does of one; `about` is then the caller's still. */
-int questions_ask(struct questions *questions, char *url, void *about, struct sheaf_error *err);
+int size_queue_ask(struct size_queue *queue, char *url, void *about, struct sheaf_error *err);
 /* Waits for all answers, until `take` fails. */
-int questions_drain(struct questions *questions, struct sheaf_error *err);
+int size_queue_drain(struct size_queue *queue, struct sheaf_error *err);
 
 #endif

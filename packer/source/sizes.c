@@ -11,7 +11,7 @@
 
 struct sizes {
     struct scan *scan;
-    struct questions *questions;
+    struct size_queue *queue;
 };
 
 struct entry {
@@ -58,7 +58,7 @@ int sizes_open(struct sizes **out, struct scan *scan, struct sheaf_error *err)
     if (s == NULL)
         return err_memory(err, sizeof(*s));
     s->scan = scan;
-    code = questions_open(&s->questions, take, s, err);
+    code = size_queue_open(&s->queue, take, s, err);
     if (code == SHEAF_OK)
         *out = s;
     else
@@ -78,7 +78,7 @@ int sizes_add(struct sizes *s, const char *path, const char *url, bool is_below,
     e->is_below = is_below;
     e->label = label;
     memcpy(e->path, path, size);
-    code = questions_ask(s->questions, strdup(url), e, err);
+    code = size_queue_ask(s->queue, strdup(url), e, err);
     if (code != SHEAF_OK)
         free(e);
     return code;
@@ -86,13 +86,13 @@ int sizes_add(struct sizes *s, const char *path, const char *url, bool is_below,
 
 int sizes_drain(struct sizes *s, struct sheaf_error *err)
 {
-    return questions_drain(s->questions, err);
+    return size_queue_drain(s->queue, err);
 }
 
 void sizes_close(struct sizes *s)
 {
     if (s == NULL)
         return;
-    questions_close(s->questions);
+    size_queue_close(s->queue);
     free(s);
 }
