@@ -17,7 +17,7 @@ struct reading {
     struct scan *scan;
     struct list_parser parser;
     struct lines lines;
-    struct stats *stats;        /* of files, if the root is a directory; */
+    struct stat_queue *queue;   /* of files, if the root is a directory; */
     struct sizes *sizes;        /* else of objects */
 };
 
@@ -51,7 +51,7 @@ static int look_for(struct reading *r, const char *path, uint32_t label, struct 
     int code;
 
     if (r->sizes == NULL)
-        return stats_add(r->stats, path, label, err);
+        return stat_queue_add(r->queue, path, label, err);
     url = store_join(r->source->root, path);
     code = url == NULL ? err_memory(err, strlen(path))
                        : sizes_add(r->sizes, path, url, true, label, err);
@@ -90,16 +90,16 @@ static int scan_list(const struct source *source, enum list_kind kind, struct sc
     if (code == SHEAF_OK)
         code = source->is_remote
              ? sizes_open(&r.sizes, scan, err)
-             : stats_open(&r.stats, source->root_fd, found, scan, err);
+             : stat_queue_open(&r.queue, source->root_fd, found, scan, err);
     while (code == SHEAF_OK) {
         code = lines_next(&r.lines, &line, &size, &number, err);
         if (code == SHEAF_OK)
             code = take_line(&r, number, line, size, err);
     }
     if (code == SHEAF_END)
-        code = r.sizes == NULL ? stats_drain(r.stats, err) : sizes_drain(r.sizes, err);
+        code = r.sizes == NULL ? stat_queue_drain(r.queue, err) : sizes_drain(r.sizes, err);
     sizes_close(r.sizes);
-    stats_close(r.stats);
+    stat_queue_close(r.queue);
     list_parser_free(&r.parser);
     lines_close(&r.lines);
     return code;

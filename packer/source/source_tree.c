@@ -6,7 +6,7 @@
  *
  * One thread reads the directories, each whole and closed before the next, so that the number of
  * open files does not grow with the depth; what the names in them are is asked for by others
- * (stats.h). */
+ * (stat_queue.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 struct tree {
     const struct source *source;
     struct scan *scan;
-    struct stats *stats;
+    struct stat_queue *queue;
     struct buf below;           /* directories that were found and not read yet: their paths, each
                                    with its struct kept after it; the last is read first */
     bool linked;                /* the path may lead over a symbolic link: only then can it loop */
@@ -130,7 +130,7 @@ static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
     if (d->d_type == DT_DIR ? clutter_is_directory(d->d_name) : clutter_is_file(d->d_name))
         return leave_out(t);
     return d->d_type == DT_DIR ? keep_directory(t, t->path, t->linked, err)
-                               : stats_add(t->stats, t->path, label, err);
+                               : stat_queue_add(t->queue, t->path, label, err);
 }
 
 static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
@@ -225,7 +225,7 @@ static int read_all(struct tree *t, struct sheaf_error *err)
         while (code == SHEAF_OK && next_directory(t))
             code = read_directory(t, err);
         if (code == SHEAF_OK)
-            code = stats_drain(t->stats, err);
+            code = stat_queue_drain(t->queue, err);
         if (t->below.size == 0)
             break;
     }
@@ -240,10 +240,10 @@ static int scan_tree(struct source *source, struct scan *scan, struct sheaf_erro
     if (source->below != NULL && !push(&tree, source->below))
         return err_set(err, SHEAF_ERR_LIMIT, "%s: its path is too long", source->below);
     tree.start = tree.path_size;
-    code = stats_open(&tree.stats, source->root_fd, found, &tree, err);
+    code = stat_queue_open(&tree.queue, source->root_fd, found, &tree, err);
     if (code == SHEAF_OK)
         code = read_all(&tree, err);
-    stats_close(tree.stats);
+    stat_queue_close(tree.queue);
     buf_free(&tree.below);
     return code;
 }

@@ -17,7 +17,7 @@
 #define CHUNKS      32u
 #define THREADS     8u          /* they wait for the disk, not for a processor */
 
-struct question {
+struct stat_request {
     size_t path;                /* where it begins in the chunk's text */
     uint32_t label;
     int errnum;
@@ -29,11 +29,11 @@ struct chunk {
     int root_fd;
     struct buf text;
     size_t count;
-    struct question questions[CHUNK_PATHS];
+    struct stat_request requests[CHUNK_PATHS];
 };
 
-struct stats {
-    stats_fn *take;
+struct stat_queue {
+    stat_queue_fn *take;
     void *context;
     struct workers *workers;    /* NULL: no chunk was full yet */
     struct inflight window;
@@ -46,17 +46,17 @@ static void answer(struct inflight_item *item)
     struct chunk *c = (struct chunk *)item;
 
     for (size_t i = 0; i < c->count; i++) {
-        struct question *q = &c->questions[i];
+        struct stat_request *q = &c->requests[i];
 
         q->errnum = fstatat(c->root_fd, (const char *)c->text.data + q->path, &q->st, 0) == 0
                   ? 0 : errno;
     }
 }
 
-int stats_open(struct stats **out, int root_fd, stats_fn *take, void *context,
+int stat_queue_open(struct stat_queue **out, int root_fd, stat_queue_fn *take, void *context,
                struct sheaf_error *err)
 {
-    struct stats *s = calloc(1, sizeof(*s));
+    struct stat_queue *s = calloc(1, sizeof(*s));
 
     if (s == NULL)
         return err_memory(err, sizeof(*s));
@@ -73,7 +73,7 @@ int stats_open(struct stats **out, int root_fd, stats_fn *take, void *context,
     return SHEAF_OK;
 }
 
-void stats_close(struct stats *s)
+void stat_queue_close(struct stat_queue *s)
 {
     if (s == NULL)
         return;
@@ -85,13 +85,13 @@ void stats_close(struct stats *s)
 }
 
 /* SHEAF_END: none was asked for. */
-static int take_oldest(struct stats *s, struct sheaf_error *err)
+static int take_oldest(struct stat_queue *s, struct sheaf_error *err)
 {
     struct chunk *c = (struct chunk *)inflight_next(&s->window);
     int code = c == NULL ? SHEAF_END : SHEAF_OK;
 
     for (size_t i = 0; code == SHEAF_OK && i < c->count; i++) {
-        const struct question *q = &c->questions[i];
+        const struct stat_request *q = &c->requests[i];
 
         code = s->take(s->context, (const char *)c->text.data + q->path, q->label, q->errnum,
                        &q->st, err);
@@ -104,7 +104,7 @@ static int take_oldest(struct stats *s, struct sheaf_error *err)
 }
 
 /* Asks for the chunk that is being filled.  A few paths, and no more, are asked for here. */
-static int ask(struct stats *s, struct sheaf_error *err)
+static int ask(struct stat_queue *s, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -119,10 +119,10 @@ static int ask(struct stats *s, struct sheaf_error *err)
     return code;
 }
 
-int stats_add(struct stats *s, const char *path, uint32_t label, struct sheaf_error *err)
+int stat_queue_add(struct stat_queue *s, const char *path, uint32_t label, struct sheaf_error *err)
 {
     struct chunk *c = s->filling;
-    struct question *q = &c->questions[c->count];
+    struct stat_request *q = &c->requests[c->count];
     int code;
 
     q->path = c->text.size;
@@ -133,7 +133,7 @@ int stats_add(struct stats *s, const char *path, uint32_t label, struct sheaf_er
     return ++c->count < CHUNK_PATHS ? SHEAF_OK : ask(s, err);
 }
 
-int stats_drain(struct stats *s, struct sheaf_error *err)
+int stat_queue_drain(struct stat_queue *s, struct sheaf_error *err)
 {
     int code = s->filling->count == 0 ? SHEAF_OK : ask(s, err);
 

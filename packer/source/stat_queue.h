@@ -9,21 +9,22 @@
 
 #include "sheaf.h"
 
-struct stats;
+struct stat_queue;
 
 /* An answer; `errnum` not 0: there is none, for that reason.  It adds no paths. */
-typedef int stats_fn(void *context, const char *path, uint32_t label, int errnum,
+typedef int stat_queue_fn(void *context, const char *path, uint32_t label, int errnum,
                      const struct stat *st, struct sheaf_error *err);
 
 /* Paths are relative to `root_fd`. */
-int stats_open(struct stats **stats, int root_fd, stats_fn *take, void *context,
+int stat_queue_open(struct stat_queue **queue, int root_fd, stat_queue_fn *take, void *context,
                struct sheaf_error *err);
 /* Drops what was not answered.  NULL is fine. */
-void stats_close(struct stats *stats);
+void stat_queue_close(struct stat_queue *queue);
 
 /* Asks; `label` comes back with the answer.  May take earlier answers, and fail as `take` does. */
-int stats_add(struct stats *stats, const char *path, uint32_t label, struct sheaf_error *err);
+int stat_queue_add(struct stat_queue *queue, const char *path, uint32_t label,
+                   struct sheaf_error *err);
 /* Takes all answers, until `take` fails. */
-int stats_drain(struct stats *stats, struct sheaf_error *err);
+int stat_queue_drain(struct stat_queue *queue, struct sheaf_error *err);
 
 #endif

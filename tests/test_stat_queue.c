@@ -80,7 +80,7 @@ static int take(void *context, const char *path, uint32_t label, int errnum,
     return SHEAF_OK;
 }
 
-static int ask(struct stats *stats, uint32_t first, uint32_t end)
+static int ask(struct stat_queue *queue, uint32_t first, uint32_t end)
 {
     struct sheaf_error err;
     int code = SHEAF_OK;
@@ -89,7 +89,7 @@ static int ask(struct stats *stats, uint32_t first, uint32_t end)
         char name[16];
 
         name_of(i, name);
-        code = stats_add(stats, name, i, &err);
+        code = stat_queue_add(queue, name, i, &err);
     }
     return code;
 }
@@ -102,16 +102,16 @@ static void each_is_answered_in_its_turn(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         struct answers a = { 0, UINT32_MAX };
-        struct stats *stats;
+        struct stat_queue *queue;
 
-        assert_int_equal(stats_open(&stats, root, take, &a, &err), SHEAF_OK);
-        assert_int_equal(ask(stats, 0, counts[i]), SHEAF_OK);
-        assert_int_equal(stats_drain(stats, &err), SHEAF_OK);
+        assert_int_equal(stat_queue_open(&queue, root, take, &a, &err), SHEAF_OK);
+        assert_int_equal(ask(queue, 0, counts[i]), SHEAF_OK);
+        assert_int_equal(stat_queue_drain(queue, &err), SHEAF_OK);
         assert_int_equal(a.next, counts[i]);
-        assert_int_equal(ask(stats, counts[i], counts[i] + 3), SHEAF_OK);   /* it goes on */
-        assert_int_equal(stats_drain(stats, &err), SHEAF_OK);
+        assert_int_equal(ask(queue, counts[i], counts[i] + 3), SHEAF_OK);   /* it goes on */
+        assert_int_equal(stat_queue_drain(queue, &err), SHEAF_OK);
         assert_int_equal(a.next, counts[i] + 3);
-        stats_close(stats);
+        stat_queue_close(queue);
     }
 }
 
@@ -119,32 +119,32 @@ static void a_refused_answer_is_the_last(void **state)
 {
     struct answers a = { 0, 5000 };
     struct sheaf_error err;
-    struct stats *stats;
+    struct stat_queue *queue;
 
     (void)state;
-    assert_int_equal(stats_open(&stats, root, take, &a, &err), SHEAF_OK);
-    assert_int_equal(ask(stats, 0, MANY), SHEAF_ERR_CORRUPT);
+    assert_int_equal(stat_queue_open(&queue, root, take, &a, &err), SHEAF_OK);
+    assert_int_equal(ask(queue, 0, MANY), SHEAF_ERR_CORRUPT);
     assert_int_equal(a.next, 5001);
-    stats_close(stats);
+    stat_queue_close(queue);
     a = (struct answers){ 0, 3 };
-    assert_int_equal(stats_open(&stats, root, take, &a, &err), SHEAF_OK);
-    assert_int_equal(ask(stats, 0, 10), SHEAF_OK);
-    assert_int_equal(stats_drain(stats, &err), SHEAF_ERR_CORRUPT);
+    assert_int_equal(stat_queue_open(&queue, root, take, &a, &err), SHEAF_OK);
+    assert_int_equal(ask(queue, 0, 10), SHEAF_OK);
+    assert_int_equal(stat_queue_drain(queue, &err), SHEAF_ERR_CORRUPT);
     assert_int_equal(a.next, 4);
-    stats_close(stats);
+    stat_queue_close(queue);
 }
 
 static void what_was_not_answered_is_dropped(void **state)
 {
     struct answers a = { 0, UINT32_MAX };
     struct sheaf_error err;
-    struct stats *stats;
+    struct stat_queue *queue;
 
     (void)state;
-    assert_int_equal(stats_open(&stats, root, take, &a, &err), SHEAF_OK);
-    assert_int_equal(ask(stats, 0, 1000), SHEAF_OK);
-    stats_close(stats);
-    stats_close(NULL);
+    assert_int_equal(stat_queue_open(&queue, root, take, &a, &err), SHEAF_OK);
+    assert_int_equal(ask(queue, 0, 1000), SHEAF_OK);
+    stat_queue_close(queue);
+    stat_queue_close(NULL);
 }
 
 int main(void)
