@@ -82,7 +82,7 @@ static int compare(const void *a, const void *b, void *context)
 {
     const struct object *items = context;
 
-    return place_compare(items[*(const uint32_t *)a].name, items[*(const uint32_t *)b].name);
+    return safe_path_compare(items[*(const uint32_t *)a].name, items[*(const uint32_t *)b].name);
 }
 
 static bool is_same_object(const struct object *a, const struct object *b)
@@ -95,7 +95,7 @@ static int check_pair(struct fetch *f, size_t *kept, uint32_t next, struct sheaf
 {
     const struct object *a = *kept == 0 ? NULL : item(f, *kept - 1);
     const struct object *b = &f->objects.items[next];
-    const char *problem = place_problem(b->name);
+    const char *problem = safe_path_problem(b->name);
 
     if (problem != NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "the name \"%.300s\" %s; nothing was fetched",
@@ -105,7 +105,7 @@ static int check_pair(struct fetch *f, size_t *kept, uint32_t next, struct sheaf
     if (a != NULL && strcmp(a->name, b->name) == 0)
         return err_set(err, SHEAF_ERR_EXISTS, "two objects have the file name \"%.300s\": %.200s "
                        "and %.200s", a->name, a->url, b->url);
-    if (a != NULL && place_is_below(a->name, b->name))
+    if (a != NULL && safe_path_is_below(a->name, b->name))
         return err_set(err, SHEAF_ERR_EXISTS, "the file name of the object \"%.300s\" is a "
                        "directory in that of \"%.300s\"", a->name, b->name);
     f->items[(*kept)++] = next;
@@ -166,7 +166,7 @@ enum phase { MANIFESTS, OTHERS, SHARDS };
 
 static enum phase phase_of(const struct fetch *f, uint32_t number)
 {
-    if (strcmp(place_base(f->objects.items[number].name), MANIFEST_NAME) == 0)
+    if (strcmp(safe_path_base(f->objects.items[number].name), MANIFEST_NAME) == 0)
         return MANIFESTS;
     return f->known.hashes[number] == NULL ? OTHERS : SHARDS;
 }
@@ -470,12 +470,12 @@ static int check_source(const char *source, struct sheaf_error *err)
 /* The augmented manifest itself. */
 static int fetch_manifest(const struct fetch *f, const char *source, struct sheaf_error *err)
 {
-    const char *name = place_base(source);
+    const char *name = safe_path_base(source);
 
     for (size_t i = 0; i < f->objects.count; i++) {
         const char *other = f->objects.items[i].name;
 
-        if (strcmp(other, name) == 0 || place_is_below(name, other))
+        if (strcmp(other, name) == 0 || safe_path_is_below(name, other))
             return err_set(err, SHEAF_ERR_EXISTS, "%s: the object \"%.300s\" has the manifest's "
                            "file name", source, other);
     }

@@ -102,10 +102,10 @@ static int put_in_place(struct fetch_file *f, struct sheaf_error *err)
     f->fd = -1;
     if (failed != 0)
         return err_errno(err, failed, "%s: cannot finish the file", name);
-    code = place_open(f->place->root_fd, name, &fd, err);
+    code = safe_path_open(f->place->root_fd, name, &fd, err);
     if (code != SHEAF_OK)
         return code;
-    if (renameat(f->place->partial_fd, f->temporary, fd, place_base(name)) != 0)
+    if (renameat(f->place->partial_fd, f->temporary, fd, safe_path_base(name)) != 0)
         code = err_errno(err, errno, "%s: cannot rename the file into place", name);
     else
         f->temporary[0] = '\0';

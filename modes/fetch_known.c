@@ -56,7 +56,7 @@ static int read_manifest(struct fetch_known *k, const struct objects *o,
                          const struct by_name *names, const struct object *object,
                          struct sheaf_error *err)
 {
-    const int directory = (int)(place_base(object->name) - object->name);
+    const int directory = (int)(safe_path_base(object->name) - object->name);
     char *url = object_url(o, object), *text = NULL;
     struct manifest m = { 0 };
     size_t size = 0;
@@ -90,7 +90,7 @@ int fetch_known_find(struct fetch_known *k, const struct objects *o, struct shea
     if (code == SHEAF_OK)
         qsort(names.items, names.count, sizeof(names.items[0]), compare);
     for (size_t i = 0; i < o->count && code == SHEAF_OK; i++)
-        if (strcmp(place_base(o->items[i].name), MANIFEST_NAME) == 0)
+        if (strcmp(safe_path_base(o->items[i].name), MANIFEST_NAME) == 0)
             code = read_manifest(k, o, &names, &o->items[i], err);
     free(names.items);
     return code;

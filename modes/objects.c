@@ -292,7 +292,7 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
         return code;
     /* a data set's manifest is an object like any other */
     o->is_augmented = s.ops->objects == SOURCE_OBJECTS_OF_LINES &&
-                      strcmp(place_base(url), MANIFEST_NAME) != 0;
+                      strcmp(safe_path_base(url), MANIFEST_NAME) != 0;
     if (attributes != NULL && !o->is_augmented)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: attributes require an augmented manifest",
                        url);

@@ -72,7 +72,7 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
     size_t size = 0;
     int code;
 
-    if (strcmp(place_base(object->name), MANIFEST_NAME) != 0 ||
+    if (strcmp(safe_path_base(object->name), MANIFEST_NAME) != 0 ||
         (object->bytes >= MANIFEST_UNFINISHED_LIMIT && object->bytes != OBJECT_UNKNOWN))
         return SHEAF_OK;
     url = object_url(o, object);

@@ -23,7 +23,7 @@ static const char *component_problem(const char *start, size_t size)
     return size > NAME_MAX ? "has a component of more than 255 bytes" : NULL;
 }
 
-const char *place_problem(const char *name)
+const char *safe_path_problem(const char *name)
 {
     const size_t partial = strlen(STORE_PARTIAL);
     const char *problem = NULL, *at = name;
@@ -52,7 +52,7 @@ static int rank_of(char c)
     return c == '\0' ? -1 : c == '/' ? 0 : (unsigned char)c;
 }
 
-int place_compare(const char *a, const char *b)
+int safe_path_compare(const char *a, const char *b)
 {
     while (*a != '\0' && *a == *b) {
         a++;
@@ -61,14 +61,14 @@ int place_compare(const char *a, const char *b)
     return rank_of(*a) - rank_of(*b);
 }
 
-int place_is_below(const char *a, const char *b)
+int safe_path_is_below(const char *a, const char *b)
 {
     const size_t size = strlen(a);
 
     return strncmp(a, b, size) == 0 && b[size] == '/';
 }
 
-const char *place_base(const char *name)
+const char *safe_path_base(const char *name)
 {
     const char *slash = strrchr(name, '/');
 
@@ -91,9 +91,9 @@ static int descend(int fd, const char *name, size_t size)
     return openat(fd, component, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-int place_open(int root_fd, const char *name, int *directory_fd, struct sheaf_error *err)
+int safe_path_open(int root_fd, const char *name, int *directory_fd, struct sheaf_error *err)
 {
-    const char *const base = place_base(name);
+    const char *const base = safe_path_base(name);
     int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
 
     for (const char *at = name; fd >= 0 && at < base;) {

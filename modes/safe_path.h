@@ -10,18 +10,18 @@
 #include "sheaf.h"
 
 /* Why no file below a directory can have the name; NULL if one can.  Pure. */
-const char *place_problem(const char *name);
+const char *safe_path_problem(const char *name);
 
 /* Puts names into the order in which what collides is adjacent: byte order, but with '/' before
  * everything.  Pure, like the next one. */
-int place_compare(const char *a, const char *b);
+int safe_path_compare(const char *a, const char *b);
 /* Whether `b`, which comes after `a` in that order, needs a directory where `a` is a file. */
-int place_is_below(const char *a, const char *b);
+int safe_path_is_below(const char *a, const char *b);
 
 /* Opens the directory that the file `name` belongs into, making what is missing; symbolic links
  * are not followed. */
-int place_open(int root_fd, const char *name, int *directory_fd, struct sheaf_error *err);
+int safe_path_open(int root_fd, const char *name, int *directory_fd, struct sheaf_error *err);
 /* The part of a name after its last slash. */
-const char *place_base(const char *name);
+const char *safe_path_base(const char *name);
 
 #endif

@@ -26,21 +26,21 @@ static void names_that_cannot_be_files(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        assert_non_null(place_problem(bad[i]));
+        assert_non_null(safe_path_problem(bad[i]));
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-        assert_null(place_problem(good[i]));
+        assert_null(safe_path_problem(good[i]));
     memset(name, 'x', sizeof(name));
     name[511] = '\0';
     name[255] = '/';
-    assert_null(place_problem(name));
+    assert_null(safe_path_problem(name));
     name[255] = 'x';
     name[256] = '/';
-    assert_non_null(place_problem(name));
+    assert_non_null(safe_path_problem(name));
 }
 
 static int compare(const void *a, const void *b)
 {
-    return place_compare(*(const char *const *)a, *(const char *const *)b);
+    return safe_path_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
 static void what_collides_is_adjacent(void **state)
@@ -54,14 +54,14 @@ static void what_collides_is_adjacent(void **state)
     qsort(names, 8, sizeof(names[0]), compare);
     for (size_t i = 0; i < 8; i++)
         assert_string_equal(names[i], sorted[i]);
-    assert_true(place_is_below("a", "a/b"));
-    assert_true(place_is_below("a-", "a-/c"));
-    assert_false(place_is_below("a", "a"));
-    assert_false(place_is_below("a", "a-"));
-    assert_false(place_is_below("a/b", "a"));
-    assert_int_equal(place_compare("a/b", "a/b"), 0);
-    assert_string_equal(place_base("a/b/c"), "c");
-    assert_string_equal(place_base("c"), "c");
+    assert_true(safe_path_is_below("a", "a/b"));
+    assert_true(safe_path_is_below("a-", "a-/c"));
+    assert_false(safe_path_is_below("a", "a"));
+    assert_false(safe_path_is_below("a", "a-"));
+    assert_false(safe_path_is_below("a/b", "a"));
+    assert_int_equal(safe_path_compare("a/b", "a/b"), 0);
+    assert_string_equal(safe_path_base("a/b/c"), "c");
+    assert_string_equal(safe_path_base("c"), "c");
 }
 
 static struct stat copy_of(const struct object *o)
