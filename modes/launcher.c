@@ -49,7 +49,7 @@ static const struct launcher host_launchers[] = {
       false },
 };
 
-struct place {
+struct member {
     uint32_t rank, size;
 };
 
@@ -66,15 +66,15 @@ static int parse_variable(const char *name, const char *text, uint32_t *number,
     return SHEAF_OK;
 }
 
-static int check_place(const struct place *place, const char *source, struct sheaf_error *err)
+static int check_member(const struct member *member, const char *source, struct sheaf_error *err)
 {
-    if (place->rank < place->size)
+    if (member->rank < member->size)
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the rank is %u, expected less than the size %u",
-                   source, place->rank, place->size);
+                   source, member->rank, member->size);
 }
 
-static int from_launcher(const struct launcher *l, struct place *place, struct sheaf_error *err)
+static int from_launcher(const struct launcher *l, struct member *member, struct sheaf_error *err)
 {
     const char *rank = getenv(l->rank), *size = getenv(l->size);
     int code;
@@ -84,28 +84,28 @@ static int from_launcher(const struct launcher *l, struct place *place, struct s
                        rank != NULL ? l->rank : l->size, rank != NULL ? l->size : l->rank);
     if (rank == NULL || size == NULL)
         return SHEAF_END;
-    code = parse_variable(l->rank, rank, &place->rank, err);
+    code = parse_variable(l->rank, rank, &member->rank, err);
     if (code == SHEAF_OK)
-        code = parse_variable(l->size, size, &place->size, err);
-    return code == SHEAF_OK ? check_place(place, l->source, err) : code;
+        code = parse_variable(l->size, size, &member->size, err);
+    return code == SHEAF_OK ? check_member(member, l->source, err) : code;
 }
 
-static int from_launchers(const struct launcher *launchers, size_t count, struct place *place,
+static int from_launchers(const struct launcher *launchers, size_t count, struct member *member,
                           const char **source, struct sheaf_error *err)
 {
     int code = SHEAF_END;
 
     for (size_t i = 0; code == SHEAF_END && i < count; i++) {
         *source = launchers[i].source;
-        code = from_launcher(&launchers[i], place, err);
+        code = from_launcher(&launchers[i], member, err);
     }
     return code;
 }
 
 /* ---- Slurm's arrays -------------------------------------------------------------------------- */
 
-/* An array whose indices are not evenly spaced says nothing of a job's place in it. */
-static int from_array(struct place *place, struct sheaf_error *err)
+/* An array whose indices are not evenly spaced says nothing of a job's rank in it. */
+static int from_array(struct member *member, struct sheaf_error *err)
 {
     static const char *const names[] = {
         "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX",
@@ -133,7 +133,7 @@ static int from_array(struct place *place, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_ARGUMENT, "SLURM_ARRAY_TASK_ID %u, from %u to %u by %u, is "
                        "not one of %u evenly spaced indices: specify the part", v[0], v[1],
                        v[2], v[4], v[3]);
-    *place = (struct place){ (v[0] - v[1]) / v[4], v[3] };
+    *member = (struct member){ (v[0] - v[1]) / v[4], v[3] };
     return SHEAF_OK;
 }
 
@@ -141,10 +141,10 @@ static int from_array(struct place *place, struct sheaf_error *err)
 
 /* ---- Lists of hosts -------------------------------------------------------------------------- */
 
-/* The place of a host in the list is its rank: names are not to be parsed (algo-10 comes before
+/* A host's position in the list is its rank: names are not to be parsed (algo-10 comes before
  * algo-2). */
-static int place_of(const json_t *hosts, const char *current, const char *source,
-                    struct place *place, struct sheaf_error *err)
+static int find_rank(const json_t *hosts, const char *current, const char *source,
+                    struct member *member, struct sheaf_error *err)
 {
     size_t i;
     const json_t *host;
@@ -153,7 +153,7 @@ static int place_of(const json_t *hosts, const char *current, const char *source
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: no list of hosts, or no current host", source);
     json_array_foreach(hosts, i, host) {
         if (json_is_string(host) && strcmp(json_string_value(host), current) == 0) {
-            *place = (struct place){ (uint32_t)i, (uint32_t)json_array_size(hosts) };
+            *member = (struct member){ (uint32_t)i, (uint32_t)json_array_size(hosts) };
             return SHEAF_OK;
         }
     }
@@ -161,7 +161,7 @@ static int place_of(const json_t *hosts, const char *current, const char *source
                    "hosts", source, current);
 }
 
-static int from_hosts(const char *source, struct place *place, struct sheaf_error *err)
+static int from_hosts(const char *source, struct member *member, struct sheaf_error *err)
 {
     const char *text = getenv("SM_HOSTS"), *current = getenv("SM_CURRENT_HOST");
     json_error_t found;
@@ -172,12 +172,12 @@ static int from_hosts(const char *source, struct place *place, struct sheaf_erro
         return SHEAF_END;
     code = json_load_text(text, strlen(text), JSON_REJECT_DUPLICATES, &hosts, &found, err);
     if (code == SHEAF_OK || code == SHEAF_ERR_CORRUPT)
-        code = place_of(hosts, current, source, place, err);
+        code = find_rank(hosts, current, source, member, err);
     json_decref(hosts);
     return code;
 }
 
-static int from_config(const char *directory, const char *source, struct place *place,
+static int from_config(const char *directory, const char *source, struct member *member,
                        struct sheaf_error *err)
 {
     json_error_t found;
@@ -192,8 +192,8 @@ static int from_config(const char *directory, const char *source, struct place *
     else if (code == SHEAF_OK)
         code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &config, &found, err);
     if (code == SHEAF_OK || code == SHEAF_ERR_CORRUPT)
-        code = place_of(json_object_get(config, "hosts"),
-                        json_string_value(json_object_get(config, "current_host")), source, place,
+        code = find_rank(json_object_get(config, "hosts"),
+                        json_string_value(json_object_get(config, "current_host")), source, member,
                         err);
     json_decref(config);
     free(text);
@@ -203,30 +203,30 @@ static int from_config(const char *directory, const char *source, struct place *
 
 /* SageMaker's two ways to say it. */
 static int from_sagemaker(const char *config, const char *const *directories, size_t count,
-                          struct place *place, const char **source, struct sheaf_error *err)
+                          struct member *member, const char **source, struct sheaf_error *err)
 {
     int code;
 
     *source = "SM_CURRENT_HOST and SM_HOSTS";
-    code = from_hosts(*source, place, err);
+    code = from_hosts(*source, member, err);
     if (code != SHEAF_END)
         return code;
     *source = "resourceconfig.json";
     if (config != NULL)
-        return from_config(config, *source, place, err);
+        return from_config(config, *source, member, err);
     for (size_t i = 0; i < count && code == SHEAF_END; i++)
-        code = from_config(directories[i], *source, place, err);
+        code = from_config(directories[i], *source, member, err);
     return code;
 }
 
 /* ---- The questions --------------------------------------------------------------------------- */
 
-static int answer(int code, const struct place *place, const char *found, uint32_t *rank,
+static int answer(int code, const struct member *member, const char *found, uint32_t *rank,
                   uint32_t *size, const char **source)
 {
     if (code == SHEAF_OK) {
-        *rank = place->rank;
-        *size = place->size;
+        *rank = member->rank;
+        *size = member->size;
     }
     if (source != NULL)
         *source = code == SHEAF_OK ? found : NULL;
@@ -236,41 +236,41 @@ static int answer(int code, const struct place *place, const char *found, uint32
 int sheaf_world_from_environment(const char *config, uint32_t *rank, uint32_t *world_size,
                                  const char **source, struct sheaf_error *err)
 {
-    struct place place;
+    struct member member;
     const char *found;
-    int code = from_launchers(rank_launchers, COUNT_OF(rank_launchers), &place, &found, err);
+    int code = from_launchers(rank_launchers, COUNT_OF(rank_launchers), &member, &found, err);
 
     if (code == SHEAF_END)
-        code = from_sagemaker(config, rank_directories, COUNT_OF(rank_directories), &place,
+        code = from_sagemaker(config, rank_directories, COUNT_OF(rank_directories), &member,
                               &found, err);
-    return answer(code, &place, found, rank, world_size, source);
+    return answer(code, &member, found, rank, world_size, source);
 }
 
 int launcher_of_host(uint32_t *rank, uint32_t *world_size, const char **source,
                      struct sheaf_error *err)
 {
-    struct place place;
+    struct member member;
     const char *found;
-    const int code = from_launchers(host_launchers, COUNT_OF(host_launchers), &place, &found,
+    const int code = from_launchers(host_launchers, COUNT_OF(host_launchers), &member, &found,
                                     err);
 
-    return answer(code, &place, found, rank, world_size, source);
+    return answer(code, &member, found, rank, world_size, source);
 }
 
 int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
                                 const char **source, struct sheaf_error *err)
 {
-    struct place place;
+    struct member member;
     const char *found = "SLURM_ARRAY_TASK_ID";
-    int code = from_array(&place, err);
+    int code = from_array(&member, err);
 
     if (code == SHEAF_END)
-        code = from_launchers(part_launchers, COUNT_OF(part_launchers), &place, &found, err);
+        code = from_launchers(part_launchers, COUNT_OF(part_launchers), &member, &found, err);
     if (code == SHEAF_END)
-        code = from_sagemaker(config, part_directories, COUNT_OF(part_directories), &place,
+        code = from_sagemaker(config, part_directories, COUNT_OF(part_directories), &member,
                               &found, err);
     if (code == SHEAF_END && getenv("JOB_COMPLETION_INDEX") != NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has JOB_COMPLETION_INDEX, but no "
                        "JOB_COMPLETIONS: set it in the job's template");
-    return answer(code, &place, found, part, parts, source);
+    return answer(code, &member, found, part, parts, source);
 }
