@@ -27,7 +27,6 @@
 
 #define MS 1000000ull
 #define ACTIVE_MOST 256             /* exchanges in libcurl at once */
-#define CONNECTIONS_KEPT 128L
 #define RECEIVE_BYTES (128L << 10)  /* libcurl's buffer of one exchange, each way */
 #define UNSENT_BYTES (256 << 10)
 #define CONNECT_MS 10000
@@ -449,15 +448,23 @@ static int wait_ms(struct http_engine *e)
     return (int)wait;
 }
 
-/* Whatever is in libcurl: it would never end. */
-static void end_all(struct http_engine *e)
+/* After libcurl ran out of memory: 7.88 may have half put down a socket, and divides by zero when
+ * it meets it again.  Without memory for another handle the old one has to do. */
+static void start_again(struct http_engine *e)
 {
     struct http_exchange *x, *next;
+    CURLM *multi;
 
     for (x = TAILQ_FIRST(&e->active); x != NULL; x = next) {
         next = TAILQ_NEXT(x, link);
         finish_exchange(e, x, CURLE_OUT_OF_MEMORY);
     }
+    multi = curl_multi_init();
+    if (multi == NULL)
+        return;
+    curl_multi_cleanup(e->multi);
+    e->multi = multi;
+    http_events_use(e->events, multi);
 }
 
 static void *run_engine(void *argument)
@@ -465,13 +472,10 @@ static void *run_engine(void *argument)
     struct http_engine *e = argument;
 
     while (take_in(e)) {
-        bool good;
-
         start_due(e);
-        good = http_events_handle(e->events, wait_ms(e));
+        if (!http_events_handle(e->events, wait_ms(e)))
+            start_again(e);
         finish_answered(e);
-        if (!good)
-            end_all(e);
         end_slow(e);
     }
     return NULL;
@@ -554,7 +558,6 @@ int http_engine_open(struct http_engine **engine, struct sheaf_error *err)
         curl_global_cleanup();
         return err_memory(err, sizeof(*e));
     }
-    curl_multi_setopt(e->multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
     pthread_mutex_init(&e->lock, NULL);
     TAILQ_INIT(&e->locked.submitted);
     TAILQ_INIT(&e->queued);

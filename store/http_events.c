@@ -19,6 +19,7 @@
 #include "base/workers.h"
 
 #define MS 1000000ull
+#define CONNECTIONS_KEPT 128L
 #define EVENTS_MOST 64          /* told of by one call; the others follow */
 #define TURN_NS (MS / 5)        /* no event is begun with after this; the others come again */
 
@@ -59,6 +60,17 @@ static int on_timer(CURLM *multi, long in_ms, void *context)
     return 0;
 }
 
+void http_events_use(struct http_events *e, void *multi)
+{
+    e->multi = multi;
+    e->due_ns = UINT64_MAX;
+    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, e);
+    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, e);
+}
+
 int http_events_open(struct http_events **events, void *multi, struct sheaf_error *err)
 {
     struct http_events *e = calloc(1, sizeof(*e));
@@ -66,8 +78,6 @@ int http_events_open(struct http_events **events, void *multi, struct sheaf_erro
 
     if (e == NULL)
         return err_memory(err, sizeof(*e));
-    e->multi = multi;
-    e->due_ns = UINT64_MAX;
     e->epoll = epoll_create1(EPOLL_CLOEXEC);
     e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     event.data.u64 = (uint32_t)e->wake;     /* before all others */
@@ -77,10 +87,7 @@ int http_events_open(struct http_events **events, void *multi, struct sheaf_erro
         http_events_close(e);
         return err_errno(err, why, "cannot wait for the network");
     }
-    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, e);
-    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
-    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, e);
+    http_events_use(e, multi);
     *events = e;
     return SHEAF_OK;
 }
@@ -140,12 +147,12 @@ bool http_events_handle(struct http_events *e, int most_ms)
 
     if (count > 1)
         qsort(events, (size_t)count, sizeof(events[0]), compare);
-    for (int i = 0; i < count && (i == 0 || clock_ns() - began_ns < TURN_NS); i++)
-        good = handle(e, &events[i]) && good;
-    if (e->due_ns > clock_ns())
+    for (int i = 0; i < count && good && (i == 0 || clock_ns() - began_ns < TURN_NS); i++)
+        good = handle(e, &events[i]);
+    if (!good || e->due_ns > clock_ns())
         return good;
     e->due_ns = UINT64_MAX;     /* libcurl will say if there is more */
-    return curl_multi_socket_action(e->multi, CURL_SOCKET_TIMEOUT, 0, &running) == CURLM_OK && good;
+    return curl_multi_socket_action(e->multi, CURL_SOCKET_TIMEOUT, 0, &running) == CURLM_OK;
 }
 
 void http_events_wake(struct http_events *e)

@@ -18,6 +18,9 @@ struct http_events;
 int http_events_open(struct http_events **events, void *multi, struct sheaf_error *err);
 void http_events_close(struct http_events *events);     /* NULL is fine */
 
+/* Another multi handle, with the settings of all, after the one before was cleaned up. */
+void http_events_use(struct http_events *events, void *multi);
+
 /* Waits for at most that long, and has libcurl do what is to be done.  On one thread.  False if
  * libcurl could not, as without memory: then it may never hear of some socket again. */
 bool http_events_handle(struct http_events *events, int most_ms);
