@@ -494,7 +494,7 @@ int destination_refuse(const struct output *o, const struct destination *d, unsi
     if (what & REFUSE_OTHER_DATASET && d->dataset != NULL && !d->is_finished)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan", d->dataset);
     if (what & REFUSE_DATASET && d->dataset != NULL)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set already", d->dataset);
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: already holds a data set", d->dataset);
     if (what & REFUSE_UNKNOWN && d->unknown != NULL)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists, and belongs to no data set",
                        d->unknown);

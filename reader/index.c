@@ -200,7 +200,7 @@ static int refuse(const char *directory, int overwrite, const struct sheaf_datas
     code = store_size(url, &bytes, err);
     free(url);
     if (code == SHEAF_OK && !overwrite)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: has a %s already", directory, MANIFEST_NAME);
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: already has a %s", directory, MANIFEST_NAME);
     if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
         return code;
     if (d->format == NULL)

@@ -148,14 +148,14 @@ static int give_up(const struct search *s, struct sheaf_error *err)
     const unsigned long long seconds = s->source->wait_ns / 1000000000u;
 
     if (s->wanted != NULL)
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: nobody wrote to this pipe within %llu s",
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no writer wrote to this pipe within %llu s",
                        s->wanted->url, seconds);
     if (s->other != NULL)
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s_%" PRIu64 ": no such pipe came within %llu s, "
-                       "and nobody wrote to %s, which is there", s->source->prefix,
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s_%" PRIu64 ": this pipe did not appear within "
+                       "%llu s, and no writer wrote to %s, which exists", s->source->prefix,
                        s->wanted_number, seconds, s->other->url);
-    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s_%" PRIu64 ": no such pipe came within %llu s",
-                   s->source->prefix, s->wanted_number, seconds);
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s_%" PRIu64 ": this pipe did not appear within %llu "
+                   "s", s->source->prefix, s->wanted_number, seconds);
 }
 
 int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shift *shift,

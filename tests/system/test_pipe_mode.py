@@ -80,14 +80,14 @@ class Epochs(PipeCase):
     def test_a_pipe_that_never_comes(self):
         done = sheaf("cat", "--channel", "train", "--channel-root", self.root, "--channel-wait", 0,
                      "--list", status=1)
-        self.assertIn("train_0: no such pipe came", done.stderr.decode())
+        self.assertIn("train_0: this pipe did not appear", done.stderr.decode())
         self.assertEqual(read(os.path.join(self.root, "output", "failure")),
                          done.stderr.splitlines()[-1][len("sheaf: "):])
         os.makedirs(os.path.join(self.root, "input", "data"))
         os.mkfifo(os.path.join(self.root, "input", "data", "train_0"))
         done = sheaf("cat", "--channel", "train", "--channel-root", self.root, "--channel-wait", 0,
                      "--list", status=1)
-        self.assertIn("nobody wrote", done.stderr.decode())
+        self.assertIn("no writer wrote", done.stderr.decode())
 
     def test_three_epochs_in_one_reader(self):
         data = self.data["webdataset"]
