@@ -153,8 +153,8 @@ static int add_labels(struct features *all, const struct sheaf_sample *sample,
     return SHEAF_OK;
 }
 
-static int gather(const struct sheaf_sample *sample, const struct encode_context *context,
-                  struct features *all, struct sheaf_error *err)
+static int collect_features(const struct sheaf_sample *sample, const struct encode_context *context,
+                            struct features *all, struct sheaf_error *err)
 {
     const struct sheaf_field *sorted[FIELD_LIMIT];
     const char *class_name;
@@ -246,7 +246,7 @@ size_t example_content_at(const struct sheaf_sample *sample, const struct encode
     uint64_t total = 0;
     size_t at;
 
-    if (gather(sample, context, &all, NULL) != SHEAF_OK ||
+    if (collect_features(sample, context, &all, NULL) != SHEAF_OK ||
         add_entries(&all, sample->key, &total, NULL) != SHEAF_OK)
         return SIZE_MAX;
     at = (size_t)(delimited(total) - total);
@@ -264,7 +264,7 @@ int example_encode(const struct sheaf_sample *sample, const struct encode_contex
     struct features all;
     uint64_t total;
     uint8_t *p;
-    int code = gather(sample, context, &all, err);
+    int code = collect_features(sample, context, &all, err);
 
     if (code == SHEAF_OK)
         code = add_entries(&all, sample->key, &total, err);

@@ -28,7 +28,10 @@ static int grow(struct class_names *n, size_t least, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-int class_names_take(struct class_names *n, const struct sheaf_sample *sample,
+/* Takes note of the sample's class name, if it has one.  SHEAF_ERR_ARGUMENT if a list of classes
+ * cannot say the same: the labels are not one integer from 0 to a million or so, or that label has
+ * another name already. */
+static int take_name(struct class_names *n, const struct sheaf_sample *sample,
                      struct sheaf_error *err)
 {
     const char *name = sample->class_name;
@@ -72,7 +75,7 @@ int class_names_check(struct class_names *names, const struct encode_context *co
     if (s->class_name == NULL || (listed != NULL && strcmp(listed, s->class_name) == 0))
         return SHEAF_OK;
     if (context->class_count == 0 && may_list && !names->unlistable) {
-        const int code = class_names_take(names, s, in_record ? &unlistable : err);
+        const int code = take_name(names, s, in_record ? &unlistable : err);
 
         if (code != SHEAF_ERR_ARGUMENT || !in_record) {
             if (code != SHEAF_OK && in_record)

@@ -16,12 +16,6 @@ struct class_names {            /* zero-initialised */
     bool unlistable;            /* no list can say them: they stay in the records alone */
 };
 
-/* Takes note of the sample's class name, if it has one.  SHEAF_ERR_ARGUMENT if a list of classes
- * cannot say the same: the labels are not one integer from 0 to a million or so, or that label has
- * another name already. */
-int class_names_take(struct class_names *names, const struct sheaf_sample *sample,
-                     struct sheaf_error *err);
-
 /* What the sample's class is called must be found again: in its record (`in_record`), in the list
  * of `context`, or, where there is none and `may_list`, among these names.  SHEAF_ERR_ARGUMENT if
  * it would be lost. */

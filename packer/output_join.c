@@ -68,7 +68,7 @@ int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_e
     return code;
 }
 
-/* ---- Looking for shards ---------------------------------------------------------------------- */
+/* ---- Finding shards -------------------------------------------------------------------------- */
 
 /* Size and stamp of a file of a shard; SHEAF_ERR_NOT_FOUND, with or without a message: it is not
  * there. */
@@ -133,8 +133,8 @@ int output_stamp(const struct output *o, uint32_t split, const struct journal_en
     return code;
 }
 
-int output_look_for_shard(const struct output *o, uint32_t split, const char *name,
-                          struct journal_entry *entry, bool *found, struct sheaf_error *err)
+int output_find_shard(const struct output *o, uint32_t split, const char *name,
+                      struct journal_entry *entry, bool *found, struct sheaf_error *err)
 {
     enum output_shard_state state = SHARD_MISSING;
     uint64_t stamp;

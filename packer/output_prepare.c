@@ -5,7 +5,7 @@
  *                          nothing    data set          unfinished run      files of that name
  *     (neither option)     begin      refuse            refuse              refuse
  *     resume               begin      of this plan:     of this plan:       refuse
- *                                     done; else        go on; else
+ *                                     done; else        resume; else
  *                                     refuse            refuse
  *     overwrite            begin      remove, begin     remove, begin       refuse
  *

@@ -89,7 +89,7 @@ static int certify(const struct publication *p, struct journal_entry *entry,
 static int find_winner(struct publication *p, bool *won, struct sheaf_error *err)
 {
     struct journal_entry found = { .facts = { .bytes = 0 } };
-    int code = output_look_for_shard(p->output, p->split, p->entry->facts.name, &found, won, err);
+    int code = output_find_shard(p->output, p->split, p->entry->facts.name, &found, won, err);
 
     *won = code == SHEAF_OK && *won && found.source == p->entry->source;
     if (*won)

@@ -43,7 +43,7 @@ int resumed_find(struct resumed *r, const struct output *output, struct engine *
         if (code == SHEAF_OK)
             code = watch_check(e->watch, err);
         if (code == SHEAF_OK)
-            code = output_look_for_shard(output, 0, name, &entry, &found, err);
+            code = output_find_shard(output, 0, name, &entry, &found, err);
         found = found && code == SHEAF_OK && is_whole(&entry);
         if (found)
             code = keep(r, &entry.facts, err);

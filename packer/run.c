@@ -181,7 +181,7 @@ static int find_kept(struct running *r, struct sheaf_error *err)
         if (code == SHEAF_OK)
             code = watch_check(run->watch, err);
         if (code == SHEAF_OK)
-            code = output_look_for_shard(run->output, shard->split, name, &entry, kept, err);
+            code = output_find_shard(run->output, shard->split, name, &entry, kept, err);
         *kept = code == SHEAF_OK && *kept && is_of_use(run, shard, &entry);
         if (!*kept)
             continue;
