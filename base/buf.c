@@ -12,7 +12,9 @@
 #include "base/error.h"
 
 #define PAGE_BYTES ((size_t)4096)
-#define MAP_LEAST  ((size_t)128 << 10)      /* as malloc's own, before it learns otherwise */
+/* Where many buffers of different sizes come and go, as of hundreds of lanes, malloc's holes would
+ * be as large as they are. */
+#define MAP_LEAST  ((size_t)16 << 10)
 
 void buf_free(struct buf *b)
 {

@@ -154,18 +154,26 @@ void chunk_give_memory(struct chunk *chunk, struct budget *budget)
     chunk->memory_bytes = chunk->reserved_bytes = 0;
 }
 
+/* What its job needed, and nothing else does. */
+static uint64_t passing_bytes(const struct chunk *chunk)
+{
+    if (chunk->is_passing)
+        return chunk_sizes(chunk->runs, chunk->run_count, chunk->in_pieces).stored;
+    if (chunk->shares_block)
+        return chunk_shared_passing(chunk->runs, chunk->in_pieces);
+    return chunk_passing_bytes(chunk->runs, chunk->run_count, chunk->in_pieces);
+}
+
 void chunk_shrink(struct chunk *chunk, struct budget *budget)
 {
-    if (!chunk->own_frames || chunk->is_shrunk || chunk->run_count == 0)
+    if ((!chunk->own_frames && !chunk->is_passing) || chunk->is_shrunk || chunk->run_count == 0)
         return;
-    buf_free(&chunk->kept_data);
+    if (!chunk->is_passing)
+        buf_free(&chunk->kept_data);
     buf_free(&chunk->kept_stored);
     chunk->is_shrunk = true;
     if (chunk->reserved_bytes == 0) {
-        const uint64_t bytes = chunk->shares_block
-                             ? chunk_shared_passing(chunk->runs, chunk->in_pieces)
-                             : chunk_passing_bytes(chunk->runs, chunk->run_count,
-                                                   chunk->in_pieces);
+        const uint64_t bytes = passing_bytes(chunk);
 
         chunk->memory_bytes -= bytes;
         budget_give(budget, bytes);

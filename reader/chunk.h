@@ -135,8 +135,8 @@ int chunk_prepare_deferred(struct chunk *chunk, uint32_t shard, uint64_t record,
                            struct sheaf_error *err);
 #define CHUNK_DEFERRED_BYTES (sizeof(struct chunk) + 2 * sizeof(struct item))
 
-/* Frees what a chunk of own frames no longer needs once its job is done, and gives the budget back
- * its chunk_passing_bytes. */
+/* Frees what a chunk of own frames, or a passing one, no longer needs once its job is done, and
+ * gives the budget back what that took. */
 void chunk_shrink(struct chunk *chunk, struct budget *budget);
 
 /* Takes so much of the budget for the chunk; false: it has no room. */

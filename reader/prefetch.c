@@ -100,8 +100,12 @@ static bool is_for_pieces(const struct feed *feed, const struct run *runs, size_
 static bool take_memory(struct feed *feed, const struct run *runs, size_t run_count,
                         bool reserved, struct feed_memory *memory)
 {
-    if (feed->cuts_blocks && !reserved)
+    if (feed->cuts_blocks && !reserved) {
+        if (feed_take_passing(feed, runs, memory))
+            return true;
+        shrink_chunks(feed);
         return feed_take_passing(feed, runs, memory);
+    }
     memory->in_pieces = is_for_pieces(feed, runs, run_count, reserved);
     memory->bytes = chunk_memory(runs, run_count, feed->own_frames, memory->in_pieces);
     memory->reserved = reserved ? chunk_passing_bytes(runs, run_count, memory->in_pieces) : 0;

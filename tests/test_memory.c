@@ -2,6 +2,7 @@
  *
  * Memory that is just enough: with whatever budget a reader opens, it reads the same samples in
  * the same order, and stays within it; and the budget that a refusal names is enough. */
+#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include "base/crc32c.h"
 #include "reader/foresight.h"
 #include "reader/shuffle.h"
+#include "tests/common_fake_s3.h"
 #include "tests/common_must.h"
 #include "tests/common_random.h"
 #include "tests/common_tree.h"
@@ -69,14 +71,9 @@ static void list_draws(struct shuffle s, uint64_t *input_drawn)
 static void check_drawn(const struct foresight *f, const uint64_t *slots, uint64_t filled,
                         const uint64_t *input_drawn)
 {
-    for (uint64_t i = 0; i < filled; i++) {
-        const uint64_t drawn = input_drawn[slots[i]];
-
-        if (f->drawn[i] != FORESIGHT_LATER)
-            assert_int_equal(f->drawn[i], drawn);
-        else
-            assert_true(drawn > f->seen);
-    }
+    for (uint64_t i = 0; i < filled; i++)
+        assert_int_equal(f->drawn[i], input_drawn[slots[i]] > f->seen ? FORESIGHT_LATER
+                                                                      : input_drawn[slots[i]]);
 }
 
 static void the_step_that_draws_a_sample_is_foreseen(void **state)
@@ -240,10 +237,9 @@ static void append_of_size(struct sheaf_packer *packer, size_t number, size_t si
     free(data);
 }
 
-static void pack_random(const char *directory, enum sheaf_container container,
-                        enum sheaf_codec codec, struct rng *rng)
+static struct sheaf_packer *open_packer(const char *directory, enum sheaf_container container,
+                                        enum sheaf_codec codec, uint64_t shard_bytes)
 {
-    const size_t count = 1 + rng_below(rng, 150);
     struct sheaf_pack_options o;
     struct sheaf_packer *packer;
     struct sheaf_error error;
@@ -251,12 +247,27 @@ static void pack_random(const char *directory, enum sheaf_container container,
     sheaf_pack_options_init(&o, sizeof(o));
     o.container = container;
     o.codec = codec;
-    o.shard_bytes = 100000 + rng_below(rng, 1000000);
+    o.shard_bytes = shard_bytes;
     must(sheaf_packer_open(directory, &o, &packer, &error));
+    return packer;
+}
+
+static void close_packer(struct sheaf_packer *packer)
+{
+    assert_int_equal(sheaf_packer_finish(packer, NULL), SHEAF_OK);
+    sheaf_packer_free(packer);
+}
+
+static void pack_random(const char *directory, enum sheaf_container container,
+                        enum sheaf_codec codec, struct rng *rng)
+{
+    const size_t count = 1 + rng_below(rng, 150);
+    struct sheaf_packer *packer = open_packer(directory, container, codec,
+                                              100000 + rng_below(rng, 1000000));
+
     for (size_t i = 0; i < count; i++)
         append_of_size(packer, i, random_size(rng), rng);
-    must(sheaf_packer_finish(packer, NULL));
-    sheaf_packer_free(packer);
+    close_packer(packer);
 }
 
 static void check_random_set(enum sheaf_container container, enum sheaf_codec codec,
@@ -423,25 +434,111 @@ static void a_set_that_fits_is_not_refused(void **state)
     }
 }
 
+/* ---- Remotely -------------------------------------------------------------------------------- */
+
+static struct fake_s3 s3;
+
+static int start_s3(void **state)
+{
+    (void)state;
+    fake_s3_start(&s3);
+    fake_s3_use(&s3, 10000);
+    return 0;
+}
+
+static int stop_s3(void **state)
+{
+    (void)state;
+    fake_s3_stop(&s3);
+    return 0;
+}
+
+static void put_file(const char *path, const char *object)
+{
+    FILE *file = fopen(path, "rb");
+    uint8_t *data;
+    long size;
+
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    size = ftell(file);
+    rewind(file);
+    data = malloc((size_t)size);
+    assert_int_equal(fread(data, 1, (size_t)size, file), size);
+    fake_s3_put(&s3, object, data, (size_t)size);
+    fclose(file);
+    free(data);
+}
+
+/* Puts the set's files to where `url` says. */
+static void put_set(const char *directory, const char *url)
+{
+    DIR *d = opendir(directory);
+    struct dirent *entry;
+
+    assert_non_null(d);
+    while ((entry = readdir(d)) != NULL) {
+        char path[4096], object[512];
+
+        snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+        snprintf(object, sizeof(object), "%s/%s", url + strlen("s3:/"), entry->d_name);
+        if (entry->d_type == DT_REG)
+            put_file(path, object);
+    }
+    closedir(d);
+}
+
+/* Samples, some so large that their blocks are read in several pieces. */
+static void pack_for_pieces(const char *directory, enum sheaf_codec codec, struct rng *rng)
+{
+    struct sheaf_packer *packer = open_packer(directory, SHEAF_WEBDATASET, codec, 150000000);
+
+    for (size_t i = 0; i < 150; i++)
+        append_of_size(packer, i, i % 60 == 0 ? 3000000 : rng_below(rng, 8000), rng);
+    close_packer(packer);
+}
+
+static void what_is_read_remotely_does_not_depend_on_the_budget(void **state)
+{
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+    struct tree tree;
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    for (size_t c = 0; c < COUNT_OF(codecs); c++) {
+        char place[64];
+        const char *url = place;
+
+        snprintf(place, sizeof(place), "s3://bucket/set%zu", c);
+        tree_make(&tree);
+        pack_for_pieces(tree_path(&tree, "set"), codecs[c], &rng);
+        put_set(tree_path(&tree, "set"), url);
+        must(sheaf_dataset_open(&url, 1, &dataset, &error));
+        sheaf_reader_options_init(&o, sizeof(o));
+        o.seed = rng_next(&rng);
+        o.lanes = c % 2 == 0 ? 1 : 5;
+        o.shuffle_buffer = 100;
+        check_budgets(dataset, &o, &rng);
+        sheaf_dataset_free(dataset);
+        tree_remove(&tree);
+    }
+}
+
 /* ---- A set larger than the budget ------------------------------------------------------------ */
 
 #define MANY 9000u
 
 static void pack_many(const char *directory, enum sheaf_codec codec, struct rng *rng)
 {
-    struct sheaf_pack_options o;
-    struct sheaf_packer *packer;
-    struct sheaf_error error;
+    const enum sheaf_container container = rng_below(rng, 2) == 0 ? SHEAF_RECORDIO : SHEAF_TFRECORD;
+    struct sheaf_packer *packer = open_packer(directory, container, codec, (uint64_t)9 << 20);
 
-    sheaf_pack_options_init(&o, sizeof(o));
-    o.container = rng_below(rng, 2) == 0 ? SHEAF_RECORDIO : SHEAF_TFRECORD;
-    o.codec = codec;
-    o.shard_bytes = (uint64_t)9 << 20;
-    must(sheaf_packer_open(directory, &o, &packer, &error));
     for (size_t i = 0; i < MANY; i++)
         append_of_size(packer, i, 500 + rng_below(rng, 3000), rng);
-    must(sheaf_packer_finish(packer, NULL));
-    sheaf_packer_free(packer);
+    close_packer(packer);
 }
 
 /* Where the shuffle buffer has no room for half of its samples, they are read again, but not each
@@ -494,8 +591,9 @@ int main(void)
         cmocka_unit_test(every_budget_that_is_enough_reads_the_same),
         cmocka_unit_test(what_is_passed_over_does_not_depend_on_the_budget),
         cmocka_unit_test(a_set_that_fits_is_not_refused),
+        cmocka_unit_test(what_is_read_remotely_does_not_depend_on_the_budget),
         cmocka_unit_test(blocks_are_not_read_for_each_sample),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, start_s3, stop_s3);
 }

@@ -74,6 +74,15 @@ class LittleMemory(Case):
                                         "%dMB" % memory, "--threads", "8"])
                     self.assertLess(peak, memory * MB + (32 << 20))
 
+    def test_many_lanes_take_little_more(self):
+        rng = random.Random(seed())
+        source = make_tree(self.path("many"), {"%05d.bin" % i: rng.randbytes(rng.randrange(8000))
+                                               for i in range(15000)})
+        pack(source, self.path("set"), "tfrecord")
+        peak = peak_memory([SHEAF, "cat", self.path("set"), "--null", "--memory", "48MiB",
+                            "--lanes", "512"])
+        self.assertLess(peak, (48 + 32) << 20)
+
     def test_three_samples_need_little(self):
         self.assertEqual(statistics(self.few, "--memory", "100kB")["samples"], 3)
 

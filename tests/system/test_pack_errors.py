@@ -82,6 +82,26 @@ class BadFiles(Case):
         self.assertEqual(read(self.path("out1", "skipped.tsv")).count(b"\n"), len(BAD))
         self.assertTrue(results[0] == results[1] == results[2], "other bytes")
 
+    def test_the_memory_does_not_change_what_is_skipped(self):
+        tree = {**image_tree(), **{"x/%02d.jpg" % i: data for i, data in enumerate(BAD.values())}}
+        source = make_tree(self.path("source"), tree)
+        for container in CONTAINERS:
+            results = []
+            for memory in ("64MiB", "2GiB"):
+                dest = self.path(container + memory)
+                pack(source, dest, container, "lz4", "--on-error", "skip", "--memory", memory,
+                     "--shard-size", "100kB")
+                results.append(tree_of(dest))
+            self.assertEqual(results[0]["skipped.tsv"].count(b"\n"), len(BAD))
+            self.assertTrue(results[0] == results[1], "other bytes")
+
+    def test_a_sample_that_is_too_large_for_the_memory_is_not_skipped(self):
+        source = make_tree(self.path("source"), {**GOOD, "b/large.bin": bytes(40000000)})
+        done = pack(source, self.path("out"), "webdataset", "none", "--on-error", "skip",
+                    "--memory", "64MiB", status=1)
+        self.assert_error(done, "b/large.bin", "--memory")
+        self.assert_nothing(self.path("out"))
+
     def test_a_bad_image_takes_its_sidecars_or_leaves_them_but_says_so(self):
         """Whatever is done, every file is either in the data set or in the report."""
         tree = {**GOOD, "b/1.jpg": b"", "b/1.json": b"{}", "b/1.txt": b"t"}
