@@ -31,7 +31,9 @@ static int open_hash(struct fetch_file *f, struct sheaf_error *err)
             return err_memory(err, 1024);
     } else if (f->object->md5 != NULL && !no_md5) {
         f->md5 = EVP_MD_CTX_new();
-        if (f->md5 != NULL && EVP_DigestInit_ex(f->md5, EVP_md5(), NULL) != 1) {
+        if (f->md5 == NULL)
+            return err_memory(err, 1);
+        if (EVP_DigestInit_ex(f->md5, EVP_md5(), NULL) != 1) {
             EVP_MD_CTX_free(f->md5);    /* a machine whose rules forbid MD5 */
             f->md5 = NULL;
         }
