@@ -54,7 +54,7 @@ TARS = {    # what is in the second sample, and what is said of it
     "a header's bit": (flip(member(b"b/2.bin"), 3), "checksum"),
     "a global path": (pax(b"path", b"x/y.z", b"g"), "global pax header"),
     "a global size": (pax(b"size", b"1", b"g"), "global pax header"),
-    "over the limit": (tar_header(b"b/2.bin", TERABYTES, base256=True), "allowed"),
+    "over the limit": (tar_header(b"b/2.bin", TERABYTES, base256=True), "the limit is"),
     "a size of letters": (header_with_size(b"xyzxyzxyzxy\0"), "not a number"),
     "a pax size of letters": (pax(b"size", b"1x") + member(b"b/2.bin"), "not a number"),
     "a malformed pax header": (member(b"PaxHeader", b"9999 path=x\n", b"x"), "size key=value"),
@@ -73,7 +73,7 @@ TFRECORDS = {
     "cut in the data": (TFRECORD[:FIRST + 20], "expected"),
     "cut in the header": (TFRECORD[:FIRST + 5], "header"),
     "over the limit": (TFRECORD[:FIRST] + OVER + struct.pack("<I", masked(crc32c(OVER))) +
-                       TFRECORD[FIRST + 12:], "allowed"),
+                       TFRECORD[FIRST + 12:], "the limit is"),
 }
 
 RECORDIO = writers.recordio([writers.image_record(b"content %d" % i, i) for i in range(3)])
