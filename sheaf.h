@@ -634,7 +634,7 @@ SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
  *   2) sheaf_pack_part, for each part 0 .. parts - 1: anywhere, in any order, any number of times
  *   3) sheaf_commit, once all parts are done
  * The result is byte for byte that of sheaf_pack.  A plan is one file or S3 object; a part reads
- * only what the plan says about its own shards.  A part may run twice, concurrently or after it was
+ * only its own shards' sections of it.  A part may run twice, concurrently or after it was
  * killed: the result is the same, each shard is published atomically, and finished shards are not
  * packed again.  packer/PLAN.md specifies the plan. */
 
