@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Memory that is little, but enough: outliers, codecs and many lanes; and address space."""
 
+import io
 import os
 import random
 import re
 import resource
+import tarfile
 
 from support import (CODECS, CONTAINERS, SHEAF, Case, listing, make_tree, pack, peak_memory,
                      seed, sheaf)
@@ -82,6 +84,18 @@ class LittleMemory(Case):
         peak = peak_memory([SHEAF, "cat", self.path("set"), "--null", "--memory", "48MiB",
                             "--lanes", "512"])
         self.assertLess(peak, (48 + 32) << 20)
+
+    def test_a_large_sample_of_a_stream_is_read_or_the_cure_is_said(self):
+        for i in range(2):
+            with tarfile.open(self.path("%d.tar.gz" % i), "w:gz") as archive:
+                for name, size in (("a.bin", 10), ("b.bin", 20 * MB), ("c.bin", 10)):
+                    member = tarfile.TarInfo("%d%s" % (i, name))
+                    member.size = size
+                    archive.addfile(member, io.BytesIO(bytes(size)))
+        words = (self.path("0.tar.gz"), self.path("1.tar.gz"), "--lanes", 2)
+        self.assertEqual(statistics(*words, "--memory", "400MB")["samples"], 6)
+        done = sheaf("cat", *words, "--null", "--memory", "64MB", status=1)
+        self.assert_error(done, "record 1", "--memory raises it")
 
     def test_three_samples_need_little(self):
         self.assertEqual(statistics(self.few, "--memory", "100kB")["samples"], 3)
