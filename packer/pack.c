@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "packer/destination.h"
 #include "packer/pack_options.h"
@@ -30,11 +31,16 @@ struct pack {
 
 /* ---- Plan ------------------------------------------------------------------------------------ */
 
+/* As much of the plan stays in memory while blocks are made, so that packing takes as much memory
+ * for ten times as many files. */
+#define STASH_BYTES ((size_t)1 << 20)
+
 /* The samples go where they wait for their shard's turn. */
 static int stash_samples(struct pack *p, struct sheaf_error *err)
 {
     const struct plan_sort *sort = &p->planner.sort;
-    int code = plan_stash_open(&p->stash, sort->directory, sort->memory_bytes, err);
+    int code = plan_stash_open(&p->stash, sort->directory, MIN(sort->memory_bytes, STASH_BYTES),
+                               err);
 
     if (code == SHEAF_OK)
         code = planner_write(&p->planner, &p->stash.sections, err);

@@ -15,6 +15,8 @@
 /* A sort's buffer is this part of the memory that packing may use. */
 #define SORT_PART  8
 #define SORT_LEAST ((size_t)8 << 20)
+/* A stream is written and read from its start to its end, which a file does as well as memory. */
+#define STREAM_BYTES ((size_t)4 << 20)
 
 /* ---- Files into the sort --------------------------------------------------------------------- */
 
@@ -321,8 +323,9 @@ int samples_open(struct sample_stream *s, const char *directory, size_t memory_b
     int code;
 
     *s = (struct sample_stream){ .records.fd = -1, .sizes.fd = -1, .cls_is_label = true };
-    code = tempfile_open(&s->records, directory, memory_bytes, err);
-    return code == SHEAF_OK ? tempfile_open(&s->sizes, directory, memory_bytes, err) : code;
+    code = tempfile_open(&s->records, directory, MIN(memory_bytes, STREAM_BYTES), err);
+    return code == SHEAF_OK ? tempfile_open(&s->sizes, directory, MIN(memory_bytes, STREAM_BYTES),
+                                            err) : code;
 }
 
 void samples_close(struct sample_stream *s)
