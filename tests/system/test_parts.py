@@ -460,7 +460,7 @@ class Local(Parts, Case):
         self.assertEqual((status["done_shards"], status["missing_parts"]), (2, [0]))
         self.assertEqual(status["missing"], ["shard-000000.tfrecord", "shard-000001.tfrecord"])
         self.assert_error(sheaf("commit", plan, status=None), "2 of 4 shards are missing")
-        self.assertIn(b"2 shards, 2 of them kept", sheaf("convert", "--plan", plan).stdout)
+        self.assertIn(b"in 2 shards, and 2 kept", sheaf("convert", "--plan", plan).stdout)
         sheaf("commit", plan)
         self.compare(one, many)
 
