@@ -8,6 +8,12 @@
 
 #include "sheaf.h"
 
+/* "1 file", "2 files": err_set(err, code, "%zu file%s", n, plural(n)). */
+static inline const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* Sets code and message; returns code.  `err` may be NULL. */
 int err_set(struct sheaf_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

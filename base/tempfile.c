@@ -200,8 +200,8 @@ static int fill_buffer(struct tempfile *s, struct sheaf_error *err)
     const size_t size = (size_t)MIN(s->capacity, s->size - s->offset);
 
     if (size == 0)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "a temporary file has only %llu bytes",
-                       (unsigned long long)s->size);
+        return err_set(err, SHEAF_ERR_TRUNCATED, "a temporary file has only %llu byte%s",
+                       (unsigned long long)s->size, plural(s->size));
     s->at = 0;
     s->used = size;
     s->offset += size;

@@ -201,9 +201,8 @@ static int gzip_decompress(bool single, const void *data, size_t size, void *raw
     if (status != Z_STREAM_END && status != Z_BUF_ERROR)
         code = inflate_error(&run.z, status, err);
     else if (status != Z_STREAM_END || run_in_left(&run) != 0 || run_out_left(&run) != 0)
-        code = err_set(err, SHEAF_ERR_CORRUPT,
-                       "gzip: a block of %zu bytes does not unpack to %zu bytes", size,
-                       raw_size);
+        code = err_set(err, SHEAF_ERR_CORRUPT, "gzip: a block of %zu byte%s does not unpack to "
+                       "%zu byte%s", size, plural(size), raw_size, plural(raw_size));
     inflateEnd(&run.z);
     return code;
 }

@@ -167,9 +167,8 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
     if (LZ4F_isError(result))
         code = lz4_error(result, err);
     else if (result != 0 || run.in_left != 0 || run.out_left != 0)
-        code = err_set(err, SHEAF_ERR_CORRUPT,
-                       "lz4: a block of %zu bytes does not unpack to %zu bytes", size,
-                       raw_size);
+        code = err_set(err, SHEAF_ERR_CORRUPT, "lz4: a block of %zu byte%s does not unpack to "
+                       "%zu byte%s", size, plural(size), raw_size, plural(raw_size));
     LZ4F_freeDecompressionContext(run.context);
     return code;
 }
@@ -210,10 +209,10 @@ static int check_head(const struct lz4_stream *s, struct sheaf_error *err)
     if (is_skippable(magic))
         return SHEAF_OK;
     if (magic != MAGIC)
-        return err_set(err, SHEAF_ERR_CORRUPT,
-                       "lz4: bytes %02x %02x %02x %02x after %llu frames, expected another frame "
-                       "(04 22 4d 18) or the end", s->head[0], s->head[1], s->head[2],
-                       s->head[3], (unsigned long long)s->base.ended);
+        return err_set(err, SHEAF_ERR_CORRUPT, "lz4: bytes %02x %02x %02x %02x after %llu "
+                       "frame%s, expected another frame (04 22 4d 18) or the end", s->head[0],
+                       s->head[1], s->head[2], s->head[3], (unsigned long long)s->base.ended,
+                       plural(s->base.ended));
     if (s->head[4] & FLAG_DICTIONARY)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "lz4: a frame that needs a dictionary");
     return SHEAF_OK;
@@ -289,8 +288,9 @@ static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
         return SHEAF_OK;
     store32(magic, MAGIC);
     if (memcmp(s->head, magic, MIN(s->head_size, sizeof(magic))) != 0)
-        return err_set(err, SHEAF_ERR_CORRUPT, "lz4: %zu bytes after %llu frames, expected another "
-                       "frame or the end", s->head_size, (unsigned long long)s->base.ended);
+        return err_set(err, SHEAF_ERR_CORRUPT, "lz4: %zu byte%s after %llu frame%s, expected "
+                       "another frame or the end", s->head_size, plural(s->head_size),
+                       (unsigned long long)s->base.ended, plural(s->base.ended));
     return SHEAF_END;
 }
 

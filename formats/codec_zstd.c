@@ -159,8 +159,8 @@ static int zstd_end(const struct codec_total *total, struct buf *out, struct she
 
 static int block_error(size_t size, size_t raw_size, struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_CORRUPT, "zstd: a block of %zu bytes does not unpack to %zu "
-                   "bytes", size, raw_size);
+    return err_set(err, SHEAF_ERR_CORRUPT, "zstd: a block of %zu byte%s does not unpack to %zu "
+                   "byte%s", size, plural(size), raw_size, plural(raw_size));
 }
 
 /* Frames only, each of which says its size: libzstd alone would pass over skippable ones. */
@@ -240,10 +240,10 @@ static int begin_frame(struct zstd_stream *s, struct sheaf_error *err)
     if (s->head_size < sizeof(s->head))
         return SHEAF_OK;
     if (load32(s->head) != MAGIC && !is_skippable(load32(s->head)))
-        return err_set(err, SHEAF_ERR_CORRUPT,
-                       "zstd: bytes %02x %02x %02x %02x after %llu frames, expected another frame "
-                       "(28 b5 2f fd) or the end", s->head[0], s->head[1], s->head[2], s->head[3],
-                       (unsigned long long)s->base.ended);
+        return err_set(err, SHEAF_ERR_CORRUPT, "zstd: bytes %02x %02x %02x %02x after %llu "
+                       "frame%s, expected another frame (28 b5 2f fd) or the end", s->head[0],
+                       s->head[1], s->head[2], s->head[3], (unsigned long long)s->base.ended,
+                       plural(s->base.ended));
     result = ZSTD_decompressStream(s->context, &s->out, &magic);
     return ZSTD_isError(result) ? zstd_error(result, err) : SHEAF_OK;
 }
@@ -300,8 +300,9 @@ static int zstd_stream_end(struct codec_stream *stream, struct sheaf_error *err)
     skippable[0] |= s->head[0] & 15;
     if (s->head_size < sizeof(magic) && memcmp(s->head, magic, s->head_size) != 0 &&
         memcmp(s->head, skippable, s->head_size) != 0)
-        return err_set(err, SHEAF_ERR_CORRUPT, "zstd: %zu bytes after %llu frames, expected "
-                       "another frame or the end", s->head_size, (unsigned long long)s->base.ended);
+        return err_set(err, SHEAF_ERR_CORRUPT, "zstd: %zu byte%s after %llu frame%s, expected "
+                       "another frame or the end", s->head_size, plural(s->head_size),
+                       (unsigned long long)s->base.ended, plural(s->base.ended));
     return SHEAF_END;
 }
 

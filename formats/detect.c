@@ -50,7 +50,8 @@ static int detect_format(const uint8_t *data, size_t size, const char *name,
     found->format = format_detect(data, size, name);
     return found->format != NULL ? SHEAF_OK
          : err_set(err, SHEAF_ERR_UNSUPPORTED, "not a TFRecord, RecordIO or tar file, plain or "
-                   "compressed by %s (%zu bytes were examined)", codec_names(names), size);
+                   "compressed by %s (examined: %zu byte%s)", codec_names(names), size,
+                   plural(size));
 }
 
 int detect(const uint8_t *data, size_t size, bool at_end, const char *name,

@@ -428,8 +428,8 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
         return code;
     if (!parse_example(data, size, scratch)) {
         if (context->ours)
-            return err_set(err, SHEAF_ERR_CORRUPT, "the record's %zu bytes are not a "
-                           "tf.train.Example", size);
+            return err_set(err, SHEAF_ERR_CORRUPT, "the record of %zu byte%s is not a "
+                           "tf.train.Example", size, plural(size));
         return sample_make_opaque(data, size, record, context, scratch, sample, err);
     }
     known = find_known(scratch);

@@ -86,8 +86,9 @@ static int check_sample(const struct index_writer *w, uint64_t frame_bytes,
     uint64_t end;
 
     if (frame_bytes == 0 || frame_bytes > FRAME_LIMIT)
-        return err_set(err, SHEAF_ERR_LIMIT, "a frame of %llu bytes, expected 1 to %llu",
-                       (unsigned long long)frame_bytes, (unsigned long long)FRAME_LIMIT);
+        return err_set(err, SHEAF_ERR_LIMIT, "a frame of %llu byte%s, expected 1 to %llu",
+                       (unsigned long long)frame_bytes, plural(frame_bytes),
+                       (unsigned long long)FRAME_LIMIT);
     if (__builtin_add_overflow(w->raw_bytes, w->gap_bytes, &end) ||
         __builtin_add_overflow(end, frame_bytes, &end))
         return err_set(err, SHEAF_ERR_LIMIT, "the size of a shard exceeds 64 bits");
@@ -136,10 +137,10 @@ int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_
 
     if (stored_bytes == 0 || raw_bytes == 0 ||
         __builtin_add_overflow(w->block_raw_bytes, raw_bytes, &end) || end < w->raw_bytes)
-        return err_set(err, SHEAF_ERR_ARGUMENT,
-                       "block %llu of %llu stored and %llu raw bytes does not hold its samples",
-                       (unsigned long long)w->block_count, (unsigned long long)stored_bytes,
-                       (unsigned long long)raw_bytes);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "block %llu of %llu stored and %llu raw byte%s "
+                       "does not hold its samples", (unsigned long long)w->block_count,
+                       (unsigned long long)stored_bytes, (unsigned long long)raw_bytes,
+                       plural(raw_bytes));
     code = put_pair(&w->blocks, stored_bytes, raw_bytes, err);
     if (code != SHEAF_OK)
         return code;
@@ -152,11 +153,13 @@ int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_
 static int check_blocks(const struct index_writer *w, uint64_t lead, struct sheaf_error *err)
 {
     if (w->block_count != 0 ? lead >= w->first_block_bytes : lead != 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%llu bytes before a first block of %llu",
-                       (unsigned long long)lead, (unsigned long long)w->first_block_bytes);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%llu byte%s before a first block of %llu",
+                       (unsigned long long)lead, plural(lead),
+                       (unsigned long long)w->first_block_bytes);
     if (w->block_count != 0 && w->block_raw_bytes < w->raw_bytes)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "blocks of %llu raw bytes, samples of %llu",
-                       (unsigned long long)w->block_raw_bytes, (unsigned long long)w->raw_bytes);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "blocks of %llu raw byte%s, samples of %llu",
+                       (unsigned long long)w->block_raw_bytes, plural(w->block_raw_bytes),
+                       (unsigned long long)w->raw_bytes);
     return SHEAF_OK;
 }
 
@@ -277,7 +280,8 @@ static int check_frame(const uint8_t *data, size_t size, struct sheaf_error *err
     uint64_t hash, version;
 
     if (size < HEADER_BYTES + HASH_BYTES || !index_begins(data, size))
-        return err_set(err, SHEAF_ERR_CORRUPT, "index: %zu bytes are not a valid section", size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: not a valid section of %zu byte%s", size,
+                       plural(size));
     version = load64(data + sizeof(magic));
     if (version != VERSION)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "index: version %llu, expected %d",
@@ -311,8 +315,9 @@ static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_
 
     memcpy(p->words, data + sizeof(magic), sizeof(p->words));
     if (words[WORD_SAMPLES] != samples)
-        return err_set(err, SHEAF_ERR_CORRUPT, "index: %llu samples, expected %llu",
-                       (unsigned long long)words[WORD_SAMPLES], (unsigned long long)samples);
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: %llu sample%s, expected %llu",
+                       (unsigned long long)words[WORD_SAMPLES], plural(words[WORD_SAMPLES]),
+                       (unsigned long long)samples);
     if (__builtin_mul_overflow(samples, sizeof(uint32_t), &crcs_size) ||
         !cut_part(&rest, words[WORD_SIZES_SIZE], samples, 1, &p->sizes) ||
         !cut_part(&rest, crcs_size, samples, sizeof(uint32_t), &crcs) ||
@@ -323,8 +328,8 @@ static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_
         !cut_part(&rest, words[WORD_LABELS_SIZE],
                   words[WORD_LABELS_SIZE] != 0 ? samples : 0, 1, &p->labels) ||
         rest.at != rest.end)
-        return err_set(err, SHEAF_ERR_CORRUPT,
-                       "index: %zu bytes do not agree with the counts in them", size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: a section of %zu byte%s disagrees with "
+                       "its counts", size, plural(size));
     p->crcs = crcs.at;
     return SHEAF_OK;
 }
@@ -388,8 +393,9 @@ static int parse_offsets(struct parser *p, struct sheaf_error *err)
     }
     s->offsets[s->samples] = offset;
     if (p->sizes.at != p->sizes.end || offset != p->words[WORD_RAW_BYTES])
-        return err_set(err, SHEAF_ERR_CORRUPT, "index: samples of %llu bytes, expected %llu",
-                       (unsigned long long)offset, (unsigned long long)p->words[WORD_RAW_BYTES]);
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: samples of %llu byte%s, expected %llu",
+                       (unsigned long long)offset, plural(offset),
+                       (unsigned long long)p->words[WORD_RAW_BYTES]);
     return SHEAF_OK;
 }
 
@@ -405,8 +411,8 @@ static int parse_names(struct parser *p, struct sheaf_error *err)
         s->name_offsets[i + 1] = (uint32_t)offset;
     }
     if (p->names.at != p->names.end || offset != p->words[WORD_NAMES_BYTES])
-        return err_set(err, SHEAF_ERR_CORRUPT, "index: names of %llu bytes, expected %llu",
-                       (unsigned long long)offset,
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: names of %llu byte%s, expected %llu",
+                       (unsigned long long)offset, plural(offset),
                        (unsigned long long)p->words[WORD_NAMES_BYTES]);
     return SHEAF_OK;
 }
@@ -450,8 +456,8 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
     s->blocks[0].stored_offset = lead;
     s->blocks[s->block_count] = at;
     if (at.raw_offset < s->offsets[s->samples])
-        return err_set(err, SHEAF_ERR_CORRUPT, "index: blocks of %llu raw bytes, samples of %llu",
-                       (unsigned long long)at.raw_offset,
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: blocks of %llu raw byte%s, samples of %llu",
+                       (unsigned long long)at.raw_offset, plural(at.raw_offset),
                        (unsigned long long)s->offsets[s->samples]);
     return SHEAF_OK;
 }

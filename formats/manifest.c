@@ -325,8 +325,8 @@ static void *take_room(struct object *o, const json_t *array, size_t each)
 static int end_object(struct object *o)
 {
     if (o->code == SHEAF_OK && json_object_size(o->json) != o->taken)
-        o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "%zu keys, expected %zu",
-                          json_object_size(o->json), o->taken);
+        o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "%zu key%s, expected %zu",
+                          json_object_size(o->json), plural(json_object_size(o->json)), o->taken);
     return o->code;
 }
 

@@ -267,8 +267,8 @@ static int read_trailer(struct content content, struct decode_scratch *scratch,
         used += slice.size;
     }
     if (at != table.size || used != content.size)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record's trailer says %zu bytes of fields, "
-                       "but there are %zu", used, content.size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record's trailer says %zu byte%s of fields, "
+                       "but there are %zu", used, plural(used), content.size);
     return SHEAF_OK;
 }
 
@@ -407,8 +407,8 @@ int record_payload_decode(const uint8_t *data, size_t size, const struct record 
         id = load64(data + 8);
         code = read_labels(data, context->ours, scratch, err);
     } else if (context->ours) {
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record has %zu bytes, its header and labels "
-                       "%" PRIu64, size, header_size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record has %zu byte%s, its header and labels "
+                       "%" PRIu64, size, plural(size), header_size);
     }
     if (code == SHEAF_OK)
         code = read_content(content, context->ours, scratch, err);

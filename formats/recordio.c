@@ -55,8 +55,8 @@ static int check_header(const uint8_t *data, bool record_open, struct sheaf_erro
         return err_set(err, SHEAF_ERR_CORRUPT, "found a part with the flag %u, expected %s",
                        (unsigned)h.cflag, record_open ? "2 or 3" : "0 or 1");
     if (h.length != h.padded && (h.cflag == FIRST || h.cflag == MIDDLE))
-        return err_set(err, SHEAF_ERR_CORRUPT, "a part of %zu bytes, not a multiple of 4, is not "
-                       "the record's last", h.length);
+        return err_set(err, SHEAF_ERR_CORRUPT, "a part of %zu byte%s, not a multiple of 4, is "
+                       "not the record's last", h.length, plural(h.length));
     return SHEAF_OK;
 }
 
@@ -218,8 +218,8 @@ static int recordio_part(struct format_scan *scan, const uint8_t *data, size_t s
 
     if (size < HEADER_BYTES) {
         if (at_end)
-            return err_set(err, SHEAF_ERR_TRUNCATED, "the stream ends after %zu bytes of a "
-                           "record's header of %d bytes", size, HEADER_BYTES);
+            return err_set(err, SHEAF_ERR_TRUNCATED, "the stream ends after %zu byte%s of a "
+                           "record's header of %d bytes", size, plural(size), HEADER_BYTES);
         *part = (struct part){ .kind = PART_MORE, .need = HEADER_BYTES };
         return SHEAF_OK;
     }
@@ -260,15 +260,15 @@ static int check_part(const uint8_t *frame, size_t size, size_t at, struct heade
     int code;
 
     if (size - at < HEADER_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "found %zu bytes, expected a part's header of %d "
-                       "bytes", size - at, HEADER_BYTES);
+        return err_set(err, SHEAF_ERR_CORRUPT, "found %zu byte%s, expected a part's header of %d "
+                       "bytes", size - at, plural(size - at), HEADER_BYTES);
     code = check_header(frame + at, at != 0, err);
     if (code != SHEAF_OK)
         return code;
     *h = read_header(frame + at);
     if (h->padded > size - at - HEADER_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the part's header says %zu bytes, but there are "
-                       "%zu", h->padded, size - at - HEADER_BYTES);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the part's header says %zu byte%s, but there are "
+                       "%zu", h->padded, plural(h->padded), size - at - HEADER_BYTES);
     return SHEAF_OK;
 }
 
@@ -297,8 +297,8 @@ static int recordio_check(const uint8_t *frame, size_t size, uint32_t *crc,
         at += h.padded;
     } while (is_open(&h));
     if (at != size)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record ends %zu bytes before its frame does",
-                       size - at);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record ends %zu byte%s before its frame does",
+                       size - at, plural(size - at));
     *crc = crc32c(0, frame, size);
     return SHEAF_OK;
 }

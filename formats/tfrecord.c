@@ -77,8 +77,8 @@ static int tfrecord_part(struct format_scan *scan, const uint8_t *data, size_t s
     (void)scan;
     if (size < HEADER_BYTES) {
         if (at_end)
-            return err_set(err, SHEAF_ERR_TRUNCATED, "the stream ends after %zu bytes of a "
-                           "record's header of %d bytes", size, HEADER_BYTES);
+            return err_set(err, SHEAF_ERR_TRUNCATED, "the stream ends after %zu byte%s of a "
+                           "record's header of %d bytes", size, plural(size), HEADER_BYTES);
         *part = (struct part){ .kind = PART_MORE, .need = HEADER_BYTES };
         return SHEAF_OK;
     }
@@ -122,21 +122,23 @@ static int tfrecord_check(const uint8_t *frame, size_t size, uint32_t *crc,
     uint32_t length_crc, found, expected;
 
     if (size < HEADER_BYTES + FOOTER_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record has %zu bytes, expected at least %d",
-                       size, HEADER_BYTES + FOOTER_BYTES);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record has %zu byte%s, expected at least %d",
+                       size, plural(size), HEADER_BYTES + FOOTER_BYTES);
     length_crc = crc32c_mask(crc32c(0, frame, 8));
     if (length_crc != load32(frame + 8))
         return length_error(frame, length_crc, err);
     if (load64(frame) != size - HEADER_BYTES - FOOTER_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record's header says %" PRIu64 " bytes, but "
-                       "there are %zu", load64(frame), size - HEADER_BYTES - FOOTER_BYTES);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record's header says %" PRIu64 " byte%s, but "
+                       "there are %zu", load64(frame), plural(load64(frame)),
+                       size - HEADER_BYTES - FOOTER_BYTES);
     *crc = crc32c(0, frame + HEADER_BYTES, size - HEADER_BYTES - FOOTER_BYTES);
     found = load32(frame + size - FOOTER_BYTES);
     expected = crc32c_mask(*crc);
     if (found != expected)
-        return err_set(err, SHEAF_ERR_CORRUPT, "the record's %zu bytes have the masked CRC %08"
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record of %zu byte%s has the masked CRC %08"
                        PRIx32 ", but the stored CRC is %08" PRIx32,
-                       size - HEADER_BYTES - FOOTER_BYTES, expected, found);
+                       size - HEADER_BYTES - FOOTER_BYTES,
+                       plural(size - HEADER_BYTES - FOOTER_BYTES), expected, found);
     return SHEAF_OK;
 }
 
@@ -146,7 +148,8 @@ static int tfrecord_decode(const struct record *record, const struct decode_cont
 {
     if (record->size < HEADER_BYTES + FOOTER_BYTES ||
         load64(record->data) != record->size - HEADER_BYTES - FOOTER_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%zu bytes are not a TFRecord frame", record->size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "not a TFRecord frame: %zu byte%s", record->size,
+                       plural(record->size));
     return example_decode(record->data + HEADER_BYTES, record->size - HEADER_BYTES - FOOTER_BYTES,
                           record, context, scratch, sample, err);
 }

@@ -306,8 +306,8 @@ static int part_at_end(const struct format_scan *scan, const uint8_t *data, size
     for (i = 0; i < size && data[i] == 0; i++)
         ;
     if (i < size || scan->zero_blocks < TAR_END_BLOCKS)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "the tar ends after %zu bytes of a header of %zu "
-                       "bytes", size, need);
+        return err_set(err, SHEAF_ERR_TRUNCATED, "the tar ends after %zu byte%s of a header of "
+                       "%zu byte%s", size, plural(size), need, plural(need));
     *part = (struct part){ .kind = PART_SKIP, .size = size };
     return SHEAF_OK;
 }
@@ -494,8 +494,8 @@ static int webdataset_decode(const struct record *record, const struct decode_co
             return code;
     }
     if (seen == 0)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%zu bytes of tar without a member of a sample",
-                       record->size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%zu byte%s of tar without a member of a sample",
+                       record->size, plural(record->size));
     return sample_finish(scratch, record, context, (struct text){ first->text, first->key_size },
                          no_class, sample, err);
 }

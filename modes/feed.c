@@ -265,12 +265,12 @@ static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *e
 static int finish_epoch(struct feed *f, const struct piece *p, struct sheaf_error *err)
 {
     if (f->progress.done_count != p->epoch_objects)
-        return err_set(err, SHEAF_ERR_CHANGED, "%llu objects were fed, expected %llu",
-                       (unsigned long long)f->progress.done_count,
+        return err_set(err, SHEAF_ERR_CHANGED, "fed %llu object%s, expected %llu",
+                       (unsigned long long)f->progress.done_count, plural(f->progress.done_count),
                        (unsigned long long)p->epoch_objects);
     if (f->progress.done_bytes != p->epoch_bytes)
-        return err_set(err, SHEAF_ERR_CHANGED, "%llu bytes were fed, expected %llu",
-                       (unsigned long long)f->progress.done_bytes,
+        return err_set(err, SHEAF_ERR_CHANGED, "fed %llu byte%s, expected %llu",
+                       (unsigned long long)f->progress.done_bytes, plural(f->progress.done_bytes),
                        (unsigned long long)p->epoch_bytes);
     return fifo_end(&f->fifo, err);
 }

@@ -207,13 +207,13 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
     }
     room = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (need > room)
-        return err_set(err, SHEAF_ERR_LIMIT, "%s: the %zu missing files need %" PRIu64 " bytes, "
-                       "but %" PRIu64 " are free: %" PRIu64 " too few", f->directory, f->item_count,
-                       need, room, need - room);
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: the %zu missing files need %" PRIu64 " byte%s, "
+                       "but %" PRIu64 " are free: %" PRIu64 " too few", f->directory,
+                       f->item_count, need, plural(need), room, need - room);
     if (fs.f_files != 0 && f->item_count > fs.f_favail)
-        return err_set(err, SHEAF_ERR_LIMIT, "%s: %zu files are missing, but the file system has "
-                       "only %" PRIu64 " free inodes", f->directory, f->item_count,
-                       (uint64_t)fs.f_favail);
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: %zu file%s missing, but the file system "
+                       "has only %" PRIu64 " free inodes", f->directory, f->item_count,
+                       plural(f->item_count), (uint64_t)fs.f_favail);
     return SHEAF_OK;
 }
 
@@ -396,11 +396,13 @@ static int check_sum(const struct sheaf_fetch_result *r, struct sheaf_error *err
 {
     if (r->objects == r->kept + r->fetched && r->bytes == r->kept_bytes + r->fetched_bytes)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CHANGED, "%llu objects of %llu bytes were listed, but %llu of "
-                   "%llu bytes were there and %llu of %llu bytes were fetched",
-                   (unsigned long long)r->objects, (unsigned long long)r->bytes,
-                   (unsigned long long)r->kept, (unsigned long long)r->kept_bytes,
-                   (unsigned long long)r->fetched, (unsigned long long)r->fetched_bytes);
+    return err_set(err, SHEAF_ERR_CHANGED, "%llu object%s of %llu byte%s listed, but %llu "
+                   "of %llu byte%s there and %llu of %llu byte%s fetched",
+                   (unsigned long long)r->objects, plural(r->objects),
+                   (unsigned long long)r->bytes, plural(r->bytes), (unsigned long long)r->kept,
+                   (unsigned long long)r->kept_bytes, plural(r->kept_bytes),
+                   (unsigned long long)r->fetched, (unsigned long long)r->fetched_bytes,
+                   plural(r->fetched_bytes));
 }
 
 static int fetch_missing(struct fetch *f, struct sheaf_error *err)

@@ -45,9 +45,9 @@ static int note(struct fetch_known *k, const struct objects *o, const struct by_
     if (object == NULL)
         return SHEAF_OK;        /* a part of a data set may be fetched */
     if (object->bytes != OBJECT_UNKNOWN && object->bytes != shard->bytes)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: has %llu bytes, the data set's manifest says "
-                       "%llu", object->name, (unsigned long long)object->bytes,
-                       (unsigned long long)shard->bytes);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: has %llu byte%s, the data set's manifest "
+                       "says %llu", object->name, (unsigned long long)object->bytes,
+                       plural(object->bytes), (unsigned long long)shard->bytes);
     k->hashes[object - o->items] = arena_text(&k->arena, shard->xxh3, strlen(shard->xxh3));
     return k->hashes[object - o->items] == NULL ? err_memory(err, 33) : SHEAF_OK;
 }

@@ -35,9 +35,10 @@ static int keep(struct objects *o, const struct manifest *m, struct sheaf_error 
             code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s%s: is missing: %s names it", o->root,
                            m->shards[i].name, MANIFEST_NAME);
         else if (found->bytes != m->shards[i].bytes)
-            code = err_set(err, SHEAF_ERR_CHANGED, "%s%s: has %llu bytes, but %s says %llu",
+            code = err_set(err, SHEAF_ERR_CHANGED, "%s%s: has %llu byte%s, but %s says %llu",
                            o->root, m->shards[i].name, (unsigned long long)found->bytes,
-                           MANIFEST_NAME, (unsigned long long)m->shards[i].bytes);
+                           plural(found->bytes), MANIFEST_NAME,
+                           (unsigned long long)m->shards[i].bytes);
         else
             shards[i] = *found;
     }

@@ -96,9 +96,9 @@ static int read_stretch(struct warm_reader *r, const struct stretch *s, const ch
             return err_errno(err, errno, "%s: reading at %llu", path,
                              (unsigned long long)(s->offset + at));
         if (n == 0)
-            return err_set(err, SHEAF_ERR_CHANGED, "%s: ends at offset %llu, expected %llu bytes",
+            return err_set(err, SHEAF_ERR_CHANGED, "%s: ends at offset %llu, expected %llu byte%s",
                            path, (unsigned long long)(s->offset + at),
-                           (unsigned long long)s->object->bytes);
+                           (unsigned long long)s->object->bytes, plural(s->object->bytes));
         at += (uint64_t)n;
         if (!count(r->owner, (uint64_t)n))
             break;

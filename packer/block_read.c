@@ -65,8 +65,8 @@ static bool is_fatal(int errnum)
 
 static int changed(const struct catalog_file *f, uint64_t bytes, struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: %llu bytes then, %llu now",
-                   (unsigned long long)f->bytes, (unsigned long long)bytes);
+    return err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: %llu byte%s then, %llu now",
+                   (unsigned long long)f->bytes, plural(f->bytes), (unsigned long long)bytes);
 }
 
 /* The scan's size and time must still hold when all has been read. */

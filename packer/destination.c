@@ -228,9 +228,9 @@ static int check_whole(const char *directory, const struct manifest *m, struct s
 
         code = url == NULL ? err_memory(err, strlen(name)) : store_size(url, &bytes, err);
         if (code == SHEAF_OK && bytes != expected)
-            code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, but the manifest says "
-                           "%llu", url,
-                           (unsigned long long)bytes, (unsigned long long)expected);
+            code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu byte%s, but the manifest says "
+                           "%llu", url, (unsigned long long)bytes, plural(bytes),
+                           (unsigned long long)expected);
         free(url);
     }
     return code;

@@ -490,9 +490,9 @@ static int finish_there(struct sheaf_packer *p, struct sheaf_pack_result *result
     if (code == SHEAF_OK && !p->is_part && p->appended != 0 &&
         p->appended != there.samples + there.skipped)
         code = err_set(&p->error, SHEAF_ERR_CHANGED, "%s: the existing data set was made of %llu "
-                       "samples, but %llu were appended now", p->dest,
+                       "sample%s, but %llu were appended now", p->dest,
                        (unsigned long long)(there.samples + there.skipped),
-                       (unsigned long long)p->appended);
+                       plural((there.samples + there.skipped)), (unsigned long long)p->appended);
     if (code != SHEAF_OK)
         return packer_fail(p, code);
     if (result != NULL)

@@ -18,9 +18,9 @@ int packer_check_shard(struct sheaf_packer *p)
 
     if (p->shard.sample_count == 0 || p->shard.sample_count == planned->sample_count)
         return SHEAF_OK;
-    return err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u has %llu samples, but the plan says "
+    return err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u has %llu sample%s, but the plan says "
                    "%llu", p->shard.number, (unsigned long long)p->shard.sample_count,
-                   (unsigned long long)planned->sample_count);
+                   plural(p->shard.sample_count), (unsigned long long)planned->sample_count);
 }
 
 int sheaf_packer_begin_shard(struct sheaf_packer *p, uint64_t shard)

@@ -72,9 +72,9 @@ int resumed_take(struct resumed *r, const struct plan_shard *shard, bool *ends,
     r->at++;
     if (shard->payload_bytes == kept->payload_bytes)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CHANGED, "finished shard %u has samples of %" PRIu64 " bytes, "
+    return err_set(err, SHEAF_ERR_CHANGED, "finished shard %u has samples of %" PRIu64 " byte%s, "
                    "but %" PRIu64 " were appended now", shard->number, kept->payload_bytes,
-                   shard->payload_bytes);
+                   plural(kept->payload_bytes), shard->payload_bytes);
 }
 
 int resumed_check_end(const struct resumed *r, struct sheaf_error *err)
@@ -82,5 +82,5 @@ int resumed_check_end(const struct resumed *r, struct sheaf_error *err)
     if (!resumed_has_next(r))
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_CHANGED, "the samples end in shard %zu, but an earlier run "
-                   "finished %zu shards", r->at, r->count);
+                   "finished %zu shard%s", r->at, r->count, plural(r->count));
 }

@@ -103,8 +103,9 @@ static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
 {
     struct sheaf_error error;
 
-    err_set(&error, SHEAF_ERR_TRUNCATED, "the shard has %" PRIu64 " bytes, but %" PRIu64
-            " are expected", p->run->shard->object->bytes, expected_bytes(p));
+    err_set(&error, SHEAF_ERR_TRUNCATED, "the shard has %" PRIu64 " byte%s, but %" PRIu64 " are "
+            "expected", p->run->shard->object->bytes, plural(p->run->shard->object->bytes),
+            expected_bytes(p));
     return mark_range(p, begin, end, &error);
 }
 

@@ -276,7 +276,8 @@ static int next_part(struct frames *f, size_t *at, struct part *part, struct she
                 return code;
             if (f->at_end)
                 return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends within a header: found "
-                               "%zu bytes, expected at least %zu", shown, part->need);
+                               "%zu byte%s, expected at least %zu", shown, plural(shown),
+                               part->need);
         }
         code = read_more(f, err);
         *at -= before - f->used;    /* the window may have moved even if it failed */
@@ -296,8 +297,9 @@ static int whole_part(struct frames *f, size_t *at, uint64_t size, struct sheaf_
         int code;
 
         if (f->at_end)
-            return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %zu bytes after this, "
-                           "expected %" PRIu64 " bytes", f->window.size - *at, size);
+            return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %zu byte%s after this, "
+                           "expected %" PRIu64 " byte%s", f->window.size - *at,
+                           plural(f->window.size - *at), size, plural(size));
         code = read_more(f, err);
         *at -= before - f->used;    /* the window may have moved even if it failed */
         if (code != SHEAF_OK)

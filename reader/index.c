@@ -143,9 +143,9 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     /* Remote shards are not scanned first: they are read completely, as here. */
     if (code == SHEAF_OK && !x->dataset->is_stream &&
         shard->samples != x->dataset->manifest.shards[i].samples)
-        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " samples when read through, but "
-                       "%" PRIu64 " when it was scanned", x->dataset->urls[i], shard->samples,
-                       x->dataset->manifest.shards[i].samples);
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " sample%s when read through, "
+                       "but %" PRIu64 " when it was scanned", x->dataset->urls[i], shard->samples,
+                       plural(shard->samples), x->dataset->manifest.shards[i].samples);
     shard->bytes = shard->raw_bytes = walk.object->bytes;
     shard->index_offset = x->index.size;
     if (code == SHEAF_OK)

@@ -114,13 +114,14 @@ int order_check(const struct order_member *m, uint32_t *lanes, struct sheaf_erro
         return err_set(err, SHEAF_ERR_ARGUMENT, "worker %u is not below the number of workers %u",
                        m->worker, m->workers);
     if (__builtin_mul_overflow(m->world_size, m->workers, &members))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "a world of %u x %u workers is too large",
-                       m->world_size, m->workers);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "a world of %u x %u worker%s is too large",
+                       m->world_size, m->workers, plural(m->workers));
     if (*lanes == 0)
         *lanes = members;
     if (*lanes % members != 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%u lanes are not a multiple of %u ranks x %u "
-                       "workers: use a multiple of %u", *lanes, m->world_size, m->workers, members);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%u lane%s: not a multiple of %u rank%s x %u "
+                       "worker%s: use a multiple of %u", *lanes, plural(*lanes), m->world_size,
+                       plural(m->world_size), m->workers, plural(m->workers), members);
     if (*lanes > ORDER_LANES_MOST)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%u lanes are more than %u", *lanes,
                        ORDER_LANES_MOST);

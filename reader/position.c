@@ -248,8 +248,9 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
                        "pipe per rank, but the world size is %u", p->order.lanes,
                        r->member.world_size);
     if (d->pipes == NULL && p->order.lanes > d->manifest.shard_count)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid position: %u lanes of %zu shards",
-                       p->order.lanes, d->manifest.shard_count);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid position: %u lane%s of %zu shard%s",
+                       p->order.lanes, plural(p->order.lanes), d->manifest.shard_count,
+                       plural(d->manifest.shard_count));
     return SHEAF_OK;
 }
 
@@ -262,8 +263,9 @@ static int check_rounds(const struct sheaf_reader *r, const struct position *p,
                           + (p->order.remainder != SHEAF_DROP && samples % lanes != 0);
 
     if (p->rounds > rounds || (p->rounds == rounds && p->extra != 0))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the position is %" PRIu64 " rounds and %" PRIu64
-                       " lanes into an epoch of %" PRIu64 " rounds", p->rounds, p->extra, rounds);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the position is %" PRIu64 " round%s and %" PRIu64
+                       " lane%s into an epoch of %" PRIu64 " round%s", p->rounds,
+                       plural(p->rounds), p->extra, plural(p->extra), rounds, plural(rounds));
     return SHEAF_OK;
 }
 
@@ -277,17 +279,19 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
         return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to data set %s, but this one "
                        "is %s", p->fingerprint, r->dataset->manifest.fingerprint);
     if (p->order.lanes % members != 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the position has %u lanes, which are not a "
-                       "multiple of %u ranks x %u workers", p->order.lanes, r->member.world_size,
-                       r->member.workers);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the position has %u lane%s, which are not a "
+                       "multiple of %u rank%s x %u worker%s", p->order.lanes,
+                       plural(p->order.lanes), r->member.world_size, plural(r->member.world_size),
+                       r->member.workers, plural(r->member.workers));
     if (p->extra != 0 && !same_member(&p->member, &r->member))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the position is within a round of its %u lanes, "
-                       "so only rank %u of %u, worker %u of %u, can resume from it: take "
-                       "positions after a multiple of the lanes", p->order.lanes, p->member.rank,
-                       p->member.world_size, p->member.worker, p->member.workers);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the position is within a round of its %u "
+                       "lane%s, so only rank %u of %u, worker %u of %u, can resume from it: take "
+                       "positions after a multiple of the lanes", p->order.lanes,
+                       plural(p->order.lanes), p->member.rank, p->member.world_size,
+                       p->member.worker, p->member.workers);
     if (p->extra >= p->order.lanes / members)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid position: %" PRIu64 " lanes of %u",
-                       p->extra, p->order.lanes / members);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid position: %" PRIu64 " lane%s of %u",
+                       p->extra, plural(p->extra), p->order.lanes / members);
     return r->dataset->is_stream ? check_stream(r, p, err) : check_rounds(r, p, err);
 }
 

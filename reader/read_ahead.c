@@ -81,9 +81,9 @@ static int ahead_read(struct store_object *object, uint64_t offset, void *data, 
     uint8_t *out = data;
 
     if (size > object->bytes || offset > object->bytes - size)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, cannot read %zu at offset "
-                       "%llu", object->url, (unsigned long long)object->bytes, size,
-                       (unsigned long long)offset);
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu byte%s, cannot read %zu at offset "
+                       "%llu", object->url, (unsigned long long)object->bytes,
+                       plural(object->bytes), size, (unsigned long long)offset);
     a->window.interrupt = object->interrupt;
     while (size != 0) {
         const struct store_read *read = go_to(a, offset);

@@ -538,8 +538,8 @@ int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numb
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "samples cannot be read by number from a "
                        "stream: compressed shards without an index, a pipe, or standard input");
     if (count == 0 || count > NUMBERS_MOST)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%zu samples at once: expected 1 to %zu", count,
-                       NUMBERS_MOST);
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%zu sample%s at once: expected 1 to %zu", count,
+                       plural(count), NUMBERS_MOST);
     code = shard_pool_of(dataset, &c.pool, err);
     if (code != SHEAF_OK)
         return code;

@@ -39,13 +39,14 @@ static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_rea
 {
     if (d->pipes != NULL && o->workers != 1)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe is read by one process of a host: "
-                       "%u workers cannot share it", d->url, o->workers);
+                       "%u worker%s cannot share it", d->url, o->workers, plural(o->workers));
     if (d->pipes != NULL)
         lanes = o->world_size;      /* the order is the platform's, whatever lanes are asked for */
     if (d->pipes == NULL && lanes > d->manifest.shard_count)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream of unknown length, so whole "
-                       "shards are assigned to lanes: %zu shards are too few for %u lanes", d->url,
-                       d->manifest.shard_count, lanes);
+                       "shards are assigned to lanes: too few (%zu shard%s) for %u lane%s",
+                       d->url, d->manifest.shard_count, plural(d->manifest.shard_count), lanes,
+                       plural(lanes));
     if (o->remainder == SHEAF_DROP || o->remainder == SHEAF_PAD)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream of unknown length, so lanes "
                        "cannot be made equal: only the remainder keep is possible", d->url);

@@ -86,7 +86,7 @@ static int next_part(struct scan *s, struct part *part, struct sheaf_error *err)
             return code;
         if (at_end)
             return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends within a header: found %zu "
-                           "bytes, expected at least %zu", size, part->need);
+                           "byte%s, expected at least %zu", size, plural(size), part->need);
         if (part->need > NEED_LIMIT)
             return err_set(err, SHEAF_ERR_LIMIT, "a header of %zu bytes exceeds the limit of %zu",
                            part->need, NEED_LIMIT);
@@ -159,7 +159,7 @@ static int resync(struct scan *s, struct sheaf_error *err)
 static void tell_lost(struct scan *s, uint64_t bytes, struct sheaf_error *err)
 {
     s->lost_bytes += bytes;
-    err_append(err, "; the rest of the shard, %" PRIu64 " bytes, is lost", bytes);
+    err_append(err, "; the rest of the shard, %" PRIu64 " byte%s, is lost", bytes, plural(bytes));
 }
 
 /* Damage, behind which samples are looked for at once. */
@@ -218,8 +218,9 @@ static int step(struct scan *s, struct sheaf_error *err)
     if (code == SHEAF_OK && part.kind != PART_NEXT)
         s->open = false;    /* what follows is not of the last sample, so that is whole */
     if (code == SHEAF_OK && part.size > s->object->bytes - s->offset)
-        code = err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %" PRIu64 " bytes after this, "
-                       "expected %" PRIu64 " bytes", s->object->bytes - s->offset, part.size);
+        code = err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %" PRIu64 " byte%s after this, "
+                       "expected %" PRIu64 " byte%s", s->object->bytes - s->offset,
+                       plural(s->object->bytes - s->offset), part.size, plural(part.size));
     if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
         return damage(s, err);
     if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED)

@@ -66,8 +66,9 @@ static int open_index(const struct shards *s, const struct sheaf_dataset *source
     int code = open_known(s, source, source->index_url, bytes, object, err);
 
     if (code == SHEAF_OK && (*object)->bytes != bytes) {
-        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
-                       "%" PRIu64, source->index_url, (*object)->bytes, bytes);
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest "
+                       "says %" PRIu64, source->index_url, (*object)->bytes,
+                       plural((*object)->bytes), bytes);
         store_close(*object);
         *object = NULL;
     }
@@ -192,8 +193,8 @@ static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *e
     int code;
 
     if (s->name_offsets != NULL && s->name_offsets[s->samples] > bytes)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " bytes, but the index %u",
-                       shard->names->url, bytes, s->name_offsets[s->samples]);
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " byte%s, but the index %u",
+                       shard->names->url, bytes, plural(bytes), s->name_offsets[s->samples]);
     shard->lines = malloc(bytes + 1);
     if (shard->lines == NULL)
         return err_memory(err, bytes);
@@ -219,8 +220,9 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
         return err_memory(err, stem);
     code = open_known(shard->owner, source, names, m->names_bytes, &shard->names, err);
     if (code == SHEAF_OK && shard->names->bytes != m->names_bytes)
-        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
-                       "%" PRIu64, names, shard->names->bytes, m->names_bytes);
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest "
+                       "says %" PRIu64, names, shard->names->bytes, plural(shard->names->bytes),
+                       m->names_bytes);
     free(names);
     return code == SHEAF_OK && shard->owner->keep_lines ? load_lines(shard, m->names_bytes, err)
                                                         : code;
@@ -240,12 +242,13 @@ static int open_parts(struct shard *shard)
                                 &shard->object, err);
 
     if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)
-        code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " bytes, but %" PRIu64
-                       " are expected", d->urls[shard->number], shard->object->bytes, m->bytes);
+        code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " byte%s, but %" PRIu64 " "
+                       "are expected", d->urls[shard->number], shard->object->bytes,
+                       plural(shard->object->bytes), m->bytes);
     if (code == SHEAF_OK && shard->object->bytes > m->bytes)
-        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but %" PRIu64 " are "
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but %" PRIu64 " are "
                        "expected: the shard has changed", d->urls[shard->number],
-                       shard->object->bytes, m->bytes);
+                       shard->object->bytes, plural(shard->object->bytes), m->bytes);
     if (code == SHEAF_OK && source->index_url == NULL)
         shard->section = d->sections[shard->number];
     else if (code == SHEAF_OK)

@@ -272,7 +272,7 @@ static int take_frames(struct stream *s, struct frame *frame, struct item *item,
         code = frames_next(&s->frames, frame, err);
         if (code == SHEAF_END)
             return err_set(err, SHEAF_ERR_TRUNCATED, "the pipe ends after %zu of a sample's %zu "
-                           "attributes", i, count);
+                           "attribute%s", i, count, plural(count));
         if (code != SHEAF_OK)
             return code;
     }

@@ -41,8 +41,9 @@ int sum_check_start(struct sheaf_reader *r)
 {
     if (r->feed.lane_count != r->feed.order.lanes)
         return SHEAF_OK;
-    return err_set(&r->error, SHEAF_ERR_ARGUMENT, "the position is after %" PRIu64 " samples of "
-                   "the epoch, which has %" PRIu64, r->start_turns, r->turns);
+    return err_set(&r->error, SHEAF_ERR_ARGUMENT, "the position is after %" PRIu64 " sample%s of "
+                   "the epoch, which has %" PRIu64, r->start_turns, plural(r->start_turns),
+                   r->turns);
 }
 
 /* What skips damage asks for the rest, and there is none: an epoch of nothing is no success. */
@@ -65,8 +66,8 @@ int sum_check(struct sheaf_reader *r)
 
     if (given == expected && (!sum_is_open(r) || r->turns < r->start_turns))
         return check_rest(r);
-    return err_set(&r->error, SHEAF_ERR_MISMATCH, "epoch %" PRIu64 " ends after %" PRIu64
-                   " samples and %" PRIu64 " corrupt records, but %" PRIu64 " were %s",
-                   r->feed.order.epoch, r->handed, s->corrupt, expected,
-                   is_stream ? "found" : "promised");
+    return err_set(&r->error, SHEAF_ERR_MISMATCH, "epoch %" PRIu64 " ends after %" PRIu64 " "
+                   "sample%s and %" PRIu64 " corrupt record%s, but %" PRIu64 " were %s",
+                   r->feed.order.epoch, r->handed, plural(r->handed), s->corrupt,
+                   plural(s->corrupt), expected, is_stream ? "found" : "promised");
 }

@@ -102,8 +102,9 @@ static int push(struct unpack *u, struct codec_stream *stream, struct place *at,
     if (code == SHEAF_OK && is_last && given == 0) {
         const struct unpack_part *part = &u->parts[u->done];
 
-        code = err_set(err, SHEAF_ERR_TRUNCATED, "it ends after %" PRIu64 " raw bytes, but a "
-                       "sample in it ends at %" PRIu64, at->raw, part->skip + part->size);
+        code = err_set(err, SHEAF_ERR_TRUNCATED, "it ends after %" PRIu64 " raw byte%s, but a "
+                       "sample in it ends at %" PRIu64, at->raw, plural(at->raw),
+                       part->skip + part->size);
     }
     u->is_damaged = code != SHEAF_OK && code != SHEAF_ERR_MEMORY;
     return code;

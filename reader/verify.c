@@ -129,9 +129,10 @@ static int compare(struct check *c, uint64_t i, const struct frame *frame, const
     uint32_t crc = frame->crc;
 
     if (frame->offset != s->offsets[i] || frame->size != index_frame_bytes(s, i))
-        problem(c, "%s: record %" PRIu64 ": is at offset %" PRIu64 " with %zu bytes, but the index "
-                "says offset %" PRIu64 ", %" PRIu64 " bytes", name, i, frame->offset, frame->size,
-                s->offsets[i], index_frame_bytes(s, i));
+        problem(c, "%s: record %" PRIu64 ": is at offset %" PRIu64 " with %zu byte%s, but the "
+                "index says offset %" PRIu64 ", %" PRIu64 " byte%s", name, i, frame->offset,
+                frame->size, plural(frame->size), s->offsets[i], index_frame_bytes(s, i),
+                plural(index_frame_bytes(s, i)));
     if (s->crcs == NULL)
         return SHEAF_OK;
     if (line != NULL)
@@ -259,22 +260,22 @@ static void check_totals(struct check *c, const struct walk *walk, const char *h
 
     if (!dataset_source(d, c->shard)->has_manifest) {
         if (c->problem_count == 0 && c->open != NULL && c->samples != m->samples)
-            problem(c, "%s: has %" PRIu64 " samples when read through, but %" PRIu64 " when it was "
-                    "scanned", d->urls[c->shard], c->samples, m->samples);
+            problem(c, "%s: has %" PRIu64 " sample%s when read through, but %" PRIu64 " when it "
+                    "was scanned", d->urls[c->shard], c->samples, plural(c->samples), m->samples);
         return;
     }
     if (walk->object->bytes != m->bytes)
-        problem(c, "%s: has %" PRIu64 " bytes, but the manifest says %" PRIu64, d->urls[c->shard],
-                walk->object->bytes, m->bytes);
+        problem(c, "%s: has %" PRIu64 " byte%s, but the manifest says %" PRIu64, d->urls[c->shard],
+                walk->object->bytes, plural(walk->object->bytes), m->bytes);
     if (c->samples != m->samples)
-        problem(c, "%s: has %" PRIu64 " sound samples, but the manifest says %" PRIu64,
-                d->urls[c->shard], c->samples, m->samples);
+        problem(c, "%s: has %" PRIu64 " sound sample%s, but the manifest says %" PRIu64,
+                d->urls[c->shard], c->samples, plural(c->samples), m->samples);
     if (c->samples == m->samples && c->largest != m->largest)
-        problem(c, "%s: its largest sample has %" PRIu64 " bytes, but the manifest says %" PRIu64,
-                d->urls[c->shard], c->largest, m->largest);
+        problem(c, "%s: its largest sample has %" PRIu64 " byte%s, but the manifest says %" PRIu64,
+                d->urls[c->shard], c->largest, plural(c->largest), m->largest);
     if (c->decoded == m->samples && c->payload_bytes != m->payload_bytes)
-        problem(c, "%s: its fields have %" PRIu64 " bytes, but the manifest says %" PRIu64,
-                d->urls[c->shard], c->payload_bytes, m->payload_bytes);
+        problem(c, "%s: its fields have %" PRIu64 " byte%s, but the manifest says %" PRIu64,
+                d->urls[c->shard], c->payload_bytes, plural(c->payload_bytes), m->payload_bytes);
     if (m->xxh3[0] != '\0' && walk->object->bytes == m->bytes && strcmp(hash, m->xxh3) != 0)
         problem(c, "%s: XXH3-128 is %s, but the manifest says %s", d->urls[c->shard], hash,
                 m->xxh3);

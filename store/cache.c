@@ -285,8 +285,8 @@ static int check_range(const struct store_object *object, uint64_t offset, size_
 {
     if (size <= object->bytes && offset <= object->bytes - size)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, cannot read %zu at offset %llu",
-                   object->url, (unsigned long long)object->bytes, size,
+    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu byte%s, cannot read %zu at offset %llu",
+                   object->url, (unsigned long long)object->bytes, plural(object->bytes), size,
                    (unsigned long long)offset);
 }
 

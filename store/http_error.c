@@ -78,8 +78,9 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
     case HTTP_BROKEN:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: the connection broke: %s", what, detail);
     case HTTP_STALLED:
-        return err_set(err, SHEAF_ERR_NETWORK, "%s: stalled: fewer than %llu bytes in %.1f s",
-                       what, (unsigned long long)x->stall_bytes, (double)x->stall_ns / 1e9);
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: stalled: fewer than %llu byte%s in %.1f s",
+                       what, (unsigned long long)x->stall_bytes, plural(x->stall_bytes),
+                       (double)x->stall_ns / 1e9);
     case HTTP_TOO_LATE:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: the request timed out (SHEAF_REQUEST_TIMEOUT "
                        "sets the limit in seconds)", what);

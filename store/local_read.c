@@ -166,12 +166,13 @@ static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
     struct stat now;
 
     if (fstat(o->fd, &now) == 0 && !is_same(&now, &o->opened))
-        return err_set(err, SHEAF_ERR_CHANGED,
-                       "%s: was %lld bytes when it was opened, is %lld bytes now", o->base.url,
-                       (long long)o->opened.st_size, (long long)now.st_size);
-    return err_set(err, SHEAF_ERR_TRUNCATED,
-                   "%s: ends at offset %llu, %llu more bytes were expected there", o->base.url,
-                   (unsigned long long)offset, (unsigned long long)wanted);
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: was %lld byte%s when it was opened, is %lld "
+                       "byte%s now", o->base.url, (long long)o->opened.st_size,
+                       plural((long long)o->opened.st_size), (long long)now.st_size,
+                       plural((long long)now.st_size));
+    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: ends at offset %llu, %llu more byte%s "
+                   "expected there", o->base.url, (unsigned long long)offset,
+                   (unsigned long long)wanted, plural(wanted));
 }
 
 /* Opens the file again under the number it has, so that other threads' reads continue with it.
@@ -189,9 +190,10 @@ static int reopen(struct file_object *o, struct sheaf_error *err)
         code = err_errno(err, errno, "%s: cannot stat", o->base.url);
     else if (!is_same(&now, &o->opened))
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: the file went stale and is another one now: "
-                       "%lld bytes of time %lld, not %lld of %lld", o->base.url,
-                       (long long)now.st_size, (long long)now.st_mtim.tv_sec,
-                       (long long)o->opened.st_size, (long long)o->opened.st_mtim.tv_sec);
+                       "%lld byte%s of time %lld, not %lld of %lld", o->base.url,
+                       (long long)now.st_size, plural((long long)now.st_size),
+                       (long long)now.st_mtim.tv_sec, (long long)o->opened.st_size,
+                       (long long)o->opened.st_mtim.tv_sec);
     else if (dup3(fd, o->fd, O_CLOEXEC) < 0)
         code = err_errno(err, errno, "%s: cannot be opened again", o->base.url);
     close(fd);

@@ -86,8 +86,8 @@ int part_memory_take(struct part_memory *m, size_t size, uint8_t **data, struct 
     bool has_room = true;
 
     if (size > m->limit)
-        return err_set(err, SHEAF_ERR_LIMIT, "a part of %zu bytes, but the memory for parts is "
-                       "%llu bytes", size, (unsigned long long)m->limit);
+        return err_set(err, SHEAF_ERR_LIMIT, "a part of %zu byte%s, but the memory for parts is "
+                       "%llu bytes", size, plural(size), (unsigned long long)m->limit);
     pthread_mutex_lock(&m->lock);
     if (m->locked.idle_size != size)
         free_idle_locked(m);

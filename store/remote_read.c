@@ -73,8 +73,8 @@ static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err
     char *etag_copy, *modified_copy;
 
     if (total != UINT64_MAX && o->base.bytes != UINT64_MAX && total != o->base.bytes) {
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, but %llu are expected: the "
-                       "object has changed", o->base.url, (unsigned long long)total,
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu byte%s, but %llu are expected: the "
+                       "object has changed", o->base.url, (unsigned long long)total, plural(total),
                        (unsigned long long)o->base.bytes);
     }
     etag_copy = etag != NULL ? strdup(etag) : NULL;
@@ -252,8 +252,8 @@ static int classify(struct request *r, bool *again, struct sheaf_error *err)
     *again = true;
     if (r->http.failure != HTTP_ANSWERED)
         return request_classify_http(r, again, err);
-    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: received %zu of %zu bytes", r->what, g->have,
-                   g->read->size);
+    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: received %zu of %zu byte%s", r->what, g->have,
+                   g->read->size, plural(g->read->size));
 }
 
 /* ---- Starting and ending --------------------------------------------------------------------- */
@@ -304,9 +304,9 @@ void remote_read_start(struct store_read *read)
 
     read->state = NULL;
     if (read->size > o->base.bytes || read->offset > o->base.bytes - read->size) {
-        report(read, err_set(&read->error, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, cannot read "
-                             "%zu at offset %llu", o->base.url,
-                             (unsigned long long)o->base.bytes, read->size,
+        report(read, err_set(&read->error, SHEAF_ERR_TRUNCATED, "%s: has %llu byte%s, cannot "
+                             "read %zu at offset %llu", o->base.url,
+                             (unsigned long long)o->base.bytes, plural(o->base.bytes), read->size,
                              (unsigned long long)read->offset));
         return;
     }

@@ -251,8 +251,8 @@ static void attempt_done(struct http_exchange *http)
         return;
     }
     if (r->retry.total > 1)
-        err_append(&r->error, "; gave up after %u attempts in %.1f s", r->retry.total,
-                   (double)(now_ns - r->retry.began_ns) / 1e9);
+        err_append(&r->error, "; gave up after %u attempt%s in %.1f s", r->retry.total,
+                   plural(r->retry.total), (double)(now_ns - r->retry.began_ns) / 1e9);
     request_finish(r, r->code);
 }
 

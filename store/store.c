@@ -91,8 +91,9 @@ int store_open_known(const char *url, uint64_t bytes, uint64_t stamp,
     code = ops->open(url, object, err);
     if (code != SHEAF_OK || (*object)->bytes == bytes)
         return code;
-    code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu bytes, not %llu as before", url,
-                   (unsigned long long)(*object)->bytes, (unsigned long long)bytes);
+    code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu byte%s, not %llu as before", url,
+                   (unsigned long long)(*object)->bytes, plural((*object)->bytes),
+                   (unsigned long long)bytes);
     store_close(*object);
     *object = NULL;
     return code;

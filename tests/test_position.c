@@ -153,7 +153,7 @@ static void places_outside_the_epoch_are_refused(void **state)
     struct fixture *f = *state;
 
     set_word(f->text, "rounds=", "6");
-    refused(f->reader, f->text, "6 rounds and 1 lanes into an epoch of 6 rounds");
+    refused(f->reader, f->text, "6 rounds and 1 lane into an epoch of 6 rounds");
     set_word(f->text, "rounds=", "17592186044413");
     refused(f->reader, f->text, "into an epoch of 6 rounds");
     set_word(f->text, "rounds=", "18446744073709551615");

@@ -209,8 +209,8 @@ static int check_sum(const struct cat *cat)
     sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
     if (cat->samples == stats.samples && cat->samples <= cat->limit)
         return -1;
-    complain("%" PRIu64 " samples were read, but %" PRIu64 " written", stats.samples,
-             cat->samples);
+    complain("%" PRIu64 " sample%s read, but %" PRIu64 " written", stats.samples,
+             plural(stats.samples), cat->samples);
     return STATUS_FAILURE;
 }
 

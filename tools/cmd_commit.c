@@ -28,10 +28,11 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
-    printf("%s %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64 " shard%s (%"
-           PRIu64 " bytes)", result.shards_kept != 0 ? "was committed already:" : "committed",
+    printf("%s %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s (%" PRIu64
+           " byte%s)", result.shards_kept != 0 ? "was committed already:" : "committed",
            result.samples, plural(result.samples), result.payload_bytes,
-           result.shards, plural(result.shards), result.stored_bytes);
+           plural(result.payload_bytes), result.shards, plural(result.shards), result.stored_bytes,
+           plural(result.stored_bytes));
     if (result.files != 0)
         print_files(&result, "packed");
     putchar('\n');

@@ -312,9 +312,10 @@ static void print_result(const struct convert *c, const struct sheaf_pack_result
 {
     say_uncached(c->reader);
     say_left_out(c->reader);
-    printf("converted %" PRIu64 " sample%s (%" PRIu64 " payload bytes) into %" PRIu64
-           " shard%s (%" PRIu64 " bytes)", result->samples, plural(result->samples),
-           result->payload_bytes, result->shards, plural(result->shards), result->stored_bytes);
+    printf("converted %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) into %" PRIu64 " shard%s "
+           "(%" PRIu64 " byte%s)", result->samples, plural(result->samples), result->payload_bytes,
+           plural(result->payload_bytes), result->shards, plural(result->shards),
+           result->stored_bytes, plural(result->stored_bytes));
     if (result->shards_kept > 0)
         printf(", %" PRIu64 " of them kept", result->shards_kept);
     putchar('\n');
@@ -328,8 +329,8 @@ static int check_sum(const struct convert *c, const struct sheaf_pack_result *re
     sheaf_reader_get_stats(c->reader, &stats, sizeof(stats));
     if (stats.samples == result->samples + result->skipped || sheaf_packer_is_there(c->packer))
         return STATUS_OK;
-    complain("convert: %" PRIu64 " samples were read, but %" PRIu64 " packed and %" PRIu64
-             " skipped", stats.samples, result->samples, result->skipped);
+    complain("convert: %" PRIu64 " sample%s read, but %" PRIu64 " packed and %" PRIu64 " "
+             "skipped", stats.samples, plural(stats.samples), result->samples, result->skipped);
     return STATUS_FAILURE;
 }
 

@@ -24,10 +24,11 @@ static int fetch(const char *source, const char *directory,
     if (result.repeated > 0)
         complain("%" PRIu64 " object%s named more than once", result.repeated,
                  plural(result.repeated));
-    printf("fetched %" PRIu64 " file%s (%" PRIu64 " bytes), %" PRIu64 " of them verified by hash; %"
-           PRIu64 " (%" PRIu64 " bytes) already present; %" PRIu64 " listed\n", result.fetched,
-           plural(result.fetched), result.fetched_bytes, result.verified, result.kept,
-           result.kept_bytes, result.objects);
+    printf("fetched %" PRIu64 " file%s (%" PRIu64 " byte%s), %" PRIu64 " of them verified by "
+           "hash; %" PRIu64 " (%" PRIu64 " byte%s) already present; %" PRIu64 " listed\n",
+           result.fetched, plural(result.fetched), result.fetched_bytes,
+           plural(result.fetched_bytes), result.verified, result.kept, result.kept_bytes,
+           plural(result.kept_bytes), result.objects);
     return STATUS_OK;
 }
 
@@ -40,8 +41,8 @@ static int warm(const char *path, const struct sheaf_fetch_options *options)
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
-    printf("read %" PRIu64 " file%s, %" PRIu64 " bytes\n", result.files, plural(result.files),
-           result.bytes);
+    printf("read %" PRIu64 " file%s, %" PRIu64 " byte%s\n", result.files, plural(result.files),
+           result.bytes, plural(result.bytes));
     return STATUS_OK;
 }
 

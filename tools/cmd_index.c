@@ -53,9 +53,9 @@ static int cmd_index(const struct command *command, int argc, char **argv)
     if (code != SHEAF_OK)
         return refuse(&error);
     say_passed_over(result.passed_over, result.samples);
-    printf("indexed %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " bytes read\n",
+    printf("indexed %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " byte%s read\n",
            result.samples, plural(result.samples), result.shards, plural(result.shards),
-           result.bytes);
+           result.bytes, plural(result.bytes));
     return STATUS_OK;
 }
 

@@ -50,9 +50,10 @@ static void print_sources(const struct sheaf_dataset *dataset,
     for (size_t i = 0; i < info->source_count; i++) {
         const struct sheaf_source_info source = source_at(dataset, i);
 
-        printf("  %s  %s (%s)  %zu shards  %" PRIu64 " samples  %s", shown(source.url),
+        printf("  %s  %s (%s)  %zu shard%s  %" PRIu64 " sample%s  %s", shown(source.url),
                sheaf_container_name(source.container), sheaf_codec_name(source.codec),
-               source.shard_count, source.samples, source.fingerprint);
+               source.shard_count, plural(source.shard_count), source.samples,
+               plural(source.samples), source.fingerprint);
         if (source.same_as != NULL)
             printf("  the samples of %s", shown(source.same_as));
         putchar('\n');
@@ -110,8 +111,8 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
         if (info->is_stream)
             printf("  %s\n", shown(shard.name));
         else
-            printf("  %s  %" PRIu64 " samples  %" PRIu64 " bytes\n", shown(shard.name),
-                   shard.samples, shard.bytes);
+            printf("  %s  %" PRIu64 " sample%s  %" PRIu64 " byte%s\n", shown(shard.name),
+                   shard.samples, plural(shard.samples), shard.bytes, plural(shard.bytes));
     }
 }
 

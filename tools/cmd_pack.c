@@ -31,9 +31,10 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
 {
     const size_t size = strlen(dest);
 
-    printf("packed %" PRIu64 " sample%s (%" PRIu64 " payload bytes) into %" PRIu64 " shard%s (%"
-           PRIu64 " bytes)", result->samples, plural(result->samples), result->payload_bytes,
-           result->shards, plural(result->shards), result->stored_bytes);
+    printf("packed %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) into %" PRIu64 " shard%s (%"
+           PRIu64 " byte%s)", result->samples, plural(result->samples), result->payload_bytes,
+           plural(result->payload_bytes), result->shards, plural(result->shards),
+           result->stored_bytes, plural(result->stored_bytes));
     if (result->shards_kept > 0)
         printf(", %" PRIu64 " of them kept", result->shards_kept);
     print_files(result, "packed");
@@ -88,10 +89,10 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
-    printf("part %u of %u: %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64
-           " shard%s, %" PRIu64 " of them kept", part, parts, result.samples,
-           plural(result.samples), result.payload_bytes, result.shards, plural(result.shards),
-           result.shards_kept);
+    printf("part %u of %u: %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " "
+           "shard%s, %" PRIu64 " of them kept", part, parts, result.samples,
+           plural(result.samples), result.payload_bytes, plural(result.payload_bytes),
+           result.shards, plural(result.shards), result.shards_kept);
     print_files(&result, "packed");
     putchar('\n');
     return STATUS_OK;

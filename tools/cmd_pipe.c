@@ -24,9 +24,9 @@ static int pipe_source(const char *source, const char *directory,
         complain("%" PRIu64 " object%s not fed, as not shards of the data set", result.left_out,
                  plural(result.left_out));
     if (code == SHEAF_OK || result.epochs > 0)
-        printf("fed %" PRIu64 " epoch%s: %" PRIu64 " object%s, %" PRIu64 " bytes; %" PRIu64
-               " closed early\n", result.epochs, plural(result.epochs), result.objects,
-               plural(result.objects), result.bytes, result.closed_early);
+        printf("fed %" PRIu64 " epoch%s: %" PRIu64 " object%s, %" PRIu64 " byte%s; %" PRIu64 " "
+               "closed early\n", result.epochs, plural(result.epochs), result.objects,
+               plural(result.objects), result.bytes, plural(result.bytes), result.closed_early);
     return code == SHEAF_OK ? STATUS_OK : refuse(&error);
 }
 

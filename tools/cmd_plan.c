@@ -26,9 +26,9 @@ static int plan(char **sources, size_t count, const char *output,
         return refuse(&error);
     complain_of_source(&result);
     complain_of_few_shards(options, &result);
-    printf("planned %" PRIu64 " sample%s (%" PRIu64 " payload bytes) in %" PRIu64
-           " shard%s", result.samples, plural(result.samples), result.payload_bytes,
-           result.shards, plural(result.shards));
+    printf("planned %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s",
+           result.samples, plural(result.samples), result.payload_bytes,
+           plural(result.payload_bytes), result.shards, plural(result.shards));
     if (result.files != 0)      /* of a conversion there are none */
         print_files(&result, "planned");
     putchar('\n');

@@ -81,9 +81,10 @@ static int check_sum(const struct unpack *u)
     sheaf_reader_get_stats(u->reader, &stats, sizeof(stats));
     if (stats.samples == u->progress.done_count && stats.payload_bytes == u->progress.done_bytes)
         return STATUS_OK;
-    complain("unpack: %" PRIu64 " samples (%" PRIu64 " bytes) were read, but %" PRIu64 " (%" PRIu64
-             " bytes) written", stats.samples, stats.payload_bytes, u->progress.done_count,
-             u->progress.done_bytes);
+    complain("unpack: %" PRIu64 " sample%s (%" PRIu64 " byte%s) were read, but %" PRIu64 " (%"
+             PRIu64 " byte%s) written", stats.samples, plural(stats.samples), stats.payload_bytes,
+             plural(stats.payload_bytes), u->progress.done_count, u->progress.done_bytes,
+             plural(u->progress.done_bytes));
     return STATUS_FAILURE;
 }
 
@@ -116,9 +117,9 @@ static int unpack(char **sources, size_t count, bool resume,
     }
     if (code == SHEAF_OK) {
         say_left_out(u.reader);
-        printf("unpacked %" PRIu64 " sample%s: %" PRIu64 " file%s, %" PRIu64 " bytes\n",
+        printf("unpacked %" PRIu64 " sample%s: %" PRIu64 " file%s, %" PRIu64 " byte%s\n",
                u.progress.done_count, plural(u.progress.done_count), u.files, plural(u.files),
-               u.progress.done_bytes);
+               u.progress.done_bytes, plural(u.progress.done_bytes));
     } else {
         status = refuse(&error);
     }

@@ -89,9 +89,9 @@ static int finish_text(const struct sheaf_verify_result *result)
                  plural(result->problems), result->shards, plural(result->shards));
         return STATUS_FAILURE;
     }
-    printf("sound: %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " bytes read\n",
+    printf("sound: %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " byte%s read\n",
            result->samples, plural(result->samples), result->shards, plural(result->shards),
-           result->bytes);
+           result->bytes, plural(result->bytes));
     return STATUS_OK;
 }
 

@@ -57,8 +57,8 @@ static void flush(struct plan *p)
         printf("%s\n    {\"rank\": %u, \"worker\": %u, \"samples\": %" PRIu64 ", \"stretches\": [",
                p->workers == 0 ? "" : ",", p->list[0].rank, p->list[0].worker, samples);
     else
-        printf("rank %u worker %u: %" PRIu64 " samples\n", p->list[0].rank, p->list[0].worker,
-               samples);
+        printf("rank %u worker %u: %" PRIu64 " sample%s\n", p->list[0].rank, p->list[0].worker,
+               samples, plural(samples));
     for (size_t i = 0; i < p->count; i++)
         print_stretch(p, &p->list[i], i);
     if (p->json)

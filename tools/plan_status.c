@@ -42,8 +42,9 @@ static int print_missing(struct status *s)
         if (s->json)
             print_json_string(stdout, path);
         else
-            printf("%s  %" PRIu64 " samples  %" PRIu64 " payload bytes\n", shown(path),
-                   shard.samples, shard.payload_bytes);
+            printf("%s  %" PRIu64 " sample%s  %" PRIu64 " payload byte%s\n", shown(path),
+                   shard.samples, plural(shard.samples), shard.payload_bytes,
+                   plural(shard.payload_bytes));
         between = s->json ? "," : "";
     }
     return SHEAF_OK;

@@ -59,8 +59,8 @@ static int take_block(const uint8_t **at, const uint8_t *end, struct buf *out,
         memcpy(out->data, *at, raw);
     else if (LZ4_decompress_safe((const char *)*at, (char *)out->data, (int)stored, (int)raw) !=
              (int)raw)
-        return err_set(err, SHEAF_ERR_CORRUPT, "malformed: a block of %llu bytes",
-                       (unsigned long long)stored);
+        return err_set(err, SHEAF_ERR_CORRUPT, "malformed: a block of %llu byte%s",
+                       (unsigned long long)stored, plural(stored));
     out->size = raw;
     *at += stored;
     return SHEAF_OK;
@@ -136,11 +136,11 @@ int plan_batch_take(struct plan_batch *batch, const struct plan_shard *shard, ui
     }
     if (code == SHEAF_OK && (count != shard->sample_count || payload != shard->payload_bytes ||
                              batch->catalog.file_count - before != files))
-        code = err_set(err, SHEAF_ERR_CORRUPT, "malformed: %llu samples in %zu files, expected "
-                       "%llu in %llu", (unsigned long long)count,
+        code = err_set(err, SHEAF_ERR_CORRUPT, "malformed: %llu sample%s in %zu file%s, expected "
+                       "%llu in %llu", (unsigned long long)count, plural(count),
                        batch->catalog.file_count - before,
-                       (unsigned long long)shard->sample_count,
-                       (unsigned long long)files);
+                       plural(batch->catalog.file_count - before),
+                       (unsigned long long)shard->sample_count, (unsigned long long)files);
     batch->plan.files = batch->catalog.files;
     batch->plan.file_count = batch->catalog.file_count;
     return code;

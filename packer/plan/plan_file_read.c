@@ -50,15 +50,16 @@ static int read_foot(struct store_object *object, struct foot *foot, struct shea
     int code;
 
     if (object->bytes < PLAN_HEAD_BYTES + PLAN_FOOT_BYTES)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu bytes, a plan has at least %u",
-                       object->url, (unsigned long long)object->bytes,
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu byte%s, a plan has at least %u",
+                       object->url, (unsigned long long)object->bytes, plural(object->bytes),
                        PLAN_HEAD_BYTES + PLAN_FOOT_BYTES);
     code = store_read(object, object->bytes - sizeof(words), words, sizeof(words), err);
     if (code != SHEAF_OK)
         return code;
     if (memcmp(&words[7], PLAN_FILE_END, sizeof(words[7])) != 0)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: truncated after %llu bytes: the end of the "
-                       "plan is missing", object->url, (unsigned long long)object->bytes);
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: truncated after %llu byte%s: the end of "
+                       "the plan is missing", object->url, (unsigned long long)object->bytes,
+                       plural(object->bytes));
     if (words[6] != XXH3_64bits(words, 6 * sizeof(words[0])))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: its last %u bytes are damaged", object->url,
                        PLAN_FOOT_BYTES);
@@ -67,8 +68,8 @@ static int read_foot(struct store_object *object, struct foot *foot, struct shea
         foot->facts > object->bytes || foot->facts + foot->facts_bytes != foot->table ||
         foot->table_bytes > object->bytes ||
         foot->table + foot->table_bytes + PLAN_FOOT_BYTES != object->bytes)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: its parts do not add up to its %llu bytes",
-                       object->url, (unsigned long long)object->bytes);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: its parts do not add up to its %llu byte%s",
+                       object->url, (unsigned long long)object->bytes, plural(object->bytes));
     return SHEAF_OK;
 }
 
@@ -160,9 +161,9 @@ static int read_table(struct plan_file *file, const struct foot *foot, struct sh
     int code;
 
     if (foot->table_bytes != (uint64_t)plan->shard_count * PLAN_ENTRY_BYTES)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: a table of %llu bytes for %zu "
-                       "shards", file->object->url, (unsigned long long)foot->table_bytes,
-                       plan->shard_count);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: a table of %llu byte%s for %zu "
+                       "shard%s", file->object->url, (unsigned long long)foot->table_bytes,
+                       plural(foot->table_bytes), plan->shard_count, plural(plan->shard_count));
     plan->shards = calloc(plan->shard_count, sizeof(plan->shards[0]));
     file->sections = calloc(plan->shard_count, sizeof(file->sections[0]));
     if (plan->shards == NULL || file->sections == NULL)

@@ -114,8 +114,8 @@ int plan_writer_commit(struct plan_writer *w, const struct plan_facts *facts,
     int code = SHEAF_OK;
 
     if (ended != facts->plan.shard_count)
-        code = err_set(err, SHEAF_ERR_STATE, "%zu sections of %zu shards", ended,
-                       facts->plan.shard_count);
+        code = err_set(err, SHEAF_ERR_STATE, "%zu sections of %zu shard%s", ended,
+                       facts->plan.shard_count, plural(facts->plan.shard_count));
     if (code == SHEAF_OK)
         code = put_facts(w, facts, foot, err);
     if (code == SHEAF_OK)

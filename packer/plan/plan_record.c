@@ -173,7 +173,8 @@ int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, stru
     if (code != SHEAF_OK)
         return code;
     if (!varint_take(&at, end, &head))
-        return err_set(err, SHEAF_ERR_CORRUPT, "an invalid sample of %zu bytes", size);
+        return err_set(err, SHEAF_ERR_CORRUPT, "an invalid sample of %zu byte%s", size,
+                       plural(size));
     put_varint(out, (uint64_t)label << 1 | (head & 1));
     buf_put(out, at, (size_t)(end - at));
     return SHEAF_OK;

@@ -131,9 +131,9 @@ static int check_splits(const struct dealing *d, struct sheaf_error *err)
 {
     for (uint32_t s = 0; s < d->spec.count; s++)
         if (d->sort->streams[s].count == 0 && d->spec.count > 1)
-            return err_set(err, SHEAF_ERR_ARGUMENT,
-                           "split: of %llu samples, none would be in %s",
-                           (unsigned long long)d->all->count, d->spec.splits[s].name);
+            return err_set(err, SHEAF_ERR_ARGUMENT, "split: of %llu sample%s, none would be in %s",
+                           (unsigned long long)d->all->count, plural(d->all->count),
+                           d->spec.splits[s].name);
     return SHEAF_OK;
 }
 

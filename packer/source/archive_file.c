@@ -17,8 +17,8 @@ int archive_read_at(const struct archive_file *file, uint64_t offset, void *data
     uint64_t done;
 
     if (offset > file->bytes || size > file->bytes - offset)
-        return err_set(err, SHEAF_ERR_TRUNCATED, "the archive ends at byte %" PRIu64 ", expected %"
-                       PRIu64 " bytes at %" PRIu64, file->bytes, size, offset);
+        return err_set(err, SHEAF_ERR_TRUNCATED, "the archive ends at byte %" PRIu64 ", expected "
+                       "%" PRIu64 " byte%s at %" PRIu64, file->bytes, size, plural(size), offset);
     done = fd_read_at(file->fd, data, size, offset);
     if (done == size)
         return SHEAF_OK;

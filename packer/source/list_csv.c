@@ -112,9 +112,9 @@ static int check_header(const struct list_parser *p, struct sheaf_error *err)
 {
     if (p->column_count == 1 || p->label_column != SIZE_MAX)
         return SHEAF_END;
-    return err_set(err, SHEAF_ERR_CORRUPT, "a header of %zu columns, of which \"%.40s\" is the "
+    return err_set(err, SHEAF_ERR_CORRUPT, "a header of %zu column%s, of which \"%.40s\" is the "
                    "path, but none is called label or class", p->column_count,
-                   cell_at(p, p->path_column)->text);
+                   plural(p->column_count), cell_at(p, p->path_column)->text);
 }
 
 /* Without a header, every column but the first is a label. */
@@ -128,9 +128,9 @@ static int take_labels(struct list_parser *p, struct list_entry *entry, struct s
     for (size_t i = 1; i < count && code == SHEAF_OK; i++) {
         code = list_add_numbers(p, cell_at(p, i)->text, cell_at(p, i)->size, err);
         if (code == SHEAF_END)
-            code = err_set(err, SHEAF_ERR_CORRUPT,
-                           "%zu labels, but \"%.40s\" in column %zu is not a number", count - 1,
-                           cell_at(p, i)->text, i + 1);
+            code = err_set(err, SHEAF_ERR_CORRUPT, "%zu label%s, but \"%.40s\" in column %zu is "
+                           "not a number", count - 1, plural(count - 1), cell_at(p, i)->text,
+                           i + 1);
     }
     if (code != SHEAF_OK)
         return code;
@@ -149,8 +149,8 @@ int list_parse_csv(struct list_parser *p, char *line, size_t size, struct list_e
     if (!p->begun && take_header(p))
         return check_header(p, err);
     if (p->has_header && cell_count(p) != p->column_count)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%zu columns, the header has %zu",
-                       cell_count(p), p->column_count);
+        return err_set(err, SHEAF_ERR_CORRUPT, "%zu column%s, the header has %zu", cell_count(p),
+                       plural(cell_count(p)), p->column_count);
     entry->path = cell_at(p, p->path_column)->text;
     entry->path_size = cell_at(p, p->path_column)->size;
     if (!p->has_header)

@@ -127,8 +127,8 @@ int problems_verdict(struct problems *p, struct sheaf_error *err)
     first = first_problem(p);
     if (p->count == 1)
         return err_set(err, first->code, "%s: %s", first->path, first->reason);
-    return err_set(err, first->code, "%s: %s (and %zu more bad files)", first->path,
-                   first->reason, p->count - 1);
+    return err_set(err, first->code, "%s: %s (and %zu more bad file%s)", first->path,
+                   first->reason, p->count - 1, plural(p->count - 1));
 }
 
 int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,

@@ -337,8 +337,8 @@ static int take_tar_member(struct tar *t, struct archive_entry *entry, char *pat
     m.bytes = m.problem != NULL || size < 0 ? 0 : (uint64_t)size;
     if (offset > t->end || m.bytes > t->end - offset)
         return err_set(err, SHEAF_ERR_TRUNCATED, "%s: the archive ends within this member, which "
-                       "has %" PRIu64 " bytes at offset %" PRIu64 " of %" PRIu64, path, m.bytes,
-                       offset, t->end);
+                       "has %" PRIu64 " byte%s at offset %" PRIu64 " of %" PRIu64, path, m.bytes,
+                       plural(m.bytes), offset, t->end);
     t->members_end = offset + (m.bytes + TAR_BYTES - 1) / TAR_BYTES * TAR_BYTES;
     snprintf(m.where, sizeof(m.where), "%" PRIu64, offset);
     if (is_nested(&m) && t->depth == NESTED_MOST)

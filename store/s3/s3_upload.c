@@ -314,8 +314,9 @@ static int check_object(const struct s3_completion *u, const char *what, enum pr
         *proof = PROVEN;
     s3_seen(now, *proof == PROVEN ? head.etag : NULL, head.bytes);
     if (head.bytes != u->bytes)
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has %llu bytes, %llu were written",
-                       what, (unsigned long long)head.bytes, (unsigned long long)u->bytes);
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has %llu byte%s, %llu were written",
+                       what, (unsigned long long)head.bytes, plural(head.bytes),
+                       (unsigned long long)u->bytes);
     else if (*proof == DISPROVEN)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has ETag %s, its parts make %s",
                        what, head.etag != NULL ? head.etag : "none", expected);

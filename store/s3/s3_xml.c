@@ -113,7 +113,7 @@ static int walk(const void *data, size_t size, visit_fn *visit, void *context,
     while (size != 0 && strchr(" \t\r\n", *text) != NULL && *text != '\0')
         text++, size--;
     if (size > INT32_MAX)
-        return err_set(err, SHEAF_ERR_LIMIT, "an XML reply of %zu bytes", size);
+        return err_set(err, SHEAF_ERR_LIMIT, "an XML reply of %zu byte%s", size, plural(size));
     w.parser = XML_ParserCreate(NULL);
     if (w.parser == NULL)
         return err_memory(err, sizeof(w));
@@ -122,9 +122,8 @@ static int walk(const void *data, size_t size, visit_fn *visit, void *context,
     XML_SetCharacterDataHandler(w.parser, on_text);
     XML_SetStartDoctypeDeclHandler(w.parser, on_doctype);
     if (XML_Parse(w.parser, text, (int)size, XML_TRUE) != XML_STATUS_OK && w.code == SHEAF_OK)
-        w.code = err_set(err, SHEAF_ERR_CORRUPT, "a reply of %zu bytes is not XML: %s at byte "
-                                                 "%ld",
-                         size, XML_ErrorString(XML_GetErrorCode(w.parser)),
+        w.code = err_set(err, SHEAF_ERR_CORRUPT, "a reply of %zu byte%s is not XML: %s at byte "
+                         "%ld", size, plural(size), XML_ErrorString(XML_GetErrorCode(w.parser)),
                          (long)XML_GetCurrentByteIndex(w.parser));
     code = w.code;
     XML_ParserFree(w.parser);

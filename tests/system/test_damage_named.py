@@ -135,6 +135,29 @@ class DamageNamed(Case):
                     self.assertIn("c.%s%s: offset 0, record 0: " % (container, suffix), text)
                     self.assertNotIn("a.%s%s" % (container, suffix), text)
 
+    def test_one_is_singular(self):
+        """In what is said of one sample, shard, lane, byte or file."""
+        source = make_tree(self.path("one"), {"k/a.txt": b"x"})
+        two_bad = make_tree(self.path("bad"), {"k/a.jpg": b"", "k/b.jpg": b"", "k/c.txt": b"x"})
+        folder, plan = self.path("set"), self.path("x.plan")
+        commands = [("pack", source, folder, "--format", "tfrecord"),
+                    ("pack", two_bad, self.path("other"), "--format", "tfrecord"),
+                    ("cat", folder, "--list", "--memory", "1"), ("info", folder),
+                    ("info", folder, folder + "/../set"), ("verify", folder),
+                    ("plan", source, self.path("planned"), "-o", plan, "--format", "tfrecord"),
+                    ("info", plan), ("unpack", folder, self.path("out")),
+                    ("convert", folder, self.path("as"), "--format", "webdataset"),
+                    ("cat", folder, "--list", "--lanes", "1", "--workers", "2")]
+        for name, data in (("a.tar", tar()[:1]), ("b.tfrecord", TFRECORD[:FIRST + 1]),
+                           ("c.tar.gz", gzip.compress(tar()) + b"j")):
+            write(self.path(name), data)
+            commands.append(("cat", self.path(name), "--list"))
+        for words in commands:
+            done = sheaf(*words, status=None)
+            found = re.search(r"(?<![\d.])1 (\w+ )?(bytes|samples|shards|lanes|files|records|workers|"
+                              r"members|objects|frames|fields)\b", (done.stdout + done.stderr).decode())
+            self.assertIsNone(found, (words, done))
+
     def test_packed_shards(self):
         """A byte of a sample, of a compressed block, of the index; and a shard that is cut."""
         source = make_tree(self.path("tree"), {

@@ -299,7 +299,7 @@ class Faults(FakeCase):
                           stderr=subprocess.DEVNULL).returncode != 0:
             self.skipTest("no right to mount a tmpfs")
         try:
-            self.assertIn("50 files are missing", self.complaint())
+            self.assertIn("50 files missing", self.complaint())
         finally:
             subprocess.run(["umount", self.out], check=True)
 
