@@ -239,8 +239,8 @@ static void tell_lost(struct frames *f, uint64_t offset, struct sheaf_error *err
 
     f->lost_bytes += lost;
     if (lost != 0)
-        err_append(err, "; the rest of the shard, %" PRIu64 "%s bytes, is lost", lost,
-                   f->dead ? " stored" : "");
+        err_append(err, "; the rest of the shard, %" PRIu64 "%s byte%s, is lost", lost,
+                   f->dead ? " stored" : "", plural(lost));
     else if (!is_known || err->code == SHEAF_ERR_TRUNCATED)
         err_append(err, "; the rest of the shard is lost");
 }
