@@ -218,7 +218,7 @@ static void test_malformed_lines_are_named(void **state)
     assert_string_equal(class_of("1.jpg"), "cat");
     assert_string_equal(class_of("2.jpg"), "dog");
     snprintf(where, sizeof(where), "%s:6", tree_path(&tree, "s/l.csv"));
-    assert_true(has_problem(where, "1 columns"));
+    assert_true(has_problem(where, "1 column"));
     snprintf(where, sizeof(where), "%s:7", tree_path(&tree, "s/l.csv"));
     assert_true(has_problem(where, "that of line 2 is the name of a class"));
 }
