@@ -174,8 +174,7 @@ typedef void sheaf_report_fn(void *context, const char *where, const struct shea
  *     source of it, is CHANGED for another. */
 
 struct sheaf_shard_info {
-    const char *name;           /* relative to the manifest; of foreign shards as given; with
-                                   several sources, below its source's directory */
+    const char *name;           /* below its source's directory; of foreign shards as given */
     uint64_t bytes;             /* of the shard as stored */
     uint64_t payload_bytes;     /* of its fields' content; 0: not known */
     uint64_t samples;
@@ -210,8 +209,7 @@ struct sheaf_dataset_info {
     size_t class_count;         /* 0: labels have no names */
     int label_base;             /* the number of the first class, 0 or 1 */
     const char *fingerprint;    /* 32 hex digits; "": it has no positions (standard input) */
-    const char *manifest_json;  /* the manifest's text; NULL for foreign shards, or several
-                                   sources */
+    const char *manifest_json;  /* its text; NULL for foreign shards, or several sources */
     size_t source_count;        /* at least 1 */
 };
 
@@ -235,7 +233,6 @@ SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t 
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
 
 /* ---- Random access -------------------------------------------------------------------------- */
-
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t memory_bytes;          /* hard ceiling for reads in flight and for the frames read,
@@ -285,20 +282,17 @@ struct sheaf_reader_options {
     enum sheaf_remainder remainder; /* AUTO: KEEP alone, PAD if world_size > 1 */
     uint64_t memory_bytes;          /* hard ceiling for prefetch, buffer and index; 1 GiB */
     unsigned threads;               /* that read and check ahead; 0: one per processor, at most
-                                       8; one less for local files, because next() runs queued
-                                       jobs while it waits */
+                                       8; one less for local files, as next() works, too */
     enum sheaf_on_error on_corrupt; /* FAIL; SKIP: skip bad records, also those with over 1,024
                                        fields or 65,536 labels; CORRUPT if all are bad */
     uint64_t max_corrupt;           /* with SKIP: fail at the next one; UINT64_MAX: no limit */
     sheaf_report_fn *report;        /* NULL; called for each record skipped, from next() */
     void *report_context;
-    const char *cache_directory;    /* NULL; local cache for remote shards; processes of a host
-                                       may share it */
+    const char *cache_directory;    /* NULL; for remote shards; processes may share it */
     uint64_t cache_bytes;           /* its size limit, least recently used first out; 64 GB */
     void *memory;                   /* NULL; else memory_bytes of memory, page-aligned, for
                                        samples (see sheaf_reader_keep) */
-    sheaf_memory_fn *memory_needed; /* NULL */
-    void *memory_context;
+    sheaf_memory_fn *memory_needed; void *memory_context;   /* NULL */
 };
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);
 
@@ -315,9 +309,8 @@ SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
 /* Borrows the data set until sheaf_reader_free.  memory_bytes must hold the largest sample, the
  * index of its shard, and 64 bytes per sample of the shuffle buffers (with a codec, also 64 KiB,
  * remotely 1 MiB); otherwise SHEAF_ERR_LIMIT, with a size that is enough.  Other samples that do
- * not fit are read when they are drawn, each with its own read; with a codec, the block is unpacked
- * again up to the end of the sample.  In addition to memory_bytes, a process takes at most 32 MiB:
- * code, connections, stacks, and the codecs of up to 8 threads. */
+ * not fit are read when they are drawn; with a codec, a block is unpacked again for as many as fit.
+ * In addition to memory_bytes, a process takes at most 32 MiB: connections, stacks, codecs. */
 SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_reader **reader,
     struct sheaf_error *error);
@@ -361,7 +354,6 @@ SHEAF_CALL int sheaf_reader_keep(struct sheaf_reader *reader, const struct sheaf
 SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);
 
 #define SHEAF_POSITION_SIZE 257     /* with its NUL */
-
 /* Writes the reader's position: printable text of at most 256 bytes, with a checksum, valid on any
  * machine.  SHEAF_ERR_UNSUPPORTED for standard input, and for pipes that the platform shuffles. */
 SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
@@ -396,15 +388,12 @@ struct sheaf_reader_stats {
     uint64_t memory_peak_bytes;     /* <= options.memory_bytes */
     uint64_t cached_bytes;          /* from the cache instead of the store, in whole blocks */
     uint64_t epoch;                 /* the current one */
-    uint64_t uncached_objects;      /* opened but not cached: without a strong ETag, a replaced
-                                       object could not be detected */
-    uint64_t passed_over;           /* members of foreign tars without an index that belong to no
-                                       sample: links, devices, directories, names without key or
-                                       suffix; of compressed tars and pipes, so far */
+    uint64_t uncached_objects;      /* opened but not cached: they have no strong ETag */
+    uint64_t passed_over;           /* members of foreign tars that belong to no sample: links,
+                                       devices, directories, names without key or suffix */
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
     uint64_t lost_bytes;            /* of foreign shards: behind damage, no record up to the end */
 };
-
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
     struct sheaf_reader_stats *stats, size_t sizeof_stats);
 
@@ -515,7 +504,6 @@ SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
 
 #define SHEAF_MIXING_POINTS 1000
 #define SHEAF_MIXING_BATCH  256
-
 /* How well an epoch is shuffled, compared with an ideal shuffle of the same samples.  Distances are
  * in manifest order, by which a class-sorted data set is sorted. */
 struct sheaf_mixing {
@@ -532,7 +520,6 @@ struct sheaf_mixing {
     double came[SHEAF_MIXING_POINTS];   /* its position in the epoch, in [0, 1) */
     double lay[SHEAF_MIXING_POINTS];    /* its position in the data set, in [0, 1) */
 };
-
 /* Replays options->epoch on numbers. */
 SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_mixing *mixing, size_t sizeof_mixing,
@@ -578,16 +565,14 @@ struct sheaf_pack_options {
     enum sheaf_on_error on_error;   /* FAIL */
     int resume;                     /* 0; 1: resume a run that was interrupted; finished shards are
                                        kept unless a file of theirs has a new time or ETag */
-    const char *identity;           /* NULL; for sheaf_packer: identifies the samples, so that
-                                       resume recognises a run with the same ones */
+    const char *identity;           /* NULL; for sheaf_packer: resume requires the same one */
     int overwrite;                  /* 0; 1: remove the existing data set first */
     int dry_run;                    /* 0; 1: only plan; *error: why dest would be refused, or OK */
     const char *index;              /* NULL; index files of "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* threads; 0: the processors, 8 at most */
-    uint64_t memory_bytes;          /* hard limit for buffers, without the plan; 512 MiB.  Includes
-                                       data sent to S3 and not yet acknowledged: a quarter of it,
-                                       but at least one part (8 MiB; for shards beyond 40 GB 1/5000
-                                       of the largest) */
+    uint64_t memory_bytes;          /* hard limit for buffers, without the plan; 512 MiB; a quarter
+                                       for data sent to S3 and not yet acknowledged, at least one
+                                       part (8 MiB; for shards beyond 40 GB 1/5000 of them) */
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
     sheaf_plan_fn *plan;            /* NULL; with dry_run, called for each shard of the plan */
@@ -614,9 +599,8 @@ struct sheaf_pack_result {
     uint64_t multipart_records; /* RecordIO: records that contain the magic, stored in parts */
     uint64_t memory_peak_bytes; /* buffers and unacknowledged parts; <= memory_bytes */
     uint64_t plan_bytes;        /* memory of the plan */
-    uint64_t passed_over;       /* entries of a source that are not files: empty objects that mark
-                                   directories; of an S3 Inventory also old versions, and objects
-                                   not below the root */
+    uint64_t passed_over;       /* marks of directories in S3; of an S3 Inventory also old versions,
+                                   and objects not below the root */
     uint64_t left_out;          /* ignored: hidden directories, .DS_Store, ._*, Thumbs.db, ... */
     uint64_t unlabelled;        /* samples without a label, where others have one */
     char first_unlabelled[512]; /* the first of their keys in byte order, or its beginning */
@@ -716,7 +700,6 @@ SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
  * Samples are packed in the order of the calls.  The options about sources, labels, splits, order
  * and dry_run are ignored.  resume requires the same identity as that of the interrupted run: then
  * append all samples again; those of finished shards are skipped. */
-
 SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options,
     struct sheaf_packer **packer, struct sheaf_error *error);
 /* Names the classes of the labels label_base, label_base + 1, ...; call it before the first sample.
@@ -753,7 +736,6 @@ SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless
 
 /* ---- Samples as a stream of one container --------------------------------------------------
  * Encodes samples as the bytes of one shard, for the caller to write. */
-
 SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
     struct sheaf_error *error);
 /* *data is valid until the next call on the encoder.  For a tar, SHEAF_ERR_EXISTS: the previous
@@ -761,7 +743,7 @@ SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_e
  * encoder can be used further. */
 SHEAF_CALL int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *sample,
     const void **data, size_t *size, struct sheaf_error *error);
-/* What ends the shard (two zero blocks for a tar; nothing for the others). */
+/* What ends the shard, if anything. */
 SHEAF_CALL int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **data, size_t *size,
     struct sheaf_error *error);
 SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
@@ -774,8 +756,7 @@ struct sheaf_verify_options {
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each problem */
     void *context; const volatile int *interrupt;
-    uint32_t part, parts;           /* 0 of 0: all; else the shards of part `part` of `parts`, a
-                                       range, so that many machines can share the work */
+    uint32_t part, parts;           /* 0 of 0: all; else a range of the shards, for many machines */
 };
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
 
@@ -783,9 +764,8 @@ struct sheaf_verify_result {
     uint64_t shards, samples, bytes;    /* read */
     uint64_t problems;          /* 0: the data set is sound */
     uint64_t passed_over;       /* as in sheaf_reader_stats, without directories */
-    uint64_t unused_classes;    /* classes of the manifest without samples: not a problem, as a
-                                   split may lack some; 0 if only a part was verified, or there are
-                                   problems */
+    uint64_t unused_classes;    /* classes of the manifest without samples: not a problem; 0 if only
+                                   a part was verified, or there are problems */
     uint64_t labelled;          /* samples with a label */
     uint64_t unread_labels;     /* samples whose field cls is not numbers: they have no label */
     char unlabelled[512];       /* the first sample without a label, and its location; "": none */
@@ -807,7 +787,6 @@ SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwri
 
 /* ---- SageMaker's File mode, outside SageMaker ------------------------------------------------
  * Copies the objects of a source into a directory, as they are. */
-
 struct sheaf_fetch_options {
     size_t sizeof_options;          /* set by _init */
     uint32_t host, hosts;           /* 0 of 1: every object; else each n-th (ShardedByS3Key) */
@@ -846,7 +825,6 @@ SHEAF_CALL int sheaf_fetch(const char *source, const char *directory,
     struct sheaf_error *error);
 
 struct sheaf_warm_result { uint64_t files, bytes; };
-
 /* Reads every file below `path`, or the file `path`, once and completely, several at a time, so
  * that a file system that loads data lazily (Lustre, NFS, FUSE) has it.  Writes nothing.  host,
  * hosts and memory_bytes are ignored. */
@@ -856,7 +834,6 @@ SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *op
 /* ---- SageMaker's Pipe mode, the feeding end -------------------------------------------------
  * Writes to named pipes what SageMaker writes: the objects of a source one after the other, with
  * nothing between them. */
-
 struct sheaf_feed_options {
     size_t sizeof_options;          /* set by _init */
     const char *channel;            /* "train"; 1 to 64 letters, digits, '.', '-', '_' */
@@ -872,8 +849,7 @@ struct sheaf_feed_options {
     uint64_t memory_bytes;          /* hard limit for read-ahead and for records (a quarter each),
                                        without the list of objects; 256 MiB */
     sheaf_progress_fn *progress;    /* NULL; counts objects and bytes of an epoch */
-    void *context;
-    const volatile int *interrupt;  /* NULL */
+    void *context; const volatile int *interrupt;
 };
 SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options, size_t size);
 
@@ -900,10 +876,8 @@ SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
     const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
     struct sheaf_error *error);
 
-/* ---- Survey of a source --------------------------------------------------------------------- */
+/* ---- Survey of a source: what it consists of ------------------------------------------------ */
 #define SHEAF_SURVEY_DECADES 8
-
-/* What a source consists of. */
 struct sheaf_survey {
     uint64_t objects, bytes;
     uint64_t smallest_bytes, median_bytes, largest_bytes;   /* of an object */
