@@ -295,8 +295,8 @@ static int convert_part(struct convert *c, const char *url, const char *text,
     if (status == STATUS_OK && copy_part(c, plan, first, end, &result, &error) != SHEAF_OK)
         status = fail(c->fault);
     if (status == STATUS_OK)
-        printf("part %u of %u: %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " of them "
-               "kept\n", part, parts, result.samples, plural(result.samples), result.shards,
+        printf("part %u of %u: %" PRIu64 " sample%s in %" PRIu64 " shard%s, and %" PRIu64
+               " kept\n", part, parts, result.samples, plural(result.samples), result.shards,
                plural(result.shards), result.shards_kept);
     sheaf_packer_free(c->packer);
     sheaf_reader_free(c->reader);

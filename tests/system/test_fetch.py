@@ -129,8 +129,9 @@ class Restarts(FakeCase):
                 self.complaint("--memory", "16MiB")     # one part after the other
                 asked = self.fail_from(None)
                 done = self.fetch("s3://bucket/p", self.out)
-                self.assertEqual(sorted(first for key, first in asked if key == "p/large"),
-                                 [16 << 20, 24 << 20])
+                # (One may be asked for again: a connection can end before its answer.)
+                self.assertEqual({first for key, first in asked if key == "p/large"},
+                                 {16 << 20, 24 << 20})
                 self.assertIn(b"fetched 1 file (%d bytes)" % (14 << 20), done.stdout)
                 self.assert_fetched({"large": data})
                 os.unlink(os.path.join(self.out, "large"))
