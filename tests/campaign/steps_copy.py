@@ -11,10 +11,10 @@ import steps_pack
 from chain import Foreseen, Shards, Source
 from sources import tree_entries
 
-CONVERTED = (r"converted (\d+) samples? \((\d+) payload bytes\) into (\d+) shards? "
-             r"\((\d+) bytes\)")
-UNPACKED = r"unpacked (\d+) samples?: (\d+) files?, (\d+) bytes"
-INDEXED = r"indexed (\d+) samples? in (\d+) shards?, (\d+) bytes read"
+CONVERTED = (r"converted (\d+) samples? \((\d+) payload bytes?\) into (\d+) shards? "
+             r"\((\d+) bytes?\)")
+UNPACKED = r"unpacked (\d+) samples?: (\d+) files?, (\d+) bytes?"
+INDEXED = r"indexed (\d+) samples? in (\d+) shards?, (\d+) bytes? read"
 
 
 # ---- convert ---------------------------------------------------------------------------------

@@ -8,12 +8,13 @@ import readers
 from chain import Foreseen, Shards
 
 FILES = r"; (\d+) of (\d+) files? (?:packed|planned), (\d+) files? skipped"
-PACKED = (r"packed (\d+) samples? \((\d+) payload bytes\) into (\d+) shards? \((\d+) bytes\)"
+PACKED = (r"packed (\d+) samples? \((\d+) payload bytes?\) into (\d+) shards? \((\d+) bytes?\)"
           r"(?:, \d+ of them kept)?" + FILES)
-PLANNED = r"planned (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?" + FILES
-PART = (r"part \d+ of \d+: (\d+) samples? \((\d+) payload bytes\) in (\d+) shards?, (\d+) of them "
+PLANNED = r"planned (\d+) samples? \((\d+) payload bytes?\) in (\d+) shards?" + FILES
+PART = (r"part \d+ of \d+: (\d+) samples? \((\d+) payload bytes?\) in (\d+) shards?, (\d+) of them "
         r"kept" + FILES)
-COMMITTED = r"committed (?:already: )?(\d+) samples? \((\d+) payload bytes\) in (\d+) shards? \((\d+) bytes\)"
+COMMITTED = (r"committed (?:already: )?(\d+) samples? \((\d+) payload bytes?\) in (\d+) shards? "
+             r"\((\d+) bytes?\)")
 PEERS = {"webdataset": ["wids", "dali", "energon", "wids,energon"], "tfrecord": ["dali"],
          "recordio": ["mxnet", "dali"]}
 
