@@ -44,13 +44,21 @@ class ConvertResume(Case):
     def shard(self, number):
         return os.path.join(self.source, "shard-%06d.tar" % number)
 
+    def finished(self):
+        return sorted(name for name in os.listdir(self.dest) if name.startswith("shard-"))
+
     def fail_late(self, *sources, **how):
-        """A run that meets a bad record in the last shard but one, which is good again then."""
+        """A run that meets a bad record in the last shard but one, which is good again then.  How
+        many shards it finishes is a matter of time: two at least, here."""
         path = self.shard(SHARDS - 2)
         data, times = read(path), os.stat(path)
         write(path, support.flip(data, 5 * 512))
-        done = sheaf(*self.words(*sources, **how), status=1)
-        self.assertFalse(os.path.exists(os.path.join(self.dest, "dataset.json")))
+        for _ in range(20):
+            done = sheaf(*self.words(*sources, **how), status=1)
+            self.assertFalse(os.path.exists(os.path.join(self.dest, "dataset.json")))
+            if len(self.finished()) > 1:
+                break
+            shutil.rmtree(self.dest)
         write(path, data)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
         return done
@@ -84,9 +92,11 @@ class ConvertResume(Case):
     def test_an_altered_shard_is_made_again(self):
         whole = self.whole()
         self.fail_late()
-        path = os.path.join(self.dest, "shard-000003.tfrecord")
+        finished = self.finished()
+        path = os.path.join(self.dest, finished[-1])
         write(path, support.flip(read(path), 1000))
-        self.assertIn(b", 3 of them kept", sheaf(*self.words(), "--resume").stdout)
+        done = sheaf(*self.words(), "--resume")
+        self.assertIn(b", %d of them kept" % (len(finished) - 1), done.stdout)
         self.assertEqual(tree_of(self.dest), whole)
 
     def make_foreign(self):
