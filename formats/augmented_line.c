@@ -37,7 +37,7 @@ int augmented_line_parse(const char *text, size_t size, struct augmented_line *l
 {
     int code;
 
-    *l = (struct augmented_line){ NULL };
+    *l = (struct augmented_line){ .object = NULL };
     if (json_text_blanks(text, text + size) == text + size)
         return SHEAF_END;
     code = json_load_line(text, size, JSON_REJECT_DUPLICATES, &l->object, err);
