@@ -244,6 +244,18 @@ static bool turn_to(struct serving *s, struct client *c)
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
+/* Before an answer is sent: who has it sees what it took. */
+static void note_stats(struct serving *s)
+{
+    struct sheaf_reader_stats stats;
+
+    sheaf_reader_get_stats(s->held.reader, &stats, sizeof(stats));
+    pthread_mutex_lock(&s->lock);
+    s->locked.stats = stats;
+    s->locked.failed = s->held.failed.code != 0;
+    pthread_mutex_unlock(&s->lock);
+}
+
 static void answer(struct serving *s, struct client *c)
 {
     struct serving_answer a = { .word = SERVING_NO_WORD };
@@ -252,6 +264,7 @@ static void answer(struct serving *s, struct client *c)
     bool is_there;
 
     a.code = held_give(&s->held, c->ask.first, c->ask.count, c->descriptor, &a, &message, &error);
+    note_stats(s);
     if (a.code != SHEAF_OK) {
         is_there = send_error(s, c, a.code, error.message);
     } else {
@@ -316,17 +329,6 @@ static bool step(struct serving *s)
 
 /* ---- The thread ----------------------------------------------------------------------------- */
 
-static void note_stats(struct serving *s)
-{
-    struct sheaf_reader_stats stats;
-
-    sheaf_reader_get_stats(s->held.reader, &stats, sizeof(stats));
-    pthread_mutex_lock(&s->lock);
-    s->locked.stats = stats;
-    s->locked.failed = s->held.failed.code != 0;
-    pthread_mutex_unlock(&s->lock);
-}
-
 /* Takes in what has come; waits for it unless there is `work`. */
 static void take_in(struct serving *s, bool work)
 {
@@ -357,7 +359,6 @@ static void *serve(void *argument)
     while (s->ending == 0) {
         take_in(s, work);
         work = s->ending == 0 && step(s);
-        note_stats(s);
     }
     return NULL;
 }
