@@ -283,4 +283,9 @@ PyObject *action_fetch(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_verify(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_index(PyObject *module, PyObject *args, PyObject *keywords);
 
+/* ---- python/src/reader.c, also for the server ----------------------------------------------- */
+
+/* The counts as a dict; NULL with an exception. */
+PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats);
+
 #endif

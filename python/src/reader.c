@@ -160,6 +160,24 @@ static Py_ssize_t reader_length(struct reader_object *self)
     return (Py_ssize_t)samples;
 }
 
+PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats)
+{
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
+                         "samples", (unsigned long long)stats->samples,
+                         "payload_bytes", (unsigned long long)stats->payload_bytes,
+                         "read_bytes", (unsigned long long)stats->read_bytes,
+                         "cached_bytes", (unsigned long long)stats->cached_bytes,
+                         "uncached_objects", (unsigned long long)stats->uncached_objects,
+                         "corrupt", (unsigned long long)stats->corrupt,
+                         "passed_over", (unsigned long long)stats->passed_over,
+                         "lost_bytes", (unsigned long long)stats->lost_bytes,
+                         "repeated", (unsigned long long)stats->repeated,
+                         "stall_ns", (unsigned long long)stats->stall_ns,
+                         "first_sample_ns", (unsigned long long)stats->first_sample_ns,
+                         "memory_bytes", (unsigned long long)stats->memory_bytes,
+                         "memory_peak_bytes", (unsigned long long)stats->memory_peak_bytes);
+}
+
 static PyObject *reader_stats(struct reader_object *self, PyObject *Py_UNUSED(ignored))
 {
     struct sheaf_reader_stats s;
@@ -172,20 +190,9 @@ static PyObject *reader_stats(struct reader_object *self, PyObject *Py_UNUSED(ig
     if (left != 0)
         left_bytes = batch_payload(self->batch->samples + self->next, left);
     reader_leave(self);
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
-                         "samples", (unsigned long long)(s.samples - left),
-                         "payload_bytes", (unsigned long long)(s.payload_bytes - left_bytes),
-                         "read_bytes", (unsigned long long)s.read_bytes,
-                         "cached_bytes", (unsigned long long)s.cached_bytes,
-                         "uncached_objects", (unsigned long long)s.uncached_objects,
-                         "corrupt", (unsigned long long)s.corrupt,
-                         "passed_over", (unsigned long long)s.passed_over,
-                         "lost_bytes", (unsigned long long)s.lost_bytes,
-                         "repeated", (unsigned long long)s.repeated,
-                         "stall_ns", (unsigned long long)s.stall_ns,
-                         "first_sample_ns", (unsigned long long)s.first_sample_ns,
-                         "memory_bytes", (unsigned long long)s.memory_bytes,
-                         "memory_peak_bytes", (unsigned long long)s.memory_peak_bytes);
+    s.samples -= left;
+    s.payload_bytes -= left_bytes;
+    return reader_stats_dict(&s);
 }
 
 static PyObject *reader_current_epoch(struct reader_object *self, void *Py_UNUSED(ignored))

@@ -263,21 +263,7 @@ static PyObject *server_stats(struct server_object *self, PyObject *Py_UNUSED(ig
     if (self->serving == NULL || self->forks != fork_count)
         return error_raise_state("the server is closed");
     serving_get_stats(self->serving, &s, &failed);
-    return Py_BuildValue("(O{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K})",
-                         failed ? Py_True : Py_False,
-                         "samples", (unsigned long long)s.samples,
-                         "payload_bytes", (unsigned long long)s.payload_bytes,
-                         "read_bytes", (unsigned long long)s.read_bytes,
-                         "cached_bytes", (unsigned long long)s.cached_bytes,
-                         "uncached_objects", (unsigned long long)s.uncached_objects,
-                         "corrupt", (unsigned long long)s.corrupt,
-                         "passed_over", (unsigned long long)s.passed_over,
-                         "lost_bytes", (unsigned long long)s.lost_bytes,
-                         "repeated", (unsigned long long)s.repeated,
-                         "stall_ns", (unsigned long long)s.stall_ns,
-                         "first_sample_ns", (unsigned long long)s.first_sample_ns,
-                         "memory_bytes", (unsigned long long)s.memory_bytes,
-                         "memory_peak_bytes", (unsigned long long)s.memory_peak_bytes);
+    return Py_BuildValue("(ON)", failed ? Py_True : Py_False, reader_stats_dict(&s));
 }
 
 static PyMethodDef server_methods[] = {
