@@ -401,7 +401,7 @@ static void push_small(struct heap *h, void *piece, size_t size)
     **list = (struct heap_small){ .next = top };
 }
 
-/* The last of just this size; NULL: there is none. */
+/* The piece of exactly this size that was freed last, or NULL. */
 static void *pop_small(struct heap *h, size_t size)
 {
     struct heap_small **list = &h->small[size / GRAIN], *top = *list;

@@ -21,7 +21,7 @@ static inline bool number_parse(const char *text, uint64_t most, uint64_t *numbe
     return at != text && *at == '\0';
 }
 
-/* The value of a hexadecimal digit; -1: it is none. */
+/* The value of a hexadecimal digit; -1: not a digit. */
 static inline int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

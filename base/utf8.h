@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The bytes of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7); 0 if it is none. */
+/* The bytes of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7); 0 if it is malformed. */
 static inline size_t utf8_sequence(const uint8_t *p, size_t left)
 {
     const uint8_t first = p[0];

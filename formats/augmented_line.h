@@ -13,7 +13,7 @@
 struct attribute {
     const char *name;
     json_t *value;
-    const char *text;           /* the value as the line has it, so many bytes */
+    const char *text;           /* the value as it stands in the line, `size` bytes */
     size_t size;
 };
 

@@ -19,8 +19,8 @@ struct detected {
 };
 
 /* `at_end`: the stream has no more than these bytes.  The name decides where the content, which
- * may be damaged or empty, does not.  *need == 0: *found is set; else so many bytes must be
- * shown, or all that there are.  SHEAF_ERR_UNSUPPORTED, with the magic, for what cannot be read;
+ * may be damaged or empty, does not.  *need == 0: *found is set; else call again with *need bytes,
+ * or with all that there are.  SHEAF_ERR_UNSUPPORTED, with the magic, for what cannot be read;
  * SHEAF_ERR_CORRUPT if nothing can be unpacked. */
 int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
            struct detected *found, size_t *need, struct sheaf_error *err);

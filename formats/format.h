@@ -178,7 +178,7 @@ struct format_ops {
 extern const struct format_ops tfrecord_ops, recordio_ops, webdataset_ops;
 
 const struct format_ops *format_of(enum sheaf_container container);
-int format_id_of(const char *name);     /* without aliases; -1: it is none */
+int format_id_of(const char *name);     /* without aliases; -1: unknown */
 
 /* The container that a stream (uncompressed) begins with, from its first bytes (1024 are
  * enough, fewer if the stream is shorter), the name deciding where the content cannot (an empty

@@ -44,8 +44,8 @@ static inline uint64_t tar_padded(uint64_t bytes)
 }
 
 /* Parses the member at `data`, of which `size` bytes are shown.  *need == 0: it is in *member;
- * else so many bytes must be shown.  SHEAF_ERR_CORRUPT, _LIMIT: *member is as it was, but of
- * TAR_GLOBAL if it is a header after which no member can be told. */
+ * else call again with *need bytes.  SHEAF_ERR_CORRUPT, _LIMIT: *member is unchanged, except that
+ * its kind is TAR_GLOBAL where no later member can be found. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 
@@ -54,12 +54,12 @@ int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_
 int tar_parse_checked(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
                       struct sheaf_error *err);
 
-/* Appends the header of a member with so many bytes; `is_label` marks it as made of the sample's
+/* Appends the header of a member of `size` bytes; `is_label` marks it as made of the sample's
  * labels.  On failure `out` is as it was. */
 int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_label,
                      struct sheaf_error *err);
 
-/* What that appends. */
+/* How many bytes tar_write_header() appends. */
 size_t tar_header_bytes(const char *path, uint64_t size);
 
 /* Appends a whole member. */

@@ -21,7 +21,7 @@ struct object {
     const char *name;           /* relative to the source; of an augmented manifest the key */
     const char *url;            /* NULL: the root and the name, one after the other */
     const char *text;           /* or the content itself, of `bytes` bytes; else NULL */
-    const uint8_t *md5;         /* what its ETag would be the MD5 of; NULL: it is none */
+    const uint8_t *md5;         /* the MD5 that its ETag states; NULL: the ETag states none */
     uint64_t bytes;             /* OBJECT_UNKNOWN until objects_ask() */
     uint64_t stamp;             /* these two as store_entry's */
     int64_t modified_s;

@@ -48,7 +48,7 @@ struct sheaf_packer {
 /* Takes copies of what the options and the caller point to. */
 int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err);
 /* SHEAF_ERR_LIMIT: with so little memory not even small samples could be packed, into shards of
- * about so many bytes (0: not known). */
+ * about this many bytes (0: not known). */
 int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
                         struct sheaf_error *err);
 /* Whether calls are allowed; the first error is kept. */

@@ -37,8 +37,8 @@ uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end);
  * to `dest`. */
 int run_memory_left(const struct block_setup *setup, const char *dest, uint64_t largest_shard,
                     uint64_t memory_bytes, uint64_t *left, struct sheaf_error *err);
-/* SHEAF_ERR_LIMIT: a sample of so many bytes in so many files cannot be packed with what is left,
- * whatever its block has beside it. */
+/* SHEAF_ERR_LIMIT: a sample of `bytes` bytes in `files` files does not fit into the `left` bytes,
+ * even alone in its block. */
 int run_check_sample(const struct block_setup *setup, const char *key, size_t key_size,
                      uint64_t bytes, uint64_t files, uint64_t left, struct sheaf_error *err);
 

@@ -85,8 +85,8 @@ int feed_make_deferred(struct feed *feed, const struct order_run *run, size_t by
 /* Begins to read the chunk. */
 void feed_submit(struct feed *feed, struct chunk *chunk);
 
-/* An empty chunk; a spare one if its memory is not too much for one of so many bytes.  NULL: there
- * is no memory. */
+/* An empty chunk for `memory` bytes; a spare one is reused unless it is much larger than that.
+ * NULL: out of memory. */
 struct chunk *feed_new_chunk(struct feed *feed, uint64_t memory);
 
 /* The chunk, which is done, is used up, but its items go to the caller: it stays until

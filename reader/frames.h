@@ -38,8 +38,8 @@ struct frames {
     struct sheaf_error kept;
     bool ended;                     /* nothing was found behind damage */
     bool suspect;                   /* the next frame follows damage, and may lack its start */
-    bool lacks_end;                 /* said already: what comes is the last sample, if any, of */
-    size_t last_size;               /* so many bytes at `used`; 0: none */
+    bool lacks_end;                 /* reported already; what follows is the last sample, if any */
+    size_t last_size;               /* its size, at `used`; 0: there is none */
     bool has_pending;               /* `pending` is the part at `used`, looked at already */
     struct part pending;
     struct format_scan scan;

@@ -33,8 +33,8 @@ struct window {
 /* Sets the limits, the first time or anew; it keeps what it has found out within them. */
 void window_fit(struct window *window, unsigned least, unsigned most);
 
-/* A read of so many bytes was consumed at `now_ns`; until then the consumer had waited for
- * `stall_ns` in all.  Whether `now` has changed. */
+/* A read of `bytes` bytes was consumed at `now_ns`; the consumer has waited `stall_ns` in total so
+ * far.  Returns whether `now` has changed. */
 bool window_took(struct window *window, uint64_t bytes, uint64_t stall_ns, uint64_t now_ns);
 
 #endif

@@ -19,7 +19,7 @@
 
 /* ---- Ranges: the width is that of the first number ------------------------------------------ */
 
-/* Parses "{lo..hi}" at text; returns its length, 0 if it is none. */
+/* Parses "{lo..hi}" at text; returns its length, 0 if there is no such range. */
 static size_t parse_range(const char *text, uint64_t *low, uint64_t *high, int *width)
 {
     int length = 0;

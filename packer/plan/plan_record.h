@@ -29,9 +29,9 @@ int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, stru
 int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
                      uint64_t *source, struct sheaf_error *err);
 
-/* Takes a record off the bytes from *at to `end`: its sample, and its files, which go to the end
- * of catalog->files.  sample->file is the first of them.  SHEAF_ERR_CORRUPT: it is none that a
- * plan may have. */
+/* Parses the record at *at (before `end`) and moves *at past it.  Its files are appended to
+ * catalog->files; sample->file is the index of the first.  SHEAF_ERR_CORRUPT: not a valid
+ * record of a plan. */
 int plan_record_read(const uint8_t **at, const uint8_t *end, struct catalog *catalog,
                      struct plan_sample *sample, struct sheaf_error *err);
 

@@ -29,7 +29,7 @@ static int parse_name(const char *text, size_t size, struct split_spec *spec,
     return SHEAF_OK;
 }
 
-/* A decimal fraction in (0, 1], in SPLIT_WHOLEs; 0 if it is none. */
+/* A decimal fraction in (0, 1], in SPLIT_WHOLEs; 0 if it is malformed. */
 static uint32_t parse_fraction(const char *text, size_t size)
 {
     uint64_t value = 0, unit = SPLIT_WHOLE;
@@ -54,7 +54,7 @@ static uint32_t parse_fraction(const char *text, size_t size)
     return digits && value <= SPLIT_WHOLE ? (uint32_t)value : 0;
 }
 
-/* "60/class"; 0 if it is none. */
+/* "60/class"; 0 if it is malformed. */
 static uint32_t parse_per_class(const char *text, size_t size)
 {
     static const char tail[] = "/class";

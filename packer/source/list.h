@@ -56,7 +56,7 @@ int list_parse(struct list_parser *parser, const char *line, size_t size,
 
 /* ---- Between the parsers -------------------------------------------------------------------- */
 
-/* Adds the numbers of a label's text to parser->labels; SHEAF_END: it is none. */
+/* Adds the numbers of a label's text to parser->labels; SHEAF_END: it is not a label. */
 int list_add_numbers(struct list_parser *parser, const char *text, size_t size,
                      struct sheaf_error *err);
 

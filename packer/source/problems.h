@@ -34,7 +34,7 @@ struct problems {
     const char *first_unlabelled;       /* the least key of them; NULL: none */
 };
 
-/* Counts a sample, whose key has so many bytes. */
+/* Counts a sample; `key_size` is the length of its key. */
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
                          struct sheaf_error *err);
 /* Tells the result of the samples without a label, if others have one. */

@@ -61,7 +61,7 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Undoes the encoding of keys, in place; false if it is none, or hides a NUL. */
+/* Decodes a percent-encoded key in place; false if it is malformed or decodes to a NUL. */
 static bool decode(char *text, size_t *size)
 {
     char *to = text;

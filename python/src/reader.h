@@ -66,7 +66,7 @@ static inline size_t reader_samples_left(const struct reader_object *self)
     return self->batch == NULL ? 0 : self->batch->count - self->next;
 }
 
-/* How many samples to take ahead for a program that asks one by one, if one has so many bytes. */
+/* How many samples of `sample_bytes` to take ahead for a program that asks for one at a time. */
 size_t reader_ahead(uint64_t sample_bytes);
 
 /* Called from within the library, without the GIL, for each record that is skipped; the context

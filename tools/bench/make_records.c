@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_records DIR COUNT BYTES: TFRecord shards of COUNT small records, for `sheaf index`.  The
- * content of each is of so many bytes, follows from its number, and is no two records' own; it is
- * no Example, so that every reader gives it as it is.  Little-endian machines only. */
+ * make_records DIR COUNT BYTES: TFRecord shards of COUNT small records, for `sheaf index`.  Each
+ * has BYTES bytes that follow from its number and differ from every other's; they are not an
+ * Example, so that every reader returns them unchanged.  Little-endian machines only. */
 #include <errno.h>
 #include <inttypes.h>
 #include <isa-l/crc.h>

@@ -62,7 +62,7 @@ static void sleep_until(uint64_t ns)
         ;
 }
 
-/* Waits until so many bytes may go. */
+/* Waits until `size` more bytes may be sent. */
 static void rate_wait(struct rate *rate, size_t size)
 {
     uint64_t at, now;
