@@ -5,7 +5,7 @@
  * First everything that can be known is found out: the objects, their sizes, whether their names
  * can be files', which are there already, whether there is room.  Then parts of what is missing
  * are asked for, in order, as many at once as memory and PARTS_MOST allow: of manifests, and when
- * they are in place, of what belongs to them, and of shards last. */
+ * they have their final names, of what belongs to them, and of shards last. */
 #include "modes/fetch.h"
 
 #include <dirent.h>
@@ -37,7 +37,7 @@ struct fetch {
     uint32_t *items;            /* of the objects: first the host's, then those that are missing */
     size_t item_count;
     struct fetch_known known;
-    struct fetch_place place;
+    struct fetch_destination to;
     struct watch watch;
     int lock;
     struct sheaf_fetch_result *result;
@@ -149,7 +149,7 @@ static int find_missing(struct fetch *f, struct sheaf_error *err)
 
         watch_show(&f->watch, &progress);
         code = watch_check(&f->watch, err);
-        if (fstatat(f->place.root_fd, item(f, i)->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (fstatat(f->to.root_fd, item(f, i)->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             fetch_mark_fits(item(f, i), &st))
             f->result->kept_bytes += item(f, i)->bytes;
         else
@@ -193,7 +193,7 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
     struct statvfs fs;
     uint64_t need = 0, room;
 
-    if (fstatvfs(f->place.root_fd, &fs) != 0)
+    if (fstatvfs(f->to.root_fd, &fs) != 0)
         return err_errno(err, errno, "%s: cannot determine the free space", f->directory);
     for (size_t i = 0; i < f->item_count; i++) {
         const uint64_t bytes = item(f, i)->bytes, block = MAX(fs.f_frsize, 1u);
@@ -203,7 +203,7 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
             __builtin_add_overflow(need, rounded / block * block, &need))
             need = UINT64_MAX;
         else
-            need -= fetch_kept_bytes(&f->place, item(f, i));
+            need -= fetch_kept_bytes(&f->to, item(f, i));
     }
     room = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (need > room)
@@ -223,7 +223,7 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
  * here. */
 static int clear_partial(const struct fetch *f, struct sheaf_error *err)
 {
-    const int fd = openat(f->place.partial_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = openat(f->to.partial_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *d;
     int failed = 0;
@@ -232,7 +232,7 @@ static int clear_partial(const struct fetch *f, struct sheaf_error *err)
         return err_errno(err, errno, "%s: cannot list %s in it", f->directory, STORE_PARTIAL);
     while (failed == 0 && (d = readdir(directory)) != NULL)
         if (d->d_type != DT_DIR && !fetch_kept_is(d->d_name) &&
-            unlinkat(f->place.partial_fd, d->d_name, 0) != 0)
+            unlinkat(f->to.partial_fd, d->d_name, 0) != 0)
             failed = errno;
     closedir(directory);
     if (failed != 0)
@@ -248,26 +248,26 @@ static int open_directory(struct fetch *f, struct sheaf_error *err)
         code = store_lock(f->directory, false, &f->lock, err);
     if (code != SHEAF_OK)
         return code;
-    f->place.root_fd = open(f->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (f->place.root_fd < 0)
+    f->to.root_fd = open(f->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->to.root_fd < 0)
         return err_errno(err, errno, "%s: cannot open the directory", f->directory);
-    if (mkdirat(f->place.root_fd, STORE_PARTIAL, 0777) != 0 && errno != EEXIST)
+    if (mkdirat(f->to.root_fd, STORE_PARTIAL, 0777) != 0 && errno != EEXIST)
         return err_errno(err, errno, "%s: cannot make %s in it", f->directory, STORE_PARTIAL);
-    f->place.partial_fd = openat(f->place.root_fd, STORE_PARTIAL,
+    f->to.partial_fd = openat(f->to.root_fd, STORE_PARTIAL,
                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (f->place.partial_fd < 0)
+    if (f->to.partial_fd < 0)
         return err_errno(err, errno, "%s: cannot open %s in it", f->directory, STORE_PARTIAL);
     return clear_partial(f, err);
 }
 
 static void close_directory(struct fetch *f)
 {
-    if (f->place.partial_fd >= 0) {
-        close(f->place.partial_fd);
-        (void)unlinkat(f->place.root_fd, STORE_PARTIAL, AT_REMOVEDIR);
+    if (f->to.partial_fd >= 0) {
+        close(f->to.partial_fd);
+        (void)unlinkat(f->to.root_fd, STORE_PARTIAL, AT_REMOVEDIR);
     }
-    if (f->place.root_fd >= 0)
-        close(f->place.root_fd);
+    if (f->to.root_fd >= 0)
+        close(f->to.root_fd);
     store_unlock(f->lock);
 }
 
@@ -287,7 +287,7 @@ static uint64_t memory_of(size_t bytes)
     return sizeof(struct fetch_part) + bytes;
 }
 
-/* Whether the next item may begin: all those of earlier phases are in their places. */
+/* Whether the next item may begin: all those of earlier phases are finished. */
 static bool may_begin(struct flight *x)
 {
     const enum phase phase = phase_of(x->fetch, x->fetch->items[x->next]);
@@ -307,7 +307,7 @@ static int next_file(struct flight *x, struct sheaf_error *err)
     while (code == SHEAF_OK && x->file == NULL && x->next < f->item_count && may_begin(x)) {
         const uint32_t number = f->items[x->next++];
 
-        code = fetch_file_open(&x->file, &f->place, &f->objects.items[number],
+        code = fetch_file_open(&x->file, &f->to, &f->objects.items[number],
                                f->known.hashes[number], number, err);
         if (code == SHEAF_OK)
             f->result->kept_bytes += x->file->asked_bytes;
@@ -361,13 +361,13 @@ static int look(struct flight *x, struct sheaf_error *err)
     };
     int code;
 
-    pthread_mutex_lock(&f->place.lock);
-    progress.done_count = f->place.locked.files;
-    progress.done_bytes = f->place.locked.bytes;
-    code = f->place.locked.code;
+    pthread_mutex_lock(&f->to.lock);
+    progress.done_count = f->to.locked.files;
+    progress.done_bytes = f->to.locked.bytes;
+    code = f->to.locked.code;
     if (code != SHEAF_OK && err != NULL)
-        *err = f->place.locked.error;
-    pthread_mutex_unlock(&f->place.lock);
+        *err = f->to.locked.error;
+    pthread_mutex_unlock(&f->to.lock);
     watch_show(&f->watch, &progress);
     return code == SHEAF_OK ? watch_check(&f->watch, err) : code;
 }
@@ -414,15 +414,15 @@ static int fetch_missing(struct fetch *f, struct sheaf_error *err)
     if (threads == 0)
         threads = MIN(workers_processors(), 8u);
     inflight_open(&x.window, INFLIGHT_ANY, read_item_cancel, NULL);
-    code = workers_open(&f->place.workers, threads, err);
+    code = workers_open(&f->to.workers, threads, err);
     if (code == SHEAF_OK)
         code = fetch_items(&x, err);
     inflight_close(&x.window);
-    workers_close(f->place.workers);
+    workers_close(f->to.workers);
     fetch_file_close(x.file);
-    f->result->fetched = f->place.locked.files;
-    f->result->fetched_bytes = f->place.locked.bytes;
-    f->result->verified = f->place.locked.verified;
+    f->result->fetched = f->to.locked.files;
+    f->result->fetched_bytes = f->to.locked.bytes;
+    f->result->verified = f->to.locked.verified;
     f->result->memory_peak_bytes = x.budget.peak;
     return code == SHEAF_OK ? check_sum(f->result, err) : code;
 }
@@ -481,7 +481,7 @@ static int fetch_manifest(const struct fetch *f, const char *source, struct shea
             return err_set(err, SHEAF_ERR_EXISTS, "%s: the object \"%.300s\" has the manifest's "
                            "file name", source, other);
     }
-    return fetch_lines(&f->place, source, name, f->units, f->unit_count, err);
+    return fetch_lines(&f->to, source, name, f->units, f->unit_count, err);
 }
 
 static int run(struct fetch *f, const char *source, struct sheaf_error *err)
@@ -501,7 +501,7 @@ static int run(struct fetch *f, const char *source, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = find_missing(f, err);
     if (code == SHEAF_OK)
-        code = fetch_kept_sweep(&f->place, f->items, f->item_count, err);
+        code = fetch_kept_sweep(&f->to, f->items, f->item_count, err);
     if (code == SHEAF_OK)
         code = check_room(f, err);
     if (code == SHEAF_OK)
@@ -512,7 +512,7 @@ static int run(struct fetch *f, const char *source, struct sheaf_error *err)
         code = fetch_missing(f, err);
     if (code == SHEAF_OK && f->objects.is_augmented)
         code = fetch_manifest(f, source, err);
-    if (code == SHEAF_OK && syncfs(f->place.root_fd) != 0)
+    if (code == SHEAF_OK && syncfs(f->to.root_fd) != 0)
         code = err_errno(err, errno, "%s: cannot make the files durable", f->directory);
     return code;
 }
@@ -524,11 +524,11 @@ int sheaf_fetch(const char *source, const char *directory,
     struct sheaf_fetch_options o;
     struct fetch f = {
         .options = &o, .directory = directory, .lock = -1, .result = result,
-        .place = { .root_fd = -1, .partial_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER },
+        .to = { .root_fd = -1, .partial_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER },
     };
     int code;
 
-    f.place.objects = &f.objects;
+    f.to.objects = &f.objects;
     f.watch = fetch_options_take(options, &o);
     *result = (struct sheaf_fetch_result){ 0 };
     code = run(&f, source, err);
@@ -537,6 +537,6 @@ int sheaf_fetch(const char *source, const char *directory,
     objects_free(&f.objects);
     free(f.units);
     free(f.items);
-    pthread_mutex_destroy(&f.place.lock);
+    pthread_mutex_destroy(&f.to.lock);
     return code;
 }

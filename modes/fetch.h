@@ -27,7 +27,7 @@ struct watch fetch_options_take(const struct sheaf_fetch_options *given,
                                 struct sheaf_fetch_options *options);
 
 /* What all files share. */
-struct fetch_place {
+struct fetch_destination {
     const struct objects *objects;
     int root_fd, partial_fd;
     struct workers *workers;
@@ -41,7 +41,7 @@ struct fetch_place {
 };
 
 struct fetch_file {
-    struct fetch_place *place;
+    struct fetch_destination *to;
     const struct object *object;
     const char *xxh3;           /* what it must have; NULL: not known */
     struct store_object *source;
@@ -73,7 +73,7 @@ struct fetch_part {
 
 /* Begins a file under a temporary name; one of no bytes is finished at once.  Frees it on
  * failure. */
-int fetch_file_open(struct fetch_file **file, struct fetch_place *place,
+int fetch_file_open(struct fetch_file **file, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
                     struct sheaf_error *err);
 /* Asks for the next part; the caller takes it back when it is done, and frees it. */
@@ -90,13 +90,13 @@ void fetch_file_hash(struct fetch_file *file, const uint8_t *data, size_t size);
 /* Whether it is the name of one. */
 bool fetch_kept_is(const char *name);
 /* How much of an object is there. */
-uint64_t fetch_kept_bytes(const struct fetch_place *place, const struct object *object);
+uint64_t fetch_kept_bytes(const struct fetch_destination *to, const struct object *object);
 /* Goes on with it under the file's temporary name.  SHEAF_END: there is none. */
 int fetch_kept_take(struct fetch_file *file, struct sheaf_error *err);
 /* Leaves what is there of a file that is not finished. */
 void fetch_kept_leave(struct fetch_file *file);
 /* Removes those that are not of these objects. */
-int fetch_kept_sweep(const struct fetch_place *place, const uint32_t *items, size_t count,
+int fetch_kept_sweep(const struct fetch_destination *to, const uint32_t *items, size_t count,
                      struct sheaf_error *err);
 
 /* ---- fetch_mark.c: which files are finished, told by the files alone ---- */
@@ -119,7 +119,7 @@ void fetch_known_free(struct fetch_known *known);
 /* ---- fetch_lines.c: the copy of an augmented manifest ---- */
 
 /* Writes the lines of those units to `name` in the directory. */
-int fetch_lines(const struct fetch_place *place, const char *url, const char *name,
+int fetch_lines(const struct fetch_destination *to, const char *url, const char *name,
                 const uint32_t *units, size_t count, struct sheaf_error *err);
 
 #endif

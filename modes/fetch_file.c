@@ -19,7 +19,7 @@
 
 static int open_hash(struct fetch_file *f, struct sheaf_error *err)
 {
-    struct fetch_place *p = f->place;
+    struct fetch_destination *p = f->to;
     bool no_md5;
 
     pthread_mutex_lock(&p->lock);
@@ -82,9 +82,9 @@ static int check_md5(struct fetch_file *f, bool *checked, struct sheaf_error *er
     if (*checked)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the MD5 of the fetched bytes differs from "
                                                "the ETag", f->source->url);
-    pthread_mutex_lock(&f->place->lock);
-    f->place->locked.md5_is_none = true;
-    pthread_mutex_unlock(&f->place->lock);
+    pthread_mutex_lock(&f->to->lock);
+    f->to->locked.md5_is_none = true;
+    pthread_mutex_unlock(&f->to->lock);
     return SHEAF_OK;
 }
 
@@ -104,10 +104,10 @@ static int put_in_place(struct fetch_file *f, struct sheaf_error *err)
     f->fd = -1;
     if (failed != 0)
         return err_errno(err, failed, "%s: cannot finish the file", name);
-    code = safe_path_open(f->place->root_fd, name, &fd, err);
+    code = safe_path_open(f->to->root_fd, name, &fd, err);
     if (code != SHEAF_OK)
         return code;
-    if (renameat(f->place->partial_fd, f->temporary, fd, safe_path_base(name)) != 0)
+    if (renameat(f->to->partial_fd, f->temporary, fd, safe_path_base(name)) != 0)
         code = err_errno(err, errno, "%s: cannot rename the file into place", name);
     else
         f->temporary[0] = '\0';
@@ -128,10 +128,10 @@ static int finish(struct fetch_file *f, struct sheaf_error *err)
         code = put_in_place(f, err);
     if (code != SHEAF_OK)
         return code;
-    pthread_mutex_lock(&f->place->lock);
-    f->place->locked.files++;
-    f->place->locked.verified += checked;
-    pthread_mutex_unlock(&f->place->lock);
+    pthread_mutex_lock(&f->to->lock);
+    f->to->locked.files++;
+    f->to->locked.verified += checked;
+    pthread_mutex_unlock(&f->to->lock);
     return SHEAF_OK;
 }
 
@@ -139,7 +139,7 @@ static int finish(struct fetch_file *f, struct sheaf_error *err)
 
 static void fail(struct fetch_file *f, const struct sheaf_error *found)
 {
-    struct fetch_place *p = f->place;
+    struct fetch_destination *p = f->to;
 
     pthread_mutex_lock(&p->lock);
     if (p->locked.code == SHEAF_OK) {
@@ -154,7 +154,7 @@ static void fail(struct fetch_file *f, const struct sheaf_error *found)
 }
 
 /* Its memory is the planning thread's again, and of a last part the file. */
-static void done(struct fetch_place *p, struct fetch_part *part, size_t bytes)
+static void done(struct fetch_destination *p, struct fetch_part *part, size_t bytes)
 {
     pthread_mutex_lock(&p->lock);
     p->locked.bytes += bytes;
@@ -175,7 +175,7 @@ static int write_part(const struct fetch_part *part, struct sheaf_error *err)
  * find this part as well. */
 static void drain(struct fetch_file *f, struct fetch_part *written)
 {
-    struct fetch_place *place = f->place;
+    struct fetch_destination *to = f->to;
     struct fetch_part *part;
     struct sheaf_error err;
     bool failed, is_last = false;
@@ -201,7 +201,7 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
             fetch_file_hash(f, part->data, part->base.read.size);
         if (!failed && is_last && finish(f, &err) != SHEAF_OK)
             fail(f, &err);
-        done(place, part, failed ? 0 : part->base.read.size);
+        done(to, part, failed ? 0 : part->base.read.size);
         if (is_last)
             return;             /* the file may be gone */
         pthread_mutex_lock(&f->lock);
@@ -229,7 +229,7 @@ static void come(struct store_read *read)
     struct fetch_part *part = (struct fetch_part *)(void *)((char *)read -
                                                        offsetof(struct fetch_part, base.read));
 
-    workers_submit(part->file->place->workers, &part->job);
+    workers_submit(part->file->to->workers, &part->job);
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
@@ -275,7 +275,7 @@ static int open_temporary(struct fetch_file *f, unsigned number, struct sheaf_er
     code = fetch_kept_take(f, err);
     if (code != SHEAF_END)
         return code;
-    f->fd = openat(f->place->partial_fd, f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+    f->fd = openat(f->to->partial_fd, f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                    0666);
     if (f->fd >= 0)
         return SHEAF_OK;
@@ -283,16 +283,16 @@ static int open_temporary(struct fetch_file *f, unsigned number, struct sheaf_er
     return err_errno(err, errno, "%s: cannot make a temporary file", f->object->name);
 }
 
-int fetch_file_open(struct fetch_file **out, struct fetch_place *place,
+int fetch_file_open(struct fetch_file **out, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
                     struct sheaf_error *err)
 {
     struct fetch_file *f = calloc(1, sizeof(*f));
-    char *url = object_url(place->objects, object);
+    char *url = object_url(to->objects, object);
     int code = f == NULL || url == NULL ? err_memory(err, strlen(object->name)) : SHEAF_OK;
 
     if (f != NULL) {
-        *f = (struct fetch_file){ .place = place, .object = object, .xxh3 = xxh3, .fd = -1 };
+        *f = (struct fetch_file){ .to = to, .object = object, .xxh3 = xxh3, .fd = -1 };
         pthread_mutex_init(&f->lock, NULL);
     }
     if (code == SHEAF_OK)
@@ -321,7 +321,7 @@ void fetch_file_close(struct fetch_file *f)
     if (f->fd >= 0)
         close(f->fd);
     if (f->temporary[0] != '\0')
-        (void)unlinkat(f->place->partial_fd, f->temporary, 0);
+        (void)unlinkat(f->to->partial_fd, f->temporary, 0);
     store_close(f->source);
     XXH3_freeState(f->hash);
     EVP_MD_CTX_free(f->md5);

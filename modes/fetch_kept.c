@@ -42,7 +42,7 @@ bool fetch_kept_is(const char *name)
     return size > tail && strcmp(name + size - tail, SUFFIX) == 0;
 }
 
-uint64_t fetch_kept_bytes(const struct fetch_place *p, const struct object *o)
+uint64_t fetch_kept_bytes(const struct fetch_destination *p, const struct object *o)
 {
     char name[NAME_BYTES];
     struct stat st;
@@ -74,8 +74,8 @@ static bool hash_beginning(struct fetch_file *f, uint64_t size)
 
 int fetch_kept_take(struct fetch_file *f, struct sheaf_error *err)
 {
-    const uint64_t size = fetch_kept_bytes(f->place, f->object);
-    const int partial_fd = f->place->partial_fd;
+    const uint64_t size = fetch_kept_bytes(f->to, f->object);
+    const int partial_fd = f->to->partial_fd;
     char name[NAME_BYTES];
 
     if (size == 0 || size == f->object->bytes)
@@ -92,7 +92,7 @@ int fetch_kept_take(struct fetch_file *f, struct sheaf_error *err)
 
 void fetch_kept_leave(struct fetch_file *f)
 {
-    const int partial_fd = f->place->partial_fd;
+    const int partial_fd = f->to->partial_fd;
     char name[NAME_BYTES];
 
     if (!may_be_kept(f->object) || f->is_useless || f->hashed_bytes == 0)
@@ -120,7 +120,7 @@ static bool is_wanted(const struct objects *objects, const uint32_t *items, size
     return false;
 }
 
-int fetch_kept_sweep(const struct fetch_place *p, const uint32_t *items, size_t count,
+int fetch_kept_sweep(const struct fetch_destination *p, const uint32_t *items, size_t count,
                      struct sheaf_error *err)
 {
     const int fd = openat(p->partial_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -34,7 +34,7 @@ static int copy_lines(struct lines *lines, FILE *file, const uint8_t *wanted,
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-static int write_file(const struct fetch_place *p, const char *url, const uint8_t *wanted,
+static int write_file(const struct fetch_destination *p, const char *url, const uint8_t *wanted,
                       struct sheaf_error *err)
 {
     const int fd = openat(p->partial_fd, TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -53,7 +53,7 @@ static int write_file(const struct fetch_place *p, const char *url, const uint8_
     return code;
 }
 
-int fetch_lines(const struct fetch_place *p, const char *url, const char *name,
+int fetch_lines(const struct fetch_destination *p, const char *url, const char *name,
                 const uint32_t *units, size_t count, struct sheaf_error *err)
 {
     uint8_t *wanted = calloc(MAX(p->objects->unit_count, 1), 1);

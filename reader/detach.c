@@ -35,7 +35,7 @@ struct layout {
 };
 
 /* Where the next of each kind goes. */
-struct places {
+struct copy {
     struct sheaf_sample *sample;
     struct sheaf_field *field;
     double *label;
@@ -72,10 +72,10 @@ static bool moves_along(const struct item *item, const struct sheaf_field *field
     return item->lent && data >= frame && data < frame + item->size;
 }
 
-/* The next place for something that wants this alignment, a power of two. */
-static size_t aligned(size_t place, size_t alignment)
+/* The next offset that is a multiple of `alignment`, a power of two. */
+static size_t aligned(size_t offset, size_t alignment)
 {
-    return (place + alignment - 1) & ~(alignment - 1);
+    return (offset + alignment - 1) & ~(alignment - 1);
 }
 
 /* A field of n-byte numbers has a size that n divides, so this is enough for them; and fields of
@@ -87,8 +87,8 @@ static size_t alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* Fields of one place in neighbouring samples nearly always have one name, which is the suffix in
- * lower case; those of opaque records even lie in one place. */
+/* The n-th field of neighbouring samples nearly always has the same name, which is the suffix in
+ * lower case; in opaque records the name is even the same string in memory. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
     return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;
@@ -124,7 +124,7 @@ static struct layout measure(const struct sheaf_reader *r)
     return l;
 }
 
-static const char *copy_text(struct places *to, const char *text)
+static const char *copy_text(struct copy *to, const char *text)
 {
     const size_t size = strlen(text) + 1;
     char *copy = memcpy(to->text, text, size);
@@ -133,7 +133,7 @@ static const char *copy_text(struct places *to, const char *text)
     return copy;
 }
 
-static void copy_field(struct places *to, const struct sheaf_field *field,
+static void copy_field(struct copy *to, const struct sheaf_field *field,
                        const struct sheaf_field *previous_given,
                        const struct sheaf_field *previous)
 {
@@ -149,7 +149,7 @@ static void copy_field(struct places *to, const struct sheaf_field *field,
     }
 }
 
-static void copy_samples(struct places *to, const struct sheaf_sample *samples, size_t count)
+static void copy_samples(struct copy *to, const struct sheaf_sample *samples, size_t count)
 {
     const struct sheaf_sample *previous = NULL;
 
@@ -174,10 +174,10 @@ static void copy_samples(struct places *to, const struct sheaf_sample *samples, 
 /* Brings the bytes along that do not move, column by column. */
 static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *samples, char *data)
 {
-    size_t place = 0, last = 1;
+    size_t offset = 0, last = 1;
 
     for (size_t f = 0; f < last; f++) {
-        place = aligned(place, ALIGNMENT);
+        offset = aligned(offset, ALIGNMENT);
         for (size_t i = 0; i < r->out_count; i++) {
             /* The fields are in the block, which is being written. */
             struct sheaf_field *field = (struct sheaf_field *)(uintptr_t)samples[i].fields + f;
@@ -185,11 +185,11 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
             last = MAX(last, samples[i].field_count);
             if (f >= samples[i].field_count || moves_along(&r->out[i], field))
                 continue;
-            place = aligned(place, alignment_of(field->size));
+            offset = aligned(offset, alignment_of(field->size));
             if (field->size != 0)
-                memcpy(data + place, field->data, field->size);
-            field->data = data + place;
-            place += field->size;
+                memcpy(data + offset, field->data, field->size);
+            field->data = data + offset;
+            offset += field->size;
         }
     }
 }
@@ -222,7 +222,7 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
                       struct sheaf_kept **kept)
 {
     struct layout l;
-    struct places to;
+    struct copy to;
     size_t head, tables, text, total;
     struct detached *k;
 

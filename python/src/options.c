@@ -15,7 +15,7 @@ static const struct option *find(const struct option *table, const char *name)
     return NULL;
 }
 
-static int set_number(void *place, const struct option *option, PyObject *value)
+static int set_number(void *member, const struct option *option, PyObject *value)
 {
     const unsigned long long most = option->kind == OPTION_U32 ? UINT32_MAX : UINT64_MAX;
     PyObject *index = PyNumber_Index(value);
@@ -31,19 +31,19 @@ static int set_number(void *place, const struct option *option, PyObject *value)
         return -1;
     }
     if (option->kind == OPTION_U32)
-        *(uint32_t *)place = (uint32_t)number;
+        *(uint32_t *)member = (uint32_t)number;
     else
-        *(uint64_t *)place = number;
+        *(uint64_t *)member = number;
     return 0;
 }
 
-static int set_bool(void *place, PyObject *value)
+static int set_bool(void *member, PyObject *value)
 {
     const int truth = PyObject_IsTrue(value);
 
     if (truth < 0)
         return -1;
-    *(int *)place = truth;
+    *(int *)member = truth;
     return 0;
 }
 
@@ -85,7 +85,7 @@ static const char *list_names(const char *(*name_of)(int), int first, char *list
 }
 
 /* Values that have names. */
-static int set_named(void *place, const struct option *option, PyObject *value)
+static int set_named(void *member, const struct option *option, PyObject *value)
 {
     const char *name = PyUnicode_AsUTF8AndSize(value, NULL);
     const char *expected = NULL;
@@ -115,30 +115,30 @@ static int set_named(void *place, const struct option *option, PyObject *value)
         PyErr_Format(PyExc_ValueError, "%s=%R: expected %s", option->name, value, expected);
         return -1;
     }
-    *(int *)place = found;      /* the enums are ints */
+    *(int *)member = found;      /* the enums are ints */
     return 0;
 }
 
 static int set(void *options, const struct option *option, PyObject *value)
 {
-    void *place = (char *)options + option->offset;
+    void *member = (char *)options + option->offset;
 
     switch (option->kind) {
     case OPTION_U64:
     case OPTION_U32:
-        return set_number(place, option, value);
+        return set_number(member, option, value);
     case OPTION_BOOL:
-        return set_bool(place, value);
+        return set_bool(member, value);
     case OPTION_TEXT:
-        *(const char **)place = PyUnicode_AsUTF8AndSize(value, NULL);
-        return *(const char **)place == NULL ? -1 : 0;
+        *(const char **)member = PyUnicode_AsUTF8AndSize(value, NULL);
+        return *(const char **)member == NULL ? -1 : 0;
     case OPTION_CALL:
         if (PyCallable_Check(value))
             return 0;
         PyErr_Format(PyExc_TypeError, "%s must be callable, not %R", option->name, value);
         return -1;
     default:
-        return set_named(place, option, value);
+        return set_named(member, option, value);
     }
 }
 
