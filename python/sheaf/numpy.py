@@ -2,7 +2,7 @@
 """NumPy, and with it JAX: batches of arrays.
 
     for batch in sheaf.numpy.batches(reader, 1024):
-        x, y = batch["bin"], batch["__label__"]     # uint8 [1024, bytes], float64 [1024]
+        x, y = batch["bin"], batch["__label__"]     # uint8 [1024, bytes], int64 [1024]
         x = jax.numpy.asarray(x)"""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import sheaf
 def arrays(batch: sheaf.Batch) -> Dict[str, Any]:
     """The columns of a batch.  A field that has one size in every sample is one read-only uint8
     array [samples, bytes]; else a list of uint8 arrays, None where a sample lacks it.  __key__ is
-    a list, __label__ a float64 array [samples], or [samples, labels]; there is none without
-    labels."""
+    a list, __label__ an array [samples], or [samples, labels]: int64 if all labels of the batch are
+    whole numbers, else float64; there is none without labels."""
     columns: Dict[str, Any] = {"__key__": batch.keys}
     for name in batch.names:
         try:

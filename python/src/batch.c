@@ -282,6 +282,7 @@ static void stack_dealloc(struct stack *self)
 /* Where each row lies, and what the items are. */
 struct rows {
     const char **at;            /* a place for each sample of the batch */
+    char *made;                 /* what they lie in, if it was made for them; or NULL */
     size_t columns, item_size;
     const char *format;
 };
@@ -329,7 +330,8 @@ static PyObject *rows_view(struct rows *rows, struct batch_object *batch)
 
     if (stack != NULL) {
         stack->batch = (struct batch_object *)Py_NewRef((PyObject *)batch);
-        stack->copy = NULL;
+        stack->copy = rows->made;
+        rows->made = NULL;
         stack->shape[0] = (Py_ssize_t)batch->count;
         stack->shape[1] = (Py_ssize_t)rows->columns;
         stack->strides[1] = stack->item_size = (Py_ssize_t)rows->item_size;
@@ -338,6 +340,7 @@ static PyObject *rows_view(struct rows *rows, struct batch_object *batch)
             view = PyMemoryView_FromObject((PyObject *)stack);
         Py_DECREF((PyObject *)stack);
     }
+    PyMem_Free(rows->made);
     PyMem_Free(rows->at);
     return view;
 }
@@ -368,6 +371,35 @@ static PyObject *batch_stack(struct batch_object *self, PyObject *name_object)
     return rows_view(&rows, self);
 }
 
+/* Whether every label of the batch is whole: then they are integers, as those of a sample are. */
+static bool labels_are_whole(const struct batch_object *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        for (size_t n = 0; n < self->samples[i].label_count; n++)
+            if (!label_is_whole(self->samples[i].labels[n]))
+                return false;
+    return true;
+}
+
+/* The rows as integers. */
+static bool make_whole(struct rows *rows, const struct batch_object *self)
+{
+    int64_t *made = PyMem_Malloc(self->count * rows->columns * sizeof(*made) + 1);
+
+    if (made == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    rows->made = (char *)made;
+    rows->format = "q";
+    for (size_t i = 0; i < self->count; i++, made += rows->columns) {
+        for (size_t n = 0; n < rows->columns; n++)
+            made[n] = (int64_t)self->samples[i].labels[n];
+        rows->at[i] = (const char *)made;
+    }
+    return true;
+}
+
 static PyObject *batch_labels(struct batch_object *self, void *Py_UNUSED(ignored))
 {
     struct rows rows = { .item_size = sizeof(double), .format = "d" };
@@ -384,6 +416,10 @@ static PyObject *batch_labels(struct batch_object *self, void *Py_UNUSED(ignored
             return NULL;
         }
         rows.at[i] = (const char *)self->samples[i].labels;
+    }
+    if (labels_are_whole(self) && !make_whole(&rows, self)) {
+        PyMem_Free(rows.at);
+        return NULL;
     }
     return rows_view(&rows, self);
 }
@@ -405,8 +441,8 @@ static PyGetSetDef batch_getset[] = {
       "Of each sample, whether it only makes the ranks' shares equal: a mask for evaluation.",
       NULL },
     { "labels", (getter)batch_labels, NULL,
-      "The labels as doubles, a memoryview of samples x labels.  A ValueError if samples differ "
-      "in how many they have.", NULL },
+      "The labels, a memoryview of samples x labels: int64 if all of the batch are whole numbers, "
+      "else float64.  A ValueError if samples differ in how many they have.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -199,7 +199,8 @@ PyObject *sample_new(struct batch_object *batch, size_t index);
 PyObject *field_view(struct batch_object *batch, const struct sheaf_field *field);
 /* NULL, without an exception, if there is no such field. */
 const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const char *name);
-/* An int where the label is an integer, else a float. */
+/* Whether it is an integer; and an int if it is, else a float. */
+bool label_is_whole(double label);
 PyObject *label_object(double label);
 
 /* ---- watch.c ------------------------------------------------------------------------------ */

@@ -230,9 +230,14 @@ static PyObject *sample_to_bytes(struct sample_object *self, PyObject *Py_UNUSED
 
 /* ---- Attributes ----------------------------------------------------------------------------- */
 
+bool label_is_whole(double label)
+{
+    return fabs(label) <= INTEGER_LIMIT && trunc(label) == label;
+}
+
 PyObject *label_object(double label)
 {
-    return fabs(label) <= INTEGER_LIMIT && trunc(label) == label
+    return label_is_whole(label)
            ? PyLong_FromLongLong((long long)label) : PyFloat_FromDouble(label);
 }
 

@@ -30,6 +30,7 @@ class NumpyTest(Case):
         self.assertFalse(kept[0]["f"].flags.writeable or kept[0]["f"].flags.owndata)
         labels = numpy.concatenate([batch["__label__"] for batch in kept])
         self.assertTrue((labels == numpy.arange(100)).all())
+        self.assertEqual(labels.dtype, numpy.int64)
         self.assertEqual([len(array) for array in kept[1]["v"]], list(range(32, 64)))
 
     def test_fields_that_some_samples_lack(self):
@@ -44,7 +45,9 @@ class NumpyTest(Case):
                          [None, b"22", b"44"])
 
     def test_labels_of_all_shapes(self):
-        for labels, shape in ((None, None), ([1, 2, 3], (7, 3)), (0.5, (7,))):
+        for labels, shape, kind in ((None, None, None), ([1, 2, 3], (7, 3), "int64"),
+                                    (0.5, (7,), "float64"), ([1, 0.5], (7, 2), "float64"),
+                                    (-(1 << 40), (7,), "int64")):
             folder = self.path("set-%r" % (labels,))
             with sheaf.Packer(folder) as packer:
                 for i in range(7):
@@ -53,7 +56,9 @@ class NumpyTest(Case):
             if shape is None:
                 self.assertNotIn("__label__", batch)
             else:
-                self.assertEqual(batch["__label__"].shape, shape)
+                self.assertEqual((batch["__label__"].shape, batch["__label__"].dtype),
+                                 (shape, kind))
+                self.assertEqual(batch["__label__"].tolist(), [labels] * 7)
 
     def test_labels_from_numpy_can_be_packed(self):
         with sheaf.Packer(self.path("set")) as packer:
