@@ -34,6 +34,7 @@ from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptErr
                      ExistsError, InterruptedError, LimitError, MismatchError, NetworkError,
                      NotFoundError, OutOfMemoryError, Sample, StateError, StoreError,
                      TruncatedError, UnsupportedError)
+from ._member import rank_of as _rank_of
 
 __all__ = ["Batch", "Channel", "Dataset", "FetchResult", "PackResult", "Packer", "PlanShard",
            "Problem", "Progress", "Reader", "Sample", "Shard", "SourceInfo", "Stats", "VerifyResult",
@@ -294,21 +295,26 @@ class Reader(_sheaf.Reader):
     """Iterates over the samples of an epoch: `for sample in reader` continues where the reader is;
     after the end of an epoch it starts the next one.
 
-    The order depends only on the data set, seed, epoch, lanes and shuffle_buffer.  lanes=0 is
-    world_size x workers.  remainder: "keep", "drop", "pad"; "auto" is "pad" if world_size > 1, else
+    The order depends only on the data set, seed, epoch, lanes and shuffle_buffer.  rank and
+    world_size are found as everywhere in this package and by the command: in torch.distributed, or
+    in the environment (torchrun, Open MPI, Slurm, SageMaker); rank=0, world_size=1 reads everything
+    whatever they say.  lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto" is "pad" if world_size > 1, else
     "keep".  memory_bytes is a hard ceiling.  on_corrupt="skip" skips bad records, up to max_corrupt
     of them, and calls report for each (a Problem), or else warns.  cache_directory is a local cache
     for remote shards, shared by other readers and later epochs."""
 
     def __init__(self, source: Union[Source, Dataset], *, seed: int = 0, epoch: int = 0,
                  no_shuffle: bool = False, shuffle_buffer: int = 10000, lanes: int = 0,
-                 rank: int = 0, world_size: int = 1, worker: int = 0, workers: int = 1,
+                 rank: Optional[int] = None, world_size: Optional[int] = None,
+                 worker: int = 0, workers: int = 1,
                  remainder: str = "auto", memory_bytes: int = 1 << 30, threads: int = 0,
                  on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
                  cache_directory: Optional[Path] = None, cache_bytes: int = 64000000000,
                  report: Optional[Callable[[Problem], Any]] = None,
                  _arena: Optional[_sheaf.Arena] = None) -> None:
-        super().__init__(source if isinstance(source, Dataset) else Dataset(source), _arena,
+        dataset = source if isinstance(source, Dataset) else Dataset(source)
+        rank, world_size = _rank_of(rank, world_size, dataset)
+        super().__init__(dataset, _arena,
                          seed=seed, epoch=epoch, no_shuffle=no_shuffle, shuffle_buffer=shuffle_buffer,
                          lanes=lanes, rank=rank, world_size=world_size, worker=worker,
                          workers=workers, remainder=remainder, memory_bytes=memory_bytes,

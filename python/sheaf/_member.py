@@ -7,19 +7,22 @@ from __future__ import annotations
 import os
 import sys
 import zlib
-from typing import Any, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 
-import sheaf
-from sheaf import _sheaf
+from . import _sheaf
+
+if TYPE_CHECKING:
+    import sheaf
 
 WORKERS_MOST = 4096
 
 
 def rank_of(rank: Optional[int], world_size: Optional[int],
             dataset: sheaf.Dataset) -> Tuple[int, int]:
-    """Rank and world size: what is given; else a channel's; else torch.distributed's, if it is
-    initialised; else what the environment says, by the rule of sheaf_world_from_environment
-    (torchrun's, Open MPI's, Slurm's variables, SageMaker's hosts); else 0 of 1."""
+    """Rank and world size, for every reader of this package: what is given; else a channel's; else
+    torch.distributed's, if it is initialised; else what the environment says, by the rule of
+    sheaf_world_from_environment, which is the command's too (torchrun's, Open MPI's, Slurm's
+    variables, SageMaker's hosts); else 0 of 1."""
     if (rank is None) != (world_size is None):
         raise ValueError("rank and world_size are given together, or neither")
     if rank is not None and world_size is not None:

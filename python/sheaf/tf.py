@@ -55,7 +55,7 @@ class _Columns:
             raise ValueError("a stream cannot be read twice: say which fields= there are")
         first: Optional[sheaf.Sample] = None
         if not opened.is_stream:
-            first = next(iter(sheaf.Reader(opened, no_shuffle=True)), None)
+            first = opened[0] if len(opened) != 0 else None
         if first is None and fields is None:
             raise ValueError("%s has no samples: say which fields= there are" % opened.url)
         self.fields: List[str] = list(fields if fields is not None else first or ())

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tarfile
 import unittest
+from unittest import mock
 
 import sheaf
 from support import CONTAINERS, Case, flip, pack, samples_of, seed
@@ -51,6 +52,18 @@ class ReaderTest(Case):
                                  "--list", "--seed", "5", "--epoch", "2"],
                                 stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
         self.assertEqual([line.split("\t")[0] for line in listed], one)
+
+    def test_rank_and_world_size_are_those_of_the_environment(self):
+        parts = [self.keys(rank=rank, world_size=2) for rank in range(2)]
+        for rank, names in enumerate((("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))):
+            with mock.patch.dict(os.environ, zip(names, (str(rank), "2"))):
+                self.assertEqual(self.keys(), parts[rank])
+                self.assertEqual(len(self.keys(rank=0, world_size=1)), COUNT)
+        with mock.patch.dict(os.environ, {"RANK": "1"}):
+            with self.assertRaisesRegex(sheaf.ArgumentError, "WORLD_SIZE"):
+                self.keys()
+        with self.assertRaisesRegex(ValueError, "together"):
+            self.keys(rank=1)
 
     def test_each_pass_is_the_next_epoch(self):
         reader = sheaf.Reader(self.set, seed=5, epoch=1)
