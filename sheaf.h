@@ -83,9 +83,26 @@ enum sheaf_error_code {
     SHEAF_ERROR_CODES_END = -16
 };
 
+/* Why, where programs can act on it; the wording of messages may change. */
+enum sheaf_reason {
+    SHEAF_REASON_NONE = 0,
+    SHEAF_REASON_DATASET,           /* EXISTS: the destination holds a data set */
+    SHEAF_REASON_UNFINISHED,        /* EXISTS, NOT_FOUND: ... or an unfinished run */
+    SHEAF_REASON_OTHER_PLAN,        /* CHANGED: the unfinished run had another plan */
+    SHEAF_REASON_ALTERED,           /* CHANGED: the data set there is not as its manifest says */
+    SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: resume and overwrite */
+    SHEAF_REASON_CONVERSION_PLAN,   /* ARGUMENT: the plan is of a conversion, */
+    SHEAF_REASON_FILES_PLAN,        /*   or of files, where the other is expected */
+    SHEAF_REASON_MEMORY,            /* LIMIT: more memory_bytes are needed, */
+    SHEAF_REASON_STREAM_MEMORY,     /*   for a sample of a stream */
+    SHEAF_REASON_FILE_EXISTS,       /* IO: a file to be unpacked exists */
+    SHEAF_REASON_NOT_DIRECT         /* UNSUPPORTED: the channel cannot be read directly */
+};
+
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
-    char message[1020];     /* one line: where (shard, offset, record), found, expected */
+    char message[1016];     /* one line: where (shard, offset, record), found, expected */
+    int reason;             /* of enum sheaf_reason */
 };
 
 SHEAF_API const char *sheaf_strerror(int code);     /* the sentence of a code; never NULL */
@@ -223,10 +240,9 @@ SHEAF_CALL int sheaf_dataset_identity(const struct sheaf_dataset *dataset, char 
 SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);
 SHEAF_API void sheaf_dataset_get_info(const struct sheaf_dataset *dataset,
     struct sheaf_dataset_info *info, size_t sizeof_info);
-/* SHEAF_ERR_ARGUMENT for an index that is too large. */
+/* A shard, and a source.  SHEAF_ERR_ARGUMENT for an index that is too large. */
 SHEAF_CALL int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_shard_info *info, size_t sizeof_info);
-/* The same for its sources. */
 SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_source_info *info, size_t sizeof_info);
 /* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
@@ -235,8 +251,7 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
 /* ---- Random access -------------------------------------------------------------------------- */
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
-    uint64_t memory_bytes;          /* hard ceiling for reads in flight and for the frames read,
-                                       until they are freed; 1 GiB */
+    uint64_t memory_bytes;          /* 1 GiB: hard ceiling for reads, and frames until freed */
     sheaf_progress_fn *progress;    /* NULL; counts nothing: it is called while the call waits */
     void *context; const volatile int *interrupt;
 };
@@ -346,12 +361,10 @@ SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
  * index and size back to back.  SHEAF_ERR_STATE: there are no samples, or they were detached.
  *
  * Samples that are not copied lie in options.memory, if it is set: another process or a device that
- * sees this memory needs no copy either.  The memory belongs to the reader until the reader and
- * everything detached are freed. */
+ * sees this memory needs no copy either.  It is the reader's until that and samples are freed. */
 SHEAF_CALL int sheaf_reader_keep(struct sheaf_reader *reader, const struct sheaf_sample **samples,
     size_t *count, struct sheaf_kept **kept);
-/* From any thread. */
-SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);
+SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* from any thread */
 
 #define SHEAF_POSITION_SIZE 257     /* with its NUL */
 /* Writes the reader's position: printable text of at most 256 bytes, with a checksum, valid on any
@@ -369,8 +382,7 @@ SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uin
 /* Resumes at a position; seed, epoch, lanes, buffer and remainder come from the text.  A position
  * after a whole round of the lanes fits any world_size x workers that divides lanes; any other fits
  * only the same rank and worker.  SHEAF_ERR_CHANGED: the position is of another data set.
- * SHEAF_ERR_ARGUMENT: it is damaged, or outside the epoch (for a stream, reported by the next
- * sheaf_reader_next). */
+ * SHEAF_ERR_ARGUMENT: it is damaged, or outside the epoch (of a stream: from _next). */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
 
 /* Makes a blocked or the next sheaf_reader_next return SHEAF_ERR_INTERRUPTED, once; the reader
@@ -423,10 +435,9 @@ SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader
  * process can read a pipe; in a world of hosts, each reads its own pipe to the end and takes its
  * share of the samples (lanes equal the world size; workers is 1).  A feeder that ends in the
  * middle of a record is SHEAF_ERR_TRUNCATED.  A sample of an augmented manifest has a field for
- * each NAME-ref, whose name is detected from its content, and for each other attribute.  The
- * exception is a `label` (or else `class`) that is a number or an array of numbers: that is the
- * label.  Positions work if the platform does not shuffle (no "ShuffleConfig"): resuming reads
- * forward. */
+ * each NAME-ref, whose name is detected from its content, and for each other attribute.  But a
+ * `label` (or else `class`) that is a number or an array of numbers is the label.  Positions work
+ * if the platform does not shuffle (no "ShuffleConfig"): resuming reads forward. */
 
 /* DIRECT: from S3 or another store. */
 enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
@@ -436,9 +447,8 @@ struct sheaf_channel_options {
     size_t sizeof_options;          /* set by _init */
     const char *root;               /* "/opt/ml" */
     uint64_t wait_seconds;          /* 600: for a pipe, and then for its first byte */
-    const char *attributes;         /* NULL: as configured; "image-ref,label": the attributes of
-                                       an augmented manifest in a pipe, one RecordIO record each,
-                                       in that order */
+    const char *attributes;         /* NULL: as configured; "image-ref,label": of an augmented
+                                       manifest in a pipe: each a RecordIO record, in order */
 };
 
 /* Strings that are not specified are "". */
@@ -457,9 +467,8 @@ struct sheaf_channel_info {
     const char *description;        /* one line: what was found, and how it will be read */
 };
 SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t size);
-/* Detects the channel.  `options` may be NULL.  SHEAF_ERR_NOT_FOUND: there is none of that name
- * (the message lists those that exist); SHEAF_ERR_ARGUMENT: an invalid name; SHEAF_ERR_CORRUPT: an
- * invalid configuration. */
+/* Detects the channel.  `options` may be NULL.  _NOT_FOUND: there is none of that name (the message
+ * lists those that exist); _ARGUMENT: an invalid name; _CORRUPT: an invalid configuration. */
 SHEAF_CALL int sheaf_channel_open(const char *name, const struct sheaf_channel_options *options,
     struct sheaf_channel **channel, struct sheaf_error *error);
 SHEAF_API void sheaf_channel_free(struct sheaf_channel *channel);
@@ -468,10 +477,9 @@ SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
 /* Opens the channel as a data set, which outlives it. */
 SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* sheaf_world_from_environment for readers of this channel.  If the platform distributes the
- * objects among the hosts (ShardedByS3Key), the world is the processes of this host: LOCAL_RANK and
- * LOCAL_WORLD_SIZE (torchrun); OMPI_COMM_WORLD_LOCAL_RANK and _SIZE (Open MPI); SLURM_LOCALID and
- * SLURM_NTASKS_PER_NODE. */
+/* sheaf_world_from_environment for readers of this channel.  If each host has its own
+ * objects (ShardedByS3Key), the world is the processes of this host: LOCAL_RANK, LOCAL_WORLD_SIZE;
+ * OMPI_COMM_WORLD_LOCAL_RANK, _SIZE; SLURM_LOCALID, SLURM_NTASKS_PER_NODE. */
 SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 /* Sets `options` (initialised) from the job's hyperparameters sheaf_seed, sheaf_epoch,
@@ -496,8 +504,7 @@ struct sheaf_stretch {
 typedef void sheaf_stretch_fn(void *context, const struct sheaf_stretch *stretch);
 
 /* The plan of options->epoch: calls `each` for every stretch of every lane, in the order of (rank,
- * worker, lane, sequence).  rank and worker of the options are ignored.  Not for streams
- * (_UNSUPPORTED). */
+ * worker, lane, sequence).  rank and worker are ignored.  _UNSUPPORTED: a stream. */
 SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
     struct sheaf_error *error);
@@ -515,8 +522,7 @@ struct sheaf_mixing {
     double label_run, ideal_label_run;  /* mean length of runs of one label */
     uint64_t longest_label_run;
     double batch_labels, ideal_batch_labels;    /* mean number in SHEAF_MIXING_BATCH samples */
-    size_t point_count;                 /* <= SHEAF_MIXING_POINTS: samples at equal steps of
-                                           the epoch, for a plot: */
+    size_t point_count;                 /* for a plot: samples at equal steps of the epoch */
     double came[SHEAF_MIXING_POINTS];   /* its position in the epoch, in [0, 1) */
     double lay[SHEAF_MIXING_POINTS];    /* its position in the data set, in [0, 1) */
 };
@@ -709,10 +715,9 @@ SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_optio
  * (_ARGUMENT): its label has another name already, or is not an integer from 0 to 2^20 - 1. */
 SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
     size_t count);
-/* A packer for the shards of a conversion's plan (sheaf_plan_make of a data set): start each shard
- * by its number and append its samples in order; finish waits for them, and sheaf_commit writes the
- * manifest.  Only jobs, memory_bytes, progress and interrupt of the options are used.  Classes need
- * not be set. */
+/* A packer for shards of a conversion's plan (sheaf_plan_make of a data set): start each shard by
+ * its number and append its samples in order; finish waits for them; sheaf_commit publishes.  Only
+ * jobs, memory_bytes, progress and interrupt of the options are used; classes need not be set. */
 SHEAF_CALL int sheaf_packer_open_part(const char *plan, uint32_t parts,
     const struct sheaf_pack_options *options, struct sheaf_packer **packer,
     struct sheaf_error *error);
@@ -738,9 +743,8 @@ SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless
  * Encodes samples as the bytes of one shard, for the caller to write. */
 SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
     struct sheaf_error *error);
-/* *data is valid until the next call on the encoder.  For a tar, SHEAF_ERR_EXISTS: the previous
- * sample has the same key, so that readers would merge the two; the sample is left out, and the
- * encoder can be used further. */
+/* *data is valid until the next call on the encoder.  For a tar, SHEAF_ERR_EXISTS: the key is
+ * that of the previous sample, so that readers would merge the two; the sample is left out. */
 SHEAF_CALL int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *sample,
     const void **data, size_t *size, struct sheaf_error *error);
 /* What ends the shard, if anything. */
@@ -790,8 +794,7 @@ SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwri
 struct sheaf_fetch_options {
     size_t sizeof_options;          /* set by _init */
     uint32_t host, hosts;           /* 0 of 1: every object; else each n-th (ShardedByS3Key) */
-    uint64_t memory_bytes;          /* hard limit for requests in flight, without the list of
-                                       objects; 256 MiB */
+    uint64_t memory_bytes;          /* 256 MiB: hard limit, without the list of objects */
     unsigned threads;               /* that write and check; 0: one per processor, at most 8 */
     sheaf_progress_fn *progress;    /* NULL */
     void *context; const volatile int *interrupt;
@@ -832,15 +835,13 @@ SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *op
     struct sheaf_warm_result *result, struct sheaf_error *error);
 
 /* ---- SageMaker's Pipe mode, the feeding end -------------------------------------------------
- * Writes to named pipes what SageMaker writes: the objects of a source one after the other, with
- * nothing between them. */
+ * Writes to named pipes what SageMaker writes: a source's objects, with nothing between. */
 struct sheaf_feed_options {
     size_t sizeof_options;          /* set by _init */
     const char *channel;            /* "train"; 1 to 64 letters, digits, '.', '-', '_' */
     uint64_t first_epoch;           /* 0 */
     uint64_t epochs;                /* 0: unlimited */
-    int shuffle;                    /* 0; 1: objects (lines of an augmented manifest) in an order
-                                       determined by (seed, epoch) */
+    int shuffle;                    /* 0; 1: objects, or lines, in an order of (seed, epoch) */
     uint64_t seed;                  /* 0 */
     uint32_t host, hosts;           /* 0 of 1: every object; else each n-th of the order */
     int record_wrapper;             /* 0; 1: each object becomes a RecordIO record */
@@ -869,9 +870,8 @@ struct sheaf_feed_result {
  * object's bytes, for a string its text, anything else as in the line), or one object.  Of a data
  * set's directory or prefix, only the shards are written.  A reader that closes its pipe early gets
  * the next epoch next.  Pipes are removed when they are done, also after a failure.  A stream that
- * a failure cuts short never ends at the end of an object.  SHEAF_ERR_EXISTS while another process
- * feeds the channel; SHEAF_ERR_CHANGED if an object changed during the call.  `result` is always
- * written. */
+ * a failure cuts short never ends at the end of an object.  _EXISTS: another process feeds the
+ * channel; _CHANGED: an object changed during the call.  `result` is always written. */
 SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
     const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
     struct sheaf_error *error);

@@ -70,10 +70,18 @@ int err_set(struct sheaf_error *err, int code, const char *format, ...)
     if (err == NULL)
         return code;
     err->code = code;
+    err->reason = SHEAF_REASON_NONE;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     set_message(err, text);
+    return code;
+}
+
+int err_because(struct sheaf_error *err, int code, enum sheaf_reason reason)
+{
+    if (err != NULL)
+        err->reason = (int)reason;
     return code;
 }
 
@@ -99,6 +107,7 @@ int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
     if (err == NULL)
         return code_of_errno(errnum);
     err->code = code_of_errno(errnum);
+    err->reason = SHEAF_REASON_NONE;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);

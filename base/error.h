@@ -18,6 +18,10 @@ static inline const char *plural(uint64_t count)
 int err_set(struct sheaf_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Says why, for programs (sheaf.h, enum sheaf_reason): err_because(err, err_set(err, ...), why).
+ * What sets a message forgets the reason before it.  Returns code. */
+int err_because(struct sheaf_error *err, int code, enum sheaf_reason reason);
+
 /* Like err_set, with the code that fits `errnum` and ": <strerror>" after the message. */
 int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -473,7 +473,8 @@ int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err)
 
     while (size > 1 && directory[size - 1] == '/')
         size--;
-    return err_set(err, SHEAF_ERR_NOT_FOUND, "%.*s: " HOLDS_UNFINISHED, (int)size, directory);
+    return err_because(err, err_set(err, SHEAF_ERR_NOT_FOUND, "%.*s: " HOLDS_UNFINISHED, (int)size,
+                                    directory), SHEAF_REASON_UNFINISHED);
 }
 
 int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
@@ -491,7 +492,8 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
         return code == SHEAF_ERR_CORRUPT ? load_error(&error, err) : code;
     if (json_is_string(json_object_get(document, "unfinished"))) {
         json_decref(document);
-        return err_set(err, SHEAF_ERR_NOT_FOUND, HOLDS_UNFINISHED);
+        return err_because(err, err_set(err, SHEAF_ERR_NOT_FOUND, HOLDS_UNFINISHED),
+                           SHEAF_REASON_UNFINISHED);
     }
     code = check_version(document, err);
     if (code == SHEAF_OK)

@@ -325,8 +325,10 @@ static int open_direct(const struct sheaf_channel *c, struct sheaf_dataset **dat
         return sheaf_dataset_open(sources, 1, dataset, err);
     if (channel_word_is(type, "ManifestFile"))
         return channel_list_open(c->location, dataset, err);
-    return err_set(err, SHEAF_ERR_UNSUPPORTED, "channel %s: %s cannot be read directly: expected a "
-                   "prefix or a manifest file, found the type %s", c->name, c->location, type);
+    return err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "channel %s: %s cannot be read "
+                                    "directly: expected a prefix or a manifest file, found the "
+                                    "type %s", c->name, c->location, type),
+                       SHEAF_REASON_NOT_DIRECT);
 }
 
 int sheaf_channel_dataset(const struct sheaf_channel *c, struct sheaf_dataset **dataset,

@@ -228,9 +228,10 @@ static int check_whole(const char *directory, const struct manifest *m, struct s
 
         code = url == NULL ? err_memory(err, strlen(name)) : store_size(url, &bytes, err);
         if (code == SHEAF_OK && bytes != expected)
-            code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu byte%s, but the manifest says "
-                           "%llu", url, (unsigned long long)bytes, plural(bytes),
-                           (unsigned long long)expected);
+            code = err_because(err, err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu byte%s, but the "
+                                            "manifest says %llu", url, (unsigned long long)bytes,
+                                            plural(bytes), (unsigned long long)expected),
+                               SHEAF_REASON_ALTERED);
         free(url);
     }
     return code;
@@ -487,14 +488,17 @@ int destination_refuse(const struct output *o, const struct destination *d, unsi
                        struct sheaf_error *err)
 {
     if (what & REFUSE_LEFTOVERS && d->has_leftovers)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds the remains of an unfinished run",
-                       o->dest);
+        return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: holds the remains of an "
+                                        "unfinished run", o->dest), SHEAF_REASON_UNFINISHED);
     if (what & REFUSE_FAULT && d->fault.code != SHEAF_OK)
-        return err_set(err, d->fault.code, "%s", d->fault.message);
+        return err_because(err, err_set(err, d->fault.code, "%s", d->fault.message),
+                           (enum sheaf_reason)d->fault.reason);
     if (what & REFUSE_OTHER_DATASET && d->dataset != NULL && !d->is_finished)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another plan", d->dataset);
+        return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another "
+                                        "plan", d->dataset), SHEAF_REASON_DATASET);
     if (what & REFUSE_DATASET && d->dataset != NULL)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: already holds a data set", d->dataset);
+        return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: already holds a data set",
+                                        d->dataset), SHEAF_REASON_DATASET);
     if (what & REFUSE_UNKNOWN && d->unknown != NULL)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists, and belongs to no data set",
                        d->unknown);
@@ -506,8 +510,9 @@ int destination_refuse_other_run(const struct output *o, const struct destinatio
 {
     if (d->claim != CLAIM_OF_OTHER_PLAN)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CHANGED, "%s: the unfinished run had another plan (its source or "
-                   "options have changed since, or it was for another directory)", o->dest);
+    return err_because(err, err_set(err, SHEAF_ERR_CHANGED, "%s: the unfinished run had another "
+                                    "plan (its source or options have changed since, or it was for "
+                                    "another directory)", o->dest), SHEAF_REASON_OTHER_PLAN);
 }
 
 int destination_refuse_no_run(const struct output *o, const struct destination *d,

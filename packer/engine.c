@@ -227,6 +227,13 @@ static int try_charge(struct engine *e, struct slot *slot, const struct block_ne
     return block_allow(&slot->block, need, err);
 }
 
+static int refuse_memory(const struct engine *e, uint64_t total, struct sheaf_error *err)
+{
+    return err_because(err, err_set(err, SHEAF_ERR_LIMIT, "a block needs %llu bytes of memory, the "
+                                    "limit is %llu", (unsigned long long)total,
+                                    (unsigned long long)e->budget.limit), SHEAF_REASON_MEMORY);
+}
+
 static int consume(struct engine *e, struct sheaf_error *err);
 
 /* Idle slots give their memory back first, then the blocks in flight, as they are consumed.  The
@@ -247,9 +254,7 @@ int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
         if (e->budget.used < used)
             continue;
         if (e->in_flight == 0)
-            return err_set(err, SHEAF_ERR_LIMIT,
-                           "a block needs %llu bytes of memory, the limit is %llu",
-                           (unsigned long long)total, (unsigned long long)e->budget.limit);
+            return refuse_memory(e, total, err);
         code = consume(e, err);
         if (code != SHEAF_OK)
             return code;
@@ -299,9 +304,7 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
     total = block_need_total(&need, e->setup);
     code = try_charge(e, slot, &need, err);
     if (code == SHEAF_END)
-        return err_set(err, SHEAF_ERR_LIMIT,
-                       "a block needs %llu bytes of memory, the limit is %llu",
-                       (unsigned long long)total, (unsigned long long)e->budget.limit);
+        return refuse_memory(e, total, err);
     if (code != SHEAF_OK)
         return code;
     slot->submitted = true;

@@ -75,7 +75,8 @@ static int check_options(const struct sheaf_pack_options *o, struct sheaf_error 
         return err_set(err, SHEAF_ERR_ARGUMENT, "on_error is %d, expected SHEAF_FAIL or "
                        "SHEAF_SKIP", (int)o->on_error);
     if (o->resume && o->overwrite)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "resume and overwrite exclude each other");
+        return err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "resume and overwrite exclude "
+                                        "each other"), SHEAF_REASON_EXCLUSIVE);
     code = check_prefix(o->prefix, err);
     return code == SHEAF_OK ? check_interop(o, err) : code;
 }

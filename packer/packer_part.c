@@ -93,8 +93,9 @@ int sheaf_packer_open_part(const char *plan, uint32_t parts,
     if (code == SHEAF_OK)
         code = plan_file_open(plan, &p->file, &found);
     if (code == SHEAF_OK && p->file.facts.fingerprint[0] == '\0')
-        code = err_set(&found, SHEAF_ERR_ARGUMENT, "%s: is a plan of files, expected one of a "
-                       "conversion", plan);
+        code = err_because(&found, err_set(&found, SHEAF_ERR_ARGUMENT, "%s: is a plan of files, "
+                                           "expected one of a conversion", plan),
+                           SHEAF_REASON_FILES_PLAN);
     if (code == SHEAF_OK) {
         take_facts(p);
         code = packer_copy_texts(p, p->file.facts.dest, &found);

@@ -55,8 +55,9 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
     };
     code = planned_part(&planned->file.facts.plan, part, parts, &p->run.first, &p->run.end, err);
     if (code == SHEAF_OK && planned->file.facts.fingerprint[0] != '\0')
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a plan of a conversion, expected one of "
-                       "files", planned->file.object->url);
+        code = err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a plan of a conversion, "
+                                        "expected one of files", planned->file.object->url),
+                           SHEAF_REASON_CONVERSION_PLAN);
     if (code == SHEAF_OK)
         code = run_check_memory(&p->run, err);
     if (code == SHEAF_OK)

@@ -290,8 +290,10 @@ static int next_part(struct frames *f, size_t *at, struct part *part, struct she
 static int whole_part(struct frames *f, size_t *at, uint64_t size, struct sheaf_error *err)
 {
     if (size > f->window.limit)
-        return err_set(err, SHEAF_ERR_LIMIT, "a frame of %" PRIu64 " bytes is larger than the %zu "
-                       "bytes of memory that a sample may take here", size, f->window.limit);
+        return err_because(err, err_set(err, SHEAF_ERR_LIMIT, "a frame of %" PRIu64 " bytes is "
+                                        "larger than the %zu bytes of memory that a sample may "
+                                        "take here", size, f->window.limit),
+                           SHEAF_REASON_STREAM_MEMORY);
     while (f->window.size - *at < size) {
         const size_t before = f->used;
         int code;

@@ -316,12 +316,12 @@ static int refuse(struct sheaf_reader *r, const struct needs *n, uint64_t least)
 {
     const uint64_t cache = r->options.memory_bytes - r->feed.budget.limit;
 
-    return err_set(&r->error, SHEAF_ERR_LIMIT, "the memory budget is %" PRIu64 " byte%s, but at "
-                   "least %" PRIu64 " are needed: %" PRIu64 " for the largest sample and its "
-                   "index, the rest for a shuffle buffer of %" PRIu64 " sample%s in %u lane%s",
-                   r->options.memory_bytes, plural(r->options.memory_bytes), least + cache,
-                   n->reserve, n->slots, plural(n->slots), r->feed.lane_count,
-                   plural(r->feed.lane_count));
+    err_set(&r->error, SHEAF_ERR_LIMIT, "the memory budget is %" PRIu64 " byte%s, but at least %"
+            PRIu64 " are needed: %" PRIu64 " for the largest sample and its index, the rest for a "
+            "shuffle buffer of %" PRIu64 " sample%s in %u lane%s", r->options.memory_bytes,
+            plural(r->options.memory_bytes), least + cache, n->reserve, n->slots, plural(n->slots),
+            r->feed.lane_count, plural(r->feed.lane_count));
+    return err_because(&r->error, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
 /* Tables and reserve, or refuses. */

@@ -52,6 +52,28 @@ static void test_the_reason_stays(void **state)
     }
 }
 
+/* A reason goes with its message: it stays with what is put around it, and goes with the next. */
+static void test_the_reason_for_programs(void **state)
+{
+    struct sheaf_error err;
+
+    (void)state;
+    assert_int_equal(err_because(NULL, err_set(NULL, SHEAF_ERR_EXISTS, "x"), SHEAF_REASON_DATASET),
+                     SHEAF_ERR_EXISTS);
+    assert_int_equal(err_because(&err, err_set(&err, SHEAF_ERR_EXISTS, "x"), SHEAF_REASON_DATASET),
+                     SHEAF_ERR_EXISTS);
+    assert_int_equal(err.reason, SHEAF_REASON_DATASET);
+    err_prefix(&err, "there: ");
+    err_append(&err, ": after all");
+    assert_string_equal(err.message, "there: x: after all");
+    assert_int_equal(err.reason, SHEAF_REASON_DATASET);
+    err_set(&err, SHEAF_ERR_EXISTS, "y");
+    assert_int_equal(err.reason, SHEAF_REASON_NONE);
+    err.reason = SHEAF_REASON_MEMORY;
+    err_errno(&err, ENOENT, "z");
+    assert_int_equal(err.reason, SHEAF_REASON_NONE);
+}
+
 /* No character is cut in two, and all of the room is used but for a few bytes. */
 static void test_characters_stay_whole(void **state)
 {
@@ -83,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_reason_stays),
+        cmocka_unit_test(test_the_reason_for_programs),
         cmocka_unit_test(test_characters_stay_whole),
         cmocka_unit_test(test_one_line_of_text),
     };

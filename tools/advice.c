@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table from situations to advice.  A situation is an error code and words of the message: codes
- * alone are too few. */
+ * A table from situations to advice.  A situation is the reason of an error, and the command: the
+ * same reason has another cure elsewhere. */
 #include "tools/advice.h"
 
 #include <stddef.h>
 #include <string.h>
 
 struct advice {
-    int code;
-    const char *words;
+    enum sheaf_reason reason;
+    int code;                   /* 0: any */
     const char *commands;       /* those that have the option, each with spaces around; NULL: all */
     const char *advice;
 };
@@ -17,31 +17,27 @@ struct advice {
 #define THAT_WRITE " pack plan convert "
 
 static const struct advice all[] = {
-    { SHEAF_ERR_EXISTS, "holds a data set", THAT_WRITE, "--overwrite replaces it" },
-    { SHEAF_ERR_EXISTS, "holds the remains of an unfinished run", THAT_WRITE,
+    { SHEAF_REASON_DATASET, 0, THAT_WRITE, "--overwrite replaces it" },
+    { SHEAF_REASON_UNFINISHED, SHEAF_ERR_EXISTS, THAT_WRITE,
       "--resume continues it, --overwrite starts again" },
-    { SHEAF_ERR_CHANGED, "had another plan", THAT_WRITE, "--overwrite starts again" },
-    { SHEAF_ERR_CHANGED, "but the manifest says", THAT_WRITE,
-      "--overwrite makes the data set again" },
-    { SHEAF_ERR_ARGUMENT, "resume and overwrite exclude each other", THAT_WRITE,
-      "use --resume or --overwrite" },
-    { SHEAF_ERR_ARGUMENT, "is a plan of a conversion", NULL, "use sheaf convert --plan" },
-    { SHEAF_ERR_ARGUMENT, "is a plan of files", NULL, "use sheaf pack --plan" },
-    { SHEAF_ERR_LIMIT, "bytes of memory, the limit is", " pack convert ", "--memory raises it" },
-    { SHEAF_ERR_LIMIT, "the memory budget is", " cat ",
-      "--memory raises it, a smaller --shuffle-buffer or fewer --lanes need less" },
-    { SHEAF_ERR_LIMIT, "the memory budget is", " convert ",
-      "--memory raises it: half of it is for reading" },
-    { SHEAF_ERR_LIMIT, "bytes of memory that a sample may take here", " cat ",
-      "--memory raises it: a sample of a stream may take an eighth of its lane's part" },
-    { SHEAF_ERR_LIMIT, "bytes of memory that a sample may take here", " convert ",
-      "--memory raises it" },
-    { SHEAF_ERR_IO, "File exists", " unpack ",
-      "--resume keeps what is there already, if it is the same" },
-    { SHEAF_ERR_UNSUPPORTED, "cannot be read directly: expected a prefix or a manifest file", NULL,
-      "sheaf fetch copies what it lists, and sheaf pipe feeds it" },
-    { SHEAF_ERR_NOT_FOUND, "holds an unfinished run", NULL,
+    { SHEAF_REASON_UNFINISHED, SHEAF_ERR_NOT_FOUND, NULL,
       "the command that was packing it continues with --resume" },
+    { SHEAF_REASON_OTHER_PLAN, 0, THAT_WRITE, "--overwrite starts again" },
+    { SHEAF_REASON_ALTERED, 0, THAT_WRITE, "--overwrite makes the data set again" },
+    { SHEAF_REASON_EXCLUSIVE, 0, THAT_WRITE, "use --resume or --overwrite" },
+    { SHEAF_REASON_CONVERSION_PLAN, 0, NULL, "use sheaf convert --plan" },
+    { SHEAF_REASON_FILES_PLAN, 0, NULL, "use sheaf pack --plan" },
+    { SHEAF_REASON_MEMORY, 0, " pack unpack ", "--memory raises it" },
+    { SHEAF_REASON_MEMORY, 0, " cat ",
+      "--memory raises it, a smaller --shuffle-buffer or fewer --lanes need less" },
+    { SHEAF_REASON_MEMORY, 0, " convert ", "--memory raises it: half of it is for reading" },
+    { SHEAF_REASON_STREAM_MEMORY, 0, " cat ",
+      "--memory raises it: a sample of a stream may take an eighth of its lane's part" },
+    { SHEAF_REASON_STREAM_MEMORY, 0, " convert ", "--memory raises it" },
+    { SHEAF_REASON_FILE_EXISTS, 0, " unpack ",
+      "--resume keeps what is there already, if it is the same" },
+    { SHEAF_REASON_NOT_DIRECT, 0, NULL,
+      "sheaf fetch copies what it lists, and sheaf pipe feeds it" },
 };
 
 static int is_of(const char *command, const char *commands)
@@ -57,7 +53,8 @@ static int is_of(const char *command, const char *commands)
 const char *advice_of(const char *command, const struct sheaf_error *error)
 {
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        if (all[i].code == error->code && strstr(error->message, all[i].words) != NULL &&
+        if ((int)all[i].reason == error->reason &&
+            (all[i].code == 0 || all[i].code == error->code) &&
             (all[i].commands == NULL || is_of(command, all[i].commands)))
             return all[i].advice;
     return NULL;

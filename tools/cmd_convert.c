@@ -37,7 +37,7 @@ struct convert {
 
 static int copy_class_names(struct convert *c)
 {
-    static const struct sheaf_error no_memory = { SHEAF_ERR_MEMORY, "" };
+    static const struct sheaf_error no_memory = { .code = SHEAF_ERR_MEMORY };
     const size_t count = c->info.class_count;
     const char **names;
     int code;
@@ -121,6 +121,7 @@ static int name_sources(struct convert *c, char **sources, size_t count,
     c->sources = calloc(count + shards, sizeof(c->sources[0]));
     if (c->sources == NULL) {
         snprintf(error->message, sizeof(error->message), "out of memory");
+        error->reason = SHEAF_REASON_NONE;
         return error->code = SHEAF_ERR_MEMORY;
     }
     for (; n < count; n++)
@@ -209,6 +210,7 @@ static int open_part(struct convert *c, const struct sheaf_plan_info *plan, cons
         snprintf(error->message, sizeof(error->message), "%s: has changed since the plan was made: "
                  "expected data set %s, found %s", plan->root, plan->fingerprint,
                  c->info.fingerprint);
+        error->reason = SHEAF_REASON_NONE;
         return error->code = SHEAF_ERR_CHANGED;
     }
     return sheaf_reader_open(c->dataset, &c->options, &c->reader, error);

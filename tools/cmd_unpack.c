@@ -32,6 +32,7 @@ static int unpack_sample(struct unpack *u, const struct sheaf_sample *sample,
 
         if (n < 0 || (size_t)n >= sizeof(path)) {
             error->code = SHEAF_ERR_LIMIT;
+            error->reason = SHEAF_REASON_NONE;
             snprintf(error->message, sizeof(error->message),
                      "sample %" PRIu64 ": the path has %d bytes; the limit is %d",
                      sample->number, n, PATH_LIMIT - 1);

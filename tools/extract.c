@@ -46,6 +46,7 @@ static int set_error(struct sheaf_error *error, const char *format, ...)
     va_list arguments;
 
     error->code = SHEAF_ERR_IO;
+    error->reason = SHEAF_REASON_NONE;
     va_start(arguments, format);
     vsnprintf(error->message, sizeof(error->message), format, arguments);
     va_end(arguments);
@@ -55,10 +56,11 @@ static int set_error(struct sheaf_error *error, const char *format, ...)
 static int set_errno(struct sheaf_error *error, const struct extract *x, const char *path,
                      int errnum)
 {
-    return set_error(error, "%s/%s: %s", x->directory, path,
-                     errnum == ELOOP || errnum == ENOTDIR ?
-                     "a component of it is not a directory (symbolic links are not followed)" :
-                     strerror(errnum));
+    set_error(error, "%s/%s: %s", x->directory, path, errnum == ELOOP || errnum == ENOTDIR ?
+              "a component of it is not a directory (symbolic links are not followed)" :
+              strerror(errnum));
+    error->reason = errnum == EEXIST ? SHEAF_REASON_FILE_EXISTS : SHEAF_REASON_NONE;
+    return error->code;
 }
 
 /* Makes `path` and what is above it; the user chose it, so links are followed. */

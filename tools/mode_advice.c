@@ -284,6 +284,7 @@ static int invalid(struct sheaf_error *err, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(err->message, sizeof(err->message), format, arguments);
     va_end(arguments);
+    err->reason = SHEAF_REASON_NONE;
     return err->code = SHEAF_ERR_ARGUMENT;
 }
 

@@ -56,13 +56,17 @@ PyObject *text_of(const char *text)
 /* Which option of the call helps; the library's words name none. */
 static const char *advice_of(const struct sheaf_error *error)
 {
-    if (error->code != SHEAF_ERR_EXISTS)
-        return "";
-    if (strstr(error->message, "holds a data set") != NULL)
+    switch (error->reason) {
+    case SHEAF_REASON_DATASET:
         return " (overwrite=True replaces it)";
-    if (strstr(error->message, "holds the remains of an unfinished run") != NULL)
-        return " (resume=True continues it, overwrite=True starts again)";
-    return "";
+    case SHEAF_REASON_UNFINISHED:
+        return error->code != SHEAF_ERR_EXISTS ? ""
+               : " (resume=True continues it, overwrite=True starts again)";
+    case SHEAF_REASON_FILE_EXISTS:
+        return " (resume=True keeps what is there already, if it is the same)";
+    default:
+        return "";
+    }
 }
 
 PyObject *error_raise(const struct sheaf_error *error)

@@ -192,7 +192,7 @@ static int hold(struct held *h, uint64_t from, const struct sheaf_sample *sample
 
     if (piece == NULL) {
         sheaf_kept_free(kept);
-        *error = (struct sheaf_error){ SHEAF_ERR_MEMORY, "out of memory" };
+        *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
         return SHEAF_ERR_MEMORY;
     }
     *piece = (struct piece){ .samples = samples, .count = count, .left = count, .users = 1,
@@ -362,7 +362,7 @@ static int answer_with(struct held *h, int owner, struct serving_answer *answer,
         end_lease(h, lease);
     if (pack(h, NULL, answer, message))
         return SHEAF_OK;
-    *error = (struct sheaf_error){ SHEAF_ERR_MEMORY, "out of memory" };
+    *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
     return SHEAF_ERR_MEMORY;
 }
 
@@ -393,7 +393,7 @@ int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
         return error->code = SHEAF_ERR_ARGUMENT;
     }
     if (!room_for(h, count + 2)) {
-        *error = (struct sheaf_error){ SHEAF_ERR_MEMORY, "out of memory" };
+        *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
         return SHEAF_ERR_MEMORY;
     }
     if (h->place != UINT64_MAX && !is_ahead(h, from))

@@ -22,7 +22,7 @@ Sample = collections.namedtuple("Sample", "key fields labels class_name number s
 
 
 class ErrorStruct(Structure):
-    _fields_ = [("code", c_int), ("message", c_char * 1020)]
+    _fields_ = [("code", c_int), ("message", c_char * 1016), ("reason", c_int)]
 
 
 class FieldStruct(Structure):
