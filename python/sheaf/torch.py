@@ -28,6 +28,7 @@ import atexit
 import math
 import os
 import secrets
+import sys
 import warnings
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
@@ -315,12 +316,19 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
         """Where the latest pass is, by what was yielded."""
         return self.state(None if self.latest is None else self.latest.yielded, 1)
 
-    def state(self, batches: Optional[int], batch_size: int) -> Dict[str, Any]:
+    def state(self, batches: Optional[int], batch_size: int,
+              drop_last: bool = False) -> Dict[str, Any]:
         """After so many batches of the latest pass; None: before the next one."""
-        source = self.source
-        place = self.next_place if batches is None or self.latest is None else self.latest.place
-        return state_of(source.order, place.epoch, place.done, batches or 0, batch_size,
-                        source.world_size)
+        if batches is None or self.latest is None:
+            return self._state(self.next_place, 0, batch_size, drop_last)
+        return self._state(self.latest.place, batches, batch_size, drop_last)
+
+    def _state(self, place: Place, batches: int, batch_size: int, drop_last: bool) -> Dict[str, Any]:
+        source, start = self.source, place.done
+        left = share_of(len(source), source.rank, source.world_size, source.remainder, start).count
+        if batches > 0 and batches >= (left // batch_size if drop_last else -(-left // batch_size)):
+            start, batches = len(source), 0         # what is left out at the end is over as well
+        return state_of(source.order, place.epoch, start, batches, batch_size, source.world_size)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """The next pass goes on from there."""
@@ -365,9 +373,7 @@ class _Ordinals:
         """For loaders that keep the state of a sampler's iterator."""
         if self.own is None:
             return self.sampler.state(None, 1)
-        source = self.sampler.source
-        return state_of(source.order, self.own.place.epoch, self.own.place.done,
-                        self.own.yielded, 1, source.world_size)
+        return self.sampler._state(self.own.place, self.own.yielded, 1, False)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """This pass goes on from there."""
@@ -392,6 +398,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         loader = sheaf.torch.DataLoader("s3://bucket/train/", 256, 8, seed=1, decode=decode)"""
 
     _is_accelerate_prepared = True      # so that Accelerate does not share the samples out again
+    use_stateful_dataloader = True      # so that its save_state and load_state have the state
 
     def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], batch_size: int = 1,
                  num_workers: int = 0, *, epoch: int = 0,
@@ -409,10 +416,14 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         if collate_fn is None and decode is None:
             collate_fn = _as_it_is
         self.batches_given: Optional[int] = None        # of the pass under way; None: there is none
+        self._is_ahead = False
         super().__init__(dataset, batch_size, num_workers=num_workers, collate_fn=collate_fn,
                          sampler=Sampler(dataset, epoch), drop_last=drop_last, **options)
+        # Hugging Face's Trainer, to resume, puts another loader around this.
+        setattr(self.batch_sampler, "set_epoch", self.sampler.set_epoch)
 
     def __iter__(self) -> Any:
+        self._is_ahead = _is_wrapped(self, sys._getframe(1))
         return _Batches(self, super().__iter__())
 
     def set_epoch(self, epoch: int) -> None:
@@ -421,7 +432,11 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
 
     def state_dict(self) -> Dict[str, Any]:
         """Where the program is: after the batch that it had last.  The same on every rank."""
-        return self.sampler.state(self.batches_given, self.batch_size)
+        if self._is_ahead:
+            raise sheaf.StateError("where the program is cannot be told: what wraps the loader has "
+                                   "taken a batch ahead; with Ray, prepare_data_loader(loader, "
+                                   "move_to_device=False)")
+        return self.sampler.state(self.batches_given, self.batch_size, self.drop_last)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """The next pass goes on from there."""
@@ -436,6 +451,14 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         """Ends workers and reader."""
         self._iterator = None
         self.dataset.close()
+
+
+def _is_wrapped(loader: DataLoader, caller: Any) -> bool:
+    """Whether another loader, made of this one's attributes, begins the pass: Ray's, which holds a
+    batch back."""
+    wrapper = caller.f_locals.get("self")
+    return isinstance(wrapper, torch.utils.data.DataLoader) and wrapper is not loader \
+        and getattr(wrapper, "dataset", None) is loader.dataset
 
 
 class _Batches:

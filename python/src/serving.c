@@ -283,20 +283,22 @@ static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint6
     snprintf(text, sizeof(text), "samples %llu to %llu of this rank's part of epoch %llu were left "
              "out: all workers are past them, and nobody has asked for them.  Something outside "
              "shares the samples out a second time, which would train on a part of the data: give "
-             "the loader to the training loop as it is (with Accelerate, do not prepare it; "
-             "elsewhere, turn the replacing of samplers off)", (unsigned long long)from,
-             (unsigned long long)to - 1, (unsigned long long)s->pass.epoch);
+             "sheaf.torch.DataLoader to the training loop, as it is, or turn the replacing of "
+             "samplers off.  Or batches are skipped that a loaded state has skipped: do one of the "
+             "two", (unsigned long long)from, (unsigned long long)to - 1,
+             (unsigned long long)s->pass.epoch);
     if (!send_error(s, c, SHEAF_ERR_STATE, text))
         drop_client(s, c);
 }
 
 /* What lies before all that was asked for is sought over once nobody will ask for it, or where it
- * is more than may be held. */
+ * is more than may be held.  Not in a pass that goes on from a state: whoever skips there as well
+ * would leave samples out. */
 static void skip_beginning(struct serving *s, const struct client *c)
 {
     const uint64_t first = s->asked_first;
 
-    if (first > s->held.start &&
+    if (first > s->held.start && s->pass.first == 0 &&
         (all_are_past(s, c, s->held.start) ||
          !held_has_room(&s->held, first, c->ask.count, c->hello.workers)))
         held_skip(&s->held, first);
@@ -314,7 +316,7 @@ static bool step(struct serving *s)
         return true;
     note_asks(s);
     skip_beginning(s, c);
-    gap = held_gap(&s->held);
+    gap = s->pass.first > 0 && s->asked_first > s->pass.first ? s->pass.first : held_gap(&s->held);
     if (gap < c->ask.first) {
         if (all_are_past(s, c, gap)) {
             answer_gap(s, c, gap, c->ask.first);

@@ -10,7 +10,7 @@
  * one asked for, those that nobody has asked for yet are kept for who will.  A beginning that all
  * workers have gone past is sought over.  A gap behind it that all have gone past will never be
  * asked for: something outside shares the samples out once more, and that is an error, since it
- * would be less data than there is.
+ * would be less data than there is.  So is a beginning in a pass that goes on from a state.
  *
  * Samples lie in an arena (arena.h), which the worker maps; its word is set when nothing of the
  * batch is left.  What a connection has is free when the connection ends.  Where the arena has no

@@ -319,6 +319,18 @@ class LoaderTest(Case):
         other.load_state_dict(loader.state_dict())
         self.assertEqual(list(other), list(loader))
 
+    def test_an_epoch_is_over_with_its_last_batch(self):
+        """Also where samples are left out behind it, which are no pass of their own."""
+        for options in ({"drop_last": True}, {"remainder": "drop", "rank": 0, "world_size": 3}):
+            loader = self.loader(11, **options)
+            batches = iter(loader)
+            for _ in range(len(loader)):
+                next(batches)
+            other = self.loader(11, **options)
+            other.load_state_dict(loader.state_dict())
+            self.assertEqual(other.state_dict()["epoch"], 1)
+            self.assertEqual(len(list(other)), len(loader))
+
     def test_set_epoch_keeps_a_loaded_place(self):
         whole = list(self.loader(8))
         _, state = self.consume(None, 1, 3, batch_size=8)
@@ -383,6 +395,41 @@ class LoaderTest(Case):
                 self.assertEqual(list(loader), whole[skipped:])
                 if workers < 2:
                     self.assertEqual(dataset.stats().samples, 200 - 8 * skipped)
+
+    def test_what_a_state_has_skipped_is_not_to_be_skipped_again(self):
+        first = self.loader(8)
+        next(iter(first))
+        for workers in (0, 2):
+            loader = self.loader(8, workers)
+            loader.load_state_dict(first.state_dict())
+            rest = (batch for i, batch in enumerate(loader.batch_sampler) if i >= 1)
+            skipping = torch.utils.data.DataLoader(loader.dataset, batch_sampler=rest,
+                                                   num_workers=workers, collate_fn=list)
+            with self.assertRaisesRegex(sheaf.StateError, "a loaded state has skipped"):
+                list(skipping)
+
+    def test_an_epoch_is_set_by_the_batch_sampler_too(self):
+        """What skips batches has only that of the loader."""
+        loader = self.loader(8)
+        loader.batch_sampler.set_epoch(1)
+        self.assertEqual(list(loader), list(self.loader(8, epoch=1)))
+
+    def test_a_wrapper_that_is_a_batch_ahead_is_told(self):
+        class Wrapper(torch.utils.data.DataLoader):
+            def __init__(self, base):
+                self.__dict__.update(base.__dict__)
+                self.base = base
+
+            def __iter__(self):
+                return iter(self.base)
+
+        loader = self.loader(8)
+        batches = iter(Wrapper(loader))
+        next(batches)
+        with self.assertRaisesRegex(sheaf.StateError, "move_to_device=False"):
+            loader.state_dict()
+        next(iter(loader))
+        self.assertEqual(loader.state_dict()["batches"], 1)
 
     # ---- Memory -------------------------------------------------------------------------------
 
