@@ -50,7 +50,7 @@ class Source:
 
     @property
     def is_prefix(self):
-        return "://" in self.argument
+        return "://" in self.argument and self.argument.endswith("/")
 
     def with_entries(self, arguments, entries):
         """The same, listed otherwise."""

@@ -19,6 +19,9 @@ Sample = collections.namedtuple("Sample", "key fields labels name")
 FIELDS_MOST = 1024
 PATH_MOST = 4096
 
+BAD_LINE = object()     # in place of a label: this entry is a line of a list that is none
+LATE = object()         # in place of bytes: a file that is listed, but cannot be read
+
 
 # ---- Names -----------------------------------------------------------------------------------
 
@@ -105,7 +108,7 @@ def plan(files, entries, container, base=0):
     """entries: [(path, None | name of a class | tuple of numbers)] of the source."""
     skipped, groups = collections.Counter(), {}
     for path, label in entries:
-        if name_is_bad(path):
+        if label is BAD_LINE or name_is_bad(path):
             skipped[path] += 1
             continue
         key, suffix = key_of(path)
@@ -115,7 +118,7 @@ def plan(files, entries, container, base=0):
         if _group_is_bad(group):
             skipped.update(path for _, path, _, _ in group)
             continue
-        own = [data for suffix, _, data, _ in group if lower(suffix) == "cls"]
+        own = [data for suffix, _, data, _ in group if lower(suffix) == "cls" and data is not LATE]
         label = next((g[3] for g in group if g[3] is not None), None)
         if own:
             label = tuple(decoders.parse_labels(own[0]) or ())
@@ -130,7 +133,7 @@ def plan(files, entries, container, base=0):
         numbers = (float(classes.index(name) + base),) if name is not None else label or ()
         if name is None:
             name = class_of(numbers, classes, base)
-        if any(image_is_bad(suffix, data) for suffix, _, data, _ in group) or \
+        if any(data is LATE or image_is_bad(suffix, data) for suffix, _, data, _ in group) or \
                 labels_do_not_fit(numbers, container):
             skipped.update(path for _, path, _, _ in group)
             continue

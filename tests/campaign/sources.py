@@ -6,7 +6,9 @@ import json
 import os
 
 import archives
+import augmented
 import decoders
+import inventory
 import model
 import steps_foreign
 import trees
@@ -24,9 +26,12 @@ def make(chain):
     chance = chain.chance
     tree = trees.Tree(chance, chance.random() < 0.35)
     folder = chain.new("tree")
-    if chain.s3 is not None and chance.random() < 0.5:
+    if chain.s3 is not None and chance.random() < 0.7:
         return in_s3(chain, tree, folder)
-    kind = chance.choice(["tree", "tree", "tree", "txt", "csv", "jsonl", "lst", "archive"])
+    kind = chance.choice(["tree", "tree", "tree", "txt", "csv", "jsonl", "lst", "archive",
+                          "augmented"])
+    if kind == "augmented":
+        return augmented.make(chain, tree, folder)
     if kind == "archive" and tree.files:
         return archives.make(chain, tree.files)
     trees.write(chain.path(folder), tree.files)
@@ -42,10 +47,15 @@ def tree_entries(files):
 
 def in_s3(chain, tree, folder):
     """Objects: any name that a URL can say; none is a link that leads nowhere."""
+    kind = chain.chance.choice(["prefix", "prefix", "manifest", "augmented", "inventory"])
+    if kind == "augmented":
+        return augmented.make(chain, tree, folder)
+    if kind == "inventory":
+        return inventory.make(chain, tree, folder)
     files = {path: data for path, data in tree.files.items()
              if data is not None and model.is_text(path)}
     chain.s3.put(folder + "/", files)
-    if chain.chance.random() < 0.4:
+    if kind == "manifest":
         return manifest(chain, tree, folder, files)
     return Source(chain.s3.url + folder + "/", files, tree_entries(files), None)
 

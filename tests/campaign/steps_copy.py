@@ -6,6 +6,7 @@ import os
 import re
 
 import model
+import peers
 import readers
 import steps_pack
 from chain import Foreseen, Shards, Source
@@ -26,26 +27,29 @@ class Target:
         self.dest = chain.new_dest()
         self.container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
         self.codec = chain.chance.choice(["none", "none", "gzip", "lz4", "zstd"])
+        self.peers = peers.choose(chain.chance, self.container, self.codec, 0.4)
 
     def options(self):
-        return ["--format", self.container, "--codec", self.codec]
+        return ["--format", self.container, "--codec", self.codec, *peers.options(self.peers)]
 
 
-def convert_refused(shards, container):
+def convert_refused(shards, target):
     """What the error may name if it cannot be done; None if it can."""
-    samples = shards.samples
+    samples, container = shards.samples, target.container
     words = [s.key for s in samples if model.cannot_hold(s, container)]
     keys = [s.key for s in samples]
     if len(set(keys)) < len(keys):
         words += [key for key in set(keys) if keys.count(key) > 1]
     words += list(map(model.printable, words))
+    if not words and peers.refuses(target.peers, container, samples):
+        return ["index: "]
     return words or None
 
 
 def convert(chain, shards):
     target = Target(chain)
     words = ["convert", *shards.arguments, target.dest, *target.options()]
-    refused = convert_refused(shards, target.container)
+    refused = convert_refused(shards, target)
     if refused is not None:
         chain.sheaf(*words, status=1, says=refused)
         chain.sheaf("info", target.dest, status=1)
@@ -92,6 +96,7 @@ def check_converted(chain, shards, target, numbers):
         chain.equal((held.classes, held.base), (shards.classes, shards.base), "classes")
     chain.equal(numbers, [len(shards.samples), model.payload(shards.samples), len(expected),
                           held.manifest["bytes"]], "the sums of convert")
+    steps_pack.check_peers(chain, target.dest, held, target.peers)
     steps_pack.give(chain, target.dest, held)
 
 
@@ -100,7 +105,7 @@ def convert_parts(chain, shards):
     if not shards.is_set or not shards.samples:
         raise Foreseen("nothing to plan")
     target, plan = Target(chain), chain.new("plan")
-    refused = convert_refused(shards, target.container)
+    refused = convert_refused(shards, target)
     if refused is not None:
         raise Foreseen(refused[0])
     chain.sheaf("plan", shards.arguments[0], target.dest, "-o", plan, *target.options())
@@ -218,13 +223,20 @@ def index(chain, shards):
     if shards.codec != "none":
         chain.sheaf("index", shards.folder, status=1, says=[shards.folder])
         raise Foreseen("compressed")
-    done = chain.sheaf("index", shards.folder)
+    wanted = peers.choose(chain.chance, shards.container, "none", 0.4)
+    if shards.container == "webdataset" and wanted and peers.refuses_tars(
+            wanted, [readers.read(chain.path(os.path.join(shards.folder, name)))
+                     for name in shards.names]):
+        chain.sheaf("index", shards.folder, "--index", wanted, status=1, says=["index: "])
+        wanted = None
+    done = chain.sheaf("index", shards.folder, *peers.options(wanted))
     size = sum(os.path.getsize(chain.path(os.path.join(shards.folder, name)))
                for name in shards.names)
     chain.equal(chain.numbers(done, INDEXED), [len(shards.samples), len(shards.names), size],
                 "the sums of index")
     held = chain.read_set(shards.folder, "index")
     chain.same([s for shard in held.shards for s in shard], shards.samples, "indexed samples")
+    steps_pack.check_peers(chain, shards.folder, held, wanted)
     if chain.chance.random() < 0.3:
         index_again(chain, shards, held)
     chain.things.remove(shards)

@@ -71,14 +71,14 @@ def cached(chain, shards):
     """A data set in S3 through a cache: cold, warm, and when another one has taken its place."""
     target, cache = steps_copy.Target(chain), chain.new("cache")
     target.dest = chain.s3.url + chain.new("set")
-    if steps_copy.convert_refused(shards, target.container) is not None:
+    if steps_copy.convert_refused(shards, target) is not None:
         raise Foreseen("it cannot be converted")
     chain.sheaf("convert", *shards.arguments, target.dest, *target.options())
     size = chain.chance.choice(["64GB", "100kB"])
     for _ in range(2):
         read_cached(chain, shards, target.dest, cache, size)
     others = [thing for thing in chain.things if steps_copy.can_follow(thing, shards) and
-              steps_copy.convert_refused(thing, target.container) is None]
+              steps_copy.convert_refused(thing, target) is None]
     if others:
         other = chain.chance.choice(others)
         chain.sheaf("convert", *other.arguments, target.dest, *target.options(), "--overwrite")

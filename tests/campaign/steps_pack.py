@@ -3,7 +3,9 @@
 
 import os
 
+import decoders
 import model
+import peers
 import readers
 from chain import Foreseen, Shards
 
@@ -15,8 +17,6 @@ PART = (r"part \d+ of \d+: (\d+) samples? \((\d+) payload bytes?\) in (\d+) shar
         r"kept" + FILES)
 COMMITTED = (r"committed (?:already: )?(\d+) samples? \((\d+) payload bytes?\) in (\d+) shards? "
              r"\((\d+) bytes?\)")
-PEERS = {"webdataset": ["wids", "dali", "energon", "wids,energon"], "tfrecord": ["dali"],
-         "recordio": ["mxnet", "dali"]}
 
 
 class Settings:
@@ -32,9 +32,7 @@ class Settings:
         self.skip = chance.random() < 0.75
         self.split = chance.choice([None] * 6 + ["train=0.8,val=rest", "a=0.5,b=0.5",
                                                  "t=1/class,v=2/class,r=rest"])
-        self.peers = None
-        if self.codec == "none" and chance.random() < 0.15:
-            self.peers = chance.choice(PEERS[self.container])
+        self.peers = peers.choose(chance, self.container, self.codec, 0.2)
         self.prefix = chance.choice(["shard"] * 9 + ["data_1"])
         self.cut = chance.choice([[], ["--shard-count", chance.choice([1, 2, 3, 7])],
                                   ["--shard-size", chance.choice([1, 500, 5000, 100000])]])
@@ -46,7 +44,7 @@ class Settings:
         words += [] if self.shuffle else ["--no-shuffle"]
         words += ["--on-error", "skip"] if self.skip else []
         words += ["--split", self.split] if self.split else []
-        words += ["--index", self.peers] if self.peers else []
+        words += peers.options(self.peers)
         words += ["--prefix", self.prefix] if self.prefix != "shard" else []
         return words
 
@@ -74,14 +72,9 @@ class Job:
 
     def may_refuse(self):
         """Reasons for which this may fail, though its files are good."""
-        settings = self.settings
-        paths = [path for sample in self.samples for path, _ in model.paths(sample)]
-        if settings.peers and settings.container == "webdataset":
-            if "wids" in settings.peers and any(len(os.fsencode(p)) > 95 for p in paths):
-                return True
-            if "dali" in settings.peers and any(" " in model.key_of(p)[1] for p in paths):
-                return True
-        return bool(settings.split)     # which may leave one split empty
+        settings = self.settings        # a split may be left empty
+        return bool(settings.split) or peers.refuses(settings.peers, settings.container,
+                                                     self.samples)
 
     def paths(self, sample):
         """The files of a sample."""
@@ -140,7 +133,8 @@ class Job:
         expected += [sum(len(sample.fields) for sample in every), len(self.source.entries),
                      self.planned.skipped.total()]
         chain.equal(numbers, expected, "the sums that were printed")
-        for place, held in zip(self.places(), found):
+        for place, held, split in zip(self.places(), found, settings.splits() or ["train"]):
+            check_peers(chain, place, held, settings.peers, split)
             give(chain, place, held)
 
     def check_skipped(self):
@@ -152,6 +146,17 @@ class Job:
             paths = [line.split("\t")[0] for line in lines]
         chain.equal(sorted(paths), sorted(map(model.printable, self.planned.skipped.elements())),
                     "skipped.tsv")
+
+
+def check_peers(chain, place, held, wanted, split="train"):
+    """The index files of other readers that a data set was to have."""
+    if not wanted:
+        return
+    try:
+        peers.check(chain.local(place), held, wanted, split)
+    except (decoders.Bad, OSError, KeyError, ValueError) as error:
+        chain.fail("%s, index files for %s: %s" % (place, wanted, error))
+    chain.sheaf("verify", place)
 
 
 def give(chain, place, held):
