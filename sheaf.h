@@ -171,9 +171,9 @@ typedef void sheaf_report_fn(void *context, const char *where, const struct shea
  *   - foreign shards, which need no manifest: a directory of them (in byte order of names), a
  *     pattern "train-{000000..000007}.tar" or "train-*.tar", a file, several of these, "@FILE" for
  *     a text file with one path per line, or "-" for standard input.
- * Container and codec are detected from content.  Foreign uncompressed shards are scanned at open
- * to count and locate the samples.  Compressed ones and standard input are read as streams: their
- * counts are unknown until their end, so whole shards are assigned to lanes.
+ * Container and codec are detected from content.  Local foreign uncompressed shards are scanned at
+ * open to count and locate the samples.  Compressed and remote ones and standard input are read as
+ * streams: their counts are unknown until their end, so whole shards are assigned to lanes.
  *
  * Several sources form a UNION: one data set of all samples, source after source in the order
  * given.  Adjacent foreign shards are one source.  Each source keeps its manifest, index,

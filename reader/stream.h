@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A data set that can only be read forward: standard input, and compressed foreign shards.  Its
- * chunks are made one after another, by jobs on a worker of the stream's own, as many samples at a
- * time as come along; counts are known at the end only. */
+ * A data set that can only be read forward: standard input, and foreign shards that are compressed
+ * or remote.  Its chunks are made one after another, by jobs on a worker of the stream's own, as
+ * many samples at a time as come along; counts are known at the end only. */
 #ifndef READER_STREAM_H
 #define READER_STREAM_H
 

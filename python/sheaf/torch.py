@@ -20,7 +20,7 @@ PyTorch's own DataLoader does as well, with the same batches:
     loader = torch.utils.data.DataLoader(dataset, batch_size=64, num_workers=4,
                                          sampler=dataset.sampler())
 
-Streams (compressed foreign shards, pipes) have no ordinals: ShardDataset reads them."""
+Streams (compressed or remote foreign shards, pipes) have no ordinals: ShardDataset reads them."""
 
 from __future__ import annotations
 
