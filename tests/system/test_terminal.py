@@ -8,10 +8,12 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import threading
+import time
 
 import writers
-from support import Case, make_tree, pack, read, sheaf, write
+from support import SHEAF, Case, make_tree, pack, read, sheaf, write
 
 CSI = "\x9b31m"                         # C1
 EVIL = "e" + CSI + "\u202egpj\u2066\x85\u200f"
@@ -48,11 +50,35 @@ def fixed(path, change):
     write(path, json.dumps(document, ensure_ascii=False).encode())
 
 
+def piped(*words, env=None):
+    """Feeds one epoch, which is read and forgotten: a pipe that nobody reads would wait."""
+    pipe = os.path.join(words[2], "train_0")
+    os.makedirs(words[2], exist_ok=True)
+    with subprocess.Popen([SHEAF, *words, "--epochs", "1"], env=env, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as feeder:
+        stream = None
+        while feeder.poll() is None:
+            try:
+                if stream is None:
+                    stream = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+                if os.read(stream, 65536):
+                    continue
+            except (FileNotFoundError, BlockingIOError):
+                pass
+            time.sleep(0.002)
+        if stream is not None:
+            os.close(stream)
+        return subprocess.CompletedProcess(words, feeder.returncode, feeder.stdout.read(),
+                                           feeder.stderr.read())
+
+
 class Terminal(Case):
     def run_all(self, *commands, **how):
         for words in commands:
             with self.subTest(words=words):
-                self.shown(sheaf(*words, status=None, **how), words)
+                done = piped(*words, **how) if words[0] == "pipe" else \
+                    sheaf(*words, status=None, **how)
+                self.shown(done, words)
 
     def shown(self, done, words):
         """Both outputs, unless the standard one is a container's or a file's bytes."""
@@ -80,6 +106,9 @@ class Terminal(Case):
                 ("convert", source, out + "2", "--format", "tfrecord"),
                 ("convert", source, out + "3", "--format", "webdataset", "--on-corrupt", "skip"),
                 ("fetch", source, out + "4"),
+                ("pipe", source, out + "5"), ("pipe", source, out + "5", "--channel", EVIL),
+                ("pipe", source, out + "5", "--compression", "gzip"),
+                ("pipe", source, out + "5", "--attributes", EVIL),
                 ("pack", source, out + "6"), ("commit", source),
                 ("cat", source, "--list", "--resume-from", os.path.join(source, "none")))
 
@@ -103,6 +132,7 @@ class Terminal(Case):
         self.run_all(*self.readers(dest), *self.readers(self.evil("nothing")),
                      *self.readers(tree))
         self.assertIn(ORDINARY, sheaf("cat", dest, "--list").stdout.decode())
+        self.assertEqual(piped("pipe", dest, self.evil("fed")).returncode, 0)
         write(self.evil("list.csv"), ("%s.txt,1\n%s\n" % (EVIL, EVIL)).encode())
         self.run_all(("pack", self.evil("list.csv"), dest + "3", "--root", tree, *options))
 
@@ -117,6 +147,29 @@ class Terminal(Case):
         write(self.evil("in3", EVIL + ".rec"), writers.recordio([EVIL.encode()] * 2)[:-1])
         for folder in ("in", "in2", "in3"):
             self.run_all(*self.readers(self.evil(folder)))
+
+    def test_texts_of_lists_of_objects(self):
+        """Their entries, attributes, classes and URLs, and the objects that are not there."""
+        entries = [{"prefix": "file://" + EVIL + "/"}, "1.txt", EVIL]
+        lines = [{EVIL: 1, "x-ref": "s3://" + EVIL + "/1.txt", "label": EVIL},
+                 {EVIL + "-ref": EVIL}, {"x-ref": 1, "label": {EVIL: EVIL}}]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        report = {"fileFormat": "CSV", "sourceBucket": EVIL, "destinationBucket": EVIL,
+                  "fileSchema": "Key, Size", "files": [{"key": EVIL}]}
+        write(self.evil("1.manifest"), json.dumps(entries, ensure_ascii=False).encode())
+        write(self.evil("2.manifest"), text.encode())
+        write(self.evil("3.manifest"), (EVIL + "{\n" + text).encode())
+        write(self.evil("4", "manifest.json"), json.dumps(report, ensure_ascii=False).encode())
+        environment = dict(os.environ, AWS_ENDPOINT_URL="http://127.0.0.1:1", AWS_REGION="x",
+                           AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b", AWS_MAX_ATTEMPTS="1")
+        for name in ("1.manifest", "2.manifest", "3.manifest", "4/manifest.json"):
+            source, out = self.evil(name), self.evil("out")
+            self.run_all(("pack", source, out, "--format", "webdataset"),
+                         ("pack", source, out, "--format", "webdataset", "--on-error", "skip"),
+                         ("fetch", source, out), ("pipe", source, out),
+                         ("pipe", source, out, "--attributes", "x-ref"),
+                         ("pipe", source, out, "--attributes", EVIL), ("advise", source),
+                         env=environment)
 
     def test_texts_of_manifests_and_plans(self):
         tree = make_tree(self.path("tree"), {"k/%d.txt" % i: b"%d" % i for i in range(4)})
