@@ -158,7 +158,7 @@ tsan: ##: unit tests under ThreadSanitizer
 CAMPAIGN_FENCE ?= 1000000
 CAMPAIGN_JOBS  ?= $(shell nproc)
 .PHONY: campaign
-campaign: all $(BUILD)/campaign/faults.so $(BUILD)/tests/test_fence ##: CAMPAIGN_CHAINS (5000) random chains beside a model
+campaign: all python $(BUILD)/campaign/faults.so $(BUILD)/tests/test_fence ##: CAMPAIGN_CHAINS (5000) random chains beside a model
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/run.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/faults.py
 	$(Q)seq 0 $$(($(CAMPAIGN_JOBS) - 1)) | xargs -P 0 -I '{}' \
@@ -167,7 +167,7 @@ campaign: all $(BUILD)/campaign/faults.so $(BUILD)/tests/test_fence ##: CAMPAIGN
 # The same chains and faults each time, unless SEED is set; the model checker is among the unit tests.
 .PHONY: campaign-short
 campaign-short: export SEED ?= 1
-campaign-short: all $(BUILD)/campaign/faults.so ##: the same for half a minute, with SEED (1)
+campaign-short: all python $(BUILD)/campaign/faults.so ##: the same for half a minute, with SEED (1)
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_CHAINS=40 CAMPAIGN_S3=0 \
 	    $(PYTHON) tests/campaign/run.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_FAULTS=1 $(PYTHON) tests/campaign/faults.py

@@ -42,7 +42,7 @@ def make(chain, files, folder=None):
     options = ["--root", below + chance.choice(["", "/"])] if below else []
     entries = [(path, os.path.dirname(path) or None) for path in written
                if not model.is_clutter(path)]
-    return Source(name, files, entries, None, options, is_archive=True)
+    return Source(name, files, entries, None, options, "archive")
 
 
 def compressed(chance, raw, program):

@@ -29,7 +29,7 @@ class Augmented(Source):
     some lines are bad.  objects: {key: bytes}."""
 
     def __init__(self, argument, files, entries, **more):
-        super().__init__(argument, files, entries, None)
+        super().__init__(argument, files, entries, None, (), "augmented")
         self.lines, self.raw, self.has_bad = more["lines"], more["raw"], more["has_bad"]
         self.objects = more["objects"]
 

@@ -32,11 +32,12 @@ class Source:
     """Files and how they are listed: a directory, a list beside it, or an archive.
 
     argument: what names it, or a list of such.  options: that it is read with.  folder: of the
-    files; None: they are in S3, or in an archive."""
+    files; None: they are in S3, or in an archive.  kind: tree, list, archive, prefix, manifest,
+    augmented or inventory."""
 
-    def __init__(self, argument, files, entries, folder, options=(), is_archive=False):
+    def __init__(self, argument, files, entries, folder, options=(), kind="tree"):
         self.arguments = [argument] if isinstance(argument, str) else list(argument)
-        self.is_archive = is_archive
+        self.kind = kind
         self.files, self.entries = files, entries
         self.folder, self.options = folder, list(options)
 
@@ -46,15 +47,11 @@ class Source:
 
     @property
     def is_tree(self):
-        return self.folder is not None and self.argument == self.folder
-
-    @property
-    def is_prefix(self):
-        return "://" in self.argument and self.argument.endswith("/")
+        return self.kind == "tree" and self.argument == self.folder
 
     def with_entries(self, arguments, entries):
         """The same, listed otherwise."""
-        return Source(arguments, self.files, entries, self.folder, self.options)
+        return Source(arguments, self.files, entries, self.folder, self.options, self.kind)
 
 
 class Shards:
@@ -85,7 +82,8 @@ class Shards:
     @property
     def is_stream(self):
         """Whether the counts are not known before the end."""
-        return not self.is_set and self.codec != "none"
+        return not self.is_set and (self.codec != "none" or
+                                    (not self.is_local and self.sources is None))
 
     @property
     def is_local(self):

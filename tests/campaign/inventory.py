@@ -36,7 +36,7 @@ def make(chain, tree, folder):
     return Source(report(chain, columns, rows), found,
                   [(path, os.path.dirname(path) or None) for path in found
                    if not model.is_clutter(path)], None,
-                  [] if below is None else ["--root", chain.s3.url + below])
+                  [] if below is None else ["--root", chain.s3.url + below], "inventory")
 
 
 def row(columns, key, data, **more):

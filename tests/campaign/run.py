@@ -49,6 +49,7 @@ def walk(chain, taken):
     """The steps of a chain.  taken: how often each was."""
     source = sources.make(chain)
     chain.things.append(source)
+    taken["from " + source.kind] += 1
     count = chain.chance.choice([2, 3, 4, 5, 6])
     for number in range(count + 4):
         if number == 0:
@@ -125,6 +126,8 @@ def main():
     every = setting("CAMPAIGN_S3", 10)
     chosen = range(first, first + count)
     uses_s3 = [every != 0 and number % every == every - 1 for number in chosen]
+    if not steps.steps_python.has_torch():
+        print("campaign: no Python package, or no PyTorch: `make python`", flush=True)
     server = start_s3(every) if any(uses_s3) else None
     said = server.said if server else None
     print("SEED=%d: %d chains from %d on" % (seed, count, first), flush=True)

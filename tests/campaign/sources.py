@@ -57,7 +57,7 @@ def in_s3(chain, tree, folder):
     chain.s3.put(folder + "/", files)
     if kind == "manifest":
         return manifest(chain, tree, folder, files)
-    return Source(chain.s3.url + folder + "/", files, tree_entries(files), None)
+    return Source(chain.s3.url + folder + "/", files, tree_entries(files), None, (), "prefix")
 
 
 def manifest(chain, tree, folder, files):
@@ -71,7 +71,8 @@ def manifest(chain, tree, folder, files):
     name = chain.new("list") + ".manifest"
     lines = [{"prefix": chain.s3.url + folder + "/"}, *paths]
     trees.write(chain.folder, {name: json.dumps(lines, ensure_ascii=chance.random() < 0.5).encode()})
-    return Source(name, files, [(path, os.path.dirname(path) or None) for path in paths], None)
+    return Source(name, files, [(path, os.path.dirname(path) or None) for path in paths], None, (),
+                  "manifest")
 
 
 def listed(chain, tree, folder, kind):
@@ -101,7 +102,7 @@ def listed(chain, tree, folder, kind):
     place = chain.new("lists") if beside else folder
     name = os.path.join(place, "list." + kind + suffix)
     trees.write(chain.folder, {name: steps_foreign.compressed(text, how)})
-    return Source(name, tree.files, entries, folder, ["--root", folder] if beside else [])
+    return Source(name, tree.files, entries, folder, ["--root", folder] if beside else [], "list")
 
 
 def label_chooser(chance, kind):

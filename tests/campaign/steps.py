@@ -6,10 +6,14 @@ import collections
 
 import archives
 import steps_change
+import steps_channel
 import steps_copy
+import steps_feed
+import steps_fetch
 import steps_foreign
 import steps_modes
 import steps_pack
+import steps_python
 import steps_read
 import steps_union
 from chain import Shards, Source
@@ -30,11 +34,23 @@ def tree(thing):
 
 
 def prefix(thing):
-    return source(thing) and thing.is_prefix
+    return source(thing) and thing.kind == "prefix"
+
+
+def objects(thing):
+    return source(thing) and thing.kind in ("prefix", "manifest", "augmented")
+
+
+def listed(thing):
+    return source(thing) and thing.kind == "manifest"
+
+
+def augmented(thing):
+    return source(thing) and thing.kind == "augmented"
 
 
 def archive(thing):
-    return source(thing) and thing.is_archive
+    return source(thing) and thing.kind == "archive"
 
 
 def shards(thing):
@@ -75,8 +91,11 @@ STEPS = (
     Step(3, steps_copy.unpack, shards),
     Step(3, steps_copy.strip, local_set),
     Step(3, steps_copy.index, bare),
-    Step(3, steps_copy.fetch, remote_set),
-    Step(2, steps_copy.fetch_files, prefix),
+    Step(3, steps_fetch.data_set, remote_set),
+    Step(1, steps_fetch.one, remote_set),
+    Step(2, steps_fetch.files, prefix),
+    Step(3, steps_fetch.listed, listed),
+    Step(3, steps_fetch.lines, augmented),
     Step(4, steps_union.several, shards),
     Step(4, steps_read.listing, shards),
     Step(1, steps_read.null, shards),
@@ -90,11 +109,18 @@ STEPS = (
     Step(2, steps_read.damage, local_set),
     Step(3, steps_foreign.archive, local_source),
     Step(1, steps_foreign.limit, local_source),
-    Step(2, steps_modes.channel, local_set),
-    Step(2, steps_modes.pipe_mode, data_set),
-    Step(1, steps_modes.feed, tree),
+    Step(2, steps_channel.directory, local_set),
+    Step(3, steps_channel.direct, remote_set),
+    Step(3, steps_channel.distributed, remote_set),
+    Step(2, steps_feed.pipe_mode, shards),
+    Step(2, steps_feed.feed, tree),
+    Step(3, steps_feed.feed_objects, objects),
+    Step(3, steps_feed.pipe_lines, augmented),
     Step(4, steps_modes.cached, remote_set),
     Step(2, steps_modes.little_memory, shards),
+    *([Step(2, steps_python.numbered, shards)] if steps_python.is_there() else []),
+    *([Step(2, steps_python.loader, shards),
+       Step(1, steps_python.shard_dataset, shards)] if steps_python.has_torch() else []),
 )
 
 

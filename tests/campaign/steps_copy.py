@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Steps that make shards or files of shards: convert (plain, by parts, of several), unpack, index,
-the loss of a manifest, and fetch."""
+and the loss of a manifest."""
 
 import os
 import re
@@ -125,6 +125,8 @@ def unpack(chain, shards):
     folder = chain.new("tree")
     files = [pair for sample in shards.samples for pair in model.paths(sample)]
     words = ["unpack", *shards.arguments, folder]
+    if not shards.is_local:
+        words += chain.chance.choice([[], ["--cache", chain.new("cache")]])
     clash = clashing(files)
     if clash:
         chain.sheaf(*words, status=1, says=clash)
@@ -250,32 +252,3 @@ def index_again(chain, shards, held):
     again = chain.read_set(shards.folder, "index --overwrite")
     chain.same([s for shard in again.shards for s in shard], shards.samples, "indexed again")
     chain.equal(again.manifest["fingerprint"], held.manifest["fingerprint"], "the fingerprint")
-
-
-# ---- fetch -----------------------------------------------------------------------------------
-
-def fetch(chain, shards):
-    """A data set in S3 becomes one in a directory."""
-    folder = chain.new("fetched")
-    words = ["fetch", shards.arguments[0] + "/", folder]
-    if chain.chance.random() < 0.3:
-        chain.kill(*words)
-    chain.sheaf(*words)
-    held = chain.read_set(folder, "fetch")
-    chain.same([s for shard in held.shards for s in shard], shards.samples, "fetched samples")
-    steps_pack.give(chain, folder, held)
-
-
-def fetch_files(chain, source):
-    """The objects of a prefix become files: by one host, or by several, of which each has its own."""
-    folder, hosts = chain.new("fetched"), chain.chance.choice([1, 1, 2, 3])
-    words = ["fetch", source.argument, folder]
-    if not source.files:
-        chain.sheaf(*words, status=1)
-        raise Foreseen("nothing there")
-    for host in range(hosts):
-        more = ["--distribution", "sharded", "--host", host, "--hosts", hosts] if hosts > 1 else []
-        if chain.chance.random() < 0.3:
-            chain.kill(*words, *more)
-        chain.sheaf(*words, *more)
-    check_tree(chain, folder, source.files)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""A program that reads with the Python package, as the campaign tells it, and prints what it gets:
+one line of JSON for each batch.
+
+    PYTHONPATH=build/python loading.py '{"how": "random", "sources": ["set"], "numbers": [1, 2]}'
+
+loader: `phases`, each by all ranks of a world, one after another, from the state of the phase before
+or from `state`.  After each batch of a single rank, and at the end of each phase, the state comes
+with the line; whoever kills the program goes on from the last one."""
+
+import hashlib
+import json
+import os
+import sys
+import warnings
+
+
+def describe(sample):
+    """[number, key, labels, class name, whether it is repeated, suffixes, digest of the fields]"""
+    return [sample.number, sample.key, list(sample.labels), sample.class_name, sample.repeated,
+            list(sample.suffixes), digest(sample.to_bytes().values())]
+
+
+def digest(contents):
+    """Of the bytes of fields, in their order."""
+    found = hashlib.md5()
+    for content in contents:
+        found.update(b"%d:" % len(content))
+        found.update(content)
+    return found.hexdigest()
+
+
+def tell(**line):
+    print(json.dumps(line), flush=True)
+
+
+# ---- By number -------------------------------------------------------------------------------
+
+def random(task):
+    """One by one, many at once, as a slice, and in a child that was forked with the set open."""
+    import sheaf
+    opened = sheaf.Dataset(task["sources"])
+    numbers = task["numbers"]
+    tell(count=len(opened))
+    tell(batch=[describe(opened[number]) for number in numbers])
+    tell(batch=[describe(sample) for sample in opened.get(
+        [range(len(opened))[number] for number in numbers])])
+    tell(batch=[describe(sample) for sample in opened[slice(*task["slice"])]])
+    child = os.fork()
+    if child == 0:
+        tell(batch=[describe(opened[number]) for number in numbers])
+        os._exit(0)
+    if os.waitpid(child, 0)[1] != 0:
+        sys.exit("the child failed")
+
+
+# ---- By a loader -----------------------------------------------------------------------------
+
+def loader(task):
+    import sheaf.torch              # which takes a second
+    state = task["state"]
+    for phase in task["phases"]:
+        states = [of_rank(sheaf.torch, task, phase, state, rank) for rank in range(phase["world"])]
+        if any(one != states[0] for one in states):
+            sys.exit("the states of the ranks differ: %r" % states)
+        state = states[0]
+
+
+def of_rank(torch, task, phase, state, rank):
+    """Reads so many batches; the state then."""
+    how = {} if phase["raw"] else {"decode": describe, "collate_fn": list}
+    made = torch.DataLoader(task["sources"], phase["batch"], phase["workers"], rank=rank,
+                            world_size=phase["world"], **how, **task["options"])
+    if state is not None:
+        made.load_state_dict(state)
+    passing, alone = iter(made), phase["world"] == 1
+    for count in range(phase["steps"]):
+        batch = next(passing, None)
+        if batch is None:
+            break
+        tell(rank=rank, batch=[describe(sample) for sample in batch] if phase["raw"] else batch,
+             state=made.state_dict() if alone else None)
+    state = made.state_dict()
+    tell(rank=rank, batch=None, state=state)
+    del passing
+    made.close()
+    return state
+
+
+def shards(task):
+    """A ShardDataset, by PyTorch's own loader."""
+    import sheaf.torch
+    import torch.utils.data
+    for rank in range(task["world"]):
+        held = sheaf.torch.ShardDataset(task["sources"], decode=describe, rank=rank,
+                                        world_size=task["world"], remainder="keep",
+                                        **task["options"])
+        for sample in torch.utils.data.DataLoader(held, batch_size=None,
+                                                  num_workers=task["workers"]):
+            tell(rank=rank, batch=[sample])
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    TASK = json.loads(sys.argv[1])
+    {"random": random, "loader": loader, "shards": shards}[TASK["how"]](TASK)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Steps that read a channel as the platform describes it below a root: a directory, a prefix or a
+manifest file in S3 that is read directly, the part of one host; in the order that the job's
+hyperparameters say."""
+
+import json
+import os
+
+import steps_copy
+import steps_fetch
+import steps_read
+import trees
+from chain import Foreseen, Shards
+
+
+def configure(chain, root, name="train", **entry):
+    """What the platform says of a channel; the directory that its data goes to."""
+    write(chain, root, "inputdataconfig.json", {name: entry})
+    data = os.path.join(root, "input", "data")
+    os.makedirs(chain.path(data), exist_ok=True)
+    chain.note("mkdir", "-p", data)
+    return data
+
+
+def write(chain, root, name, document):
+    folder, text = os.path.join(root, "input", "config"), json.dumps(document)
+    trees.write(chain.folder, {os.path.join(folder, name): text.encode()})
+    chain.lines.append("mkdir -p %s; echo '%s' >%s" % (folder, text, os.path.join(folder, name)))
+
+
+def read(chain, root, shards, what, name="train", more=()):
+    """Reads the channel in an order that options say, or hyperparameters, or both."""
+    chance, order = chain.chance, steps_read.Order(chain, shards)
+    options = {"sheaf_seed": order.seed, "sheaf_epoch": order.epoch, "sheaf_lanes": order.lanes,
+               "sheaf_shuffle_buffer": order.buffer}
+    words, how = order.options(), chance.choice(["options", "both", "hyperparameters"])
+    if how == "hyperparameters":
+        words = [] if order.shuffle else ["--no-shuffle"]
+        if shards.is_stream:
+            del options["sheaf_lanes"]
+        else:
+            words += ["--remainder", order.remainder]
+        write(chain, root, "hyperparameters.json", {"lr": "0.1", **{
+            name: as_text(chance, value) for name, value in options.items()}})
+    elif how == "both" and order.shuffle and not shards.is_stream:
+        write(chain, root, "hyperparameters.json", {"sheaf_seed": "5", "sheaf_shuffle_buffer": "2",
+                                                    "sheaf_epoch": "9", "sheaf_lanes": "3"})
+    done = chain.sheaf("cat", "--channel", name, "--channel-root", root, "--list", *words, *more)
+    steps_read.same_lines(chain, done, order.samples(), what)
+
+
+def as_text(chance, number):
+    """As the platform has it, or its toolkits make it."""
+    ways = [str(number), '"%d"' % number]
+    return chance.choice(ways + ([number] if number < 1 << 63 else []))
+
+
+def directory(chain, shards):
+    """The data set as a channel in File mode."""
+    root, name = chain.new("ml"), chain.chance.choice(["train", "val-1"])
+    data = os.path.join(root, "input", "data")
+    if chain.chance.random() < 0.5:
+        configure(chain, root, name, TrainingInputMode="File")
+    os.makedirs(chain.path(data), exist_ok=True)
+    os.symlink(chain.path(shards.folder), chain.path(os.path.join(data, name)))
+    chain.note("ln", "-s", "../../../" + shards.folder, os.path.join(data, name))
+    read(chain, root, shards, "a channel", name)
+
+
+def alone(shards, place, chosen=None):
+    """The shards without their manifest, as they lie at a place; some of them."""
+    pairs = [(name, found) for name, found in zip(shards.names, steps_copy.as_bare(shards))
+             if chosen is None or name in chosen]
+    return Shards([place], [found for _, found in pairs], container=shards.container,
+                  codec=shards.codec, is_set=False, names=[name for name, _ in pairs])
+
+
+def direct(chain, shards):
+    """In S3, read where it is: by its prefix, or a manifest file of its objects or shards."""
+    chance, root, found = chain.chance, chain.new("ml"), shards
+    uri, kind = shards.folder + chance.choice(["", "/"]), "S3Prefix"
+    if chance.random() < 0.6:
+        names = sorted(chain.s3.objects(shards.folder))
+        if chance.random() < 0.5 and shards.container != "recordio":
+            names, found = list(shards.names), alone(shards, uri)
+        chance.shuffle(names)
+        name, kind = chain.new("channel") + ".manifest", "ManifestFile"
+        chain.s3.put("", {name: json.dumps([{"prefix": shards.folder + "/"}, *names]).encode()})
+        chain.lines.append("# an object %s, which lists %s" % (name, " ".join(names)))
+        uri = chain.s3.url + name
+    source = {"S3DataType": kind, "S3Uri": uri}
+    if chance.random() < 0.5:
+        source["S3DataDistributionType"] = "FullyReplicated"
+    configure(chain, root, TrainingInputMode=chance.choice(["File", "FastFile"]),
+              DataSource={"S3DataSource": source})
+    read(chain, root, found, "a channel in S3",
+         more=chance.choice([[], ["--cache", chain.new("cache")]]))
+
+
+def distributed(chain, shards):
+    """Each host has a part of the objects, as `sheaf fetch` gives it, and reads the shards in it; all
+    of them together have each sample once."""
+    hosts, every = chain.chance.choice([2, 3]), sorted(chain.s3.objects(shards.folder),
+                                                        key=os.fsencode)
+    if shards.container == "recordio":
+        raise Foreseen("keys from lists that other hosts have")
+    for host in range(hosts):
+        root = chain.new("ml")
+        data = configure(chain, root, TrainingInputMode="File", S3DistributionType="ShardedByS3Key")
+        folder = os.path.join(data, "train")
+        steps_fetch.run(chain, shards.folder + "/", folder, "--distribution", "sharded", "--host",
+                        host, "--hosts", hosts)
+        own = [name for name in every[host::hosts] if name in shards.names]
+        if own:
+            read(chain, root, alone(shards, folder, own), "host %d of %d" % (host, hosts))
+        else:
+            chain.sheaf("cat", "--channel", "train", "--channel-root", root, "--list", status=1)

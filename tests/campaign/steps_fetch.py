@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Steps that fetch: a data set, one of its objects, a prefix, and what either kind of manifest lists;
+by one host or by several, killed and done again."""
+
+import os
+
+import model
+import readers
+import steps_copy
+import steps_pack
+from chain import Foreseen
+
+
+def run(chain, *words):
+    """Fetches, in some chains after a run that was killed."""
+    if chain.chance.random() < 0.3:
+        chain.kill("fetch", *words)
+    chain.sheaf("fetch", *words)
+
+
+def data_set(chain, shards):
+    """A data set in S3 becomes one in a directory."""
+    folder = chain.new("fetched")
+    run(chain, shards.arguments[0] + "/", folder)
+    held = chain.read_set(folder, "fetch")
+    chain.same([s for shard in held.shards for s in shard], shards.samples, "fetched samples")
+    steps_pack.give(chain, folder, held)
+
+
+def one(chain, shards):
+    """One of its objects, by its name, or with others by the beginning of it."""
+    folder, name = chain.new("fetched"), chain.chance.choice(shards.names)
+    objects = chain.s3.objects(shards.folder)
+    run(chain, shards.folder + "/" + name, folder)
+    found = readers.tree_of(chain.path(folder))
+    chain.equal(found == {name: objects[name]}, True, "the one object")
+    stem = name.partition(".")[0][:-1]
+    run(chain, shards.folder + "/" + stem, folder + "-part")
+    found = readers.tree_of(chain.path(folder + "-part"))
+    chain.equal(found == {path: data for path, data in objects.items() if path.startswith(stem)},
+                True, "the objects whose names begin so")
+
+
+def shared(chain, chance):
+    """(options, host, hosts) of each host that fetches."""
+    hosts = chance.choice([1, 1, 2, 3])
+    for host in range(hosts):
+        words = ["--distribution", "sharded", "--host", host, "--hosts", hosts] \
+            if hosts > 1 else []
+        yield words, host, hosts
+
+
+def files(chain, source):
+    """The objects of a prefix become files: by one host, or by several, of which each has its own."""
+    folder = chain.new("fetched")
+    if not source.files:
+        chain.sheaf("fetch", source.argument, folder, status=1)
+        raise Foreseen("nothing there")
+    for words, _, _ in shared(chain, chain.chance):
+        run(chain, source.argument, folder, *words)
+    steps_copy.check_tree(chain, folder, source.files)
+
+
+def listed(chain, source):
+    """The objects that a manifest lists, named by its entries."""
+    names = [path for path, _ in source.entries]
+    missing = [path for path in names if path not in source.files]
+    if missing or not names:
+        folder = chain.new("fetched")
+        chain.sheaf("fetch", source.argument, folder, status=1,
+                    says=list(map(model.printable, missing)) or ["no objects found"])
+        chain.equal(os.path.exists(chain.path(folder)), False, "something was fetched")
+        raise Foreseen("a missing object")
+    for words, host, hosts in shared(chain, chain.chance):
+        folder = chain.new("fetched")
+        run(chain, source.argument, folder, *words)
+        if names[host::hosts]:
+            found = readers.tree_of(chain.path(folder))
+            chain.equal(found == {name: source.files[name] for name in names[host::hosts]}, True,
+                        "the files of host %d" % host)
+
+
+def lines(chain, source):
+    """The objects of lines, named by their keys, and the lines themselves."""
+    keys = [[attribute.value for attribute in attributes if attribute.kind == "object"]
+            for _, attributes in source.lines]
+    says = ["line "] if source.has_bad else \
+        ["missing/"] if any(key not in source.objects for own in keys for key in own) else \
+        [] if any(keys) else ["no objects found"]
+    if says:
+        folder = chain.new("fetched")
+        chain.sheaf("fetch", source.argument, folder, status=1, says=says)
+        chain.equal(os.path.exists(chain.path(folder)), False, "something was fetched")
+        raise Foreseen("lines that cannot be fetched")
+    for words, host, hosts in shared(chain, chain.chance):
+        folder = chain.new("fetched")
+        run(chain, source.argument, folder, *words)
+        expected = {key: source.objects[key] for own in keys[host::hosts] for key in own}
+        expected[os.path.basename(source.argument)] = "".join(
+            text + "\n" for text, _ in source.lines[host::hosts]).encode()
+        found = readers.tree_of(chain.path(folder))
+        if found != expected:
+            chain.fail("the files of host %d of %d:" % (host, hosts),
+                       sorted(set(found) ^ set(expected))[:6] or
+                       [path for path in found if found[path] != expected[path]][:6])

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""Steps that read with the Python package: samples by number, and PyTorch's loader in any world, by
+any number of workers, killed and resumed.  The program that reads is loading.py."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import loading
+from chain import BUILD, TIMEOUT, Foreseen
+from order_reference import KEEP, epoch_order
+
+PACKAGE = os.path.join(BUILD, "python")
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "loading.py")
+WORLDS = [1, 1, 1, 2, 3, 4]
+
+
+def is_there():
+    """Whether the package is built: what is said where it is not."""
+    return os.path.isdir(os.path.join(PACKAGE, "sheaf"))
+
+
+def has_torch():
+    return is_there() and importlib.util.find_spec("torch") is not None
+
+
+class Run:
+    """The program, under way."""
+
+    def __init__(self, chain, task):
+        self.chain = chain
+        text = json.dumps({"sources": [], **task})
+        chain.note("PYTHONPATH=" + PACKAGE, sys.executable, PROGRAM, text)
+        self.process = subprocess.Popen(
+            [sys.executable, PROGRAM, text], cwd=chain.folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            env=dict(chain.env, PYTHONPATH=PACKAGE))
+
+    def lines(self):
+        """All that it prints, to its end."""
+        try:
+            out, errors = self.process.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self.chain.fail("the program does not end")
+        self.check(errors)
+        return [json.loads(line) for line in out.splitlines()]
+
+    def check(self, errors):
+        if self.process.returncode != 0:
+            self.chain.fail("the program ended with status %d:" % self.process.returncode,
+                            errors.decode(errors="replace")[-3000:])
+
+    def some(self, count):
+        """So many lines; then it is killed, and its workers with it."""
+        found = []
+        while len(found) < count:
+            line = self.process.stdout.readline()
+            if not line.endswith(b"\n"):
+                break
+            found.append(json.loads(line))
+        ended = len(found) < count
+        if not ended:
+            self.kill()
+        errors = self.process.communicate()[1]
+        if ended:
+            self.check(errors)
+        self.chain.lines.append("# killed after %d lines" % len(found))
+        return found
+
+    def refused(self, says):
+        """It ends with an exception that says this."""
+        errors = self.process.communicate(timeout=TIMEOUT)[1]
+        if self.process.returncode != 1 or says not in errors:
+            self.chain.fail("the program ended with status %d, not by %r:" % (
+                self.process.returncode, says), errors.decode(errors="replace")[-3000:])
+
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+# ---- By number -------------------------------------------------------------------------------
+
+def described(sample, number, repeated=False):
+    """What the program says of a sample."""
+    labels = [int(label) if label == int(label) else label for label in sample.labels]
+    return [number, sample.key, labels, sample.name, repeated,
+            [suffix for suffix, _ in sample.fields],
+            loading.digest(data for _, data in sample.fields)]
+
+
+def numbered(chain, shards):
+    """Samples by number: one by one, many at once, as a slice, and in a child."""
+    chance, every = chain.chance, shards.samples
+    if not every:
+        raise Foreseen("no sample")
+    count = len(every)
+    numbers = [chance.randrange(-count, count) for _ in range(chance.choice([1, 3, 20]))]
+    cut = [chance.choice([None, 0, 1, -2, count // 2]), chance.choice([None, count, -1, 3]),
+           chance.choice([None, 1, 2, -1])]
+    if not range(count)[slice(*cut)]:           # which is an IndexError
+        cut = [None, None, -1]
+    run = Run(chain, {"how": "random", "sources": shards.arguments, "numbers": numbers,
+                      "slice": cut})
+    if shards.is_stream:
+        run.refused(b"stream")
+        raise Foreseen("a stream has no numbers")
+    length, *batches = run.lines()
+    chain.equal(length, {"count": count}, "the length")
+    chosen = [described(every[number], range(count)[number]) for number in numbers]
+    slices = [described(every[number], number) for number in range(count)[slice(*cut)]]
+    for found, expected in zip(batches, (chosen, chosen, slices, chosen), strict=True):
+        same(chain, found["batch"], expected, "samples by number")
+
+
+def same(chain, found, expected, what):
+    if found == expected:
+        return
+    at = next((i for i, pair in enumerate(zip(found, expected)) if pair[0] != pair[1]),
+              min(len(found), len(expected)))
+    chain.fail("%s: %d, expected %d; number %d is" % (what, len(found), len(expected), at),
+               found[at:at + 1], "expected", expected[at:at + 1])
+
+
+# ---- By a loader -----------------------------------------------------------------------------
+
+class Epochs:
+    """A loader's options, and what its ranks read: of the one sequence of an epoch, rank r of W has
+    those whose place is r modulo W, from where all ranks together have had `done` samples."""
+
+    def __init__(self, chain, shards):
+        chance = chain.chance
+        self.shards, self.seed = shards, chance.choice([0, 1, 7, (1 << 64) - 1])
+        self.shuffle, self.buffer = chance.random() < 0.8, chance.choice([0, 1, 3, 10, 10000])
+        self.lanes = chance.choice([1, 12])
+        self.remainder = chance.choice(["auto", "pad", "drop", "keep"])
+        self.first, self.lines = chance.choice([0, 3]), {}
+        self.options = {"seed": self.seed, "no_shuffle": not self.shuffle, "lanes": self.lanes,
+                        "shuffle_buffer": self.buffer, "remainder": self.remainder,
+                        "epoch": self.first}
+        if not shards.is_local and chance.random() < 0.5:
+            self.options["cache_directory"] = chain.new("cache")
+
+    def worlds(self):
+        """Those that can share it out."""
+        return [world for world in WORLDS if self.lanes % world == 0 and
+                (len(self.shards.samples) >= world)]
+
+    def line(self, epoch):
+        if epoch not in self.lines:
+            self.lines[epoch] = epoch_order(
+                self.shards.counts, seed=self.seed if self.shuffle else 0,
+                epoch=epoch if self.shuffle else 0, shuffle=self.shuffle, buffer=self.buffer,
+                lanes=self.lanes, remainder=KEEP, rank=0, world=1, worker=0, workers=1)
+        return self.lines[epoch]
+
+    def of_rank(self, place, rank, world):
+        """What is left of an epoch for a rank."""
+        epoch, done = place
+        line, every = self.line(epoch), self.shards.samples
+        own = [line[at] for at in range(len(line)) if at % world == rank]
+        rest = [line[at] for at in range(done, len(line)) if at % world == rank]
+        found = [described(every[number], number) for number in rest]
+        kind, left = self.remainder, len(line) - done
+        if kind == "drop":
+            return found[:left // world]
+        if kind == "pad" or (kind == "auto" and world > 1):
+            for _ in range(-(-left // world) - len(found)):
+                found.append(described(every[own[-1]], own[-1], True))
+        return found
+
+    def after(self, place, batches, size, world):
+        """Where a state is that was taken then."""
+        epoch, done = place[0], place[1] + batches * size * world
+        return (epoch + 1, 0) if done >= len(self.line(epoch)) else (epoch, done)
+
+
+def phase_of(chain, epochs):
+    chance, size = chain.chance, chain.chance.choice([1, 3, 8, 50])
+    most = len(epochs.shards.samples) // size + 2
+    return {"world": chance.choice(epochs.worlds()), "workers": chance.choice([0, 0, 1, 2, 3]),
+            "batch": size, "steps": chance.choice([chance.randrange(most), most, most]),
+            "raw": chance.random() < 0.4}
+
+
+def loader(chain, shards):
+    """A pass in several runs, each in another world, with other workers and batches; in some chains
+    the first is killed."""
+    epochs = Epochs(chain, shards)
+    if not shards.samples:
+        raise Foreseen("no sample")
+    phases = [phase_of(chain, epochs) for _ in range(chain.chance.choice([1, 2, 3]))]
+    place, state = (epochs.first, 0), None
+    task = {"how": "loader", "sources": shards.arguments, "options": epochs.options, "state": None}
+    if shards.is_stream:
+        Run(chain, {**task, "phases": phases}).refused(b"UnsupportedError")
+        raise Foreseen("a stream has no numbers")
+    if chain.chance.random() < 0.4:
+        phase = {**phase_of(chain, epochs), "world": 1}
+        place, state = killed(chain, epochs, {**task, "phases": [phase]})
+    lines = Run(chain, {**task, "state": state, "phases": phases}).lines()
+    for phase in phases:
+        place = check_phase(chain, epochs, phase, place, lines)
+    chain.equal(lines, [], "lines of no phase")
+
+
+def killed(chain, epochs, task):
+    """One rank's pass, killed: (place, state) of the last batch that it told of."""
+    phase, place = task["phases"][0], (epochs.first, 0)
+    found = Run(chain, task).some(chain.chance.randrange(phase["steps"] + 1))
+    batches = [line["batch"] for line in found if line["batch"] is not None]
+    expected = epochs.of_rank(place, 0, 1)
+    same(chain, sum(batches, []), expected[:len(batches) * phase["batch"]], "before it was killed")
+    if not found:
+        return place, None
+    return epochs.after(place, len(batches), phase["batch"], 1), found[-1]["state"]
+
+
+def check_phase(chain, epochs, phase, place, lines):
+    """Takes the lines of a phase; where the next one begins."""
+    world, size = phase["world"], phase["batch"]
+    for rank in range(world):
+        batches = []
+        while lines and lines[0]["rank"] == rank and lines[0]["batch"] is not None:
+            batches.append(lines.pop(0)["batch"])
+        chain.equal(lines[:1] and (lines[0]["rank"], lines[0]["batch"]), (rank, None),
+                    "the end of rank %d" % rank)
+        lines.pop(0)
+        expected = epochs.of_rank(place, rank, world)
+        same(chain, sum(batches, []), expected[:phase["steps"] * size],
+             "rank %d of %d from %r on" % (rank, world, place))
+        chain.equal([len(batch) for batch in batches[:-1]], [size] * len(batches[:-1]),
+                    "the sizes of batches")
+    had = min(phase["steps"], -(-len(epochs.of_rank(place, 0, world)) // size))
+    if phase["steps"] > had:            # it was asked for one more, and was at its end
+        return place[0] + 1, 0
+    return epochs.after(place, had, size, world)
+
+
+def shard_dataset(chain, shards):
+    """Workers that read for themselves: together they have each sample once."""
+    chance, every = chain.chance, shards.samples
+    world, workers = chance.choice([1, 1, 2]), chance.choice([0, 1, 2, 3])
+    if shards.is_stream:
+        world, workers = 1, min(workers, 1)
+    seed, shuffle = chance.choice([0, 7]), chance.random() < 0.8
+    run = Run(chain, {"how": "shards", "sources": shards.arguments, "world": world,
+                      "workers": workers, "options": {"seed": seed, "no_shuffle": not shuffle,
+                                                      "shuffle_buffer": 10, "epoch": 1}})
+    found = [sample for line in run.lines() for sample in line["batch"]]
+    expected = [described(sample, number) for number, sample in enumerate(every)]
+    if shards.is_stream:                # whose samples are numbered as they come
+        found, expected = [[one[1:] for one in some] for some in (found, expected)]
+    same(chain, sorted(found, key=repr), sorted(expected, key=repr), "the samples of all workers")
