@@ -34,7 +34,7 @@ MAJOR   := $(call VERSION_OF,MAJOR)
 VERSION := $(MAJOR).$(call VERSION_OF,MINOR).$(call VERSION_OF,PATCH)
 
 LIB_SOURCES  = $(wildcard $(addsuffix /*.c,base formats store store/s3 packer packer/source packer/plan reader \
-                            modes))
+                            modes copy))
 TOOL_SOURCES = $(wildcard tools/*.c)
 GENERATORS   = $(patsubst tools/generate/%.c,$(BUILD)/%,$(wildcard tools/generate/*.c))
 TESTS        = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))

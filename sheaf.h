@@ -91,11 +91,9 @@ enum sheaf_reason {
     SHEAF_REASON_OTHER_PLAN,        /* CHANGED: the unfinished run had another plan */
     SHEAF_REASON_ALTERED,           /* CHANGED: the data set there is not as its manifest says */
     SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: resume and overwrite */
-    SHEAF_REASON_CONVERSION_PLAN,   /* ARGUMENT: the plan is of a conversion, */
-    SHEAF_REASON_FILES_PLAN,        /*   or of files, where the other is expected */
-    SHEAF_REASON_MEMORY,            /* LIMIT: more memory_bytes are needed, */
-    SHEAF_REASON_STREAM_MEMORY,     /*   for a sample of a stream */
-    SHEAF_REASON_FILE_EXISTS,       /* IO: a file to be unpacked exists */
+    SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,  /* ARGUMENT: the other is expected */
+    SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
+    SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
     SHEAF_REASON_NOT_DIRECT         /* UNSUPPORTED: the channel cannot be read directly */
 };
 
@@ -107,10 +105,9 @@ struct sheaf_error {
 
 SHEAF_API const char *sheaf_strerror(int code);     /* the sentence of a code; never NULL */
 
-/* Text for display on one line: invalid UTF-8, control characters (C1 included) and characters that
- * change the writing direction become \xNN, one per byte.  Messages of this library are already
- * in this form; names of samples, shards and classes are not.  Writes at most `size` bytes, with a
- * NUL, and returns the length of the complete text without it. */
+/* Text for display on one line: invalid UTF-8, control characters (C1 too) and those that change
+ * the writing direction become \xNN, one per byte.  Messages of this library are so already; names
+ * of samples, shards and classes are not.  Writes at most `size` bytes; returns the full length. */
 SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
 
 /* ---- Samples ------------------------------------------------------------------------------ */
@@ -236,11 +233,10 @@ SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_coun
  * foreign shards inodes and times, or ETags.  SHEAF_ERR_UNSUPPORTED: it can be read only once. */
 SHEAF_CALL int sheaf_dataset_identity(const struct sheaf_dataset *dataset, char identity[33],
     struct sheaf_error *error);
-/* All readers of the data set must be freed before it. */
-SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);
+SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);   /* after its readers */
 SHEAF_API void sheaf_dataset_get_info(const struct sheaf_dataset *dataset,
     struct sheaf_dataset_info *info, size_t sizeof_info);
-/* A shard, and a source.  SHEAF_ERR_ARGUMENT for an index that is too large. */
+/* A shard, and a source.  SHEAF_ERR_ARGUMENT: the index is too large. */
 SHEAF_CALL int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_shard_info *info, size_t sizeof_info);
 SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t index,
@@ -333,9 +329,8 @@ SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
 
 /* Starts an epoch, wherever the reader was. */
 SHEAF_CALL int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
-
-/* Starts an epoch at sample number `sample`, from 0, of this reader's part of it.  Earlier samples
- * are not read.  SHEAF_ERR_ARGUMENT: the part has fewer samples, or it is a stream. */
+/* Starts it at sample `sample`, from 0, of this reader's part of it; earlier ones are not read.
+ * SHEAF_ERR_ARGUMENT: the part has fewer samples, or it is a stream. */
 SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t epoch, uint64_t sample);
 
 /* The exact number of samples in this reader's part of the epoch, records skipped as corrupt
@@ -401,14 +396,12 @@ struct sheaf_reader_stats {
     uint64_t cached_bytes;          /* from the cache instead of the store, in whole blocks */
     uint64_t epoch;                 /* the current one */
     uint64_t uncached_objects;      /* opened but not cached: they have no strong ETag */
-    uint64_t passed_over;           /* members of foreign tars that belong to no sample: links,
-                                       devices, directories, names without key or suffix */
+    uint64_t passed_over;           /* members of foreign tars that are no sample's: links, ... */
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
     uint64_t lost_bytes;            /* of foreign shards: behind damage, no record up to the end */
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
     struct sheaf_reader_stats *stats, size_t sizeof_stats);
-
 /* The last error of this reader; valid until the next call on it. */
 SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
 
@@ -488,13 +481,13 @@ SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t
  * SHEAF_ERR_ARGUMENT: another name that begins with sheaf_, an invalid number, no JSON object. */
 SHEAF_CALL int sheaf_channel_order(const struct sheaf_channel *channel,
     struct sheaf_reader_options *options, struct sheaf_error *error);
-/* Tells the platform why the job fails: writes the first 1024 bytes of the message to
- * ROOT/output/failure.  `root` NULL: /opt/ml.  SHEAF_ERR_NOT_FOUND if ROOT does not exist. */
+/* Tells the platform why the job fails: writes the message (at most 1024 bytes) to
+ * ROOT/output/failure.  `root` NULL: /opt/ml.  SHEAF_ERR_NOT_FOUND: no ROOT. */
 SHEAF_CALL int sheaf_channel_report_failure(const char *root, const char *message,
     struct sheaf_error *error);
 
-/* ---- The plan of an epoch, without reading data --------------------------------------------- */
-/* A range of one shard that one worker of one rank reads, in one lane. */
+/* ---- The plan of an epoch, without reading data ---------------------------------------------
+ * A range of one shard that one worker of one rank reads, in one lane. */
 struct sheaf_stretch {
     uint32_t rank, worker, lane;
     uint32_t shard;             /* in manifest order */
@@ -503,16 +496,15 @@ struct sheaf_stretch {
 };
 typedef void sheaf_stretch_fn(void *context, const struct sheaf_stretch *stretch);
 
-/* The plan of options->epoch: calls `each` for every stretch of every lane, in the order of (rank,
- * worker, lane, sequence).  rank and worker are ignored.  _UNSUPPORTED: a stream. */
+/* Calls `each` for every stretch of every lane of options->epoch, in the order of (rank, worker,
+ * lane, sequence).  rank and worker are ignored.  _UNSUPPORTED: a stream. */
 SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
     struct sheaf_error *error);
 
-#define SHEAF_MIXING_POINTS 1000
-#define SHEAF_MIXING_BATCH  256
-/* How well an epoch is shuffled, compared with an ideal shuffle of the same samples.  Distances are
- * in manifest order, by which a class-sorted data set is sorted. */
+enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
+/* How well options->epoch is shuffled, compared with an ideal shuffle; replayed on numbers.
+ * Distances are in manifest order, by which a class-sorted data set is sorted. */
 struct sheaf_mixing {
     uint64_t samples;                   /* of the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */
@@ -526,7 +518,6 @@ struct sheaf_mixing {
     double came[SHEAF_MIXING_POINTS];   /* its position in the epoch, in [0, 1) */
     double lay[SHEAF_MIXING_POINTS];    /* its position in the data set, in [0, 1) */
 };
-/* Replays options->epoch on numbers. */
 SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_mixing *mixing, size_t sizeof_mixing,
     struct sheaf_error *error);
@@ -576,16 +567,15 @@ struct sheaf_pack_options {
     int dry_run;                    /* 0; 1: only plan; *error: why dest would be refused, or OK */
     const char *index;              /* NULL; index files of "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* threads; 0: the processors, 8 at most */
-    uint64_t memory_bytes;          /* hard limit for buffers, without the plan; 512 MiB; a quarter
-                                       for data sent to S3 and not yet acknowledged, at least one
-                                       part (8 MiB; for shards beyond 40 GB 1/5000 of them) */
+    uint64_t memory_bytes;          /* 512 MiB: hard limit, without the plan; a quarter is for data
+                                       on its way to S3, at least a part (8 MiB; 1/5000 of shards
+                                       beyond 40 GB) */
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
     sheaf_plan_fn *plan;            /* NULL; with dry_run, called for each shard of the plan */
     void *context; const volatile int *interrupt;
-    const char *const *sources;     /* NULL; for sheaf_packer_open: the sources of the samples; DEST
-                                       must not contain them, as overwrite would delete them */
-    size_t source_count;
+    const char *const *sources;     /* NULL; for sheaf_packer_open: sources, which must not be in */
+    size_t source_count;            /*   `dest`, as overwrite would delete them */
     const char *origin;             /* NULL: as identity; identifies the samples independently of
                                        location and time: its hash goes into the manifest, and
                                        resume recognises a finished data set by it */
@@ -605,8 +595,7 @@ struct sheaf_pack_result {
     uint64_t multipart_records; /* RecordIO: records that contain the magic, stored in parts */
     uint64_t memory_peak_bytes; /* buffers and unacknowledged parts; <= memory_bytes */
     uint64_t plan_bytes;        /* memory of the plan */
-    uint64_t passed_over;       /* marks of directories in S3; of an S3 Inventory also old versions,
-                                   and objects not below the root */
+    uint64_t passed_over;       /* S3: marks of directories; old versions, objects elsewhere */
     uint64_t left_out;          /* ignored: hidden directories, .DS_Store, ._*, Thumbs.db, ... */
     uint64_t unlabelled;        /* samples without a label, where others have one */
     char first_unlabelled[512]; /* the first of their keys in byte order, or its beginning */
@@ -628,8 +617,8 @@ SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
  * killed: the result is the same, each shard is published atomically, and finished shards are not
  * packed again.  packer/PLAN.md specifies the plan. */
 
-/* Makes the plan of `count` sources (as for sheaf_pack; or of one data set, to be converted shard
- * by shard by sheaf_packer_open_part), prepares the directory `dest` for it (as options->resume and
+/* Makes the plan of `count` sources (as for sheaf_pack; or of one data set, to be converted by
+ * sheaf_convert_part), prepares the directory `dest` for it (as options->resume and
  * overwrite specify), and stores it at `plan`, a path or an s3:// URL.  Local paths are stored as
  * absolute paths and must mean the same on every machine.  Memory does not grow with the number of
  * files: sorting uses temporary files in the directory TMPDIR, or else in the plan's directory, or,
@@ -649,7 +638,7 @@ SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
 
-/* Checks that every shard exists as it was packed, and publishes the data set: index, report, and
+/* Checks that all shards exist as they were packed, and publishes the data set: index, report, and
  * the manifest last.  Shards with their original ETag, or inode and time, are not read; others, for
  * example copies, are compared by hash.  SHEAF_ERR_NOT_FOUND, or _CORRUPT if any was altered: the
  * message names the shards and their parts, and nothing was published.  Repeating a commit is
@@ -688,8 +677,7 @@ struct sheaf_plan_info {
  * original ETag, or inode and time, is read. */
 SHEAF_CALL int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
     struct sheaf_error *error);
-/* Whether the file or object at `url` is a plan, judged by its first bytes. */
-SHEAF_API int sheaf_is_plan(const char *url);
+SHEAF_API int sheaf_is_plan(const char *url);   /* judged by the first bytes of what is there */
 SHEAF_API void sheaf_plan_get_info(const struct sheaf_plan *plan, struct sheaf_plan_info *info,
     size_t sizeof_info);
 /* Shard `index`, below info.shards; its name is valid until the next call.  *done: it is packed. */
@@ -715,15 +703,6 @@ SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_optio
  * (_ARGUMENT): its label has another name already, or is not an integer from 0 to 2^20 - 1. */
 SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
     size_t count);
-/* A packer for shards of a conversion's plan (sheaf_plan_make of a data set): start each shard by
- * its number and append its samples in order; finish waits for them; sheaf_commit publishes.  Only
- * jobs, memory_bytes, progress and interrupt of the options are used; classes need not be set. */
-SHEAF_CALL int sheaf_packer_open_part(const char *plan, uint32_t parts,
-    const struct sheaf_pack_options *options, struct sheaf_packer **packer,
-    struct sheaf_error *error);
-/* The next sample is the first of shard `shard` of the plan.  SHEAF_ERR_CHANGED: the previous shard
- * lacks some of its planned samples. */
-SHEAF_CALL int sheaf_packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
 /* Copies the sample.  Blocks while the memory budget is used up. */
 SHEAF_CALL int sheaf_packer_append(struct sheaf_packer *packer, const struct sheaf_sample *sample);
 /* The next sample starts a new shard; repeated cuts create no empty shards.  Without cuts, a shard
@@ -739,26 +718,54 @@ SHEAF_API void sheaf_packer_abort(struct sheaf_packer *packer);
 SHEAF_API const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *packer);
 SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless finished */
 
-/* ---- Samples as a stream of one container --------------------------------------------------
- * Encodes samples as the bytes of one shard, for the caller to write. */
+/* ---- Samples as the bytes of one shard, for the caller to write ----------------------------- */
 SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
     struct sheaf_error *error);
-/* *data is valid until the next call on the encoder.  For a tar, SHEAF_ERR_EXISTS: the key is
- * that of the previous sample, so that readers would merge the two; the sample is left out. */
+/* *data is valid until the next call on the encoder.  _end: what ends the shard, if anything.
+ * SHEAF_ERR_EXISTS, of a tar: the key is that of the previous sample, so that readers would merge
+ * the two; the sample is left out. */
 SHEAF_CALL int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *sample,
     const void **data, size_t *size, struct sheaf_error *error);
-/* What ends the shard, if anything. */
 SHEAF_CALL int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **data, size_t *size,
     struct sheaf_error *error);
 SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
+
+/* ---- Copying: to another container, or to files ----------------------------------------------
+ * Of `reading` (NULL: defaults), these calls use on_corrupt, max_corrupt, report and the cache.
+ * `result` and `stats` (the reader's) may be NULL.  A sample that does not fit is _UNSUPPORTED.
+ *
+ * Writes the samples, in data set order, as a data set of options->container and codec in `dest`:
+ * keys, fields, labels and class names stay, and each shard keeps its samples (one foreign file, or
+ * standard input, is cut by shard_bytes).  Half of the memory is for reading; jobs threads read.
+ * The options that sheaf_packer_open ignores, label_base and identity are ignored. */
+SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
+    const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
+    struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);
+/* Part `part` of `parts` of a plan of a data set (sheaf_plan_make); sheaf_commit publishes it. */
+SHEAF_CALL int sheaf_convert_part(const char *plan, uint32_t part, uint32_t parts,
+    const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
+    struct sheaf_pack_result *result, struct sheaf_error *error);
+
+struct sheaf_unpack_options {
+    size_t sizeof_options;
+    int resume;                     /* 0; 1: existing files stay, if they are identical */
+    sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
+};
+SHEAF_API void sheaf_unpack_options_init(struct sheaf_unpack_options *options, size_t size);
+struct sheaf_unpack_result { uint64_t samples, files, bytes; };
+/* Writes each field as the file `directory`/KEY.SUFFIX; `directory` is created.  Nothing is written
+ * outside it.  _EXISTS: so does a file.  `reading` also has memory_bytes and threads. */
+SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
+    const struct sheaf_unpack_options *options, const struct sheaf_reader_options *reading,
+    struct sheaf_unpack_result *result, struct sheaf_reader_stats *stats,
+    struct sheaf_error *error);
 
 /* ---- Checking and indexing ----------------------------------------------------------------- */
 struct sheaf_verify_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t memory_bytes;          /* 1 GiB */
     unsigned threads;               /* 0: the processors, 8 at most */
-    sheaf_progress_fn *progress;    /* NULL */
-    sheaf_report_fn *report;        /* NULL; called for each problem */
+    sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; report: each problem */
     void *context; const volatile int *interrupt;
     uint32_t part, parts;           /* 0 of 0: all; else a range of the shards, for many machines */
 };
@@ -768,10 +775,8 @@ struct sheaf_verify_result {
     uint64_t shards, samples, bytes;    /* read */
     uint64_t problems;          /* 0: the data set is sound */
     uint64_t passed_over;       /* as in sheaf_reader_stats, without directories */
-    uint64_t unused_classes;    /* classes of the manifest without samples: not a problem; 0 if only
-                                   a part was verified, or there are problems */
-    uint64_t labelled;          /* samples with a label */
-    uint64_t unread_labels;     /* samples whose field cls is not numbers: they have no label */
+    uint64_t unused_classes;    /* classes without samples; 0 of a part, or with problems */
+    uint64_t labelled, unread_labels;   /* samples with a label; with a cls that is not numbers */
     char unlabelled[512];       /* the first sample without a label, and its location; "": none */
 };
 
@@ -782,22 +787,19 @@ SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
 
-/* Indexes foreign shards as a data set: reads them once and writes dataset.index and dataset.json
- * into `directory`, which must contain the shards.  SHEAF_ERR_EXISTS if it has a manifest and
- * `overwrite` is 0.  `index` as sheaf_pack_options.index. */
+/* Makes foreign shards a data set: reads them once and writes dataset.index and dataset.json into
+ * their directory.  _EXISTS: it has a manifest, not `overwrite`.  `index`: as for sheaf_pack. */
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
 
-/* ---- SageMaker's File mode, outside SageMaker ------------------------------------------------
- * Copies the objects of a source into a directory, as they are. */
+/* ---- SageMaker's File mode, outside SageMaker ----------------------------------------------- */
 struct sheaf_fetch_options {
     size_t sizeof_options;          /* set by _init */
     uint32_t host, hosts;           /* 0 of 1: every object; else each n-th (ShardedByS3Key) */
     uint64_t memory_bytes;          /* 256 MiB: hard limit, without the list of objects */
     unsigned threads;               /* that write and check; 0: one per processor, at most 8 */
-    sheaf_progress_fn *progress;    /* NULL */
-    void *context; const volatile int *interrupt;
+    sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
 };
 SHEAF_API void sheaf_fetch_options_init(struct sheaf_fetch_options *options, size_t size);
 
@@ -811,13 +813,12 @@ struct sheaf_fetch_result {
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
 
-/* Fetches a prefix, the objects of a manifest file or of an augmented manifest, or one object (as
- * sheaf_feed does) into `directory`, which is created if needed; names are relative to the prefix.
- * Objects of an augmented manifest are named by their keys, and the manifest is written too, with
- * this host's lines.
+/* Copies a prefix, the objects of a manifest file or of an augmented manifest, or one object, as
+ * they are, into `directory`, which is created; names are relative to the prefix.  Objects of an
+ * augmented manifest are named by their keys; the manifest is written too, with this host's lines.
  *
  * Before anything is fetched, names that are invalid as files below the directory, or collide, are
- * rejected (SHEAF_ERR_UNSUPPORTED, _EXISTS), and so is a lack of space (SHEAF_ERR_LIMIT).  A file
+ * rejected (_UNSUPPORTED, _EXISTS), and so is a lack of space (_LIMIT).  A file
  * gets its final name once it is complete and checked: a shard of a data set against the hash in
  * the manifest, another object against its ETag if that is an MD5.  It gets its object's time; the
  * next call keeps a file with that time and size, and replaces one that differs.  Other files are
@@ -841,8 +842,7 @@ struct sheaf_feed_options {
     const char *channel;            /* "train"; 1 to 64 letters, digits, '.', '-', '_' */
     uint64_t first_epoch;           /* 0 */
     uint64_t epochs;                /* 0: unlimited */
-    int shuffle;                    /* 0; 1: objects, or lines, in an order of (seed, epoch) */
-    uint64_t seed;                  /* 0 */
+    int shuffle; uint64_t seed;     /* 0; 1: objects, or lines, in an order of (seed, epoch) */
     uint32_t host, hosts;           /* 0 of 1: every object; else each n-th of the order */
     int record_wrapper;             /* 0; 1: each object becomes a RecordIO record */
     int gunzip;                     /* 0; 1: unpack the objects, which are gzip streams */
@@ -888,8 +888,8 @@ struct sheaf_survey {
     char place[16];                 /* "S3", "local disk", "FUSE", "Lustre", "NFS" */
 };
 
-/* Examines a directory, prefix, manifest or augmented manifest (of that, only its objects) without
- * reading objects.  Only the last three options are used. */
+/* Examines a directory, prefix, manifest or augmented manifest (its objects) without reading them.
+ * Only the last three options are used. */
 SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
 

@@ -57,6 +57,14 @@ int packer_check_open(struct sheaf_packer *p);
 void packer_submit(struct sheaf_packer *p, bool ends_shard);
 /* That the shard of a part that is under way has what the plan says. */
 int packer_check_shard(struct sheaf_packer *p);
+/* A packer for the shards of a conversion's plan: start each shard by its number and append its
+ * samples in order; finish waits for them, and sheaf_commit writes the manifest.  Only jobs,
+ * memory_bytes, progress and interrupt of the options are used.  Classes need not be set. */
+int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_options *options,
+                     struct sheaf_packer **packer, struct sheaf_error *err);
+/* The next sample is the first of shard `shard` of the plan.  SHEAF_ERR_CHANGED: the previous shard
+ * lacks some of its planned samples. */
+int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
 /* Of a part that has failed with `code`: SHEAF_OK if others have finished the whole meanwhile, and
  * have cleaned up behind it. */
 int packer_unless_finished(struct sheaf_packer *p, int code);

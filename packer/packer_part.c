@@ -23,7 +23,7 @@ int packer_check_shard(struct sheaf_packer *p)
                    plural(p->shard.sample_count), (unsigned long long)planned->sample_count);
 }
 
-int sheaf_packer_begin_shard(struct sheaf_packer *p, uint64_t shard)
+int packer_begin_shard(struct sheaf_packer *p, uint64_t shard)
 {
     int code = packer_check_open(p);
 
@@ -77,39 +77,31 @@ static int join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
                        p->options.jobs, largest, p->options.memory_bytes, err);
 }
 
-int sheaf_packer_open_part(const char *plan, uint32_t parts,
-                           const struct sheaf_pack_options *options,
-                           struct sheaf_packer **packer, struct sheaf_error *error)
+int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_options *options,
+                     struct sheaf_packer **packer, struct sheaf_error *err)
 {
     struct sheaf_packer *p = calloc(1, sizeof(*p));
-    struct sheaf_error found;
     int code;
 
     if (p == NULL)
-        return err_memory(error, sizeof(*p));
+        return err_memory(err, sizeof(*p));
     p->is_part = true;
     p->output.lock = -1;
-    code = pack_options_take(options, &p->options, &found);
+    code = pack_options_take(options, &p->options, err);
     if (code == SHEAF_OK)
-        code = plan_file_open(plan, &p->file, &found);
-    if (code == SHEAF_OK && p->file.facts.fingerprint[0] == '\0')
-        code = err_because(&found, err_set(&found, SHEAF_ERR_ARGUMENT, "%s: is a plan of files, "
-                                           "expected one of a conversion", plan),
-                           SHEAF_REASON_FILES_PLAN);
+        code = plan_file_open(plan, &p->file, err);
     if (code == SHEAF_OK) {
         take_facts(p);
-        code = packer_copy_texts(p, p->file.facts.dest, &found);
+        code = packer_copy_texts(p, p->file.facts.dest, err);
     }
     if (code == SHEAF_OK)
-        code = join(p, parts, &found);
+        code = join(p, parts, err);
     if (code == SHEAF_OK) {
         *packer = p;
         return SHEAF_OK;
     }
     p->state = PACKER_FAILED;
     sheaf_packer_free(p);
-    if (error != NULL)
-        *error = found;
     return code;
 }
 

@@ -24,6 +24,7 @@ ROOMS = {
     "packer/source": ("formats", "store", "base"),
     "reader": ("formats", "store", "base"),
     "modes": ("packer/source", "reader", "formats", "store", "base"),
+    "copy": ("packer", "base"),
     "tools": (),
     "python/src": (),
 }

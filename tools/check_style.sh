@@ -5,7 +5,7 @@ set -u
 bad=0
 complain() { echo "style: $*" >&2; bad=1; }
 
-files=$(find base formats store packer reader modes tools tests python sheaf.h \
+files=$(find base formats store packer reader modes copy tools tests python sheaf.h \
         -name '*.[ch]' 2>/dev/null | sort)
 for f in $files; do
     awk -v f="$f" '
@@ -29,15 +29,15 @@ if grep -nE '(^|[^a-z_])(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|tm
     complain "a banned call (above)"
 fi
 if grep -nE '(^|[^a-z_>.])(printf|puts|exit|abort|perror)\(' \
-        $(find base formats store packer reader modes -name '*.c') /dev/null; then
+        $(find base formats store packer reader modes copy -name '*.c') /dev/null; then
     complain "the library must not print or exit (above)"
 fi
 if grep -nE 'pthread_cond_timedwait' \
-        $(find base formats store packer reader modes -name '*.[ch]' ! -name timed_wait.h) /dev/null; then
+        $(find base formats store packer reader modes copy -name '*.[ch]' ! -name timed_wait.h) /dev/null; then
     complain "timed waits are those of base/timed_wait.h, on the monotonic clock (above)"
 fi
 # Another program's options may be named, and comments may name ours.
-if grep -nE '"[^"]*--[a-z]{3}' $(find base formats store packer reader modes -name '*.c') |
+if grep -nE '"[^"]*--[a-z]{3}' $(find base formats store packer reader modes copy -name '*.c') |
         grep -vE 'aws configure|^[^:]*:[0-9]*:( |/)\*'; then
     complain "the library's messages must not name options (above): tools/advice.c does"
 fi

@@ -175,29 +175,28 @@ static int copy_samples(struct cat *cat)
 }
 
 /* Lines of "name value", for people and scripts. */
-static void print_statistics(const struct cat *cat, double seconds)
+static void print_statistics(const struct cat *cat, const struct sheaf_reader_stats *stats,
+                             double seconds)
 {
     const double per_second = seconds > 0 ? 1 / seconds : 0;
-    struct sheaf_reader_stats stats;
     struct rusage usage = { .ru_maxrss = 0 };
 
-    sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
     getrusage(RUSAGE_SELF, &usage);
     printf("samples %" PRIu64 "\n", cat->samples);
     printf("payload_bytes %" PRIu64 "\n", cat->payload_bytes);
-    printf("read_bytes %" PRIu64 "\n", stats.read_bytes);
-    printf("cached_bytes %" PRIu64 "\n", stats.cached_bytes);
-    printf("uncached_objects %" PRIu64 "\n", stats.uncached_objects);
-    printf("corrupt %" PRIu64 "\n", stats.corrupt);
-    printf("passed_over %" PRIu64 "\n", stats.passed_over);
-    printf("lost_bytes %" PRIu64 "\n", stats.lost_bytes);
-    printf("repeated %" PRIu64 "\n", stats.repeated);
+    printf("read_bytes %" PRIu64 "\n", stats->read_bytes);
+    printf("cached_bytes %" PRIu64 "\n", stats->cached_bytes);
+    printf("uncached_objects %" PRIu64 "\n", stats->uncached_objects);
+    printf("corrupt %" PRIu64 "\n", stats->corrupt);
+    printf("passed_over %" PRIu64 "\n", stats->passed_over);
+    printf("lost_bytes %" PRIu64 "\n", stats->lost_bytes);
+    printf("repeated %" PRIu64 "\n", stats->repeated);
     printf("seconds %.3f\n", seconds);
     printf("samples_per_second %.0f\n", (double)cat->samples * per_second);
     printf("payload_bytes_per_second %.0f\n", (double)cat->payload_bytes * per_second);
-    printf("first_sample_seconds %.6f\n", (double)stats.first_sample_ns * 1e-9);
-    printf("stall_seconds %.6f\n", (double)stats.stall_ns * 1e-9);
-    printf("memory_peak_bytes %" PRIu64 "\n", stats.memory_peak_bytes);
+    printf("first_sample_seconds %.6f\n", (double)stats->first_sample_ns * 1e-9);
+    printf("stall_seconds %.6f\n", (double)stats->stall_ns * 1e-9);
+    printf("memory_peak_bytes %" PRIu64 "\n", stats->memory_peak_bytes);
     printf("resident_peak_bytes %lld\n", (long long)usage.ru_maxrss * 1024);
 }
 
@@ -217,13 +216,15 @@ static int check_sum(const struct cat *cat)
 /* Ends what goes to standard output. */
 static int cat_finish(struct cat *cat, double seconds)
 {
+    struct sheaf_reader_stats stats;
     int status = -1, errnum;
 
     progress_clear();
-    say_uncached(cat->reader);
+    sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
+    say_uncached(&stats);
     if (cat->null) {
-        print_statistics(cat, seconds);
-        say_left_out(cat->reader);
+        print_statistics(cat, &stats, seconds);
+        say_left_out(&stats);
         return STATUS_OK;
     }
     if (!cat->list)
@@ -233,7 +234,7 @@ static int cat_finish(struct cat *cat, double seconds)
     errnum = output_flush(&cat->out);
     if (errnum)
         return fail_write(cat, errnum);
-    say_left_out(cat->reader);
+    say_left_out(&stats);
     if (cat->left_out != 0)
         complain("%" PRIu64 " repeated sample%s left out: a tar cannot hold a sample twice in a "
                  "row", cat->left_out, plural(cat->left_out));

@@ -87,14 +87,11 @@ void say_copies(const struct sheaf_dataset *dataset)
                      "comes twice", source.url, source.same_as);
 }
 
-void say_uncached(const struct sheaf_reader *reader)
+void say_uncached(const struct sheaf_reader_stats *stats)
 {
-    struct sheaf_reader_stats stats;
-
-    sheaf_reader_get_stats(reader, &stats, sizeof(stats));
-    if (stats.uncached_objects > 0)
+    if (stats->uncached_objects > 0)
         complain("%" PRIu64 " object%s not cached: the server gives no strong ETag",
-                 stats.uncached_objects, stats.uncached_objects == 1 ? " was" : "s were");
+                 stats->uncached_objects, stats->uncached_objects == 1 ? " was" : "s were");
 }
 
 int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample *sample,
@@ -117,18 +114,15 @@ void say_passed_over(uint64_t members, uint64_t samples)
                  members == 1 ? " was" : "s were");
 }
 
-void say_left_out(const struct sheaf_reader *reader)
+void say_left_out(const struct sheaf_reader_stats *stats)
 {
-    struct sheaf_reader_stats stats;
-
-    sheaf_reader_get_stats(reader, &stats, sizeof(stats));
-    if (stats.corrupt > 0)
-        complain("%" PRIu64 " corrupt record%s skipped", stats.corrupt, plural(stats.corrupt));
-    if (stats.lost_bytes > 0)
+    if (stats->corrupt > 0)
+        complain("%" PRIu64 " corrupt record%s skipped", stats->corrupt, plural(stats->corrupt));
+    if (stats->lost_bytes > 0)
         complain("%" PRIu64 " byte%s behind damage, up to the ends of their shards, could not be "
-                 "read: the number of samples in them is unknown", stats.lost_bytes,
-                 plural(stats.lost_bytes));
-    say_passed_over(stats.passed_over, stats.samples);
+                 "read: the number of samples in them is unknown", stats->lost_bytes,
+                 plural(stats->lost_bytes));
+    say_passed_over(stats->passed_over, stats->samples);
 }
 
 int refuse(const struct sheaf_error *error)

@@ -39,7 +39,7 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_copies(const struct sheaf_dataset *dataset);
 
 /* Says on standard error how many objects the reader could not cache, if there were any. */
-void say_uncached(const struct sheaf_reader *reader);
+void say_uncached(const struct sheaf_reader_stats *stats);
 
 /* Text from outside as it may be printed for people: see sheaf_show.  Valid until the fourth call
  * after this one. */
@@ -60,7 +60,7 @@ int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample 
 
 /* What a reader did not hand out, at its end: records that were skipped as corrupt, members of tars
  * that are no sample's. */
-void say_left_out(const struct sheaf_reader *reader);
+void say_left_out(const struct sheaf_reader_stats *stats);
 void say_passed_over(uint64_t members, uint64_t samples);
 
 /* Complains of a call that took options and could not begin: STATUS_MISUSE if they were wrong,

@@ -5,8 +5,8 @@
  * A path is walked component by component from the root's descriptor, and no symbolic link is
  * followed on the way; so what anybody puts into the tree meanwhile cannot lead out of it.
  * Directories are kept open in a small table, since samples come shuffled over all of them. */
-#ifndef TOOLS_EXTRACT_H
-#define TOOLS_EXTRACT_H
+#ifndef COPY_EXTRACT_H
+#define COPY_EXTRACT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,11 +2,10 @@
  *
  * Extraction below one directory.  A file is written under another name first, so that a run that
  * was killed leaves whole files and can be resumed. */
-#include "tools/extract.h"
+#include "copy/extract.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,10 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/fd_io.h"
 
 #define SLOT_COUNT 256      /* directories kept open; a power of two */
-#define COMPARE_BYTES ((size_t)64 << 10)
+#define COMPARE_BYTES ((size_t)16 << 10)
 #define PART_NAME ".sheaf-unpack"       /* of the file that is being written, in its directory */
 
 /* A directory's place follows from the hash of its path; a new one takes the place of the old. */
@@ -38,29 +38,16 @@ struct extract {
     struct slot slots[SLOT_COUNT];
 };
 
-static int set_error(struct sheaf_error *error, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static int set_error(struct sheaf_error *error, const char *format, ...)
-{
-    va_list arguments;
-
-    error->code = SHEAF_ERR_IO;
-    error->reason = SHEAF_REASON_NONE;
-    va_start(arguments, format);
-    vsnprintf(error->message, sizeof(error->message), format, arguments);
-    va_end(arguments);
-    return error->code;
-}
-
 static int set_errno(struct sheaf_error *error, const struct extract *x, const char *path,
                      int errnum)
 {
-    set_error(error, "%s/%s: %s", x->directory, path, errnum == ELOOP || errnum == ENOTDIR ?
-              "a component of it is not a directory (symbolic links are not followed)" :
-              strerror(errnum));
-    error->reason = errnum == EEXIST ? SHEAF_REASON_FILE_EXISTS : SHEAF_REASON_NONE;
-    return error->code;
+    int code;
+
+    if (errnum == ELOOP || errnum == ENOTDIR)
+        return err_set(error, SHEAF_ERR_UNSUPPORTED, "%s/%s: a component of it is not a directory "
+                       "(symbolic links are not followed)", x->directory, path);
+    code = err_errno(error, errnum, "%s/%s", x->directory, path);
+    return errnum == EEXIST ? err_because(error, code, SHEAF_REASON_FILE_EXISTS) : code;
 }
 
 /* Makes `path` and what is above it; the user chose it, so links are followed. */
@@ -87,8 +74,8 @@ int extract_open(const char *directory, bool resume, struct extract **extract,
     if (!errnum && strstr(directory, "://")) {
         free(copy);
         free(x);
-        set_error(error, "%s: expected a local directory to unpack into", directory);
-        return error->code = SHEAF_ERR_ARGUMENT;
+        return err_set(error, SHEAF_ERR_ARGUMENT, "%s: expected a local directory to unpack into",
+                       directory);
     }
     if (!errnum && directory[0] == '\0')
         errnum = ENOENT;
@@ -105,12 +92,13 @@ int extract_open(const char *directory, bool resume, struct extract **extract,
         close(x->root);
         free(copy);
         free(x);
-        return set_error(error, "%s: another process is unpacking into it", directory);
+        return err_set(error, SHEAF_ERR_EXISTS, "%s: another process is unpacking into it",
+                       directory);
     }
     if (errnum) {
         free(copy);
         free(x);
-        return set_error(error, "%s: %s", directory, strerror(errnum));
+        return err_errno(error, errnum, "%s", directory);
     }
     x->directory = copy;
     x->resume = resume;
@@ -211,7 +199,7 @@ static int directory_of(struct extract *x, const char *path, size_t size)
 /* Whether the file has these bytes: 1 or 0, or an errno value below 0. */
 static int has_bytes(int fd, const uint8_t *data, size_t size)
 {
-    static uint8_t there[COMPARE_BYTES];
+    uint8_t there[COMPARE_BYTES];
     struct stat st;
 
     if (fstat(fd, &st) != 0)
@@ -280,8 +268,8 @@ static int note_path(struct extract *x, const char *path, struct sheaf_error *er
         return set_errno(error, x, path, ENOMEM);
     place = find_written(x->written, x->written_room, hash);
     if (*place == hash)
-        return set_error(error, "%s/%s: two samples of the data set have this file", x->directory,
-                         path);
+        return err_set(error, SHEAF_ERR_EXISTS, "%s/%s: two samples of the data set have this file",
+                       x->directory, path);
     *place = hash;
     x->written_count++;
     return SHEAF_OK;
@@ -302,8 +290,8 @@ static int keep_file(const struct extract *x, int directory, const char *name, c
     if (same < 0)
         return set_errno(error, x, path, -same);
     if (same == 0)
-        return set_error(error, "%s/%s: exists, and differs from the data set", x->directory,
-                         path);
+        return err_set(error, SHEAF_ERR_EXISTS, "%s/%s: exists, and differs from the data set",
+                       x->directory, path);
     *kept = true;
     return SHEAF_OK;
 }
@@ -344,8 +332,7 @@ int extract_sync(const struct extract *extract, struct sheaf_error *error)
 {
     if (syncfs(extract->root) == 0)
         return SHEAF_OK;
-    return set_error(error, "%s: cannot be made durable: %s", extract->directory,
-                     strerror(errno));
+    return err_errno(error, errno, "%s: cannot be made durable", extract->directory);
 }
 
 int extract_file(struct extract *extract, const char *path, const void *data, size_t size,
@@ -358,8 +345,8 @@ int extract_file(struct extract *extract, const char *path, const void *data, si
     bool kept = false;
 
     if (problem)
-        return set_error(error, "%s: the path %s; nothing is written outside %s", path, problem,
-                         extract->directory);
+        return err_set(error, SHEAF_ERR_UNSUPPORTED, "%s: the path %s; nothing is written outside "
+                       "%s", path, problem, extract->directory);
     directory = slash ? directory_of(extract, path, (size_t)(slash - path)) : extract->root;
     if (directory < 0)
         return set_errno(error, extract, path, errno);

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Conversion: the same samples in another container.
+ *
+ * Shards keep their samples, so that the result is what packing the files into that container
+ * would have given.  Only a source that is one foreign file, or standard input, says nothing
+ * about shards: it is cut by size, as the packer does. */
+#include "copy/convert.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+/* While the packer waits, this call's progress goes on being shown. */
+static void show(void *context, const struct sheaf_progress *packed)
+{
+    struct convert *c = context;
+
+    (void)packed;
+    watch_show(&c->in.watch, &c->in.progress);
+}
+
+void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
+                  const struct sheaf_pack_options *options,
+                  const struct sheaf_reader_options *reading)
+{
+    struct watch watch = { .progress = NULL };
+
+    *c = (struct convert){ .packer = NULL };
+    sheaf_pack_options_init(&c->packing, sizeof(c->packing));
+    if (options != NULL)
+        memcpy(&c->packing, options, MIN(sizeof(c->packing), options->sizeof_options));
+    c->packing.sizeof_options = sizeof(c->packing);
+    sheaf_reader_options_init(&c->reading, sizeof(c->reading));
+    if (reading != NULL)
+        memcpy(&c->reading, reading, MIN(sizeof(c->reading), reading->sizeof_options));
+    c->reading.sizeof_options = sizeof(c->reading);
+    c->reading.threads = c->packing.jobs;
+    c->reading.memory_bytes = c->packing.memory_bytes / 2;
+    c->packing.memory_bytes -= c->reading.memory_bytes;
+    watch.progress = c->packing.progress;
+    watch.context = c->packing.context;
+    watch.interrupt = c->packing.interrupt;
+    c->packing.progress = show;
+    c->packing.report = NULL;       /* it has no files */
+    c->packing.plan = NULL;
+    c->packing.context = c;
+    copying_init(&c->in, dataset, &watch, "convert");
+}
+
+int convert_packed(const struct convert *c, int code, struct sheaf_error *err)
+{
+    if (code < 0)
+        *err = *sheaf_packer_error(c->packer);
+    return code;
+}
+
+int convert_append(struct convert *c, const struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    const int code = convert_packed(c, sheaf_packer_append(c->packer, sample), err);
+
+    if (code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_EXISTS)
+        return copying_place(&c->in, sample, err);
+    if (code == SHEAF_OK)
+        copying_done(&c->in, sample);
+    return code;
+}
+
+void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
+{
+    sheaf_packer_free(c->packer);
+    copying_close(&c->in, stats);
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+/* What the packer's options point to. */
+struct names {
+    char identity[64];          /* of the data set, and how it is read; "": unknown */
+    char origin[64];            /* the same, wherever it is */
+    const char **sources;
+};
+
+/* What the packer must not remove: the sources, and what a list or a pattern stands for. */
+static int name_sources(struct convert *c, struct names *names, struct sheaf_error *err)
+{
+    const struct sheaf_dataset_info *info = &c->in.info;
+    const size_t given = c->packing.source_count;
+    const size_t most = given + info->source_count + info->shard_count;
+    size_t count = 0;
+
+    names->sources = calloc(most, sizeof(names->sources[0]));
+    if (names->sources == NULL)
+        return err_memory(err, most * sizeof(names->sources[0]));
+    for (; count < given; count++)
+        names->sources[count] = c->packing.sources[count];
+    for (size_t i = 0; i < info->source_count; i++) {
+        struct sheaf_source_info source;
+
+        if (sheaf_dataset_source(c->in.dataset, i, &source, sizeof(source)) == SHEAF_OK)
+            names->sources[count++] = source.url;
+    }
+    for (size_t i = 0; i < info->shard_count && !info->has_manifest; i++) {
+        struct sheaf_shard_info shard;
+
+        if (sheaf_dataset_shard(c->in.dataset, i, &shard, sizeof(shard)) == SHEAF_OK)
+            names->sources[count++] = shard.name;
+    }
+    c->packing.sources = names->sources;
+    c->packing.source_count = count;
+    return SHEAF_OK;
+}
+
+/* What a later run has to find the same, to go on with this one. */
+static int identify(struct convert *c, struct names *names, struct sheaf_error *err)
+{
+    char digits[33];
+    const int code = sheaf_dataset_identity(c->in.dataset, digits, err);
+
+    if (code != SHEAF_OK)       /* standard input can be converted, but not again */
+        return code == SHEAF_ERR_UNSUPPORTED && !c->packing.resume ? SHEAF_OK : code;
+    snprintf(names->identity, sizeof(names->identity), "%s %d", digits,
+             (int)c->reading.on_corrupt);
+    snprintf(names->origin, sizeof(names->origin), "%s%s", c->in.info.fingerprint,
+             c->reading.on_corrupt == SHEAF_SKIP ? " skip" : "");
+    c->packing.identity = names->identity;
+    c->packing.origin = names->origin;
+    return SHEAF_OK;
+}
+
+static bool keeps_shards(const struct convert *c)
+{
+    return c->in.info.has_manifest || c->in.info.shard_count > 1;
+}
+
+static int open_packer(struct convert *c, struct names *names, const char *dest,
+                       struct sheaf_error *err)
+{
+    int code = name_sources(c, names, err);
+
+    if (code == SHEAF_OK)
+        code = identify(c, names, err);
+    c->packing.label_base = c->in.info.label_base;
+    if (keeps_shards(c))
+        c->packing.shard_bytes = INT64_MAX;     /* nothing else ends a shard */
+    if (code == SHEAF_OK)
+        code = copying_open(&c->in, &c->reading, err);
+    return code == SHEAF_OK ? sheaf_packer_open(dest, &c->packing, &c->packer, err) : code;
+}
+
+static int copy_class_names(const struct convert *c, struct sheaf_error *err)
+{
+    const size_t count = c->in.info.class_count;
+    const char **names;
+    int code;
+
+    if (count == 0)
+        return SHEAF_OK;
+    names = calloc(count, sizeof(names[0]));
+    if (names == NULL)
+        return err_memory(err, count * sizeof(names[0]));
+    for (size_t i = 0; i < count; i++)
+        names[i] = sheaf_dataset_class(c->in.dataset, i);
+    code = convert_packed(c, sheaf_packer_set_classes(c->packer, names, count), err);
+    free(names);
+    return code;
+}
+
+static int copy_all(struct convert *c, struct sheaf_error *err)
+{
+    uint32_t shard = 0;
+    int code = copy_class_names(c, err);
+
+    while (code == SHEAF_OK) {
+        const struct sheaf_sample *samples;
+        size_t count = 0;
+
+        code = copying_next(&c->in, 0, &samples, &count, err);
+        for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+            if (keeps_shards(c) && samples[i].shard != shard)
+                code = convert_packed(c, sheaf_packer_cut(c->packer), err);
+            shard = samples[i].shard;
+            if (code == SHEAF_OK)
+                code = convert_append(c, &samples[i], err);
+        }
+    }
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* What went in is what came out; what the reader skipped it has told, and it keeps its own sum. */
+static int check_sum(const struct convert *c, const struct sheaf_pack_result *result,
+                     struct sheaf_error *err)
+{
+    struct sheaf_reader_stats stats;
+
+    sheaf_reader_get_stats(c->in.reader, &stats, sizeof(stats));
+    if (stats.samples == result->samples + result->skipped || sheaf_packer_is_there(c->packer))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_MISMATCH, "convert: %" PRIu64 " sample%s read, but %" PRIu64
+                   " packed and %" PRIu64 " skipped", stats.samples, plural(stats.samples),
+                   result->samples, result->skipped);
+}
+
+int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
+                  const struct sheaf_pack_options *options,
+                  const struct sheaf_reader_options *reading, struct sheaf_pack_result *result,
+                  struct sheaf_reader_stats *stats, struct sheaf_error *error)
+{
+    struct sheaf_pack_result own_result;
+    struct sheaf_error own_error;
+    struct names names = { .identity = "" };
+    struct convert c;
+    int code;
+
+    result = result != NULL ? result : &own_result;
+    error = error != NULL ? error : &own_error;
+    convert_init(&c, dataset, options, reading);
+    code = open_packer(&c, &names, dest, error);
+    if (code == SHEAF_OK && !sheaf_packer_is_there(c.packer))
+        code = copy_all(&c, error);
+    if (code == SHEAF_OK)
+        code = convert_packed(&c, sheaf_packer_finish(c.packer, result), error);
+    if (code == SHEAF_OK)
+        code = check_sum(&c, result, error);
+    convert_close(&c, stats);
+    free(names.sources);
+    return code;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the conversion of a whole data set and that of a part of one share. */
+#ifndef COPY_CONVERT_H
+#define COPY_CONVERT_H
+
+#include "copy/copying.h"
+
+struct convert {
+    struct copying in;
+    struct sheaf_packer *packer;
+    struct sheaf_pack_options packing;      /* the packer's */
+    struct sheaf_reader_options reading;
+};
+
+/* Fills it in: half of the memory is for reading, and the packer shows this call's progress. */
+void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
+                  const struct sheaf_pack_options *options,
+                  const struct sheaf_reader_options *reading);
+/* Appends a sample; an error that is the sample's says where it is. */
+int convert_append(struct convert *c, const struct sheaf_sample *sample, struct sheaf_error *err);
+/* The packer's `code`, with its error. */
+int convert_packed(const struct convert *c, int code, struct sheaf_error *err);
+void convert_close(struct convert *c, struct sheaf_reader_stats *stats);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading what is to be copied; see copying.h. */
+#include "copy/copying.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/timed_wait.h"
+
+#define BATCH   64          /* samples asked for at once */
+#define TICK_NS 100000000u
+
+static void *wake(void *argument)
+{
+    struct copying *c = argument;
+
+    pthread_mutex_lock(&c->lock);
+    while (!c->locked.is_ending)
+        if (!wait_for(&c->ending, &c->lock, TICK_NS))
+            sheaf_reader_interrupt(c->reader);
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const struct watch *watch,
+                  const char *stage)
+{
+    *c = (struct copying){ .dataset = dataset, .watch = *watch, .progress.stage = stage };
+    sheaf_dataset_get_info(dataset, &c->info, sizeof(c->info));
+    c->progress.total_bytes = c->info.payload_bytes;
+    c->progress.total_count = c->info.samples;
+    pthread_mutex_init(&c->lock, NULL);
+    timed_cond_init(&c->ending);
+}
+
+/* Of the caller's options, what has a meaning here. */
+static void take_options(struct sheaf_reader_options *own, const struct sheaf_reader_options *o)
+{
+    sheaf_reader_options_init(own, sizeof(*own));
+    own->no_shuffle = 1;
+    if (o == NULL)
+        return;
+    own->on_corrupt = o->on_corrupt;
+    own->max_corrupt = o->max_corrupt;
+    own->report = o->report;
+    own->report_context = o->report_context;
+    own->cache_directory = o->cache_directory;
+    own->cache_bytes = o->cache_bytes;
+    own->memory_bytes = o->memory_bytes;
+    own->threads = o->threads;
+}
+
+int copying_open(struct copying *c, const struct sheaf_reader_options *options,
+                 struct sheaf_error *err)
+{
+    struct sheaf_reader_options own;
+    int code, failed;
+
+    take_options(&own, options);
+    code = sheaf_reader_open(c->dataset, &own, &c->reader, err);
+    if (code == SHEAF_OK)
+        code = watch_check(&c->watch, err);
+    if (code != SHEAF_OK || (c->watch.progress == NULL && c->watch.interrupt == NULL))
+        return code;
+    failed = pthread_create(&c->waker, NULL, wake, c);
+    c->has_waker = failed == 0;
+    return failed == 0 ? SHEAF_OK : err_errno(err, failed, "cannot start a thread");
+}
+
+int copying_next(struct copying *c, size_t most, const struct sheaf_sample **samples,
+                 size_t *count, struct sheaf_error *err)
+{
+    int code;
+
+    do {
+        watch_show(&c->watch, &c->progress);
+        code = watch_check(&c->watch, err);
+        if (code != SHEAF_OK)
+            return code;
+        code = sheaf_reader_next_batch(c->reader, most == 0 || most > BATCH ? BATCH : most, samples,
+                                       count);
+    } while (code == SHEAF_ERR_INTERRUPTED);
+    if (code < 0)
+        *err = *sheaf_reader_error(c->reader);
+    return code;
+}
+
+void copying_done(struct copying *c, const struct sheaf_sample *sample)
+{
+    for (size_t i = 0; i < sample->field_count; i++)
+        c->progress.done_bytes += sample->fields[i].size;
+    c->progress.done_count++;
+}
+
+int copying_place(const struct copying *c, const struct sheaf_sample *sample,
+                  struct sheaf_error *err)
+{
+    struct sheaf_shard_info shard;
+
+    if (err->code == SHEAF_ERR_ARGUMENT)
+        err->code = SHEAF_ERR_UNSUPPORTED;
+    if (sheaf_dataset_shard(c->dataset, sample->shard, &shard, sizeof(shard)) == SHEAF_OK)
+        err_prefix(err, "%.300s: record %" PRIu64 ": ", shard.name, sample->record);
+    return err->code;
+}
+
+void copying_close(struct copying *c, struct sheaf_reader_stats *stats)
+{
+    if (c->has_waker) {
+        pthread_mutex_lock(&c->lock);
+        c->locked.is_ending = true;
+        pthread_cond_signal(&c->ending);
+        pthread_mutex_unlock(&c->lock);
+        pthread_join(c->waker, NULL);
+    }
+    if (stats != NULL && c->reader != NULL)
+        sheaf_reader_get_stats(c->reader, stats, sizeof(*stats));
+    sheaf_reader_free(c->reader);
+    pthread_cond_destroy(&c->ending);
+    pthread_mutex_destroy(&c->lock);
+}
