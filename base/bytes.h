@@ -1,24 +1,50 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unaligned little-endian loads and stores, and the few attributes and limits that every part
+ * Unaligned loads and stores of numbers that are little-endian wherever they lie, whatever the
+ * machine is; and the few attributes and limits that every part
  * of the library shares. */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
-
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "sheaf is built for little-endian machines"
-#endif
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static inline uint32_t load32(const void *p) { uint32_t v; memcpy(&v, p, 4); return v; }
-static inline uint64_t load64(const void *p) { uint64_t v; memcpy(&v, p, 8); return v; }
-static inline void store32(void *p, uint32_t v) { memcpy(p, &v, 4); }
-static inline void store64(void *p, uint64_t v) { memcpy(p, &v, 8); }
+static inline uint16_t load16(const void *p) { uint16_t v; memcpy(&v, p, 2); return le16toh(v); }
+static inline uint32_t load32(const void *p) { uint32_t v; memcpy(&v, p, 4); return le32toh(v); }
+static inline uint64_t load64(const void *p) { uint64_t v; memcpy(&v, p, 8); return le64toh(v); }
+static inline void store32(void *p, uint32_t v) { v = htole32(v); memcpy(p, &v, 4); }
+static inline void store64(void *p, uint64_t v) { v = htole64(v); memcpy(p, &v, 8); }
+
+static inline uint64_t bits_of(double v) { uint64_t bits; memcpy(&bits, &v, 8); return bits; }
+static inline float float_of(uint32_t bits) { float v; memcpy(&v, &bits, 4); return v; }
+static inline float load_float(const void *p) { return float_of(load32(p)); }
+static inline void store_float(void *p, float v)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &v, 4);
+    store32(p, bits);
+}
+
+static inline double load_double(const void *p)
+{
+    const uint64_t bits = load64(p);
+    double v;
+
+    memcpy(&v, &bits, 8);
+    return v;
+}
+
+/* Between numbers in memory and what a file holds of them, either way. */
+static inline void words_le(uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        words[i] = htole64(words[i]);
+}
 
 #endif

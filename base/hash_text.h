@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * XXH3-128 as text: its canonical form, as hexadecimal digits. */
+ * XXH3-128 as text: its canonical form, as hexadecimal digits; and of several parts in a row. */
 #ifndef BASE_HASH_TEXT_H
 #define BASE_HASH_TEXT_H
 
+#include <endian.h>
 #include <stdio.h>
 #include <xxhash.h>
 
@@ -13,6 +14,16 @@ static inline void hash_text(XXH128_hash_t hash, char text[HASH_TEXT_BYTES])
 {
     snprintf(text, HASH_TEXT_BYTES, "%016llx%016llx", (unsigned long long)hash.high64,
              (unsigned long long)hash.low64);
+}
+
+/* The next part: the hash of the sum so far and of the part's own. */
+static inline void hash_add(XXH128_hash_t *sum, const void *data, size_t size)
+{
+    const XXH128_hash_t part = XXH3_128bits(data, size);
+    const uint64_t both[] = { htole64(sum->low64), htole64(sum->high64), htole64(part.low64),
+                              htole64(part.high64) };
+
+    *sum = XXH3_128bits(both, sizeof(both));
 }
 
 #endif

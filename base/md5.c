@@ -115,7 +115,8 @@ static void finish_lane(struct lane *lane, struct md5_message *m)
     store64(last + tail - 8, (uint64_t)m->size * 8);
     lane->at = last;
     blocks_of_one(lane, tail / BLOCK);
-    memcpy(m->digest, lane->state, MD5_BYTES);
+    for (unsigned i = 0; i < 4; i++)
+        store32((uint8_t *)m->digest + 4 * i, lane->state[i]);
 }
 
 static void hash_group(struct md5_message *m, size_t count)

@@ -30,14 +30,6 @@ static struct wire_numbers numbers_of(const struct slice *s)
                                   .floats = s->form == FORM_FLOATS };
 }
 
-static double float_of(uint64_t bits)
-{
-    float value;
-
-    memcpy(&value, &bits, sizeof(value));
-    return (double)value;
-}
-
 /* ---- Finding the features ----------------------------------------------------------------- */
 
 static bool parse_bytes_list(struct wire list, struct slice *s)
@@ -302,7 +294,8 @@ static int take_labels(struct slice *s, struct decode_scratch *scratch, struct s
     if (s == NULL || (s->form != FORM_INTS && s->form != FORM_FLOATS))
         return SHEAF_OK;
     for (numbers = numbers_of(s); wire_number(&numbers, &bits); ) {
-        const double label = numbers.floats ? float_of(bits) : (double)(int64_t)bits;
+        const double label = numbers.floats ? (double)float_of((uint32_t)bits)
+                                            : (double)(int64_t)bits;
         int code;
 
         if (!label_is_exact(label) || (!numbers.floats && is_wide((int64_t)bits))) {
@@ -345,7 +338,7 @@ static int print_number(uint64_t bits, bool is_float, struct buf *out, struct sh
 
     if (!is_float)
         return buf_printf(out, err, "%" PRId64, (int64_t)bits);
-    number = float_of(bits);
+    number = (double)float_of((uint32_t)bits);
     if (isfinite(number))
         return label_print(out, &number, 1, err);
     return buf_printf(out, err, isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");

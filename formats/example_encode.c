@@ -194,10 +194,8 @@ static uint8_t *put_values(uint8_t *p, const struct feature *f)
         if (f->kind == KIND_INTS) {
             p = put_varint(p, (uint64_t)(int64_t)values[i]);
         } else {
-            const float value = (float)values[i];
-
-            memcpy(p, &value, sizeof(value));
-            p += sizeof(value);
+            store_float(p, (float)values[i]);
+            p += sizeof(float);
         }
     }
     return p;

@@ -110,6 +110,7 @@ int index_add_sample(struct index_writer *w, uint64_t frame_bytes, uint32_t crc,
     if (code == SHEAF_OK)
         code = put_varint(&w->sizes, frame_bytes, err);
     w->crcs.limit = SIZE_MAX;
+    crc = htole32(crc);
     if (code == SHEAF_OK)
         code = buf_append(&w->crcs, &crc, sizeof(crc), err);
     if (code == SHEAF_OK && name_line_size != 0)
@@ -165,7 +166,7 @@ static int check_blocks(const struct index_writer *w, uint64_t lead, struct shea
 
 static void put_header(const struct index_writer *w, uint64_t lead, struct buf *out)
 {
-    const uint64_t words[WORD_COUNT] = {
+    uint64_t words[WORD_COUNT] = {
         [WORD_VERSION] = VERSION,
         [WORD_SAMPLES] = w->samples,
         [WORD_RAW_BYTES] = w->raw_bytes,
@@ -181,6 +182,7 @@ static void put_header(const struct index_writer *w, uint64_t lead, struct buf *
     };
 
     buf_put(out, magic, sizeof(magic));
+    words_le(words, COUNT_OF(words));
     buf_put(out, words, sizeof(words));
 }
 
@@ -314,6 +316,7 @@ static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_
     const uint64_t *words = p->words;
 
     memcpy(p->words, data + sizeof(magic), sizeof(p->words));
+    words_le(p->words, COUNT_OF(p->words));
     if (words[WORD_SAMPLES] != samples)
         return err_set(err, SHEAF_ERR_CORRUPT, "index: %llu sample%s, expected %llu",
                        (unsigned long long)words[WORD_SAMPLES], plural(words[WORD_SAMPLES]),
@@ -503,7 +506,8 @@ int index_parse(const uint8_t *data, size_t size, uint64_t samples,
         index_section_free(p.section);
         return code;
     }
-    memcpy(p.section->crcs, p.crcs, samples * sizeof(uint32_t));
+    for (uint64_t i = 0; i < samples; i++)
+        p.section->crcs[i] = load32(p.crcs + i * sizeof(uint32_t));
     *section = p.section;
     return SHEAF_OK;
 }

@@ -174,6 +174,12 @@ static int add_to_index(struct interop_writer *w, uint64_t number, uint64_t offs
                                : format->index_line(&w->index, number, offset, size, err);
 }
 
+static int add_offset(struct interop_writer *w, uint64_t offset, struct sheaf_error *err)
+{
+    offset = htole64(offset);
+    return buf_append(&w->offsets, &offset, sizeof(offset), err);
+}
+
 int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset,
                       const uint8_t *frame, size_t size, struct sheaf_error *err)
 {
@@ -182,7 +188,7 @@ int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset
     if (w->interop & (INTEROP_DALI | INTEROP_MXNET | INTEROP_WIDS))
         code = add_to_index(w, number, offset, frame, size, err);
     if (code == SHEAF_OK && w->interop & INTEROP_ENERGON)
-        code = buf_append(&w->offsets, &offset, sizeof(offset), err);
+        code = add_offset(w, offset, err);
     w->samples++;
     w->end = offset + size;
     return code;
@@ -248,7 +254,7 @@ static int put_offsets(struct interop_writer *w, const char *shard_name, interop
 {
     const int stem = (int)interop_stem(w->container, w->codec, shard_name);
     char *name;
-    int code = buf_append(&w->offsets, &w->end, sizeof(w->end), err);
+    int code = add_offset(w, w->end, err);
 
     if (code != SHEAF_OK)
         return code;

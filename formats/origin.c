@@ -9,29 +9,24 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "formats/json_load.h"
-
-static void add(XXH128_hash_t *sum, const void *data, size_t size)
-{
-    const XXH128_hash_t both[] = { *sum, XXH3_128bits(data, size) };
-
-    *sum = XXH3_128bits(both, sizeof(both));
-}
 
 static void add_text(XXH128_hash_t *sum, const char *text)
 {
-    add(sum, text == NULL ? "" : text, text == NULL ? 0 : strlen(text));
+    hash_add(sum, text == NULL ? "" : text, text == NULL ? 0 : strlen(text));
 }
 
 void origin_hash(const struct sheaf_pack_options *o, const char *samples, char hash[33])
 {
-    const uint64_t numbers[] = { (uint64_t)o->container, (uint64_t)o->codec,
-                                 (uint64_t)o->label_base, o->shard_bytes,
-                                 (uint64_t)o->on_error };
+    uint64_t numbers[] = { (uint64_t)o->container, (uint64_t)o->codec, (uint64_t)o->label_base,
+                           o->shard_bytes, (uint64_t)o->on_error };
     XXH128_hash_t sum = { 0 };
 
-    add(&sum, numbers, sizeof(numbers));
+    words_le(numbers, COUNT_OF(numbers));
+    hash_add(&sum, numbers, sizeof(numbers));
     add_text(&sum, o->prefix);
     add_text(&sum, o->index);
     add_text(&sum, samples);

@@ -39,8 +39,7 @@ static bool ends_like_trailer(const void *data, size_t size)
 static int put_header(const struct sheaf_sample *sample, struct buf *out, struct sheaf_error *err)
 {
     const size_t count = sample->label_count;
-    uint8_t header[IR_BYTES];
-    float label = 0;
+    uint8_t header[IR_BYTES], label[sizeof(float)];
     size_t i;
     int code;
 
@@ -49,16 +48,14 @@ static int put_header(const struct sheaf_sample *sample, struct buf *out, struct
             return err_set(err, SHEAF_ERR_LIMIT, "%.400s: the label %.17g is not exact as a 32-bit "
                            "float, as RecordIO requires", sample->key, sample->labels[i]);
     }
-    if (count == 1)
-        label = (float)sample->labels[0];
     store32(header, count > 1 ? (uint32_t)count : 0);
-    memcpy(header + 4, &label, sizeof(label));
+    store_float(header + 4, count == 1 ? (float)sample->labels[0] : 0);
     store64(header + 8, sample->number);
     store64(header + 16, count == 0 ? NO_LABEL : 0);
     code = buf_append(out, header, sizeof(header), err);
     for (i = 0; i < count && count > 1 && code == SHEAF_OK; i++) {
-        label = (float)sample->labels[i];
-        code = buf_append(out, &label, sizeof(label), err);
+        store_float(label, (float)sample->labels[i]);
+        code = buf_append(out, label, sizeof(label), err);
     }
     return code;
 }
@@ -283,11 +280,8 @@ static int read_labels(const uint8_t *data, bool ours, struct decode_scratch *sc
     if (ours && flag == 0 && (load64(data + 16) & NO_LABEL) != 0)
         return SHEAF_OK;
     for (i = 0; i < count; i++) {
-        float label;
-        int code;
+        int code = sample_add_label(scratch, (double)load_float(p + 4 * i), err);
 
-        memcpy(&label, p + 4 * i, sizeof(label));
-        code = sample_add_label(scratch, (double)label, err);
         if (code != SHEAF_OK)
             return code;
     }

@@ -70,7 +70,8 @@ typedef uint32_t words __attribute__((vector_size(16)));
 /* Whether the magic is among the 16 aligned words at `data`. */
 static bool has_magic(const uint8_t *data)
 {
-    const words magic = { MAGIC, MAGIC, MAGIC, MAGIC };
+    const uint32_t stored = htole32(MAGIC);
+    const words magic = { stored, stored, stored, stored };
     words w[SCAN_BYTES / sizeof(words)], found;
 
     memcpy(w, data, sizeof(w));
@@ -307,7 +308,7 @@ int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
                      const uint8_t **content, size_t *content_size, size_t *used,
                      struct sheaf_error *err)
 {
-    const uint32_t magic = MAGIC;
+    const uint32_t magic = htole32(MAGIC);
     const size_t start = joined->size;
     struct header h;
     size_t at = 0;

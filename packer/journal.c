@@ -43,7 +43,7 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     const struct shard_facts *f = &entry->facts;
     const size_t start = out->size, name_size = strlen(f->name);
     const size_t library_size = strlen(f->library);
-    const uint64_t words[WORD_COUNT] = {
+    uint64_t words[WORD_COUNT] = {
         f->bytes, f->raw_bytes, f->payload_bytes, f->samples, f->files, f->largest,
         f->names_bytes, f->multipart, f->has_cls, entry->source, entry->stamp, name_size,
         entry->section.size, entry->skipped.size, entry->sides.size,
@@ -56,6 +56,7 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
 
     if (code != SHEAF_OK)
         return code;
+    words_le(words, COUNT_OF(words));
     buf_put(out, magic, sizeof(magic));
     buf_put(out, words, sizeof(words));
     buf_put(out, hash, HEX_BYTES);
@@ -131,6 +132,7 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     if (!is_whole(data, size))
         return SHEAF_END;
     memcpy(words, at, count * sizeof(words[0]));
+    words_le(words, count);
     at += count * sizeof(words[0]);
     if (!sizes_fit(words, fixed_bytes(count), size) ||
         (hash != NULL && memcmp(at, hash, HEX_BYTES) != 0))

@@ -77,8 +77,10 @@ typedef int find_fn(const void *context, uint32_t split, const char *name, uint6
 
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
 {
+    const uint64_t stored = htole64(stamp);
+
     return combined == 0 || stamp == 0 ? 0
-                                       : XXH3_64bits_withSeed(&stamp, sizeof(stamp), combined);
+                                       : XXH3_64bits_withSeed(&stored, sizeof(stored), combined);
 }
 
 /* Compares sizes and combines the stamps of shard and sides.  What cannot be asked for is an error,

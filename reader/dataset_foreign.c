@@ -395,7 +395,7 @@ static int fingerprint(struct sheaf_dataset *d, struct sheaf_error *err)
         const struct manifest_shard *shard = &d->manifest.shards[i];
         const char *slash = strrchr(shard->name, '/');
         const char *name = slash != NULL ? slash + 1 : shard->name;
-        const uint64_t numbers[2] = { shard->bytes, shard->samples };
+        const uint64_t numbers[2] = { htole64(shard->bytes), htole64(shard->samples) };
 
         XXH3_128bits_update(state, name, strlen(name) + 1);
         XXH3_128bits_update(state, numbers, sizeof(numbers));

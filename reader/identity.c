@@ -8,16 +8,11 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "reader/dataset.h"
 #include "store/store.h"
-
-static void add(XXH128_hash_t *sum, const void *data, size_t size)
-{
-    const XXH128_hash_t both[] = { *sum, XXH3_128bits(data, size) };
-
-    *sum = XXH3_128bits(both, sizeof(both));
-}
 
 static int add_shard(const struct sheaf_dataset *d, size_t i, XXH128_hash_t *sum,
                      struct sheaf_error *err)
@@ -27,8 +22,9 @@ static int add_shard(const struct sheaf_dataset *d, size_t i, XXH128_hash_t *sum
     uint64_t bytes, stamp = 0;
     int code = d->has_manifest ? SHEAF_OK : store_identify(d->urls[i], &bytes, &stamp, err);
 
-    add(sum, url, strlen(url));
-    add(sum, &stamp, sizeof(stamp));
+    hash_add(sum, url, strlen(url));
+    stamp = htole64(stamp);
+    hash_add(sum, &stamp, sizeof(stamp));
     free(path);
     return code;
 }
@@ -41,7 +37,7 @@ int sheaf_dataset_identity(const struct sheaf_dataset *d, char identity[33],
 
     if (d->manifest.fingerprint[0] == '\0' || d->pipes != NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "it can be read only once");
-    add(&hash, d->manifest.fingerprint, strlen(d->manifest.fingerprint));
+    hash_add(&hash, d->manifest.fingerprint, strlen(d->manifest.fingerprint));
     for (size_t i = 0; i < d->manifest.shard_count && code == SHEAF_OK; i++)
         code = add_shard(d, i, &hash, err);
     snprintf(identity, 33, "%016llx%016llx", (unsigned long long)hash.high64,

@@ -45,8 +45,8 @@ struct file_writer {
 /* Who alters a file gives it another time, and who replaces it, another inode. */
 static uint64_t stamp_of(const struct stat *st)
 {
-    const uint64_t words[] = { st->st_ino, (uint64_t)st->st_mtim.tv_sec,
-                               (uint64_t)st->st_mtim.tv_nsec };
+    const uint64_t words[] = { htole64(st->st_ino), htole64((uint64_t)st->st_mtim.tv_sec),
+                               htole64((uint64_t)st->st_mtim.tv_nsec) };
     const uint64_t stamp = XXH3_64bits(words, sizeof(words));
 
     return stamp != 0 ? stamp : 1;

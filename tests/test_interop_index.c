@@ -323,6 +323,7 @@ static void energon_has_the_offsets_and_the_end(void **state)
     (void)state;
     assert_int_equal(shelf.count, 1);
     assert_int_equal(file->size, sizeof(offsets));
+    words_le(offsets, COUNT_OF(offsets));
     assert_memory_equal(file->data, offsets, sizeof(offsets));
     clear_shelf(&shelf);
     buf_free(&shard);

@@ -363,7 +363,7 @@ static void test_records_that_swell(void **state)
 
     (void)state;
     for (size_t i = 0; i < (3 << 20) / 4; i++)
-        magic[i] = 0xced7230a;
+        store32(&magic[i], 0xced7230a);
     for (int i = 0; i < 10; i++) {
         snprintf(path, sizeof(path), "src/%d.bin", i);
         tree_write(&tree, path, magic, i % 2 ? 3 << 20 : 100);

@@ -78,7 +78,7 @@ static void add(struct sort *sort, const struct entry *e)
                      SHEAF_OK);
     memcpy(key, e->key, e->key_size);
     memset(value, 0xee, e->value_size);
-    memcpy(value, &e->number, sizeof(e->number));
+    store32(value, e->number);
 }
 
 static void check_sort(struct rng *rng, size_t count, uint64_t orders, size_t memory)

@@ -49,6 +49,18 @@ static int put_text(struct buf *out, const char *text, struct sheaf_error *err)
     return put_bytes(out, text, strlen(text), err);
 }
 
+static int put_values(struct buf *out, const struct plan_label *label, struct sheaf_error *err)
+{
+    int code = put_number(out, label->value_count * sizeof(double), err);
+
+    for (size_t i = 0; i < label->value_count && code == SHEAF_OK; i++) {
+        const uint64_t value = htole64(bits_of(label->values[i]));
+
+        code = buf_append(out, &value, sizeof(value), err);
+    }
+    return code;
+}
+
 static int put_labels(const struct plan *plan, struct buf *out, struct sheaf_error *err)
 {
     int code = put_number(out, plan->class_count, err);
@@ -58,8 +70,7 @@ static int put_labels(const struct plan *plan, struct buf *out, struct sheaf_err
     if (code == SHEAF_OK)
         code = put_number(out, plan->label_count - 1 - plan->class_count, err);
     for (uint32_t i = plan->class_count + 1; i < plan->label_count && code == SHEAF_OK; i++)
-        code = put_bytes(out, plan->labels[i].values,
-                         plan->labels[i].value_count * sizeof(double), err);
+        code = put_values(out, &plan->labels[i], err);
     return code;
 }
 
@@ -291,12 +302,13 @@ static int take_values(struct cursor *c, struct plan_label *label)
     values = arena_take(&c->facts->arena, size);
     if (values == NULL)
         return err_memory(c->err, size);
-    memcpy(values, data, size);
     label->values = values;
     label->value_count = size / sizeof(double);
-    for (size_t i = 0; i < label->value_count; i++)
+    for (size_t i = 0; i < label->value_count; i++) {
+        values[i] = load_double(data + i * sizeof(double));
         if (!label_is_exact(values[i]))
             return malformed(c, "a label that is neither an integer nor a 32-bit float");
+    }
     return SHEAF_OK;
 }
 

@@ -60,10 +60,11 @@ static int read_foot(struct store_object *object, struct foot *foot, struct shea
         return err_set(err, SHEAF_ERR_TRUNCATED, "%s: truncated after %llu byte%s: the end of "
                        "the plan is missing", object->url, (unsigned long long)object->bytes,
                        plural(object->bytes));
-    if (words[6] != XXH3_64bits(words, 6 * sizeof(words[0])))
+    if (le64toh(words[6]) != XXH3_64bits(words, 6 * sizeof(words[0])))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: its last %u bytes are damaged", object->url,
                        PLAN_FOOT_BYTES);
-    *foot = (struct foot){ words[0], words[1], words[2], words[3], words[4], words[5] };
+    *foot = (struct foot){ load64(&words[0]), load64(&words[1]), load64(&words[2]),
+                           load64(&words[3]), load64(&words[4]), load64(&words[5]) };
     if (foot->facts < PLAN_HEAD_BYTES || foot->facts_bytes > PLAN_FACTS_LIMIT ||
         foot->facts > object->bytes || foot->facts + foot->facts_bytes != foot->table ||
         foot->table_bytes > object->bytes ||

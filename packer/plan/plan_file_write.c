@@ -93,10 +93,11 @@ static int put_table(struct plan_writer *w, const struct plan *plan, uint64_t *f
     foot[3] = w->offset;
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
         const struct plan_section *s = &sections[i];
-        const uint64_t entry[] = { s->offset, s->bytes, plan->shards[i].sample_count, s->files,
-                                   plan->shards[i].payload_bytes, s->sum };
+        uint64_t entry[] = { s->offset, s->bytes, plan->shards[i].sample_count, s->files,
+                             plan->shards[i].payload_bytes, s->sum };
 
         _Static_assert(sizeof(entry) == PLAN_ENTRY_BYTES, "an entry of the table");
+        words_le(entry, COUNT_OF(entry));
         XXH3_64bits_update(sum, entry, sizeof(entry));
         code = put_bytes(w, entry, sizeof(entry), err);
     }
@@ -121,7 +122,8 @@ int plan_writer_commit(struct plan_writer *w, const struct plan_facts *facts,
     if (code == SHEAF_OK)
         code = put_table(w, &facts->plan, foot, err);
     if (code == SHEAF_OK) {
-        foot[6] = XXH3_64bits(foot, 6 * sizeof(foot[0]));
+        words_le(foot, 6);
+        foot[6] = htole64(XXH3_64bits(foot, 6 * sizeof(foot[0])));
         memcpy(&foot[7], PLAN_FILE_END, sizeof(foot[7]));
         code = put_bytes(w, foot, sizeof(foot), err);
     }

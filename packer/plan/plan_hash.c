@@ -16,6 +16,7 @@
 
 static void add_number(XXH3_state_t *state, uint64_t value)
 {
+    value = htole64(value);
     XXH3_128bits_update(state, &value, sizeof(value));
 }
 
@@ -46,8 +47,8 @@ static void add_labels(XXH3_state_t *state, const struct plan *plan)
 
         add_text(state, l->class_name);
         add_number(state, l->value_count);
-        if (l->value_count != 0)
-            XXH3_128bits_update(state, l->values, l->value_count * sizeof(double));
+        for (size_t k = 0; k < l->value_count; k++)
+            add_number(state, bits_of(l->values[k]));
     }
 }
 
@@ -97,24 +98,30 @@ void plan_hash_end(XXH3_state_t *state, char text[PLAN_HASH_SIZE])
 
 uint64_t plan_source_add(uint64_t source, uint64_t stamp, const char *url)
 {
+    stamp = htole64(stamp);
     source = XXH3_64bits_withSeed(&stamp, sizeof(stamp), source);
     return url == NULL ? source : XXH3_64bits_withSeed(url, strlen(url), source);
 }
 
+/* Both words of the hash, the low one first. */
+static void store_hash(uint8_t *at, XXH128_hash_t hash)
+{
+    store64(at, hash.low64);
+    store64(at + 8, hash.high64);
+}
+
 void plan_identify(struct plan *plan, const char *root, bool of_sources)
 {
-    XXH128_hash_t hash = XXH3_128bits_withSeed(root, strlen(root), PLAN_VERSION);
-    uint64_t words[4] = { hash.low64, hash.high64 };
+    uint8_t words[4 * sizeof(uint64_t)];
+    XXH128_hash_t hash;
 
-    hash = XXH3_128bits(plan->hash, PLAN_HASH_SIZE - 1);
-    words[2] = hash.low64;
-    words[3] = hash.high64;
+    store_hash(words, XXH3_128bits_withSeed(root, strlen(root), PLAN_VERSION));
+    store_hash(words + 16, XXH3_128bits(plan->hash, PLAN_HASH_SIZE - 1));
     hash = XXH3_128bits(words, sizeof(words));
     for (size_t i = 0; i < plan->shard_count && of_sources; i++) {
-        words[0] = hash.low64;
-        words[1] = hash.high64;
-        words[2] = plan->shards[i].source;
-        hash = XXH3_128bits(words, 3 * sizeof(words[0]));
+        store_hash(words, hash);
+        store64(words + 16, plan->shards[i].source);
+        hash = XXH3_128bits(words, 24);
     }
     snprintf(plan->identity, PLAN_HASH_SIZE, "%016llx%016llx", (unsigned long long)hash.high64,
              (unsigned long long)hash.low64);

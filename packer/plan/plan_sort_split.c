@@ -24,7 +24,7 @@ struct dealing {
 /* Big-endian, so that byte order is the order of numbers. */
 static void put_hash(uint8_t *at, uint64_t hash)
 {
-    hash = __builtin_bswap64(hash);
+    hash = htobe64(hash);
     memcpy(at, &hash, sizeof(hash));
 }
 

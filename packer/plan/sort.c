@@ -200,7 +200,9 @@ static int write_run(struct sort *s, struct sheaf_error *err)
 
     sort_refs(s);
     for (size_t i = 0; i < s->ref_count && code == SHEAF_OK; i++) {
-        code = put_out(s, &used, &refs[i].order, sizeof(refs[i].order), err);
+        const uint64_t order = htole64(refs[i].order);
+
+        code = put_out(s, &used, &order, sizeof(order), err);
         if (code == SHEAF_OK)
             code = put_out(s, &used, s->buffer + refs[i].at, refs[i].size, err);
     }

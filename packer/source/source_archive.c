@@ -61,9 +61,10 @@ static int get_stamp(int fd, uint64_t *stamp, uint64_t *bytes, struct sheaf_erro
     facts[0] = (uint64_t)st.st_size;
     facts[1] = (uint64_t)st.st_mtim.tv_sec;
     facts[2] = (uint64_t)st.st_mtim.tv_nsec;
-    *stamp = XXH3_64bits(facts, sizeof(facts));
     if (bytes != NULL)
         *bytes = facts[0];
+    words_le(facts, COUNT_OF(facts));
+    *stamp = XXH3_64bits(facts, sizeof(facts));
     return SHEAF_OK;
 }
 

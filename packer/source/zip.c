@@ -24,14 +24,6 @@
 #define END_BYTES     22u       /* and of what is behind that */
 #define ATTRIBUTES_OF_UNIX 3u
 
-static uint16_t load16(const void *p)
-{
-    uint16_t v;
-
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-
 bool zip_is(const struct archive_file *file)
 {
     uint8_t magic[4];

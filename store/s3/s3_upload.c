@@ -92,7 +92,7 @@ static int prove_crc(struct s3_put *put, struct sheaf_error *err)
 {
     struct s3_proof *p = &put->proof;
     const struct http_exchange *http = &put->request.http;
-    const uint32_t crc = __builtin_bswap32(crc32c(0, http->body, http->body_size));
+    const uint32_t crc = htobe32(crc32c(0, http->body, http->body_size));
 
     memcpy(p->crc, &crc, sizeof(p->crc));
     EVP_EncodeBlock((unsigned char *)p->crc_text, p->crc, sizeof(p->crc));
@@ -291,7 +291,7 @@ static enum proof check_crc(const struct s3_proof *parts, unsigned count, const 
         return NOT_SAID;
     for (unsigned i = 0; i < count; i++)
         crc = crc32c(crc, parts[i].crc, sizeof(parts[i].crc));
-    crc = __builtin_bswap32(crc);
+    crc = htobe32(crc);
     EVP_EncodeBlock((unsigned char *)digits, (const unsigned char *)&crc, sizeof(crc));
     snprintf(expected, expected_size, "CRC-32C %s-%u", digits, count);
     return strcmp(answered, expected + strlen("CRC-32C ")) == 0 ? PROVEN : DISPROVEN;
