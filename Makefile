@@ -7,6 +7,7 @@ BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
 PYTHON  ?= /usr/bin/python3
+OBJCOPY ?= objcopy
 INCLUDEDIR = $(PREFIX)/include
 LIBDIR     = $(PREFIX)/lib
 BINDIR     = $(PREFIX)/bin
@@ -67,13 +68,13 @@ $(BUILD)/%.o: %.c
 # What a program links: one object, whose internal names are its own.
 $(BUILD)/libsheaf.a: $(LIB_OBJECTS)
 	$(SAY) AR $@
-	$(Q)ld -r -o $(BUILD)/libsheaf.o $^ && objcopy --localize-hidden $(BUILD)/libsheaf.o
-	$(Q)rm -f $@ && ar rcs $@ $(BUILD)/libsheaf.o
+	$(Q)$(LD) -r -o $(BUILD)/libsheaf.o $^ && $(OBJCOPY) --localize-hidden $(BUILD)/libsheaf.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $(BUILD)/libsheaf.o
 
 # What the tests link: the internal names are theirs to call.
 $(BUILD)/internal.a: $(LIB_OBJECTS)
 	$(SAY) AR $@
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/libsheaf.so: $(LIB_OBJECTS) sheaf.map
 	$(SAY) LINK $@
@@ -127,16 +128,23 @@ COMPILE  = $(MAKE) --no-print-directory $(PARALLEL)
 test: packages-test ##: install what is missing, build, and run every test
 	$(Q)$(MAKE) --no-print-directory lint
 	+$(Q)$(COMPILE) compiled
-	$(Q)$(MAKE) --no-print-directory check
+	$(Q)$(MAKE) --no-print-directory unit system python-test campaign-short
 	$(Q)$(MAKE) --no-print-directory asan tsan fuzz
 
-check: unit system python-test campaign-short ##: unit, system and Python tests, with what is installed
+check: export QUICK = 1
+check: compiled-parallel unit system python-test ##: unit, system and Python tests, the largest made small
+
+.PHONY: compiled-parallel
+compiled-parallel:
+	+$(Q)$(COMPILE) compiled
 
 .PHONY: compiled
 compiled: all $(TESTS)
 
+# The slow ones first, so that all end together.
+SLOW_TESTS = $(filter $(addprefix %/test_,s3_write memory s3_read fence credentials s3_pack),$(TESTS))
 unit: all $(TESTS) ##: unit tests alone
-	$(Q)BUILD=$(BUILD) tests/run_unit.sh $(TESTS)
+	$(Q)BUILD=$(BUILD) tests/run_unit.sh $(SLOW_TESTS) $(filter-out $(SLOW_TESTS),$(TESTS))
 
 system: all ##: system tests alone; tests/run_system.sh MODULE runs one
 	$(Q)BUILD=$(BUILD) tests/run_system.sh
@@ -185,6 +193,11 @@ fuzz: ##: every fuzz target for FUZZ_SECONDS (5)
 	$(Q)BUILD=$(BUILD)/fuzzing FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh
 .PHONY: fuzzers
 fuzzers: $(FUZZERS)
+
+# tools/cross.sh says how, and how to run less of it.
+.PHONY: cross
+cross: ##: build for ARCH (arm64, s390x), and run unit and system tests under qemu-user
+	+$(Q)BUILD=$(BUILD) tools/cross.sh $(ARCH)
 
 lint: ##: style, includes and map of the source
 	$(Q)tools/check_style.sh

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run_modules.sh RUNNER AT-ONCE MODULE...: runs unittest modules of this directory with PYTHON, so many
-# at a time, says of each whether it passed and what it skipped, shows those that fail in full, with
-# the line (RUNNER MODULE) that runs one alone, and adds up their tests.
+# at a time, says of each whether it passed, how long it took and what it skipped, shows those that
+# fail in full, with the line (RUNNER MODULE) that runs one alone, and adds up their tests.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 logs=$(mktemp -d)
@@ -15,8 +15,9 @@ shift 2
 # shellcheck disable=SC2016
 printf '%s\n' "$@" | xargs -P "$at_once" -n 1 sh -c '
     log=$1/$3.log
+    begin=$(date +%s)
     if "$PYTHON" -m unittest -v "$3" >"$log" 2>&1; then
-        printf "  %-8s %s\n" PASS "$3"
+        printf "  %-8s %s (%d s)\n" PASS "$3" $(($(date +%s) - begin))
         grep " ... skipped " "$log"
     else
         { printf "  %-8s %s\n" FAIL "$3"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs the tests of the Python package (tests/python) on BUILD/python, which python/build.sh makes
-# of BUILD/libsheaf.a first, two modules at a time.  Arguments, if any, are names of modules.  SEED
-# repeats a run.
+# of BUILD/libsheaf.a first, AT_ONCE modules at a time (two more than processors).  Arguments, if
+# any, are names of modules.  SEED repeats a run.
 set -u
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -13,4 +13,4 @@ cd "$(dirname "$0")/python" || exit 1
 export PYTHONPATH="$BUILD/python"
 # shellcheck disable=SC2012,SC2046
 [ $# -gt 0 ] || set -- $(ls test_*.py | sed 's/\.py$//')
-exec ../run_modules.sh tests/run_python.sh 2 "$@"
+exec ../run_modules.sh tests/run_python.sh "${AT_ONCE:-$(($(nproc) + 2))}" "$@"

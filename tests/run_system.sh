@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the system tests (tests/system) on BUILD, two modules at a time.  Arguments, if any, are
-# the names of modules: run_system.sh test_resume.  QUICK=1 makes the large ones small; SEED
+# Runs the system tests (tests/system) on BUILD, AT_ONCE modules at a time: two more than
+# processors, since many wait for a server, a disk or a clock.  Arguments, if any, are the names of
+# modules: run_system.sh test_resume.  QUICK=1 makes the large ones small; SEED
 # repeats a run.  PYTHON must have xxhash; on Debian that is /usr/bin/python3.
 set -u
 BUILD=${BUILD:-build}
@@ -16,9 +17,11 @@ for program in sheaf make_jpegs; do
         exit 1
     fi
 done
-# The slow ones first, so that the two lanes end together.
+# The slow ones first, so that all end together.
 # shellcheck disable=SC2046
-[ $# -gt 0 ] || set -- $(printf '%s\n' test_engines.py test_scale.py test_resume.py \
-                             test_corruption.py test_*.py |
-                         awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
-exec "$tests/run_modules.sh" tests/run_system.sh 2 "$@"
+[ $# -gt 0 ] || set -- $({ printf 'test_%s.py\n' engines s3 s3_access pack_roundtrip parts \
+                               corruption scale resume memory publication s3_faults readme ranks \
+                               convert_resume damage_named unfinished compressions fetch
+                           printf '%s\n' test_*.py
+                         } | awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
+exec "$tests/run_modules.sh" tests/run_system.sh "${AT_ONCE:-$(($(nproc) + 2))}" "$@"

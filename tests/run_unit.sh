@@ -1,21 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the CMocka programs given as arguments, two at a time (many wait for a server or a clock), and
-# adds up their tests.  Only what fails is shown in full, with the line that runs it alone.  SEED and
-# QUICK are the programs' own to read.  Status 77 says that a program has not what it needs here (a
-# server's package): that is not a failure, but said.
+# Runs the CMocka programs given as arguments, AT_ONCE at a time (two more than processors, since many
+# wait for a server or a clock), and adds up their tests.  Only what fails is shown in full, with the
+# line that runs it alone.  SEED and QUICK are the programs' own to read.  Status 77 says that a
+# program has not what it needs here (a server's package): that is not a failure, but said.
 set -u
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 trap 'exit 1' INT TERM
 
 # shellcheck disable=SC2016
-printf '%s\n' "$@" | xargs -P 2 -n 1 sh -c '
+printf '%s\n' "$@" | xargs -P "${AT_ONCE:-$(($(nproc) + 2))}" -n 1 sh -c '
     name=$(basename "$2")
     log=$1/$name.log
     count() {   # WORD: cmocka, "[  WORD  ] n test(s)"
         sed -n "s/^\[  $1  \] \([0-9]*\) test(s).*/\1/p" "$log" | head -n 1
     }
+    begin=$(date +%s)
     timeout -k 5 1200 "$2" >"$log" 2>&1     # one that hangs has failed
     status=$?
     good=$(count PASSED)
@@ -28,7 +29,7 @@ printf '%s\n' "$@" | xargs -P 2 -n 1 sh -c '
         printf "  %-8s %s: %s\n" SKIP "$name" "$(tail -n 1 "$log")"
     elif [ "${bad:-0}" -eq 0 ]; then
         echo "$good 0 0" >"$1/$name.sum"
-        printf "  %-8s %s (%d)\n" PASS "$name" "$good"
+        printf "  %-8s %s (%d, %d s)\n" PASS "$name" "$good" $(($(date +%s) - begin))
     else
         echo "${good:-0} $bad 0" >"$1/$name.sum"
         { printf "  %-8s %s (status %d)\n" FAIL "$name" $status

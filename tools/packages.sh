@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# packages.sh build|test|bench|interop...
+# packages.sh build|test|bench|interop|cross-arm64|cross-s390x...
 # Installs the Debian packages that building (or testing, measuring, comparing with others) needs
 # and that are not there yet.
 # Where nothing is missing, it touches nothing: no network, no root.
@@ -34,11 +34,14 @@ interop="
 wanted=
 for purpose; do
     case $purpose in
+    cross-arm64) wanted="$wanted gcc-aarch64-linux-gnu qemu-user" ;;
+    cross-s390x) wanted="$wanted gcc-s390x-linux-gnu qemu-user" ;;
     build) wanted="$wanted $build" ;;
     test) wanted="$wanted $test" ;;
     bench) wanted="$wanted $bench" ;;
     interop) wanted="$wanted $interop" ;;
-    *) echo "packages.sh: unknown purpose $purpose; expected build, test, bench or interop" >&2
+    *) echo "packages.sh: unknown purpose $purpose; expected build, test, bench, interop, cross-arm64 or" \
+           "cross-s390x" >&2
        exit 2 ;;
     esac
 done

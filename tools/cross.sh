@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# cross.sh ARCH [MODULE...]: builds everything for another of Debian's architectures, and runs the unit
+# and system tests (or these modules alone) under qemu-user.  The libraries of that architecture are
+# unpacked below BUILD/cross and installed nowhere, so neither root nor a foreign architecture of dpkg
+# is needed for them.  What starts the command starts a script that starts qemu: no binfmt_misc.
+# CROSS_UNIT: the unit programs to run, all by default, none if empty.  CROSS_MIRROR, CROSS_SUITE:
+# where the libraries come from.
+set -eu
+cd "$(dirname "$0")/.."
+BUILD=${BUILD:-build}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+mirror=${CROSS_MIRROR:-http://deb.debian.org/debian}
+suite=${CROSS_SUITE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
+arch=${1:?the architecture, such as arm64 or s390x}
+shift
+case $arch in
+arm64) triplet=aarch64-linux-gnu qemu=qemu-aarch64 ;;
+s390x) triplet=s390x-linux-gnu qemu=qemu-s390x ;;
+*) echo "cross.sh: unknown architecture $arch; expected arm64 or s390x" >&2; exit 2 ;;
+esac
+tools/packages.sh build test "cross-$arch"
+root=$BUILD/cross/$arch-root
+real=$BUILD/cross/$arch
+run=$BUILD/cross/$arch-run
+
+# apt, with everything of its own: it takes the dependencies of an architecture that has nothing yet.
+own_apt() {
+    apt-get -qq -o APT::Architecture="$arch" -o APT::Architectures="$arch" \
+        -o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+        -o Dir::Etc::preferencesparts=/dev/null -o Dir::State="$apt/state" \
+        -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache" \
+        -o APT::Install-Recommends=0 -o Debug::NoLocking=1 "$@"
+}
+
+make_root() {
+    apt=$root.new/.apt
+    rm -rf "$root.new"
+    mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial"
+    : >"$apt/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" \
+        >"$apt/sources.list"
+    own_apt update
+    # The libraries that packages.sh has for this machine; the word splitting is meant.
+    # shellcheck disable=SC2046
+    own_apt install -y --download-only libcmocka-dev \
+        $(sed -n '/^build="/,/^"/p' tools/packages.sh | grep -o 'lib[^ ]*')
+    for package in "$apt"/cache/archives/*.deb; do
+        dpkg-deb -x "$package" "$root.new"
+    done
+    # Debian's own link /lib, which no package brings.
+    if [ -d "$root.new/lib" ] && ! [ -L "$root.new/lib" ]; then
+        cp -a "$root.new/lib/." "$root.new/usr/lib/"
+        rm -rf "$root.new/lib"
+        ln -s usr/lib "$root.new/lib"
+    fi
+    rm -rf "$apt" "$root"
+    mv "$root.new" "$root"
+}
+
+[ -d "$root" ] || make_root
+
+compiler=$triplet-gcc
+! command -v ccache >/dev/null || compiler="ccache $compiler"
+PKG_CONFIG_LIBDIR=$root/usr/lib/$triplet/pkgconfig:$root/usr/share/pkgconfig \
+PKG_CONFIG_SYSROOT_DIR=$root \
+    make --no-print-directory BUILD="$real" CC="$compiler --sysroot=$root" LD="$triplet-ld" \
+    AR="$triplet-ar" OBJCOPY="$triplet-objcopy" compiled
+
+mkdir -p "$run/tests"
+for program in "$real"/sheaf "$real"/make_* "$real"/tests/test_* "$real"/tests/serve_*; do
+    [ -f "$program" ] && [ -x "$program" ] || continue
+    name=$run${program#"$real"}
+    printf '#!/bin/sh\nexec %s -L "%s" "%s" "$@"\n' "$qemu" "$root" "$program" >"$name"
+    chmod +x "$name"
+done
+
+# Not for qemu: what loads the library into this machine's Python or into the command, and what looks
+# at processes or at their memory.
+if [ $# -eq 0 ]; then
+    alien='import libsheaf|LD_PRELOAD|"(cc|gcc|make)"|peak_memory|/proc/'
+    # shellcheck disable=SC2046
+    set -- $(cd tests/system && grep -L -E "$alien" test_*.py | sed 's/\.py$//' |
+             grep -v -E '_(bench|engines)$')
+fi
+programs=
+for name in ${CROSS_UNIT-"$run"/tests/test_*}; do
+    programs="$programs $run/tests/${name##*/}"
+done
+export QUICK=1 UNDER_QEMU=1
+failed=0
+# shellcheck disable=SC2086
+[ -z "$programs" ] || tests/run_unit.sh $programs || failed=1
+BUILD=$run tests/run_system.sh "$@" || failed=1
+exit "$failed"
