@@ -35,6 +35,7 @@ enum http_failure {
     HTTP_TOO_LATE,          /* its deadline has passed */
     HTTP_TOO_LONG,          /* a body longer than the room for it */
     HTTP_HEADERS_TOO_LONG,
+    HTTP_NO_MEMORY,         /* for the request, or for its answer */
     HTTP_NOT_BEGUN,         /* `begin` failed */
     HTTP_FORKED,            /* the engine is that of the process that this one was forked from */
     HTTP_FAILED             /* anything else; `detail` says what */
@@ -114,6 +115,11 @@ void http_cancel(struct http_engine *engine, struct http_exchange *exchange);
 
 /* Whether any server has ever answered. */
 bool http_has_answered(const struct http_engine *engine);
+
+/* ---- http_handle.c ---- */
+
+/* Sets `easy` up for the exchange; a CURLcode.  For http.c. */
+int http_set_up(struct http_exchange *exchange);
 
 /* ---- http_exchange.c ---- */
 

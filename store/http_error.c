@@ -23,6 +23,8 @@ enum http_failure http_failure_of_curl(int curl_code)
     case CURLE_GOT_NOTHING: case CURLE_SSL_CONNECT_ERROR: case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING: case CURLE_SEND_FAIL_REWIND: case CURLE_UPLOAD_FAILED:
         return HTTP_BROKEN;
+    case CURLE_OUT_OF_MEMORY:
+        return HTTP_NO_MEMORY;
     default:
         return HTTP_FAILED;
     }
@@ -89,6 +91,9 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
     case HTTP_TOO_LONG:
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response is longer than the %zu bytes "
                        "requested", what, x->into != NULL ? x->into_size : x->reply.limit);
+    case HTTP_NO_MEMORY:
+        return err_set(err, SHEAF_ERR_MEMORY, "%s: no memory for the request or its response",
+                       what);
     case HTTP_FORKED:
         return err_set(err, SHEAF_ERR_STATE, "%s: was opened before this process was forked: "
                        "open it again", what);

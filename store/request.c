@@ -234,6 +234,10 @@ static void attempt_done(struct http_exchange *http)
         request_finish(r, r->error.code);
         return;
     }
+    if (http->failure == HTTP_NO_MEMORY) {      /* whatever part of an answer there is */
+        request_finish(r, http_error(http, r->what, &r->error));
+        return;
+    }
     r->code = r->classify(r, &again, &r->error);
     if (r->code == SHEAF_OK || !again || http->failure == HTTP_CANCELLED) {
         request_finish(r, r->code);

@@ -34,9 +34,12 @@ struct probe {
     struct remote_object *object;
 };
 
-static char *copy(const char *text)
+/* Replaces a copy of a header's value.  False: no memory. */
+static bool keep(char **copy, const char *value)
 {
-    return text != NULL ? strdup(text) : NULL;
+    free(*copy);
+    *copy = value != NULL ? strdup(value) : NULL;
+    return value == NULL || *copy != NULL;
 }
 
 static int probe_classify(struct request *r, bool *again, struct sheaf_error *err)
@@ -47,10 +50,9 @@ static int probe_classify(struct request *r, bool *again, struct sheaf_error *er
     const int status = r->http.status;
     uint64_t first, last, total;
 
-    free(o->etag);
-    free(o->modified);
-    o->etag = copy(http_answer_header(&r->http, "etag"));
-    o->modified = copy(http_answer_header(&r->http, "last-modified"));
+    if (!keep(&o->etag, http_answer_header(&r->http, "etag")) ||
+        !keep(&o->modified, http_answer_header(&r->http, "last-modified")))
+        return err_memory(err, 64);
     /* An empty object has no first byte: 416, or 200 from a server that makes nothing of it. */
     if ((status == 206 && r->http.failure == HTTP_ANSWERED) || status == 416) {
         if (range != NULL && remote_parse_range(range, &first, &last, &total) &&

@@ -47,6 +47,8 @@ static int session_fetch(struct credentials_source *base, struct credentials **s
         what = NULL;
     code = request_init(&r, &source->target, HTTP_GET, strdup("/"), strdup("session="), what, err);
     r.classify = aws_classify;
+    if (code == SHEAF_OK && r.query == NULL)
+        code = err_memory(err, strlen("session="));
     if (code == SHEAF_OK)
         code = request_run(&r, err);
     if (code == SHEAF_OK)

@@ -253,6 +253,8 @@ class Server:
             bucket.uploads[name] = (key, {})
             return 200, {}, ("<InitiateMultipartUploadResult><UploadId>%s</UploadId>"
                              "</InitiateMultipartUploadResult>" % name).encode()
+        if "uploadId" not in query:
+            raise Failed(400, "InvalidRequest")
         upload = bucket.uploads.get(query["uploadId"])
         if upload is None:
             raise Failed(404, "NoSuchUpload")

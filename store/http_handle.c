@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a libcurl handle is told about an exchange, and what it then calls: the settings and the
+ * callbacks of one request.  http.c runs it.
+ *
+ * Callbacks only move and count bytes, and say in `failure` what libcurl's own code would not. */
+#include <curl/curl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "store/http.h"
+
+#define MS 1000000ull
+#define RECEIVE_BYTES (128L << 10)  /* libcurl's buffer of one exchange, each way */
+#define UNSENT_BYTES (256 << 10)
+#define CONNECT_MS 10000
+#define REDIRECTS_MOST 5L
+#define HEADERS_MOST ((size_t)256 << 10)    /* bytes, those of redirects and of 1xx included */
+
+/* ---- libcurl's callbacks --------------------------------------------------------------------- */
+
+static size_t on_body(char *data, size_t one, size_t size, void *context)
+{
+    struct http_exchange *x = context;
+    long status = 0;
+    int code;
+
+    (void)one;
+    x->window_bytes += size;
+    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status / 100 == 2 && x->into != NULL) {
+        if (size > x->into_size - x->got) {
+            x->failure = HTTP_TOO_LONG;
+            return 0;
+        }
+        memcpy((char *)x->into + x->got, data, size);
+        x->got += size;
+    } else {
+        code = buf_append(&x->reply, data, size, NULL);
+        if (code == SHEAF_OK || status / 100 != 2)
+            return size;
+        x->failure = code == SHEAF_ERR_MEMORY ? HTTP_NO_MEMORY : HTTP_TOO_LONG;
+        return 0;
+    }
+    return size;
+}
+
+static size_t on_header(char *data, size_t one, size_t size, void *context)
+{
+    struct http_exchange *x = context;
+
+    (void)data, (void)one;
+    x->window_bytes += size;
+    x->header_bytes += size;
+    if (x->failure == HTTP_ANSWERED && x->header_bytes > HEADERS_MOST)
+        x->failure = HTTP_HEADERS_TOO_LONG;
+    return x->failure == HTTP_ANSWERED ? size : 0;
+}
+
+/* Without memory libcurl 7.88 leaves the query out of a request, and what comes would be taken for
+ * the answer to the whole of it.  The line that it sent shows that: it has the query of the URL, be
+ * that ours or a redirect's, whether it goes to the server or to a proxy.  A CONNECT has none. */
+static int on_sent(CURL *easy, curl_infotype type, char *data, size_t size, void *context)
+{
+    struct http_exchange *x = context;
+    const char *end = type == CURLINFO_HEADER_OUT ? memchr(data, '\r', size) : NULL, *url = NULL;
+
+    if (end == NULL || strncmp(data, "CONNECT ", strlen("CONNECT ")) == 0)
+        return 0;
+    curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
+    if (url == NULL || (url[strcspn(url, "?#")] == '?' &&
+                        memchr(data, '?', (size_t)(end - data)) == NULL))
+        x->failure = HTTP_NO_MEMORY;
+    return 0;
+}
+
+static size_t on_send(char *data, size_t one, size_t room, void *context)
+{
+    struct http_exchange *x = context;
+    const size_t size = MIN(one * room, x->body_size - x->sent);
+
+    memcpy(data, (const char *)x->body + x->sent, size);
+    x->sent += size;
+    x->window_bytes += size;
+    return size;
+}
+
+/* libcurl goes back to the start when a kept connection turns out to be dead. */
+static int on_seek(void *context, curl_off_t offset, int origin)
+{
+    struct http_exchange *x = context;
+
+    if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > x->body_size)
+        return CURL_SEEKFUNC_FAIL;
+    x->sent = (size_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
+/* On a slow link the kernel would take megabytes at once and send them for a minute, in which no
+ * progress could be seen.  This bounds what it holds beyond what is on its way; a kernel that does
+ * not know it is no worse off. */
+static int on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
+{
+    const int most = UNSENT_BYTES;
+
+    (void)context, (void)purpose;
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
+    return CURL_SOCKOPT_OK;
+}
+
+/* ---- Setting a handle up --------------------------------------------------------------------- */
+
+/* The first failure of a row of settings is kept. */
+#define SET(option, value) \
+    do { if (code == CURLE_OK) code = curl_easy_setopt(easy, option, value); } while (0)
+
+static CURLcode set_method(CURL *easy, struct http_exchange *x)
+{
+    CURLcode code = CURLE_OK;
+
+    switch (x->method) {
+    case HTTP_GET:
+        SET(CURLOPT_HTTPGET, 1L);
+        break;
+    case HTTP_HEAD:
+        SET(CURLOPT_NOBODY, 1L);
+        break;
+    case HTTP_PUT:
+        SET(CURLOPT_UPLOAD, 1L);
+        SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)x->body_size);
+        SET(CURLOPT_READFUNCTION, on_send);
+        SET(CURLOPT_READDATA, x);
+        SET(CURLOPT_SEEKFUNCTION, on_seek);
+        SET(CURLOPT_SEEKDATA, x);
+        break;
+    case HTTP_POST:
+        SET(CURLOPT_POST, 1L);
+        SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body_size);
+        SET(CURLOPT_POSTFIELDS, x->body_size != 0 ? x->body : "");
+        break;
+    case HTTP_DELETE:
+        SET(CURLOPT_CUSTOMREQUEST, "DELETE");
+        break;
+    }
+    return code;
+}
+
+static CURLcode set_connection(CURL *easy, struct http_exchange *x)
+{
+    CURLcode code = CURLE_OK;
+    const uint64_t connect_ms = x->connect_ns != 0 ? x->connect_ns / MS : CONNECT_MS;
+
+    SET(CURLOPT_NOSIGNAL, 1L);
+    /* Else the thread waits, with all other exchanges, for a name server that does not answer. */
+    SET(CURLOPT_QUICK_EXIT, 1L);
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");
+    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
+    SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_SOCKOPTFUNCTION, on_socket);
+    SET(CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
+    SET(CURLOPT_UPLOAD_BUFFERSIZE, RECEIVE_BYTES);
+    SET(CURLOPT_MAXREDIRS, REDIRECTS_MOST);
+    SET(CURLOPT_FOLLOWLOCATION, x->follow ? 1L : 0L);
+    if (x->ca_file != NULL)
+        SET(CURLOPT_CAINFO, x->ca_file);
+    if (x->no_proxy)
+        SET(CURLOPT_NOPROXY, "*");
+    return code;
+}
+
+static bool add_header_line(struct http_exchange *x, const char *name, const char *value)
+{
+    struct curl_slist *list;
+    char *line;
+
+    /* libcurl takes "Name;" for a header with no value. */
+    if (asprintf(&line, *value != '\0' ? "%s: %s" : "%s;", name, value) < 0)
+        return false;
+    list = curl_slist_append(x->header_list, line);
+    explicit_bzero(line, strlen(line));
+    free(line);
+    if (list == NULL)
+        return false;
+    x->header_list = list;
+    return true;
+}
+
+static CURLcode set_request(CURL *easy, struct http_exchange *x)
+{
+    CURLcode code = CURLE_OK;
+
+    for (size_t i = 0; i < x->header_count; i++)
+        if (!add_header_line(x, x->headers[i].name, x->headers[i].value))
+            return CURLE_OUT_OF_MEMORY;
+    SET(CURLOPT_URL, x->url);
+    SET(CURLOPT_PATH_AS_IS, 1L);
+    SET(CURLOPT_HTTPHEADER, x->header_list);
+    SET(CURLOPT_USERAGENT, "sheaf");
+    SET(CURLOPT_ERRORBUFFER, x->detail);
+    SET(CURLOPT_PRIVATE, x);
+    SET(CURLOPT_WRITEFUNCTION, on_body);
+    SET(CURLOPT_WRITEDATA, x);
+    SET(CURLOPT_HEADERFUNCTION, on_header);
+    SET(CURLOPT_HEADERDATA, x);
+    if (x->follow || strchr(x->url, '?') != NULL) {
+        SET(CURLOPT_DEBUGFUNCTION, on_sent);
+        SET(CURLOPT_DEBUGDATA, x);
+        SET(CURLOPT_VERBOSE, 1L);
+    }
+    return code;
+}
+
+int http_set_up(struct http_exchange *x)
+{
+    CURLcode code = set_request(x->easy, x);
+
+    if (code == CURLE_OK)
+        code = set_connection(x->easy, x);
+    return (int)(code == CURLE_OK ? set_method(x->easy, x) : code);
+}
