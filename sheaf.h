@@ -642,7 +642,7 @@ SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
  * the manifest last.  Shards with their original ETag, or inode and time, are not read; others, for
  * example copies, are compared by hash.  SHEAF_ERR_NOT_FOUND, or _CORRUPT if any was altered: the
  * message names the shards and their parts, and nothing was published.  Repeating a commit is
- * SHEAF_OK.  Options as for sheaf_pack_part. */
+ * SHEAF_OK; _EXISTS: `dest` has another plan's data set.  Options as for sheaf_pack_part. */
 SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
     struct sheaf_pack_result *result, struct sheaf_error *error);
 

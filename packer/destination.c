@@ -80,9 +80,18 @@ int destination_option(const struct manifest *m, const char *name, char **value,
                                      : code;
 }
 
+/* Plans with one hash may be of different files of the same names and sizes.  The manifest's note
+ * is the origin of the plan that it was published by, where it was kept.  Parts and commits know
+ * their own by it; a run that resumes leaves a finished data set as it is. */
+static bool is_of_plan(const struct output *o, const char *hash, const char *note)
+{
+    return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
+           (!o->compares_origin || note[0] == '\0' || strcmp(note, o->origin) == 0);
+}
+
 /* Of a text that was got. */
-static int classify(const struct output *o, const char *directory, struct manifest_found *f,
-                    struct sheaf_error *err)
+static int classify(const struct output *o, const char *directory, const char *note,
+                    struct manifest_found *f, struct sheaf_error *err)
 {
     char *hash = NULL;
     int code;
@@ -96,8 +105,7 @@ static int classify(const struct output *o, const char *directory, struct manife
     if (code != SHEAF_OK)
         f->kind = MANIFEST_UNREADABLE;
     else
-        f->kind = hash != NULL && strcmp(hash, o->plan_hash) == 0 ? MANIFEST_OF_PLAN
-                                                                  : MANIFEST_OF_OTHER_PLAN;
+        f->kind = is_of_plan(o, hash, note) ? MANIFEST_OF_PLAN : MANIFEST_OF_OTHER_PLAN;
     free(hash);
     return code == SHEAF_ERR_MEMORY ? err_memory(err, f->size) : SHEAF_OK;
 }
@@ -105,11 +113,12 @@ static int classify(const struct output *o, const char *directory, struct manife
 int destination_manifest(const struct output *o, const char *directory, struct manifest_found *f,
                          struct sheaf_error *err)
 {
-    char *url = store_join(directory, MANIFEST_NAME);
+    char *url = store_join(directory, MANIFEST_NAME), note[STORE_NOTE_SIZE];
     int code;
 
     *f = (struct manifest_found){ .kind = MANIFEST_NONE };
-    code = url == NULL ? err_memory(err, strlen(directory)) : store_see(url, &f->seen, err);
+    code = url == NULL ? err_memory(err, strlen(directory))
+                       : store_see_note(url, &f->seen, note, err);
     if (code == SHEAF_OK && f->seen.is_there)
         code = store_get(url, MANIFEST_LIMIT, &f->text, &f->size, err);
     free(url);
@@ -118,7 +127,7 @@ int destination_manifest(const struct output *o, const char *directory, struct m
         return SHEAF_OK;
     }
     if (code == SHEAF_OK && f->seen.is_there)
-        code = classify(o, directory, f, err);
+        code = classify(o, directory, note, f, err);
     if (code != SHEAF_OK)
         manifest_found_free(f);
     return code;
@@ -518,6 +527,9 @@ int destination_refuse_other_run(const struct output *o, const struct destinatio
 int destination_refuse_no_run(const struct output *o, const struct destination *d,
                               struct sheaf_error *err)
 {
+    if (d->claim == CLAIM_ABSENT && d->dataset != NULL)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds the data set of another plan, with other "
+                       "options or of other files: nothing of this plan is there", d->dataset);
     if (d->claim == CLAIM_ABSENT)
         return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: was not prepared for this plan, or has been "
                        "removed since: make the plan again", o->dest);

@@ -32,6 +32,7 @@ int output_open(struct output *o, const char *dest, const struct block_setup *se
     o->journal.plan.split_count = o->split_count;
     snprintf(o->plan_hash, PLAN_HASH_SIZE, "%s", plan == NULL ? NO_PLAN : plan->hash);
     snprintf(o->journal.plan.hash, PLAN_HASH_SIZE, "%s", plan == NULL ? NO_PLAN : plan->identity);
+    snprintf(o->origin, PLAN_HASH_SIZE, "%s", plan == NULL ? "" : plan->origin);
     snprintf(o->journal.plan.prefix, SHARD_NAME_BYTES, "%s", prefix);
     for (uint32_t i = 0; i < o->split_count; i++) {
         const char *split = plan == NULL ? "" : plan->splits[i].name;

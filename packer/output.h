@@ -29,6 +29,8 @@ struct output {
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
     uint64_t shard_counts[SPLIT_LIMIT]; /* of each; 0: not known yet */
     char plan_hash[PLAN_HASH_SIZE];     /* that a manifest has; the journal has the identity */
+    char origin[PLAN_HASH_SIZE];        /* of the plan: what is noted with a manifest */
+    bool compares_origin;       /* a data set of this hash and with another note is another's */
 };
 
 /* `plan`: NULL for samples that a program makes. */

@@ -24,6 +24,7 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
         .context = { facts->plan.classes, facts->plan.class_count, facts->label_base },
     };
     code = output_open(&p->output, facts->dest, &p->setup, facts->prefix, &facts->plan, err);
+    p->output.compares_origin = facts->plan.origin[0] != '\0';
     if (code != SHEAF_OK)
         planned_close(p);
     return code;

@@ -299,6 +299,8 @@ int planner_identify(const struct planner *p, bool of_sources, struct sheaf_erro
 
     if (root == NULL)
         return err_memory(err, strlen(p->sources[0].root));
+    plan_identify(p->plan, root, true);
+    memcpy(p->plan->origin, p->plan->identity, PLAN_HASH_SIZE);
     plan_identify(p->plan, root, of_sources);
     free(root);
     return SHEAF_OK;

@@ -22,10 +22,13 @@ static void answered(struct store_stat *stat)
     event_set(&((struct stat_wait *)stat)->answered);
 }
 
-int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err)
+static int see(const char *url, struct store_seen *seen, char *note, struct sheaf_error *err)
 {
-    struct stat_wait q = { .stat = { .url = url, .done = answered }, .answered = EVENT_INIT };
+    struct stat_wait q = { .stat = { .url = url, .done = answered, .note = note },
+                           .answered = EVENT_INIT };
 
+    if (note != NULL)
+        note[0] = '\0';
     store_stat_start(&q.stat);
     event_wait(&q.answered);
     *seen = (struct store_seen){ .is_there = q.stat.code == SHEAF_OK, .bytes = q.stat.bytes,
@@ -36,6 +39,17 @@ int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err)
     if (err != NULL)
         *err = q.stat.error;
     return q.stat.code;
+}
+
+int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err)
+{
+    return see(url, seen, NULL, err);
+}
+
+int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOTE_SIZE],
+                   struct sheaf_error *err)
+{
+    return see(url, seen, note, err);
 }
 
 static bool is_same(const struct store_seen *a, const struct store_seen *b)
@@ -85,13 +99,23 @@ int store_commit_over(struct store_writer *writer, const struct store_seen *seen
                                             : check_and_commit(writer, seen, now, err);
 }
 
-int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
-                   struct store_seen *now, struct sheaf_error *err)
+int store_put_note_over(const char *url, const void *data, size_t size, const char *note,
+                        const struct store_seen *seen, struct store_seen *now,
+                        struct sheaf_error *err)
 {
     struct store_writer *writer = NULL;
     const int code = store_create_whole(url, data, size, &writer, err);
 
-    return code == SHEAF_OK ? store_commit_over(writer, seen, now, err) : code;
+    if (code != SHEAF_OK)
+        return code;
+    writer->note = note;
+    return store_commit_over(writer, seen, now, err);
+}
+
+int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
+                   struct store_seen *now, struct sheaf_error *err)
+{
+    return store_put_note_over(url, data, size, NULL, seen, now, err);
 }
 
 /* What is gone already need not be removed. */

@@ -12,8 +12,10 @@
  * of two who do it at once one gets the error, where the store can tell. */
 int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
 
-/* What is there now. */
+/* What is there now; and the note that it has, "" without one or where it cannot be told. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
+int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOTE_SIZE],
+                   struct sheaf_error *err);
 /* SHEAF_ERR_CHANGED if that is not what was seen. */
 int store_check_seen(const char *url, const struct store_seen *seen, struct sheaf_error *err);
 /* As store_commit and store_put, but SHEAF_ERR_CHANGED, and nothing is written, if another object
@@ -23,6 +25,10 @@ int store_commit_over(struct store_writer *writer, const struct store_seen *seen
                       struct store_seen *now, struct sheaf_error *err);
 int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
                    struct store_seen *now, struct sheaf_error *err);
+/* With a note: see STORE_NOTE_SIZE.  One of an object that is sent in parts is not kept. */
+int store_put_note_over(const char *url, const void *data, size_t size, const char *note,
+                        const struct store_seen *seen, struct store_seen *now,
+                        struct sheaf_error *err);
 /* Removes what was seen, if it is there still: SHEAF_ERR_CHANGED if another object is. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err);
 

@@ -18,6 +18,11 @@
  * empty.  A store that needs no temporary files has none. */
 #define STORE_PARTIAL ".sheaf-partial"
 
+/* A word that a store keeps with an object, and not in it: in a file's extended attributes, in an
+ * object's metadata.  A store or file system that has no such place keeps none, and a copy may lose
+ * it. */
+#define STORE_NOTE_SIZE 33
+
 struct store_ops;
 struct part_memory;
 
@@ -55,6 +60,8 @@ struct store_read {
 struct store_writer {
     const struct store_ops *ops;
     char *url;
+    const char *note;           /* to be kept with it, of less than STORE_NOTE_SIZE; the caller's
+                                   until the commit; NULL: none */
 };
 
 /* An object or directory, as store_list and store_walk find it. */
@@ -89,6 +96,8 @@ struct store_stat {
     uint64_t bytes, stamp;      /* as in store_entry */
     int64_t modified_s;
     char etag[80];              /* "": not known, or longer */
+    char *note;                 /* the caller's, of STORE_NOTE_SIZE: its note, "" without one;
+                                   NULL: is not wanted */
 };
 
 /* What is under a name, for those who replace or remove only what they saw there. */

@@ -22,6 +22,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -31,6 +32,7 @@
 #include "store/over.h"
 
 #define PARTIAL "/" STORE_PARTIAL
+#define NOTE "user.sheaf.note"
 
 struct file_writer {
     struct store_writer base;
@@ -274,6 +276,8 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
 
     if (code != SHEAF_OK)
         return code;
+    if (w->base.note != NULL)       /* where there is no place for it, it is not kept */
+        (void)fsetxattr(w->fd, NOTE, w->base.note, strlen(w->base.note), 0);
     if (fsync(w->fd) != 0 || fstat(w->fd, &st) != 0)
         return err_errno(err, errno, "%s: cannot sync", w->base.url);
     *now = (struct store_seen){ true, (uint64_t)st.st_size, stamp_of(&st), "" };
@@ -411,9 +415,18 @@ static int file_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     return stat_file(url, bytes, &stamp, err);
 }
 
+static void get_note(const char *url, char note[STORE_NOTE_SIZE])
+{
+    const ssize_t size = getxattr(local_path(url), NOTE, note, STORE_NOTE_SIZE - 1);
+
+    note[MAX(size, 0)] = '\0';
+}
+
 /* Answered at once. */
 static void file_stat_start(struct store_stat *stat)
 {
+    if (stat->note != NULL)
+        get_note(stat->url, stat->note);
     stat->modified_s = 0;
     stat->etag[0] = '\0';
     stat->code = stat_file(stat->url, &stat->bytes, &stat->stamp, &stat->error);

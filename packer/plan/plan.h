@@ -78,6 +78,8 @@ struct plan {
     size_t shard_count;
     char hash[PLAN_HASH_SIZE];      /* of all that determines the bytes; the manifest has it */
     char identity[PLAN_HASH_SIZE];  /* the hash, and which files it is of: plan_identify */
+    char origin[PLAN_HASH_SIZE];    /* the same with the sources of all shards, whatever is in the
+                                       identity: a manifest's note; "": not known */
 };
 
 void plan_free(struct plan *plan);

@@ -169,9 +169,11 @@ static int take_hashes(struct cursor *c, uint32_t version)
     struct plan *plan = &c->facts->plan;
     int code = take_hash(c, plan->hash);
 
-    if (code == SHEAF_OK && version > 1)
-        return take_hash(c, plan->identity);
     memcpy(plan->identity, plan->hash, PLAN_HASH_SIZE);
+    if (code == SHEAF_OK && version > 1)
+        code = take_hash(c, plan->identity);
+    if (code == SHEAF_OK && version > 1)
+        memcpy(plan->origin, plan->identity, PLAN_HASH_SIZE);
     return code;
 }
 
@@ -191,6 +193,8 @@ static int take_texts(struct cursor *c)
     if (code == SHEAF_OK && (f->dest[0] == '\0' || strchr(f->prefix, '/') != NULL ||
                              f->prefix[0] == '.' || f->prefix[0] == '\0'))
         code = malformed(c, "the destination, or the prefix of names");
+    if (code == SHEAF_OK && f->fingerprint[0] != '\0')
+        f->plan.origin[0] = '\0';       /* what a conversion reads is in its hash */
     return code;
 }
 

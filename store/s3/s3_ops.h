@@ -19,7 +19,8 @@ int s3_clean_object(const char *url, struct sheaf_error *err);
 /* s3_walk.c */
 int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
-/* s3_stat.c */
+/* s3_stat.c; and the header that a note is kept in */
+#define S3_NOTE "x-amz-meta-sheaf-note"
 void s3_stat_start(struct store_stat *stat);
 
 /* s3_writer.c */

@@ -3,6 +3,7 @@
  * The size and stamp of an object, requested asynchronously with a GET of its first byte: a refused
  * GET has a reason, a refused HEAD has none. */
 #include <curl/curl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,11 @@ static void keep_identity(struct store_stat *stat, const char *etag, const char 
         memcpy(stat->etag, etag, strlen(etag) + 1);
 }
 
+static void keep_note(char note[STORE_NOTE_SIZE], const char *found)
+{
+    snprintf(note, STORE_NOTE_SIZE, "%s", found == NULL ? "" : found);
+}
+
 static int classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct store_stat *stat = ((struct asking *)r)->stat;
@@ -40,6 +46,8 @@ static int classify(struct request *r, bool *again, struct sheaf_error *err)
 
     keep_identity(stat, http_answer_header(&r->http, "etag"),
                   http_answer_header(&r->http, "last-modified"));
+    if (stat->note != NULL)
+        keep_note(stat->note, http_answer_header(&r->http, S3_NOTE));
     /* An object without a first byte: 416, or a 200 from stores that make nothing of the range. */
     if (status == 416 || (status == 200 && length != NULL && strcmp(length, "0") == 0)) {
         stat->bytes = 0;

@@ -374,6 +374,8 @@ static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct 
 
     if (code == SHEAF_OK)
         code = s3_require(&put.request, seen, err);
+    if (code == SHEAF_OK && w->base.note != NULL)
+        code = request_set_header(&put.request, S3_NOTE, w->base.note, err);
     if (code == SHEAF_OK)
         code = s3_put_run(&put, w->bucket, err);
     if (code == SHEAF_OK)

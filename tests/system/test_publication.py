@@ -55,6 +55,29 @@ class Commits:
         self.assertTrue(self.run_sheaf("commit", plan).stdout.startswith(b"was committed already"))
         self.assertEqual(self.stamp(dest), stamp)
 
+    def test_not_the_plan_s_own(self):
+        """The data set of another plan, whose files have the same names and sizes: the manifests
+        would not show which of the two is there."""
+        options = ("--format", "webdataset", "--shard-count", "3", "--on-error", "skip")
+        dest, mine, other = self.spot("many"), self.spot("mine"), self.spot("other")
+        for name, mark in (("a", b"x"), ("b", b"y")):
+            make_tree(self.path(name), files(mark=mark))
+        self.run_sheaf("plan", self.path("a"), dest, "-o", mine, *options)
+        self.run_sheaf("pack", "--plan", mine)
+        self.run_sheaf("plan", self.path("b"), dest, "-o", other, *options, "--overwrite")
+        self.run_sheaf("pack", "--plan", other)
+        self.run_sheaf("commit", other)
+        before = self.stamp(dest)
+        for words in (("commit", mine), ("pack", "--plan", mine, "--part", "0/2")):
+            done = self.run_sheaf(*words, status=1)
+            self.assertIn(b"another plan", done.stderr)
+        self.assertEqual(self.stamp(dest), before)
+        for words in (("commit", other), ("pack", "--plan", other)):
+            self.run_sheaf(*words)
+        self.forget(dest)
+        done = self.run_sheaf("commit", mine)
+        self.assertTrue(done.stdout.startswith(b"was committed already"))
+
 
 class LocalCommits(Commits, Case):
     def spot(self, name):
@@ -77,6 +100,10 @@ class LocalCommits(Commits, Case):
         return [os.stat(os.path.join(dest, name)).st_ino
                 for name in ("skipped.tsv", "dataset.json", "dataset.index")]
 
+    def forget(self, dest):
+        """As a copy does, or a file system without extended attributes."""
+        os.removexattr(os.path.join(dest, "dataset.json"), "user.sheaf.note")
+
 
 class RemoteCommits(Commits, servers.S3Case):
     def spot(self, name):
@@ -98,6 +125,11 @@ class RemoteCommits(Commits, servers.S3Case):
     def stamp(self, dest):
         return [self.client.request("HEAD", "/%s/many/%s" % (self.bucket, name))[1].getheader(
             "last-modified") for name in ("skipped.tsv", "dataset.json")]
+
+    def forget(self, dest):
+        """As a copy does."""
+        place = "/%s/%s/dataset.json" % (self.bucket, dest.rpartition("/")[2])
+        self.client.request("PUT", place, body=self.client.request("GET", place)[0])
 
 
 # ---- A place that cannot be looked at ----------------------------------------------------------
