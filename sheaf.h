@@ -781,8 +781,8 @@ struct sheaf_verify_result {
 };
 
 /* Reads everything and checks each shard's size and hash, each record's framing and checksums, the
- * counts, and the index against the shards.  Problems are reported and counted, and the result is
- * still SHEAF_OK; an error means that the check itself failed. */
+ * counts, and the index, and other readers' .idx files, against the shards.  Problems are reported
+ * and counted, and the result is still SHEAF_OK; an error means that the check itself failed. */
 SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);

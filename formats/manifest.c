@@ -517,3 +517,21 @@ void manifest_clear(struct manifest *m)
     free(m->options_json);
     *m = (struct manifest){ 0 };
 }
+
+/* The text was written out of what had been parsed. */
+int manifest_option(const struct manifest *m, const char *name, char **value,
+                    struct sheaf_error *err)
+{
+    const char *all = m->options_json == NULL ? "{}" : m->options_json, *text;
+    json_error_t found;
+    json_t *options;
+    int code = json_load_text(all, strlen(all), 0, &options, &found, err);
+
+    text = json_string_value(json_object_get(options, name));
+    *value = text == NULL ? NULL : strdup(text);
+    if (text != NULL && *value == NULL)
+        code = err_memory(err, strlen(text));
+    json_decref(options);
+    return code == SHEAF_ERR_CORRUPT ? err_set(err, code, "options of a manifest: %s", found.text)
+                                     : code;
+}

@@ -4,14 +4,12 @@
  * that cannot be asked is an error; whatever it answers is a finding. */
 #include "packer/destination.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/json_load.h"
 #include "packer/plan/keyset.h"
 #include "store/over.h"
 #include "store/store.h"
@@ -62,24 +60,6 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
     return read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
 }
 
-/* The text was written out of what had been parsed. */
-int destination_option(const struct manifest *m, const char *name, char **value,
-                       struct sheaf_error *err)
-{
-    const char *all = m->options_json == NULL ? "{}" : m->options_json, *text;
-    json_error_t found;
-    json_t *options;
-    int code = json_load_text(all, strlen(all), 0, &options, &found, err);
-
-    text = json_string_value(json_object_get(options, name));
-    *value = text == NULL ? NULL : strdup(text);
-    if (text != NULL && *value == NULL)
-        code = err_memory(err, strlen(text));
-    json_decref(options);
-    return code == SHEAF_ERR_CORRUPT ? err_set(err, code, "options of a manifest: %s", found.text)
-                                     : code;
-}
-
 /* Plans with one hash may be of different files of the same names and sizes.  The manifest's note
  * is the origin of the plan that it was published by, where it was kept.  Parts and commits know
  * their own by it; a run that resumes leaves a finished data set as it is. */
@@ -101,7 +81,7 @@ static int classify(const struct output *o, const char *directory, const char *n
         return SHEAF_OK;
     code = parse(directory, MANIFEST_NAME, f->text, f->size, &f->manifest, &f->fault);
     if (code == SHEAF_OK)
-        code = destination_option(&f->manifest, "plan", &hash, &f->fault);
+        code = manifest_option(&f->manifest, "plan", &hash, &f->fault);
     if (code != SHEAF_OK)
         f->kind = MANIFEST_UNREADABLE;
     else
@@ -187,7 +167,7 @@ int destination_split(const struct output *o, const char *directory, const char 
         return f->fault.code == SHEAF_ERR_CORRUPT ? SHEAF_OK
                                                   : err_set(err, f->fault.code, "%s",
                                                             f->fault.message);
-    code = destination_option(&f->manifest, "split_name", &split, err);
+    code = manifest_option(&f->manifest, "split_name", &split, err);
     *is = split != NULL && strcmp(split, name) == 0;
     free(split);
     return code;

@@ -47,10 +47,6 @@ int destination_read_manifest(const char *directory, struct manifest *manifest,
 int destination_read_replaced(const char *directory, struct manifest *manifest,
                               struct sheaf_error *err);
 
-/* A string among the options that a manifest keeps, in memory of its own; NULL: there is none. */
-int destination_option(const struct manifest *m, const char *name, char **value,
-                       struct sheaf_error *err);
-
 /* ---- Directories in DEST --------------------------------------------------------------------- */
 
 typedef int destination_below_fn(void *context, char *directory, const char *name,

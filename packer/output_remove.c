@@ -104,7 +104,7 @@ static int remove_replaced(const struct output *o, char *directory, struct sheaf
 
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-    code = destination_option(&m, "index", &list, err);
+    code = manifest_option(&m, "index", &list, err);
     if (code == SHEAF_OK)
         code = interop_open(&interop, list, m.container, m.codec, err);
     for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)

@@ -227,8 +227,8 @@ static int put_manifest(struct output *o, uint32_t split, struct manifest *m,
         code = journal_check(&o->journal, err);
     if (code == SHEAF_OK) {
         o->is_visible = true;
-        code = store_put_note_over(url, text.data, text.size, o->origin[0] == '\0' ? NULL : o->origin,
-                                   &there.seen, &now, err);
+        code = store_put_note_over(url, text.data, text.size,
+                                   o->origin[0] == '\0' ? NULL : o->origin, &there.seen, &now, err);
     }
     manifest_found_free(&there);
     buf_free(&text);

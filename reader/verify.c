@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_verify: reads every byte of every shard, checks and decodes every frame, and compares all
- * of it with the manifest and the index.  A job a shard; the calling thread reports. */
+ * of it with the manifest and the index, and other readers' index files with it (peer_index.c).  A
+ * job a shard; the calling thread reports. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/workers.h"
 #include "formats/label.h"
+#include "reader/peer_index.h"
 #include "reader/shard.h"
 #include "reader/shard_walk.h"
 #include "store/interrupt.h"
@@ -30,6 +32,7 @@ struct check {
     struct buf lines;               /* RecordIO: a window of the .lst */
     uint64_t lines_offset;
     struct decode_scratch scratch;
+    struct peer_index peers;
     /* Results. */
     uint64_t samples, bytes, problem_count, passed_over;
     uint64_t decoded, payload_bytes, largest;
@@ -228,6 +231,17 @@ static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
     return SHEAF_OK;
 }
 
+static int add_to_peers(struct check *c, const struct frame *frame)
+{
+    const int code = peer_index_add(&c->peers, frame, &c->error);
+
+    if (code == SHEAF_OK || code == SHEAF_ERR_MEMORY)
+        return code;
+    problem(c, "%s: offset %" PRIu64 ": %s", c->owner->dataset->urls[c->shard], frame->offset,
+            c->error.message);
+    return SHEAF_OK;
+}
+
 /* Walks through the frames; counts them into c->samples. */
 static int check_frames(struct check *c, struct walk *walk)
 {
@@ -245,6 +259,8 @@ static int check_frames(struct check *c, struct walk *walk)
             return code;
         } else {
             code = check_frame(c, walk->frames.records - 1, &frame);
+            if (code == SHEAF_OK)
+                code = add_to_peers(c, &frame);
             if (code != SHEAF_OK)
                 return code;
             c->samples++;
@@ -281,6 +297,18 @@ static void check_totals(struct check *c, const struct walk *walk, const char *h
                 m->xxh3);
 }
 
+static void tell_fault(void *check, const char *file, const char *fault)
+{
+    problem(check, "%s: %s", file, fault);
+}
+
+/* Of a damaged shard every line of them would be wrong. */
+static int check_peers(struct check *c)
+{
+    return c->problem_count != 0 ? SHEAF_OK
+                                 : peer_index_end(&c->peers, tell_fault, c, &c->error);
+}
+
 static void check_shard(struct job *job)
 {
     struct check *c = (struct check *)(void *)job;
@@ -295,11 +323,15 @@ static void check_shard(struct job *job)
         if (c->open_error.message[0] != '\0' &&
             walk.object->bytes <= all->dataset->manifest.shards[c->shard].bytes)
             problem(c, "%s", c->open_error.message);
-        code = check_frames(c, &walk);
+        code = peer_index_begin(&c->peers, all->dataset, c->shard, &c->error);
+        if (code == SHEAF_OK)
+            code = check_frames(c, &walk);
         if (code == SHEAF_OK)
             code = walk_hash(&walk, hash, &c->error);
         if (code == SHEAF_OK)
             check_totals(c, &walk, hash);
+        if (code == SHEAF_OK)
+            code = check_peers(c);
         c->bytes = walk.offset;
         c->passed_over = frames_passed_over(&walk.frames);
         walk_close(&walk);
@@ -311,6 +343,7 @@ static void check_shard(struct job *job)
     }
     buf_free(&c->lines);
     decode_scratch_free(&c->scratch);
+    peer_index_free(&c->peers);
     c->code = code;
     interrupt_watch(before);
 }

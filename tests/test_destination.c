@@ -40,7 +40,7 @@ static void open_output(void)
     must(output_open(&output, dest, &block_setup, "shard", NULL, &error));
     if (destination_read_manifest(dest, &m, NULL) != SHEAF_OK)
         return;
-    must(destination_option(&m, "plan", &hash, &error));
+    must(manifest_option(&m, "plan", &hash, &error));
     assert_non_null(hash);
     memcpy(output.plan_hash, hash, PLAN_HASH_SIZE);
     memcpy(output.journal.plan.hash, hash, PLAN_HASH_SIZE);

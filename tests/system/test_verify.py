@@ -95,6 +95,58 @@ class Verify(Case):
         self.assertIn("record 0: a/1 has a field cls, but the manifest says that none has",
                       self.problems(forged))
 
+    # Sheaf does not read these files: what is wrong in them nothing else would show.
+    PEERS = (("recordio", "none", "", "idx"), ("recordio", "gzip", "", "idx"),
+             ("tfrecord", "none", "dali", "idx"), ("webdataset", "none", "dali", "idx"),
+             ("webdataset", "none", "wids,energon", "tar.idx"))
+
+    def damaged(self, dest, name, change):
+        """What verify says of one of these files, damaged; afterwards it is whole again."""
+        path = os.path.join(dest, name)
+        whole = read(path)
+        write(path, change(whole))
+        found = self.problems(dest)
+        for part in (0, 2):
+            sheaf("verify", dest, "--part", "%d/3" % part)
+        write(path, whole)
+        self.assertEqual(len(found.splitlines()), 2, found)     # and the last line counts
+        return found
+
+    def test_other_readers_indexes(self):
+        for number, (container, codec, index, suffix) in enumerate(self.PEERS):
+            dest, name = self.path("peers%d" % number), "shard-000001." + suffix
+            pack(self.tree, dest, container, codec, "--shard-count", 3,
+                 *(("--index", index) if index else ()))
+            sheaf("verify", dest)
+            line = r"%s: %s: " % (name, r"line \d+" if suffix == "idx" else r"offset \d+")
+            with self.subTest(container=container, codec=codec, index=index):
+                found = self.damaged(dest, name, lambda data: data[:-1])
+                self.assertRegex(found, line + "the file has \\d+ bytes, but an index of this shard")
+                found = self.damaged(dest, name, lambda data: data + data[-4:])
+                self.assertRegex(found, line + "the file has \\d+ bytes, but an index of this shard")
+                found = self.damaged(dest, name, lambda data: b"")
+                self.assertRegex(found, line + "the file has 0 bytes, but an index of this shard")
+                at = len(read(os.path.join(dest, name))) // 2
+                found = self.damaged(dest, name, lambda data: data[:at] + b"x" + data[at + 1:])
+                self.assertRegex(found, line + "(is|the byte is) .*, but the shard says")
+                os.unlink(os.path.join(dest, name))             # what is not there misleads nobody
+                sheaf("verify", dest)
+
+    def test_the_index_of_foreign_records(self):
+        """Of `sheaf index`, and of several data sets together, whose numbers begin anew."""
+        one, two = self.path("one"), self.path("two")
+        for dest, count in ((one, 3), (two, 4)):
+            pack(self.tree, dest, "recordio", "none", "--shard-count", count)
+            os.unlink(os.path.join(dest, "dataset.json"))
+            sheaf("index", dest)
+        sheaf("verify", one, two)
+        path = os.path.join(two, "shard-000002.idx")
+        lines = read(path).split(b"\n")
+        lines[1], lines[2] = lines[2], lines[1]
+        write(path, b"\n".join(lines))
+        self.assertRegex(self.problems(one, two), r"two/shard-000002.idx: line 2: is \"\d+\\x09\d+\", "
+                                                  r"but the shard says \"\d+\\x09\d+\"")
+
     def test_nothing_is_no_compressed_shard(self):
         for name in ("x.tfrecord.gz", "x.rec.lz4", "x.tar.gz"):
             path = self.path(name)
