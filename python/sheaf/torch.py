@@ -424,7 +424,11 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
 
     def __iter__(self) -> Any:
         self._is_ahead = _is_wrapped(self, sys._getframe(1))
-        return _Batches(self, super().__iter__())
+        before = self.sampler.latest
+        passing = _Batches(self, super().__iter__())
+        if self.sampler.latest is not before:       # workers have numbers already
+            passing.has_given(0)
+        return passing
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is this epoch; one that a loaded state has begun goes on from there."""
@@ -480,17 +484,24 @@ class _Batches:
         try:
             batch = next(self.inner)
         except StopIteration:
-            if loader.sampler.latest is self.own:
-                loader.batches_given = None
+            self.has_given(None)
+            raise
+        except Exception:
+            self.has_given(self.given)
             raise
         finally:
             loader.dataset._tell()
-        if self.own is None:
-            self.own = loader.sampler.latest
         self.given += 1
-        if loader.sampler.latest is self.own:
-            loader.batches_given = self.given
+        self.has_given(self.given)
         return batch
+
+    def has_given(self, batches: Optional[int]) -> None:
+        """Tells the loader, of a pass that has begun, unless there is a later one.  None: it is
+        over."""
+        if self.own is None:
+            self.own = self.loader.sampler.latest
+        if self.loader.sampler.latest is self.own:
+            self.loader.batches_given = batches
 
 
 _DATASET_OPTIONS = frozenset(("seed", "no_shuffle", "shuffle_buffer", "lanes", "elastic", "rank",

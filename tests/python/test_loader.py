@@ -331,6 +331,33 @@ class LoaderTest(Case):
             self.assertEqual(other.state_dict()["epoch"], 1)
             self.assertEqual(len(list(other)), len(loader))
 
+    def test_the_state_before_the_first_batch_is_where_the_pass_begins(self):
+        """Workers have numbers of the pass by then."""
+        whole = list(self.loader(8))
+        _, third = self.consume(None, 1, 3, batch_size=8)
+        for workers, persistent in ((0, False), (2, False), (2, True)):
+            loader = self.loader(8, workers, persistent_workers=persistent)
+            iter(loader)
+            self.assertEqual((loader.state_dict()["epoch"], loader.state_dict()["batches"]), (0, 0))
+            loader = self.loader(8, workers, persistent_workers=persistent)
+            loader.load_state_dict(third)
+            given = iter(loader)
+            other = self.loader(8)
+            other.load_state_dict(loader.state_dict())
+            self.assertEqual(list(other), whole[3:])
+            self.assertEqual(list(given), whole[3:])
+            self.assertEqual(loader.state_dict()["epoch"], 1)
+
+    def test_the_state_after_an_error_is_where_the_batch_was_due(self):
+        def fail(sample):
+            raise KeyError("no %d" % sample.number)
+
+        for workers in (0, 2):
+            loader = self.loader(8, workers, decode=fail)
+            with self.assertRaises(KeyError):
+                next(iter(loader))
+            self.assertEqual((loader.state_dict()["epoch"], loader.state_dict()["batches"]), (0, 0))
+
     def test_set_epoch_keeps_a_loaded_place(self):
         whole = list(self.loader(8))
         _, state = self.consume(None, 1, 3, batch_size=8)
