@@ -117,6 +117,8 @@ class Writer:
         for name in chance.sample(NAMES, chance.choice([0, 0, 1, 2, 4])):
             found.append(Attribute(name, "text", chance.choice(VALUES)))
         found += self.label()
+        if any(a.name == "label" for a in found) and chance.random() < 0.1:
+            found.append(Attribute("class", "text", chance.choice(VALUES)))     # a field like any
         if not any(attribute.kind != "label" for attribute in found):
             found.append(Attribute("only", "text", "1"))
         chance.shuffle(found)

@@ -2,6 +2,7 @@
 """Steps that read with the Python package: samples by number, and PyTorch's loader in any world, by
 any number of workers, killed and resumed.  The program that reads is loading.py."""
 
+import collections
 import importlib.util
 import json
 import os
@@ -10,6 +11,8 @@ import subprocess
 import sys
 
 import loading
+import model
+import steps_read
 from chain import BUILD, TIMEOUT, Foreseen
 from order_reference import KEEP, epoch_order
 
@@ -239,6 +242,36 @@ def check_phase(chain, epochs, phase, place, lines):
     if phase["steps"] > had:            # it was asked for one more, and was at its end
         return place[0] + 1, 0
     return epochs.after(place, had, size, world)
+
+
+def damaged(chain, shards):
+    """With on_corrupt="skip" a batch is shorter by what is damaged, and nothing else changes; the
+    same samples are left out as by `sheaf cat`."""
+    if not shards.samples:
+        raise Foreseen("no sample")
+    copy, _ = steps_read.damaged_copy(chain, shards)
+    done = chain.sheaf("cat", copy, "--list", "--no-shuffle", "--on-corrupt", "skip", status=None)
+    if done.returncode != 0:
+        raise Foreseen("damage that ends a shard")
+    left = collections.Counter(done.stdout.decode().splitlines())
+    good = {number for number, sample in enumerate(shards.samples) if left[model.listing(sample)]}
+    epochs = Epochs(chain, shards)
+    epochs.options["on_corrupt"] = "skip"
+    phase = {**phase_of(chain, epochs), "steps": len(shards.samples) + 1}
+    wholes = [epochs.of_rank((epochs.first, 0), rank, phase["world"])
+              for rank in range(phase["world"])]
+    run = Run(chain, {"how": "loader", "sources": [copy], "options": epochs.options,
+                      "state": None, "phases": [phase]})
+    if any(whole and not any(one[0] in good for one in whole) for whole in wholes):
+        run.refused(b"all that was found was corrupt")
+        raise Foreseen("a rank has damage alone")
+    lines = run.lines()
+    for rank, whole in enumerate(wholes):
+        cut = [whole[at:at + phase["batch"]] for at in range(0, len(whole), phase["batch"])]
+        found = [line["batch"] for line in lines
+                 if line["rank"] == rank and line["batch"] is not None]
+        same(chain, found, [[one for one in batch if one[0] in good] for batch in cut],
+             "batches of damaged shards, rank %d of %d" % (rank, phase["world"]))
 
 
 def shard_dataset(chain, shards):

@@ -239,6 +239,18 @@ def pipe(chain, shards):
 def damage(chain, shards):
     """Some bytes of a data set are others.  Nobody may call that sound, and what is read in spite of
     it must be right, and all of it but what is counted; by every command that may skip."""
+    copy, flips = damaged_copy(chain, shards)
+    chain.sheaf("verify", copy, status=1, says=[name for name, _, _ in flips])
+    done = chain.sheaf("cat", copy, "--to", "tfrecord", "--no-shuffle", "--on-corrupt", "skip",
+                       status=None)
+    if done.returncode == 0:
+        rest = check_rest(chain, shards, done)
+        check_most(chain, copy, len(shards.samples) - len(rest))
+        check_copies(chain, shards, copy, rest)
+
+
+def damaged_copy(chain, shards):
+    """A copy of a data set, and what is damaged in it."""
     if not shards.is_set or not shards.is_local:
         raise Foreseen("nothing guards it")
     copy = chain.new("damaged")
@@ -249,13 +261,7 @@ def damage(chain, shards):
              for _ in range(chain.chance.choice([1, 1, 1, 3, 5]))} - {None}
     if not flips:
         raise Foreseen("an empty shard")
-    chain.sheaf("verify", copy, status=1, says=[name for name, _, _ in flips])
-    done = chain.sheaf("cat", copy, "--to", "tfrecord", "--no-shuffle", "--on-corrupt", "skip",
-                       status=None)
-    if done.returncode == 0:
-        rest = check_rest(chain, shards, done)
-        check_most(chain, copy, len(shards.samples) - len(rest))
-        check_copies(chain, shards, copy, rest)
+    return copy, flips
 
 
 def flip(chain, folder, name):
