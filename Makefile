@@ -22,7 +22,7 @@ WARNINGS = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototyp
            -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
              $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
-             -fno-omit-frame-pointer) $(CFLAGS)
+             -fno-omit-frame-pointer) -ffile-prefix-map=$(CURDIR)=. $(CFLAGS)
 ALL_LDFLAGS = -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
 # libisal's pkg-config file is absent from some releases, so it is named directly.  libarchive is
@@ -34,9 +34,10 @@ VERSION_OF = $(shell sed -n 's/^\#define SHEAF_VERSION_$(1) //p' sheaf.h)
 MAJOR   := $(call VERSION_OF,MAJOR)
 VERSION := $(MAJOR).$(call VERSION_OF,MINOR).$(call VERSION_OF,PATCH)
 
-LIB_SOURCES  = $(wildcard $(addsuffix /*.c,base formats store store/s3 packer packer/source packer/plan reader \
-                            modes copy))
-TOOL_SOURCES = $(wildcard tools/*.c)
+# Sorted, and free of the directory that this is built in: the same bytes anywhere.
+LIB_SOURCES  = $(sort $(wildcard $(addsuffix /*.c,base formats store store/s3 packer packer/source \
+                                   packer/plan reader modes copy)))
+TOOL_SOURCES = $(sort $(wildcard tools/*.c))
 GENERATORS   = $(patsubst tools/generate/%.c,$(BUILD)/%,$(wildcard tools/generate/*.c))
 TESTS        = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 TEST_COMMON  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/common_*.c))
@@ -199,6 +200,14 @@ fuzzers: $(FUZZERS)
 cross: ##: build for ARCH (arm64, s390x), and run unit and system tests under qemu-user
 	+$(Q)BUILD=$(BUILD) tools/cross.sh $(ARCH)
 
+# The version is in sheaf.h and nowhere else.
+.PHONY: release reproducible
+release: ##: date NEWS, set VERSION, commit, tag, and make archives with their sums
+	$(Q)BUILD=$(BUILD) tools/release.sh $(VERSION)
+
+reproducible: ##: build the last commit in two directories, and compare what is made
+	+$(Q)BUILD=$(BUILD) tools/reproducible.sh
+
 lint: ##: style, includes and map of the source
 	$(Q)tools/check_style.sh
 	$(Q)$(PYTHON) tools/check_rooms.py
@@ -281,6 +290,8 @@ install: all ##: into DESTDIR and PREFIX (/usr/local)
 	    >$(DESTDIR)$(LIBDIR)/pkgconfig/sheaf.pc
 	for page in $(MAN_PAGES); do install -m 644 $$page $(DESTDIR)$(MANDIR)/man1/; done
 	install -m 644 tools/completion.bash $(DESTDIR)$(BASHDIR)/sheaf
+	@[ -n "$(DESTDIR)" ] || echo "Now run ldconfig as root: programs that link libsheaf.so find" \
+	    "it in $(LIBDIR) once its cache knows it."
 
 # Directories are removed only if that leaves them empty and this package may have made them.
 uninstall: ##: remove what install put there

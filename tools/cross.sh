@@ -44,7 +44,7 @@ make_root() {
     # The libraries that packages.sh has for this machine; the word splitting is meant.
     # shellcheck disable=SC2046
     own_apt install -y --download-only libcmocka-dev \
-        $(sed -n '/^build="/,/^"/p' tools/packages.sh | grep -o 'lib[^ ]*')
+        $(sed -n '/^build="/,/^"/p' tools/packages.sh | grep -o '[a-z]*lib[^ ]*-dev')
     for package in "$apt"/cache/archives/*.deb; do
         dpkg-deb -x "$package" "$root.new"
     done

@@ -33,9 +33,9 @@ class Install(Case):
     def make(cls, *words):
         environment = {k: v for k, v in os.environ.items()
                        if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-        subprocess.run(["make", "-s", "-C", ROOT, "BUILD=" + os.path.relpath(BUILD, ROOT),
-                        "DESTDIR=" + cls.dest, "PREFIX=/usr", *words], check=True,
-                       stdout=subprocess.DEVNULL, env=environment)
+        return subprocess.run(["make", "-s", "-C", ROOT, "BUILD=" + os.path.relpath(BUILD, ROOT),
+                               "DESTDIR=" + cls.dest, "PREFIX=/usr", *words], check=True,
+                              stdout=subprocess.PIPE, env=environment)
 
     def compile(self, compiler, source, *words):
         """Builds against what was installed, by what pkg-config says."""
@@ -50,6 +50,11 @@ class Install(Case):
                         source, *words, *flags], check=True)
         return subprocess.run([self.path("program")], check=True, stdout=subprocess.PIPE, env={
             "LD_LIBRARY_PATH": os.path.join(self.dest, "usr/lib")}).stdout.decode()
+
+    def test_ldconfig_is_named_where_programs_look(self):
+        for words, is_named in ((["DESTDIR="], True), ([], False)):
+            done = self.make("PREFIX=" + self.path("there"), *words, "install")
+            self.assertEqual(b"run ldconfig" in done.stdout, is_named, done.stdout)
 
     def test_what_is_there(self):
         for name in ("bin/sheaf", "include/sheaf.h", "lib/libsheaf.a", "lib/libsheaf.so",
