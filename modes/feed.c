@@ -249,7 +249,8 @@ static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *e
     int code = path == NULL ? err_memory(err, strlen(f->directory)) : SHEAF_END;
 
     while (code == SHEAF_END) {
-        code = fifo_open(&f->fifo, path, f->options->interrupt, err);
+        watch_show(&f->watch, &f->progress);
+        code = fifo_open(&f->fifo, path, &f->watch, &f->progress, err);
         if (code == SHEAF_END && watch_check(&f->watch, err) != SHEAF_OK)
             code = SHEAF_ERR_INTERRUPTED;
         if (code == SHEAF_END && supply_fill(f->supply, err) != SHEAF_OK)

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/flag.h"
 
 #define HOLD_BYTES   ((size_t)1 << 20)
 #define DIRECT_BYTES ((size_t)256 << 10)    /* this much is written from where it is */
@@ -34,13 +33,14 @@ int fifo_make(const char *path, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_EXISTS, "%s: exists and is not a named pipe", path);
 }
 
-int fifo_open(struct fifo *f, const char *path, const volatile int *interrupt,
-              struct sheaf_error *err)
+int fifo_open(struct fifo *f, const char *path, struct watch *watch,
+              const struct sheaf_progress *progress, struct sheaf_error *err)
 {
     int size;
 
     *f = (struct fifo){ .fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC),
-                        .interrupt = interrupt, .held = BUF_INIT(HOLD_BYTES + DIRECT_BYTES) };
+                        .watch = watch, .progress = progress,
+                        .held = BUF_INIT(HOLD_BYTES + DIRECT_BYTES) };
     if (f->fd < 0)
         return errno == ENXIO || errno == EINTR
              ? SHEAF_END : err_errno(err, errno, "%s: cannot open the named pipe", path);
@@ -65,8 +65,9 @@ static int wait_for_room(const struct fifo *f, struct sheaf_error *err)
     for (;;) {
         const int n = poll(&p, 1, LOOK_MS);
 
-        if (flag_is_raised(f->interrupt))
-            return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+        watch_show(f->watch, f->progress);
+        if (watch_check(f->watch, err) != SHEAF_OK)
+            return SHEAF_ERR_INTERRUPTED;
         if (n > 0)
             return SHEAF_OK;    /* or the reader has gone, as the write will say */
         if (n < 0 && errno != EINTR)

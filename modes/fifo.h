@@ -11,10 +11,12 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/watch.h"
 
 struct fifo {
     int fd;
-    const volatile int *interrupt;      /* NULL: never */
+    struct watch *watch;        /* shown the progress, and asked, while the pipe is full */
+    const struct sheaf_progress *progress;
     struct buf held;
     uint64_t written;           /* bytes that the pipe has taken */
     size_t pipe_bytes;          /* of the pipe's own buffer */
@@ -24,8 +26,8 @@ struct fifo {
 int fifo_make(const char *path, struct sheaf_error *err);
 
 /* Opens it if there is a reader: SHEAF_OK; SHEAF_END: not yet. */
-int fifo_open(struct fifo *fifo, const char *path, const volatile int *interrupt,
-              struct sheaf_error *err);
+int fifo_open(struct fifo *fifo, const char *path, struct watch *watch,
+              const struct sheaf_progress *progress, struct sheaf_error *err);
 
 /* These return SHEAF_END once the reader has gone. */
 int fifo_put(struct fifo *fifo, const void *data, size_t size, struct sheaf_error *err);

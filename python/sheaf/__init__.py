@@ -25,6 +25,7 @@ import collections.abc as _abc
 import copyreg as _copyreg
 import json as _json
 import os as _os
+import re as _re
 import warnings as _warnings
 from typing import (Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple,
                     Union, overload)
@@ -37,8 +38,11 @@ from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptErr
 from ._member import rank_of as _rank_of
 
 __all__ = ["Batch", "Channel", "Dataset", "FetchResult", "PackResult", "Packer", "PlanShard",
-           "Problem", "Progress", "Reader", "Sample", "Shard", "SourceInfo", "Stats", "VerifyResult",
-           "commit", "fetch", "index", "pack", "pack_part", "plan", "verify",
+           "Problem", "Progress", "Reader", "Sample", "Shard", "SourceInfo", "Stats",
+           "VerifyResult",
+           "ConvertResult", "PipeResult", "UnpackResult",
+           "commit", "convert", "fetch", "index", "info", "pack", "pack_part", "pipe", "plan",
+           "unpack", "verify",
            "Error", "AccessError", "ArgumentError", "ChangedError", "CorruptError",
            "ExistsError", "InterruptedError", "LimitError", "MismatchError", "NetworkError",
            "NotFoundError", "OutOfMemoryError", "StateError", "StoreError", "TruncatedError",
@@ -62,6 +66,7 @@ class Channel(NamedTuple):
 
 
 Source = Union[Path, Sequence[Path], Channel]
+Size = Union[int, str]      # bytes, or as in the command: "150MB", "64MiB"
 Labels = Union[None, float, Sequence[float]]
 
 
@@ -192,6 +197,29 @@ def _warn(problem: Problem) -> None:
     _warnings.warn("skipped: %s" % problem.message, stacklevel=4)
 
 
+_UNITS = {"": 1, "kB": 1000, "MB": 1000 ** 2, "GB": 1000 ** 3, "TB": 1000 ** 4,
+          "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+
+def _size(name: str, size: Optional[Size], otherwise: Size) -> int:
+    """The option `name` as a number of bytes; None: `otherwise`, the option by its other name."""
+    value = otherwise if size is None else size
+    if not isinstance(value, str):
+        return value
+    found = _re.fullmatch(r"(\d+)(?:\.(\d{1,9}))?(|[kMGT]B|[KMGT]iB)", value, _re.ASCII)
+    if found:
+        part = found[2] or ""
+        size_bytes, rest = divmod(int(found[1] + part) * _UNITS[found[3]], 10 ** len(part))
+        if rest == 0:
+            return size_bytes
+    raise ValueError("%s=%r: invalid size, expected a number of bytes, or a number followed by kB, "
+                     "MB, GB, TB, KiB, MiB, GiB or TiB" % (name, value))
+
+
+def _opened(source: "Union[Source, Dataset]") -> "Dataset":
+    return source if isinstance(source, Dataset) else Dataset(source)
+
+
 def _text(path: Optional[Path]) -> Optional[str]:
     return None if path is None else _os.fsdecode(path)
 
@@ -307,7 +335,8 @@ class Reader(_sheaf.Reader):
                  no_shuffle: bool = False, shuffle_buffer: int = 10000, lanes: int = 0,
                  rank: Optional[int] = None, world_size: Optional[int] = None,
                  worker: int = 0, workers: int = 1,
-                 remainder: str = "auto", memory_bytes: int = 1 << 30, threads: int = 0,
+                 remainder: str = "auto", memory_bytes: Size = 1 << 30,
+                 memory: Optional[Size] = None, threads: int = 0,
                  on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
                  cache_directory: Optional[Path] = None, cache_bytes: int = 64000000000,
                  report: Optional[Callable[[Problem], Any]] = None,
@@ -317,7 +346,8 @@ class Reader(_sheaf.Reader):
         super().__init__(dataset, _arena,
                          seed=seed, epoch=epoch, no_shuffle=no_shuffle, shuffle_buffer=shuffle_buffer,
                          lanes=lanes, rank=rank, world_size=world_size, worker=worker,
-                         workers=workers, remainder=remainder, memory_bytes=memory_bytes,
+                         workers=workers, remainder=remainder,
+                         memory_bytes=_size("memory", memory, memory_bytes),
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
                          cache_directory=_text(cache_directory), cache_bytes=cache_bytes,
                          report=_told(_warn if report is None else report, Problem))
@@ -361,13 +391,16 @@ class Packer(_sheaf.Packer):
 
     def __init__(self, dest: Path, *, format: str = "webdataset", codec: str = "none",
                  classes: Optional[Sequence[str]] = None,
-                 shard_bytes: int = 150000000, prefix: str = "shard", label_base: int = 0,
+                 shard_bytes: Size = 150000000, shard_size: Optional[Size] = None,
+                 prefix: str = "shard", label_base: int = 0,
                  overwrite: bool = False, index: Optional[str] = None, jobs: int = 0,
-                 memory_bytes: int = 512 << 20,
+                 memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
                  progress: Optional[Callable[[Progress], Any]] = None) -> None:
         super().__init__(dest, format=format, codec=codec,
-                         shard_bytes=shard_bytes, prefix=prefix, label_base=label_base,
-                         overwrite=overwrite, index=index, jobs=jobs, memory_bytes=memory_bytes,
+                         shard_bytes=_size("shard_size", shard_size, shard_bytes), prefix=prefix,
+                         label_base=label_base,
+                         overwrite=overwrite, index=index, jobs=jobs,
+                         memory_bytes=_size("memory", memory, memory_bytes),
                          progress=_told(progress, Progress))
         if classes is not None:
             self.set_classes(classes)
@@ -387,33 +420,36 @@ class Packer(_sheaf.Packer):
 
 
 def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "none",
-         shard_bytes: int = 150000000, shard_count: int = 0,
+         shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
          prefix: str = "shard", root: Optional[Path] = None, no_shuffle: bool = False,
          seed: int = 0, label_base: int = 0, split: Optional[str] = None,
          on_error: str = "fail", resume: bool = False, overwrite: bool = False,
          dry_run: bool = False, index: Optional[str] = None, jobs: int = 0,
-         memory_bytes: int = 512 << 20,
+         memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
          progress: Optional[Callable[[Progress], Any]] = None,
          report: Optional[Callable[[Problem], Any]] = None,
          plan: Optional[Callable[[PlanShard], Any]] = None) -> PackResult:
     """Packs a directory tree or a list into a data set at `dest`, as `sheaf pack` does."""
     return PackResult(**_sheaf.pack(
         source, dest, format=format, codec=codec,
-        shard_bytes=shard_bytes, shard_count=shard_count, prefix=prefix,
+        shard_bytes=_size("shard_size", shard_size, shard_bytes), shard_count=shard_count,
+        prefix=prefix,
         root=_text(root), no_shuffle=no_shuffle, seed=seed,
         label_base=label_base, split=split, on_error=on_error, resume=resume,
-        overwrite=overwrite, dry_run=dry_run, index=index, jobs=jobs, memory_bytes=memory_bytes,
+        overwrite=overwrite, dry_run=dry_run, index=index, jobs=jobs,
+        memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress), report=_told(report, Problem),
         plan=_told(plan, PlanShard)))
 
 
 def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
          format: str = "webdataset", codec: str = "none",
-         shard_bytes: int = 150000000, shard_count: int = 0, prefix: str = "shard",
+         shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
+         prefix: str = "shard",
          root: Optional[Path] = None, no_shuffle: bool = False, seed: int = 0,
          label_base: int = 0, split: Optional[str] = None, on_error: str = "fail",
          resume: bool = False, overwrite: bool = False, index: Optional[str] = None,
-         jobs: int = 0, memory_bytes: int = 512 << 20,
+         jobs: int = 0, memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
          progress: Optional[Callable[[Progress], Any]] = None,
          report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
     """Packing on many machines: 1. plan, once; 2. pack_part, for each part, anywhere; 3. commit.
@@ -421,14 +457,16 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
     s3:// URL, as `sheaf plan` does."""
     return PackResult(**_sheaf.plan(
         source, dest, plan, format=format, codec=codec,
-        shard_bytes=shard_bytes, shard_count=shard_count, prefix=prefix, root=_text(root),
+        shard_bytes=_size("shard_size", shard_size, shard_bytes), shard_count=shard_count,
+        prefix=prefix, root=_text(root),
         no_shuffle=no_shuffle, seed=seed, label_base=label_base, split=split, on_error=on_error,
-        resume=resume, overwrite=overwrite, index=index, jobs=jobs, memory_bytes=memory_bytes,
+        resume=resume, overwrite=overwrite, index=index, jobs=jobs,
+        memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress), report=_told(report, Problem)))
 
 
 def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None, *,
-              jobs: int = 0, memory_bytes: int = 512 << 20,
+              jobs: int = 0, memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
               progress: Optional[Callable[[Progress], Any]] = None,
               report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
     """Packs part number `part`, from 0, of `parts` of a plan: in any order, at once, or again.
@@ -443,27 +481,30 @@ def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = Non
                              "parts")
         part, parts = found
     return PackResult(**_sheaf.pack_part(
-        plan, part, parts, jobs=jobs, memory_bytes=memory_bytes,
+        plan, part, parts, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress), report=_told(report, Problem)))
 
 
-def commit(plan: Path, *, jobs: int = 0, memory_bytes: int = 512 << 20,
+def commit(plan: Path, *, jobs: int = 0, memory_bytes: Size = 512 << 20,
+           memory: Optional[Size] = None,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
     """Checks that all shards of a plan are there, and makes them a data set.  A NotFoundError says
     which are missing, and their parts."""
     return PackResult(**_sheaf.commit(
-        plan, jobs=jobs, memory_bytes=memory_bytes, progress=_told(progress, Progress),
+        plan, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
+        progress=_told(progress, Progress),
         report=_told(report, Problem)))
 
 
 def fetch(source: Path, directory: Path, *, host: int = 0, hosts: int = 1,
-          memory_bytes: int = 256 << 20, threads: int = 0,
+          memory_bytes: Size = 256 << 20, memory: Optional[Size] = None, threads: int = 0,
           progress: Optional[Callable[[Progress], Any]] = None) -> FetchResult:
     """Copies the objects of a source, such as an s3:// prefix, into a directory, each n-th of them
     for n hosts; what is there already stays.  As `sheaf fetch` does."""
     return FetchResult(**_sheaf.fetch(source, directory, host=host, hosts=hosts,
-                                      memory_bytes=memory_bytes, threads=threads,
+                                      memory_bytes=_size("memory", memory, memory_bytes),
+                                      threads=threads,
                                       progress=_told(progress, Progress)))
 
 
@@ -483,25 +524,41 @@ class _Problems:
             self.report(problem)
 
 
-def verify(source: Union[Source, Dataset], *, memory_bytes: int = 1 << 30, threads: int = 0,
+def verify(source: Union[Source, Dataset], *, part: int = 0, parts: int = 0,
+           memory_bytes: Size = 1 << 30, memory: Optional[Size] = None, threads: int = 0,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
-    """Reads everything and checks it.  Problems are in the result; an exception means that the
-    check itself could not be done."""
+    """Reads everything and checks it: sizes, hashes, checksums, counts, the index.  With parts,
+    only part number `part`, from 0, of the shards.  Problems are in the result; an exception
+    means that the check itself could not be done.
+
+        assert not sheaf.verify("s3://bucket/train/").problems"""
     problems = _Problems(report)
-    return VerifyResult(**_sheaf.verify(source, memory_bytes=memory_bytes, threads=threads,
+    return VerifyResult(**_sheaf.verify(_opened(source), part=part, parts=parts,
+                                        memory_bytes=_size("memory", memory, memory_bytes),
+                                        threads=threads,
                                         progress=_told(progress, Progress),
                                         report=_told(problems, Problem)),
                         problems=problems.found)
 
 
-def index(directory: Path, *, peers: Optional[str] = None, overwrite: bool = False,
-          memory_bytes: int = 1 << 30, threads: int = 0,
+def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = False,
+          memory_bytes: Size = 1 << 30, memory: Optional[Size] = None, threads: int = 0,
           progress: Optional[Callable[[Progress], Any]] = None,
           report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
-    """Makes the foreign shards in a directory a data set."""
+    """Makes the foreign shards in a directory a data set, as `sheaf index` does: writes an index
+    and a manifest beside them.  `index`: also files for other readers, "dali,mxnet,wids,energon".
+    ExistsError: it has a manifest, and overwrite is not set.
+
+        sheaf.index("foreign-tars/", index="energon")"""
     problems = _Problems(report)
-    return VerifyResult(**_sheaf.index(directory, peers, overwrite, memory_bytes=memory_bytes,
+    return VerifyResult(**_sheaf.index(directory, index, overwrite,
+                                       memory_bytes=_size("memory", memory, memory_bytes),
                                        threads=threads, progress=_told(progress, Progress),
                                        report=_told(problems, Problem)),
                         problems=problems.found)
+
+
+# Last, as it uses what is above.
+from ._copies import (ConvertResult, PipeResult, UnpackResult,  # noqa: E402
+                      convert, info, pipe, unpack)

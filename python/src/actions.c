@@ -155,7 +155,8 @@ PyObject *action_world(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)
 
 static const struct option verify_options_table[] = {
     VERIFY(memory_bytes, OPTION_U64), VERIFY(threads, OPTION_U32),
-    VERIFY(progress, OPTION_CALL), VERIFY(report, OPTION_CALL), { NULL, OPTION_CALL, 0 },
+    VERIFY(progress, OPTION_CALL), VERIFY(report, OPTION_CALL), VERIFY(part, OPTION_U32),
+    VERIFY(parts, OPTION_U32), { NULL, OPTION_CALL, 0 },
 };
 
 static int verify_options(struct sheaf_verify_options *options, struct calls *calls,

@@ -284,6 +284,14 @@ PyObject *action_fetch(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_verify(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_index(PyObject *module, PyObject *args, PyObject *keywords);
 
+/* ---- copies.c ----------------------------------------------------------------------------- */
+
+PyObject *action_convert(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_convert_part(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_unpack(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_pipe(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_plan_info(PyObject *module, PyObject *args);
+
 /* ---- python/src/reader.c, also for the server ----------------------------------------------- */
 
 /* The counts as a dict; NULL with an exception. */

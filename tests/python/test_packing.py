@@ -202,7 +202,7 @@ class VerifyTest(Case):
         for name in ("dataset.json", "dataset.index"):
             os.remove(os.path.join(folder, name))
         self.assertFalse(sheaf.Dataset(folder).has_manifest)
-        result = sheaf.index(folder, peers="wids")
+        result = sheaf.index(folder, index="wids")
         self.assertEqual(result.samples, 100)
         self.assertTrue(sheaf.Dataset(folder).has_manifest)
         self.assertEqual([s.key for s in sheaf.Reader(folder, seed=1)], keys)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""The calls that copy what exists, as the command's do: convert, unpack, pipe; and info."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, NamedTuple, Optional, Union
+
+from . import (Dataset, Path, Problem, Progress, Size, Source, _opened, _sheaf, _size, _text, _told,
+               _warn)
+
+
+class ConvertResult(NamedTuple):
+    """The result of a conversion.  corrupt: records that were skipped (on_corrupt="skip");
+    lost_bytes: of foreign shards, behind damage; passed_over: members of tars that are no
+    sample's."""
+    samples: int
+    payload_bytes: int
+    stored_bytes: int
+    shards: int
+    shards_kept: int
+    corrupt: int
+    lost_bytes: int
+    passed_over: int
+
+
+class UnpackResult(NamedTuple):
+    """The result of unpacking: samples, files and their bytes; the rest as in ConvertResult."""
+    samples: int
+    files: int
+    bytes: int
+    corrupt: int
+    lost_bytes: int
+    passed_over: int
+
+
+class PipeResult(NamedTuple):
+    """What was fed: epochs that had a reader, and of those, how many it closed early; objects and
+    bytes over all epochs; files of a data set's directory that are not its shards (left_out)."""
+    epochs: int
+    closed_early: int
+    objects: int
+    bytes: int
+    left_out: int
+    memory_peak_bytes: int
+
+
+def _reading(on_corrupt: str, max_corrupt: Optional[int], cache: Optional[Path],
+             cache_size: Size) -> Dict[str, Any]:
+    return {"on_corrupt": on_corrupt, "max_corrupt": max_corrupt, "cache_directory": _text(cache),
+            "cache_bytes": _size("cache_size", cache_size, 0)}
+
+
+def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = None, *,
+            format: Optional[str] = None, codec: str = "none", resume: bool = False,
+            overwrite: bool = False, index: Optional[str] = None, on_corrupt: str = "fail",
+            max_corrupt: Optional[int] = None, cache: Optional[Path] = None,
+            cache_size: Size = "64GB", jobs: int = 0, memory: Size = "512MiB",
+            plan: Optional[Path] = None, part: int = 0, parts: int = 1,
+            progress: Optional[Callable[[Progress], Any]] = None,
+            report: Optional[Callable[[Problem], Any]] = None) -> ConvertResult:
+    """Writes the samples of a data set, in its order, as a data set of another container (format)
+    or codec at `dest`, as `sheaf convert` does.  Keys, fields, labels and class names stay, and
+    each shard keeps its samples.  memory: a size in bytes or "512MiB", half of it for reading.
+
+    With plan, packs part number `part`, from 0, of `parts` of a stored plan of a data set instead;
+    then sheaf.commit.  UnsupportedError names a sample that does not fit the container;
+    CorruptError a bad record, unless on_corrupt is "skip" (report is called for each, or a warning
+    is given); ExistsError: `dest` is not empty.
+
+        sheaf.convert("shards/", "tfrecords/", format="tfrecord", codec="gzip")"""
+    reading = _reading(on_corrupt, max_corrupt, cache, cache_size)
+    calls = {"progress": _told(progress, Progress),
+             "report": _told(_warn if report is None else report, Problem)}
+    size = _size("memory", memory, 0)
+    if plan is not None:
+        if source is not None or dest is not None or format is not None:
+            raise TypeError("plan takes the place of source, dest and format")
+        return ConvertResult(**_sheaf.convert_part(plan, part, parts, reading, jobs=jobs,
+                                                   memory_bytes=size, **calls))
+    if source is None or dest is None or format is None:
+        raise TypeError("convert() needs source, dest and format, or plan")
+    return ConvertResult(**_sheaf.convert(
+        _opened(source), dest, reading, format=format, codec=codec, resume=resume,
+        overwrite=overwrite, index=index, jobs=jobs, memory_bytes=size, **calls))
+
+
+def unpack(source: Union[Source, Dataset], directory: Path, *, resume: bool = False,
+           memory: Size = "1GiB", on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
+           cache: Optional[Path] = None, cache_size: Size = "64GB", threads: int = 0,
+           progress: Optional[Callable[[Progress], Any]] = None,
+           report: Optional[Callable[[Problem], Any]] = None) -> UnpackResult:
+    """Writes each field of each sample to directory/KEY.SUFFIX, byte for byte as it was packed, as
+    `sheaf unpack` does, and nothing outside that directory.  ExistsError: a file exists already;
+    with resume it stays if it is identical.
+
+        sheaf.unpack("shards/", "files/")"""
+    reading = _reading(on_corrupt, max_corrupt, cache, cache_size)
+    reading.update(memory_bytes=_size("memory", memory, 0), threads=threads)
+    return UnpackResult(**_sheaf.unpack_files(
+        _opened(source), directory, reading, resume=resume, progress=_told(progress, Progress),
+        report=_told(_warn if report is None else report, Problem)))
+
+
+def pipe(source: Path, directory: Path, *, channel: str = "train", epochs: int = 0,
+         first_epoch: int = 0, shuffle: bool = False, seed: int = 0, host: int = 0, hosts: int = 1,
+         record_wrapper: str = "none", compression: str = "none",
+         attributes: Optional[str] = None, memory: Size = "256MiB",
+         progress: Optional[Callable[[Progress], Any]] = None) -> PipeResult:
+    """Feeds the named pipes directory/CHANNEL_0, CHANNEL_1, ... as SageMaker's Pipe mode does, one
+    epoch per pipe, as `sheaf pipe` does; epochs=0: until a KeyboardInterrupt.  record_wrapper:
+    "none" or "recordio"; compression: "none" or "gzip", which is unpacked.  ExistsError: another
+    process feeds the channel.
+
+        sheaf.pipe("s3://bucket/train/", "/opt/ml/input/data", epochs=2)"""
+    for name, value, words in (("record_wrapper", record_wrapper, ("none", "recordio")),
+                               ("compression", compression, ("none", "gzip"))):
+        if value not in words:
+            raise ValueError("%s=%r: expected %s or %s" % (name, value, *words))
+    if seed != 0 and not shuffle:
+        raise ValueError("seed=%r requires shuffle=True" % (seed,))
+    return PipeResult(**_sheaf.pipe(
+        source, directory, channel=channel, epochs=epochs, first_epoch=first_epoch,
+        shuffle=shuffle, seed=seed, host=host, hosts=hosts,
+        record_wrapper=record_wrapper == "recordio", gunzip=compression == "gzip",
+        attributes=attributes, memory_bytes=_size("memory", memory, 0),
+        progress=_told(progress, Progress)))
+
+
+def info(source: Union[Source, Dataset]) -> Dict[str, Any]:
+    """What a data set is, or a plan that sheaf.plan has stored and its progress: a dict with the
+    keys of `sheaf info --json`, without the shards that each rank reads.  Counts that are not
+    known are None.
+
+        sheaf.info("s3://bucket/train/")["samples"]"""
+    if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__"):
+        found = _sheaf.plan_info(source)
+        if found is not None:
+            return found
+    dataset = _opened(source)
+    stream = dataset.is_stream
+    container = dataset.container or ("several" if len(dataset.sources) > 1 else "unknown")
+    return {
+        "url": dataset.url, "container": container, "codec": dataset.codec,
+        "manifest": dataset.has_manifest, "stream": stream, "samples": dataset.samples,
+        "bytes": None if stream else dataset.bytes, "payload_bytes": dataset.payload_bytes or None,
+        "fingerprint": None if stream else dataset.fingerprint, "label_base": dataset.label_base,
+        "classes": dataset.classes, "sources": [source._asdict() for source in dataset.sources],
+        "shards": [shard._asdict() for shard in dataset.shards],
+    }
