@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: MIT
 """TensorFlow: a tf.data.Dataset.
 
-    dataset = sheaf.tf.dataset("shards/", seed=7)
-    dataset = dataset.map(lambda s: (tf.io.decode_jpeg(s["jpg"]), s["__label__"]))
+    dataset = sheaf.tf.dataset("shards/", seed=7, batch_size=64, state=True)
     for epoch in range(3):
-        for image, label in dataset.prefetch(2):    # each pass is the next epoch
-            ..."""
+        for batch in dataset.prefetch(2):       # each pass is the next epoch
+            train(batch["jpg"], batch["__label__"])
+            saved = batch["__state__"]          # dataset(..., resume=saved) goes on from here
+
+Where a training loop is cannot be asked of tf.data, which reads ahead; so it comes with what was
+read, as one more column."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
+import os
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
+import numpy
 import tensorflow as tf
 
 import sheaf
@@ -19,61 +24,139 @@ from sheaf._member import rank_of
 CHUNK = 64          # samples that cross from Python into TensorFlow at once
 
 
-def dataset(source: Union[sheaf.Source, sheaf.Dataset], *,
-            fields: Optional[Sequence[str]] = None, rank: Optional[int] = None,
-            world_size: Optional[int] = None, epoch: int = 0,
-            **options: Any) -> "tf.data.Dataset":
+def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[int] = None,
+            drop_last: bool = False, fields: Optional[Sequence[str]] = None,
+            label_type: Optional[tf.DType] = None, rank: Optional[int] = None,
+            world_size: Optional[int] = None, epoch: int = 0, state: bool = False,
+            resume: Any = None, **options: Any) -> "tf.data.Dataset":
     """The samples of a data set as dicts: the named fields (by default those of the first
     sample, which all must have) and __key__ as strings, and, if the first sample has labels,
-    __label__ (int64, or float32 if they are not whole; a vector if there are several).
+    __label__: label_type, by default int64 if the first sample's are whole numbers, else float32;
+    a vector if there are several.  With batch_size, batches of these.
 
-    options are those of sheaf.Reader.  Each pass is the next epoch, beginning with `epoch`."""
+    With state=True each sample has __state__, a string, in a batch of batch_size that of the whole
+    batch: resume= takes it, or the last of an array of them, and goes on behind it, on the same
+    rank with the same options.  It may have gone through map, batch and prefetch.  Without
+    batch_size samples then come one by one, which takes longer.
+
+    rank and world_size are found as everywhere in this package, else in TF_CONFIG; a
+    tf.distribute.Strategy does not share the samples out again.  options are those of
+    sheaf.Reader.  Each pass is the next epoch, beginning with `epoch`, or
+    with the rest of a resumed one.  ValueError: a later sample's labels are not of that type."""
     opened = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
-    rank, world_size = rank_of(rank, world_size, opened)
+    rank, world_size = _task_of(*rank_of(rank, world_size, opened), rank)
     options = dict(options, rank=rank, world_size=world_size)
-    columns = _Columns(opened, fields)
-    epochs = iter(range(epoch, 1 << 62))
+    on_corrupt = options.get("on_corrupt", "fail")
+    columns = _Columns(opened, fields, label_type, state, on_corrupt)
+    passes = _Passes(opened, epoch, resume, options)
+    size = batch_size if batch_size is not None else 1 if state else CHUNK
 
     def chunks() -> Iterator[Dict[str, Any]]:
-        with sheaf.Reader(opened, epoch=next(epochs), **options) as reader:
-            for batch in reader.batches(CHUNK):
-                yield columns.of(batch)
+        resumed, reader, given = passes.resume is not None, passes.begin(), False
+        with reader:
+            for batch in reader.batches(size, drop_last and batch_size is not None):
+                given = True
+                yield columns.of(batch, reader)
+        if resumed and not given:       # it was at the end of an epoch
+            yield from chunks()
 
-    result = tf.data.Dataset.from_generator(chunks, output_signature=columns.signature)
-    result = result.unbatch()
+    samples = None
     if not opened.is_stream:
-        with sheaf.Reader(opened, **options) as reader:
-            result = result.apply(tf.data.experimental.assert_cardinality(len(reader)))
-    return result
+        with passes.open() as reader:   # what is wrong with the options is said here
+            if resume is None and on_corrupt == "fail":
+                samples = len(reader)
+    result = tf.data.Dataset.from_generator(
+        chunks, output_signature=columns.signature(batch_size if drop_last else None))
+    if batch_size is None:
+        result = result.unbatch()
+    elif samples is not None:
+        samples = samples // batch_size if drop_last else -(-samples // batch_size)
+    if samples is not None:
+        result = result.apply(tf.data.experimental.assert_cardinality(samples))
+    shared = tf.data.Options()
+    shared.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return result.with_options(shared)
+
+
+def _task_of(rank: int, world_size: int, given: Optional[int]) -> Tuple[int, int]:
+    """What was found; or, where that is 0 of 1 and nothing was given, what TF_CONFIG says."""
+    if given is not None or world_size != 1 or "TF_CONFIG" not in os.environ:
+        return rank, world_size
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    cluster = resolver.cluster_spec().as_dict()
+    if resolver.task_type not in ("chief", "worker"):
+        return rank, world_size
+    chiefs = len(cluster.get("chief", ()))
+    first = chiefs if resolver.task_type == "worker" else 0
+    return first + resolver.task_id, chiefs + len(cluster.get("worker", ()))
+
+
+class _Passes:
+    """Which epoch the next pass is, and from where."""
+
+    def __init__(self, opened: sheaf.Dataset, epoch: int, resume: Any,
+                 options: Dict[str, Any]) -> None:
+        self.opened, self.epoch, self.options = opened, epoch, options
+        self.resume: Optional[str] = None
+        if resume is not None:
+            last = resume if isinstance(resume, str) else numpy.ravel(resume)[-1]
+            self.resume = last.decode() if isinstance(last, bytes) else str(last)
+
+    def open(self) -> sheaf.Reader:
+        reader = sheaf.Reader(self.opened, epoch=self.epoch, **self.options)
+        if self.resume is not None:
+            reader.resume(self.resume)
+        return reader
+
+    def begin(self) -> sheaf.Reader:
+        reader = self.open()
+        self.resume, self.epoch = None, reader.current_epoch + 1
+        return reader
 
 
 class _Columns:
     """Which columns there are, and those of a batch."""
 
-    def __init__(self, opened: sheaf.Dataset, fields: Optional[Sequence[str]]) -> None:
+    def __init__(self, opened: sheaf.Dataset, fields: Optional[Sequence[str]],
+                 label_type: Optional[tf.DType], state: bool, on_corrupt: str) -> None:
         if opened.is_stream and fields is None:
             raise ValueError("a stream cannot be read twice: say which fields= there are")
         first: Optional[sheaf.Sample] = None
         if not opened.is_stream:
-            first = opened[0] if len(opened) != 0 else None
+            with sheaf.Reader(opened, no_shuffle=True, rank=0, world_size=1,
+                              on_corrupt=on_corrupt, report=lambda problem: None) as reader:
+                first = next(reader, None)
         if first is None and fields is None:
             raise ValueError("%s has no samples: say which fields= there are" % opened.url)
         self.fields: List[str] = list(fields if fields is not None else first or ())
         self.labels = 0 if first is None else len(first.labels)
         whole = first is None or all(isinstance(label, int) for label in first.labels)
-        self.label_type = tf.int64 if whole else tf.float32
-        self.signature = {name: tf.TensorSpec([None], tf.string)
-                          for name in ["__key__", *self.fields]}
-        if self.labels != 0:
-            shape = [None] if self.labels == 1 else [None, self.labels]
-            self.signature["__label__"] = tf.TensorSpec(shape, self.label_type)
+        self.label_type = label_type or (tf.int64 if whole else tf.float32)
+        self.state = state
 
-    def of(self, batch: sheaf.Batch) -> Dict[str, Any]:
+    def signature(self, size: Optional[int]) -> Dict[str, tf.TensorSpec]:
+        columns = {name: tf.TensorSpec([size], tf.string) for name in ["__key__", *self.fields]}
+        if self.labels != 0:
+            shape = [size] if self.labels == 1 else [size, self.labels]
+            columns["__label__"] = tf.TensorSpec(shape, self.label_type)
+        if self.state:
+            columns["__state__"] = tf.TensorSpec([size], tf.string)
+        return columns
+
+    def of(self, batch: sheaf.Batch, reader: sheaf.Reader) -> Dict[str, Any]:
         columns: Dict[str, Any] = {"__key__": batch.keys}
         for name in self.fields:
             columns[name] = [bytes(view) for view in batch.fields(name)]
-        if self.labels == 1:
-            columns["__label__"] = [sample.label for sample in batch]
-        elif self.labels > 1:
-            columns["__label__"] = [list(sample.labels) for sample in batch]
+        if self.labels != 0:
+            columns["__label__"] = self._labels_of(batch)
+        if self.state:
+            columns["__state__"] = [reader.position()] * len(batch)
         return columns
+
+    def _labels_of(self, batch: sheaf.Batch) -> Any:
+        labels = numpy.asarray(batch.labels)
+        if labels.dtype.kind == "f" and self.label_type.is_integer:
+            raise ValueError("labels of samples %s to %s are not whole numbers, as those of the "
+                             "first sample are: give label_type=tf.float32"
+                             % (batch.keys[0], batch.keys[-1]))
+        return labels[:, 0] if self.labels == 1 else labels
