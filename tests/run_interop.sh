@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs the interoperability tests (tests/interop): what the peers' own programs read of ours and
-# we of theirs.  They come from the Python registry into BUILD/interop (some 8 GB, mostly for
-# PyTorch's GPUs) and stay there; MXNet, which needs an old NumPy, into BUILD/interop-mxnet.  What
-# cannot be installed is named, and its tests are skipped.  Arguments, if any, are names of
-# modules; or --bench, which measures instead (tools/bench/python_read.py).
+# we of theirs, and the training frameworks around our loader.  They come from the Python registry
+# into BUILD/interop (some 9 GB, mostly for PyTorch's GPUs) and stay there; Composer, which needs an
+# older PyTorch, into BUILD/interop-composer (6 GB), and MXNet, which needs an old NumPy, into
+# BUILD/interop-mxnet.  What cannot be installed is named, and its tests are skipped.
+# Arguments, if any, are names of modules; or --bench, which measures instead
+# (tools/bench/python_read.py).
 set -u
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -12,6 +14,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 export BUILD PYTHONDONTWRITEBYTECODE=1
 here=$(cd "$(dirname "$0")" && pwd)
 venv=$BUILD/interop
+composer=$BUILD/interop-composer
 mxnet=$BUILD/interop-mxnet
 
 install() {     # VENV WORD...: with pip, into it; only once
@@ -20,7 +23,8 @@ install() {     # VENV WORD...: with pip, into it; only once
     into=$1
     shift
     [ -x "$into/bin/pip" ] || "$PYTHON" -m venv "$into" || exit 1
-    if "$into/bin/pip" install -q --disable-pip-version-check "$@" >"$into/log" 2>&1; then
+    if "$into/bin/pip" install -q --disable-pip-version-check "$@" \
+            >"$into/log" 2>&1 </dev/null; then
         touch "$stamp"
     else
         echo "run_interop.sh: cannot be installed here: $*" >&2
@@ -29,16 +33,17 @@ install() {     # VENV WORD...: with pip, into it; only once
 }
 
 PYTHON=$PYTHON "$here/../python/build.sh" || exit 1
-install "$venv" -r "$here/interop/requirements.txt"
-install "$venv" nvidia-dali-cuda120
-install "$venv" megatron-energon
-install "$venv" pyspark
+# shellcheck disable=SC2086
+while read -r words; do
+    case $words in '#'*) ;; *) install "$venv" $words ;; esac
+done <"$here/interop/requirements.txt"
+install "$composer" mosaicml==0.32.1
 # wids left webdataset's package after this version.
 install "$venv" --no-deps --target "$venv/wids" webdataset==0.2.111
-install "$mxnet" 'numpy<1.24' mxnet
+install "$mxnet" 'numpy<1.24' mxnet==1.9.1
 
 export PYTHONPATH="$BUILD/python:$here/python"
-export MXNET_PYTHON="$mxnet/bin/python" WIDS="$venv/wids"
+export COMPOSER_PYTHON="$composer/bin/python" MXNET_PYTHON="$mxnet/bin/python" WIDS="$venv/wids"
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
 cd "$here/interop" || exit 1
 if [ "${1:-}" = --bench ]; then

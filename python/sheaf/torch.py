@@ -409,7 +409,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         for name in ("sampler", "batch_sampler", "shuffle", "dataset"):
             if name in options:
                 raise TypeError("%s is not an option: the order is that of seed, shuffle_buffer, "
-                                "no_shuffle and lanes" % name)
+                                "no_shuffle and lanes; what puts samplers of its own in takes "
+                                "PyTorch's DataLoader over a sheaf.torch.Dataset and its sampler()"
+                                % name)
         if not isinstance(batch_size, int) or batch_size < 1:
             raise ValueError("batch_size is %r: expected a whole number above 0" % (batch_size,))
         dataset = Dataset(source, decode=_as_it_is if decode is None else decode, **own)

@@ -13,7 +13,8 @@ import unittest
 from support import Case
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-FRAMEWORKS = ("PIL", "numpy", "tensorflow", "torch", "webdataset")
+FRAMEWORKS = ("PIL", "accelerate", "composer", "grain", "jax", "lightning", "numpy", "ray",
+              "tensorflow", "torch", "torchdata", "transformers", "webdataset")
 
 
 def examples(readme):
