@@ -116,7 +116,8 @@ static int no_shards(const char *url, struct sheaf_error *err)
     if (s.names[0] != '\0')
         return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: a directory without shards, but with data "
                        "sets in it: name one of %s", url, s.names);
-    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: a directory without shards", url);
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: a directory without shards; files must "
+                   "be packed first", url);
 }
 
 /* Lists `url` if it is a directory. */
