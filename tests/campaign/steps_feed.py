@@ -251,14 +251,20 @@ def pipe_lines(chain, source):
     root, chance = chain.new("ml"), chain.chance
     in_config = chance.random() < 0.5
     entry = {"AttributeNames": names} if in_config else {}
-    pipes = steps_channel.configure(chain, root, TrainingInputMode="Pipe", RecordWrapperType="RecordIO", **entry)
+    pipes = steps_channel.configure(chain, root, TrainingInputMode="Pipe",
+                                    RecordWrapperType="RecordIO", **entry)
     words = ["pipe", source.argument, pipes, "--epochs", 1, "--record-wrapper", "recordio",
              "--attributes", ",".join(names)]
-    lines = [without_key(model.listing(sample_of(names, unit))) for unit in units]
+    samples = [sample_of(names, unit) for unit in units]
+    twice = any(len(set(model.field_names(sample))) < len(sample.fields) for sample in samples)
     with feeding(chain, words):
         done = chain.sheaf("cat", "--channel", "train", "--channel-root", root, "--list",
                            "--channel-wait", 60, "--no-shuffle",
-                           *([] if in_config else ["--attributes", ",".join(names)]))
+                           *([] if in_config else ["--attributes", ",".join(names)]),
+                           status=1 if twice else 0, says=["two fields named"])
+    if twice:
+        raise Foreseen("one name twice")
+    lines = [without_key(model.listing(sample)) for sample in samples]
     given = done.stdout.decode().splitlines()
     chain.equal(list(map(without_key, given)), lines, "augmented lines from a pipe")
     chain.equal(len({line.partition("\t")[0] for line in given}), len(lines), "different keys")
@@ -267,17 +273,17 @@ def pipe_lines(chain, source):
 def sample_of(names, unit):
     """What a line's records are as a sample."""
     label = next((name for name in ("label", "class") if name in names), None)
-    fields, labels = {}, ()
+    fields, labels = [], ()
     for name, data in zip(names, unit):
         if name.endswith("-ref") and name != "-ref":
             suffix, name = model.sniff(data), name[:-len("-ref")]
             if suffix is not None:
-                name = suffix if suffix not in fields else name + "." + suffix
+                name = suffix if suffix not in dict(fields) else name + "." + suffix
         elif name == label:
             numbers = decoders.parse_labels(data.strip(b"[]"))
             if numbers:
                 labels = tuple(numbers)
                 continue
-        fields[name] = data
-    return model.Sample("x", tuple(sorted(fields.items(), key=lambda field: field[0].encode())),
-                        labels, None)
+        fields.append((name, data))
+    return model.Sample("x", tuple(sorted(fields, key=lambda field: field[0].encode())), labels,
+                        None)
