@@ -124,6 +124,10 @@ struct format_ops {
     /* Appends the line of an index that lists frames; NULL with has_members: that lists members. */
     int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                       struct sheaf_error *err);
+    /* The number that a frame of ours has for its sample: the plan's, in which samples that were
+     * skipped keep theirs.  `joined` is overwritten.  NULL: frames have none. */
+    int (*number)(const uint8_t *frame, size_t size, struct buf *joined, uint64_t *number,
+                  struct sheaf_error *err);
 
     /* Appends the frame of `sample` to `out`, and to `names` its .lst line if has_names.  On
      * failure both are as they were.  SHEAF_ERR_LIMIT: too large for the container. */

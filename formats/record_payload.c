@@ -384,6 +384,16 @@ static int read_content(struct content content, bool ours, struct decode_scratch
     return sample_add(scratch, &whole, err);
 }
 
+int record_payload_number(const uint8_t *data, size_t size, uint64_t *number,
+                          struct sheaf_error *err)
+{
+    if (size < IR_BYTES)
+        return err_set(err, SHEAF_ERR_CORRUPT, "the record has %zu byte%s, its header %u", size,
+                       plural(size), (unsigned)IR_BYTES);
+    *number = load64(data + 8);
+    return SHEAF_OK;
+}
+
 int record_payload_decode(const uint8_t *data, size_t size, const struct record *record,
                           const struct decode_context *context, struct decode_scratch *scratch,
                           struct sheaf_sample *sample, struct sheaf_error *err)

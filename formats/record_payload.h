@@ -20,6 +20,10 @@ int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, st
 size_t record_payload_content_at(const struct sheaf_sample *sample,
                                  const struct sheaf_field *field);
 
+/* The id of a payload of ours. */
+int record_payload_number(const uint8_t *data, size_t size, uint64_t *number,
+                          struct sheaf_error *err);
+
 /* Makes a sample of any payload, which may be scratch->joined; the scratch has been emptied. */
 int record_payload_decode(const uint8_t *data, size_t size, const struct record *record,
                           const struct decode_context *context, struct decode_scratch *scratch,

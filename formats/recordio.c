@@ -372,11 +372,25 @@ static int recordio_index_line(struct buf *index, uint64_t number, uint64_t offs
                       (unsigned long long)offset);
 }
 
+static int recordio_number(const uint8_t *frame, size_t size, struct buf *joined, uint64_t *number,
+                           struct sheaf_error *err)
+{
+    const uint8_t *content;
+    size_t content_size, used;
+    int code;
+
+    joined->size = 0;
+    code = buf_reserve(joined, size, err);
+    if (code == SHEAF_OK)
+        code = recordio_content(frame, size, joined, &content, &content_size, &used, err);
+    return code == SHEAF_OK ? record_payload_number(content, content_size, number, err) : code;
+}
+
 const struct format_ops recordio_ops = {
     .id = SHEAF_RECORDIO,
     .interop = INTEROP_DALI | INTEROP_MXNET,
     .interop_always = INTEROP_MXNET,
-    .index_line = recordio_index_line,
+    .index_line = recordio_index_line, .number = recordio_number,
     .name = "recordio",
     .aliases = { "rec", "mxnet" },
     .suffix = ".rec",

@@ -41,7 +41,7 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     char *list = NULL;
     int code;
 
-    *p = (struct peer_index){ .dataset = d, .shard = shard };
+    *p = (struct peer_index){ .dataset = d, .shard = shard, .joined = BUF_INIT(SIZE_MAX) };
     if (!source->has_manifest)
         return SHEAF_OK;
     code = manifest_option(m, "index", &list, err);
@@ -53,13 +53,27 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     return code;
 }
 
+/* What the packer numbered has holes where it skipped samples. */
+static int number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,
+                     struct sheaf_error *err)
+{
+    const struct sheaf_dataset *source = dataset_source(p->dataset, p->shard);
+
+    *number = p->number++;
+    return !source->manifest.ours || source->format->number == NULL ? SHEAF_OK :
+           source->format->number(frame->data, frame->size, &p->joined, number, err);
+}
+
 int peer_index_add(struct peer_index *p, const struct frame *frame, struct sheaf_error *err)
 {
+    uint64_t number;
     int code;
 
     if (!p->is_on)
         return SHEAF_OK;
-    code = interop_add_frame(&p->writer, p->number++, frame->offset, frame->data, frame->size, err);
+    code = number_of(p, frame, &number, err);
+    if (code == SHEAF_OK)
+        code = interop_add_frame(&p->writer, number, frame->offset, frame->data, frame->size, err);
     p->is_on = code == SHEAF_OK;
     return code;
 }
@@ -67,6 +81,7 @@ int peer_index_add(struct peer_index *p, const struct frame *frame, struct sheaf
 void peer_index_free(struct peer_index *p)
 {
     interop_free(&p->writer);
+    buf_free(&p->joined);
 }
 
 /* ---- Comparing ------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@ struct peer_index {
     uint32_t shard;
     bool is_on;                     /* the shard may have such files */
     uint64_t number;                /* of the next sample, in its data set */
+    struct buf joined;
     struct interop_writer writer;
 };
 

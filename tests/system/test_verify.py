@@ -132,6 +132,19 @@ class Verify(Case):
                 os.unlink(os.path.join(dest, name))             # what is not there misleads nobody
                 sheaf("verify", dest)
 
+    def test_the_index_of_records_of_which_some_were_skipped(self):
+        """They have the numbers of the plan, with holes, and so has the index."""
+        files = {"%02d.txt" % i: b"\x0a\x23\xd7\xce" * i for i in range(12)}
+        make_tree(self.path("holes"), {**files, "03.jpg": b"none", "07.jpg": b"none"})
+        dest = self.path("skipped")
+        pack(self.path("holes"), dest, "recordio", "none", "--shard-count", 3, "--no-shuffle",
+             "--on-error", "skip")
+        sheaf("verify", dest)
+        path = os.path.join(dest, "shard-000001.idx")
+        lines = read(path).split(b"\n")
+        write(path, b"\n".join([b"3" + lines[0][lines[0].index(b"\t"):]] + lines[1:]))
+        self.assertRegex(self.problems(dest), r"shard-000001.idx: line 1: is \"3\\x090\", but")
+
     def test_the_index_of_foreign_records(self):
         """Of `sheaf index`, and of several data sets together, whose numbers begin anew."""
         one, two = self.path("one"), self.path("two")
