@@ -304,7 +304,8 @@ uninstall: ##: remove what install put there
 clean: ##: remove BUILD
 	rm -rf $(BUILD)
 
-# The peers' environments hold many thousand files, none of them ours; the campaign's trees may have
-# any name.
--include $(shell find $(BUILD) \( -path '$(BUILD)/interop*' -o -path '$(BUILD)/campaign*' \) \
+# The peers' environments and other machines' libraries hold many thousand files, none of them ours;
+# the campaign's trees may have any name.
+-include $(shell find $(BUILD) \( -path '$(BUILD)/interop*' -o -path '$(BUILD)/campaign*' -o \
+              -path '$(BUILD)/cross' \) \
            -prune -o -name '*.d' -print 2>/dev/null)
