@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "base/sort.h"
 #include "base/tempfile.h"
-#include "packer/plan/sort.h"
 #include "tests/common_random.h"
 #include "tests/common_tree.h"
 

@@ -12,11 +12,11 @@
 
 #include <stdbool.h>
 
+#include "base/sort.h"
 #include "base/tempfile.h"
 #include "base/watch.h"
 #include "packer/plan/plan.h"
 #include "packer/plan/plan_record.h"
-#include "packer/plan/sort.h"
 #include "packer/source/catalog.h"
 
 /* Samples in order: their records (each after its size), and apart from them their payload. */

@@ -7,7 +7,7 @@
  *     file      | run                | run              | ...
  *     run       order, varint key size, varint value size, key, value;  ...
  */
-#include "packer/plan/sort.h"
+#include "base/sort.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

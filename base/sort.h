@@ -8,8 +8,8 @@
  *
  * The buffer is small beside what is sorted, so the time for an entry hardly depends on how many
  * there are: a merge of ten times the runs takes three comparisons more. */
-#ifndef PACKER_PLAN_SORT_H
-#define PACKER_PLAN_SORT_H
+#ifndef BASE_SORT_H
+#define BASE_SORT_H
 
 #include <stddef.h>
 #include <stdint.h>
