@@ -27,14 +27,11 @@
  *  - The library never prints, never exits, and installs no signal handler. */
 #ifndef SHEAF_H
 #define SHEAF_H
-
 #include <stddef.h>
 #include <stdint.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
-
 #define SHEAF_VERSION_MAJOR 0
 #define SHEAF_VERSION_MINOR 1
 #define SHEAF_VERSION_PATCH 0
@@ -47,10 +44,8 @@ extern "C" {
 #define SHEAF_API
 #define SHEAF_CALL
 #endif
-
 /* "MAJOR.MINOR.PATCH" of the library that is running. */
 SHEAF_API const char *sheaf_version(void);
-
 struct sheaf_dataset; struct sheaf_reader; struct sheaf_kept; struct sheaf_channel;
 struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder;
 
@@ -75,7 +70,6 @@ struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder;
     X(INTERRUPTED, -13, "interrupted")                                                          \
     X(CHANGED,     -14, "the data changed while it was in use")                                 \
     X(MISMATCH,    -15, "counts do not agree")
-
 enum sheaf_error_code {
 #define SHEAF_ERROR_ENUM(name, value, sentence) SHEAF_ERR_##name = value,
     SHEAF_ERRORS(SHEAF_ERROR_ENUM)
@@ -94,15 +88,14 @@ enum sheaf_reason {
     SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,  /* ARGUMENT: the other is expected */
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
-    SHEAF_REASON_NOT_DIRECT         /* UNSUPPORTED: the channel cannot be read directly */
+    SHEAF_REASON_NOT_DIRECT,        /* UNSUPPORTED: the channel cannot be read directly */
+    SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED  /* UNSUPPORTED: keys cannot be found */
 };
-
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
     char message[1016];     /* one line: where (shard, offset, record), found, expected */
     int reason;             /* of enum sheaf_reason */
 };
-
 SHEAF_API const char *sheaf_strerror(int code);     /* the sentence of a code; never NULL */
 
 /* Text for display on one line: invalid UTF-8, control characters (C1 too) and those that change
@@ -145,7 +138,6 @@ SHEAF_API const char *sheaf_container_name(enum sheaf_container container);
 SHEAF_API const char *sheaf_codec_name(enum sheaf_codec codec);
 SHEAF_API int sheaf_container_of(const char *name);
 SHEAF_API int sheaf_codec_of(const char *name);
-
 /* What to do about a bad file (packing) or a bad record (reading). */
 enum sheaf_on_error { SHEAF_FAIL = 0, SHEAF_SKIP = 1 };
 
@@ -155,10 +147,8 @@ struct sheaf_progress {
     uint64_t done_bytes, total_bytes;   /* done <= total, unless total is 0: not known */
     uint64_t done_count, total_count;   /* files or samples */
 };
-
 /* Called at most about ten times a second, from the thread that made the call. */
 typedef void sheaf_progress_fn(void *context, const struct sheaf_progress *progress);
-
 /* Reports one bad file or record that is skipped.  `where` is the file or shard. */
 typedef void sheaf_report_fn(void *context, const char *where, const struct sheaf_error *error);
 
@@ -186,7 +176,6 @@ typedef void sheaf_report_fn(void *context, const char *where, const struct shea
  *     fingerprint (_ARGUMENT).  Foreign shards are read as often as they are named.
  *   - The fingerprint combines those of the sources in order: a position of one union, or of one
  *     source of it, is CHANGED for another. */
-
 struct sheaf_shard_info {
     const char *name;           /* below its source's directory; of foreign shards as given */
     uint64_t bytes;             /* of the shard as stored */
@@ -195,7 +184,6 @@ struct sheaf_shard_info {
     const char *xxh3;           /* XXH3-128 of the stored bytes, 32 hex digits; NULL: not known */
     size_t source;              /* 0-based index of its source */
 };
-
 /* One source of a data set, as if it were opened alone. */
 struct sheaf_source_info {
     const char *url;            /* as given; the first of foreign shards */
@@ -209,7 +197,6 @@ struct sheaf_source_info {
     const char *fingerprint, *manifest_json;    /* the manifest's text; NULL of foreign shards */
     const char *same_as;        /* URL of an earlier source with the same samples, or NULL */
 };
-
 struct sheaf_dataset_info {
     const char *url;            /* the first source, as given */
     int has_manifest;           /* all of several sources have one */
@@ -226,7 +213,6 @@ struct sheaf_dataset_info {
     const char *manifest_json;  /* its text; NULL for foreign shards, or several sources */
     size_t source_count;        /* at least 1 */
 };
-
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* The identity of the samples as 32 digits: a hash of fingerprint and shards' locations, and for
@@ -264,6 +250,14 @@ SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_
 SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numbers,
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     struct sheaf_kept **kept, struct sheaf_error *error);
+/* Finds samples by their keys and reads them as sheaf_dataset_read does.  Those with keys[i] are
+ * (*samples)[(*firsts)[i]] to before [(*firsts)[i + 1]], in the order of their numbers: none if the
+ * key is not there, several if it occurs several times.  A key takes two small reads of its
+ * source's dataset.keys.  SHEAF_ERR_UNSUPPORTED: a source has none (see sheaf_index_keys);
+ * _CHANGED: it is of another data set. */
+SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const char *const *keys,
+    size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
+    const size_t **firsts, struct sheaf_kept **kept, struct sheaf_error *error);
 
 /* ---- Reader --------------------------------------------------------------------------------
  * To read epochs: options_init, _open (the first epoch is options.epoch), _next until SHEAF_END,
@@ -280,7 +274,6 @@ enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2,
 /* Called before the first `bytes` of options.memory are used, so that they can be made available.
  * A nonzero result means that they cannot; the reader then continues with less memory if it can. */
 typedef int sheaf_memory_fn(void *context, size_t bytes);
-
 struct sheaf_reader_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t seed;                  /* 0 */
@@ -326,17 +319,14 @@ SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_reader **reader,
     struct sheaf_error *error);
 SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
-
 /* Starts an epoch, wherever the reader was. */
 SHEAF_CALL int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
 /* Starts it at sample `sample`, from 0, of this reader's part of it; earlier ones are not read.
  * SHEAF_ERR_ARGUMENT: the part has fewer samples, or it is a stream. */
 SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t epoch, uint64_t sample);
-
 /* The exact number of samples in this reader's part of the epoch, records skipped as corrupt
  * included; UINT64_MAX for a stream. */
 SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader);
-
 /* The next sample, valid until the next call on this reader.  SHEAF_END at the end of the epoch.
  * After SHEAF_ERR_CORRUPT or _TRUNCATED under on_corrupt = FAIL, and after any other error except
  * INTERRUPTED, only _error, _get_stats and _free may be called. */
@@ -360,7 +350,6 @@ SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
 SHEAF_CALL int sheaf_reader_keep(struct sheaf_reader *reader, const struct sheaf_sample **samples,
     size_t *count, struct sheaf_kept **kept);
 SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* from any thread */
-
 #define SHEAF_POSITION_SIZE 257     /* with its NUL */
 /* Writes the reader's position: printable text of at most 256 bytes, with a checksum, valid on any
  * machine.  SHEAF_ERR_UNSUPPORTED for standard input, and for pipes that the platform shuffles. */
@@ -373,17 +362,14 @@ SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
 #define SHEAF_BACK_MOST ((uint64_t)1 << 20)
 SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
     char text[SHEAF_POSITION_SIZE]);
-
 /* Resumes at a position; seed, epoch, lanes, buffer and remainder come from the text.  A position
  * after a whole round of the lanes fits any world_size x workers that divides lanes; any other fits
  * only the same rank and worker.  SHEAF_ERR_CHANGED: the position is of another data set.
  * SHEAF_ERR_ARGUMENT: it is damaged, or outside the epoch (of a stream: from _next). */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-
 /* Makes a blocked or the next sheaf_reader_next return SHEAF_ERR_INTERRUPTED, once; the reader
  * then continues normally.  From any thread, and from a signal handler. */
 SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
-
 struct sheaf_reader_stats {
     uint64_t samples;               /* handed out, over all epochs */
     uint64_t payload_bytes;         /* of their fields */
@@ -431,7 +417,6 @@ SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader
  * each NAME-ref, whose name is detected from its content, and for each other attribute.  But a
  * `label` (or else `class`) that is a number or an array of numbers is the label.  Positions work
  * if the platform does not shuffle (no "ShuffleConfig"): resuming reads forward. */
-
 /* DIRECT: from S3 or another store. */
 enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
                           SHEAF_CHANNEL_DIRECT = 3 };
@@ -443,7 +428,6 @@ struct sheaf_channel_options {
     const char *attributes;         /* NULL: as configured; "image-ref,label": of an augmented
                                        manifest in a pipe: each a RecordIO record, in order */
 };
-
 /* Strings that are not specified are "". */
 struct sheaf_channel_info {
     const char *name;
@@ -502,6 +486,21 @@ SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
     struct sheaf_error *error);
 
+/* A coming of a sample in an epoch; all numbers are 0-based. */
+struct sheaf_coming {
+    size_t asked;               /* whose: of numbers[asked] */
+    uint64_t sample;            /* which of the epoch's, over all ranks */
+    uint32_t rank;
+    uint64_t ordinal;           /* which of the rank's; in its step ordinal / B, of batches of B */
+};
+typedef void sheaf_coming_fn(void *context, const struct sheaf_coming *coming);
+/* When samples come in options->epoch: calls `each` for every coming of the samples with these
+ * numbers, in the order of the epoch.  One that is dropped does not come; one that pads a lane
+ * comes again.  rank and worker are ignored.  Replays their lanes on numbers.  _UNSUPPORTED: a
+ * stream. */
+SHEAF_CALL int sheaf_dataset_locate(const struct sheaf_dataset *dataset,
+    const struct sheaf_reader_options *options, const uint64_t *numbers, size_t count,
+    sheaf_coming_fn *each, void *context, struct sheaf_error *error);
 enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
 /* How well options->epoch is shuffled, compared with an ideal shuffle; replayed on numbers.
  * Distances are in manifest order, by which a class-sorted data set is sorted. */
@@ -536,7 +535,6 @@ SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
  * Lists and their root may be in S3.  Files whose paths agree up to the first dot of the base name
  * are one sample.  The plan (keys, labels, splits, order, shard boundaries) is made before any file
  * is read.  The plan and the files alone determine every byte of the output, not jobs or time. */
-
 /* One shard of a plan. */
 struct sheaf_plan_shard {
     const char *split;          /* the split's name; "" without splits */
@@ -544,7 +542,6 @@ struct sheaf_plan_shard {
     uint64_t samples, payload_bytes;
 };
 typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
-
 struct sheaf_pack_options {
     size_t sizeof_options;          /* set by _init */
     enum sheaf_container container; /* SHEAF_WEBDATASET */
@@ -601,9 +598,9 @@ struct sheaf_pack_result {
     char first_unlabelled[512]; /* the first of their keys in byte order, or its beginning */
 };
 
-/* Writes shards, dataset.index and, last, dataset.json to the directory `dest`, which is created if
- * needed (each split in a directory of its own below it).  A failed call leaves no dataset.json;
- * finished shards remain for `resume`.  Local shards bypass the page cache. */
+/* Writes shards, dataset.index, dataset.keys and, last, dataset.json to the directory `dest`, which
+ * is created if needed (each split in a directory of its own below it).  A failed call leaves no
+ * dataset.json; finished shards remain for `resume`.  Local shards bypass the page cache. */
 SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -770,7 +767,6 @@ struct sheaf_verify_options {
     uint32_t part, parts;           /* 0 of 0: all; else a range of the shards, for many machines */
 };
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
-
 struct sheaf_verify_result {
     uint64_t shards, samples, bytes;    /* read */
     uint64_t problems;          /* 0: the data set is sound */
@@ -781,17 +777,23 @@ struct sheaf_verify_result {
 };
 
 /* Reads everything and checks each shard's size and hash, each record's framing and checksums, the
- * counts, and the index, and other readers' .idx files, against the shards.  Problems are reported
- * and counted, and the result is still SHEAF_OK; an error means that the check itself failed. */
+ * counts, and the index, dataset.keys, and other readers' .idx files, against the shards.  Problems
+ * are reported and counted, and the result is still SHEAF_OK; an error means that the check itself
+ * failed. */
 SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
 
-/* Makes foreign shards a data set: reads them once and writes dataset.index and dataset.json into
- * their directory.  _EXISTS: it has a manifest, not `overwrite`.  `index`: as for sheaf_pack. */
+/* Makes foreign shards a data set: reads them once and writes dataset.index, dataset.keys and
+ * dataset.json into their directory.  _EXISTS: it has a manifest, not `overwrite`.  `index`: as for
+ * sheaf_pack. */
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
+/* Reads a data set once and writes its dataset.keys, also where there is one: for data sets of
+ * releases that wrote none.  Nothing else is changed.  SHEAF_ERR_NOT_FOUND: it has no manifest. */
+SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
+    struct sheaf_verify_result *result, struct sheaf_error *error);
 
 /* ---- SageMaker's File mode, outside SageMaker ----------------------------------------------- */
 struct sheaf_fetch_options {
@@ -802,7 +804,6 @@ struct sheaf_fetch_options {
     sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
 };
 SHEAF_API void sheaf_fetch_options_init(struct sheaf_fetch_options *options, size_t size);
-
 struct sheaf_fetch_result {
     uint64_t objects, bytes;            /* in total */
     uint64_t kept, kept_bytes;          /* present before; bytes include partial files */
@@ -827,7 +828,6 @@ struct sheaf_fetch_result {
 SHEAF_CALL int sheaf_fetch(const char *source, const char *directory,
     const struct sheaf_fetch_options *options, struct sheaf_fetch_result *result,
     struct sheaf_error *error);
-
 struct sheaf_warm_result { uint64_t files, bytes; };
 /* Reads every file below `path`, or the file `path`, once and completely, several at a time, so
  * that a file system that loads data lazily (Lustre, NFS, FUSE) has it.  Writes nothing.  host,
@@ -853,7 +853,6 @@ struct sheaf_feed_options {
     void *context; const volatile int *interrupt;
 };
 SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options, size_t size);
-
 struct sheaf_feed_result {
     uint64_t epochs;            /* that had a reader */
     uint64_t closed_early;      /* of those: the reader closed the pipe early */
@@ -892,7 +891,6 @@ struct sheaf_survey {
  * Only the last three options are used. */
 SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
-
 #ifdef __cplusplus
 }
 #endif

@@ -12,6 +12,7 @@
 
 #define MANIFEST_NAME "dataset.json"
 #define INDEX_NAME    "dataset.index"
+#define KEYS_NAME     "dataset.keys"
 #define MANIFEST_LIMIT ((size_t)1 << 30)    /* bytes of a dataset.json */
 
 /* Appends the JSON text (indented, final newline).  Totals are computed here. */

@@ -11,6 +11,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "formats/jpeg.h"
+#include "formats/key_table.h"
 #include "formats/label.h"
 
 /* Memory is given in these. */
@@ -218,6 +219,7 @@ int block_add(struct block *b, const struct sheaf_sample *sample, struct sheaf_e
         return code;
     added.frame_bytes = encoded.size;
     added.crc = encoded.crc;
+    added.key_hash = key_hash(sample->key);
     added.name_line_size = (uint32_t)encoded.name_line_size;
     if (encoded.name_line_size != 0)
         added.crc = crc32c(added.crc, b->names.data + names_start, encoded.name_line_size - 1);

@@ -35,6 +35,7 @@ struct block_sample {
     uint64_t number;            /* in the data set, as planned */
     uint64_t frame_bytes;
     uint64_t payload_bytes;
+    uint64_t key_hash;          /* for the table of keys */
     uint32_t crc;               /* the index's */
     uint32_t name_line_size;
     uint64_t label;             /* + 1; 0: it has none; LABEL_OTHER: no single small integer */

@@ -3,9 +3,10 @@
  * The journal's files.  An entry is
  *
  *     magic | words | plan hash | XXH3 of the shard | name | section | skipped | sides | library |
- *     XXH3-64 of all before
+ *     keys | XXH3-64 of all before
  *
- * Entries of release 0.1 have neither the library that compressed the shard nor its word. */
+ * Older entries have no keys, and those of release 0.1 not the library that compressed the shard
+ * either; nor have they the words for these. */
 #include "packer/journal.h"
 
 #include <stdio.h>
@@ -24,15 +25,15 @@
 #define HEX_BYTES  32
 #define SUM_BYTES  8
 
-static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '5' };
-static const uint8_t older_magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '4' };
+static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '6' };
+static const char first_version = '4';
 
 enum word {
     WORD_BYTES, WORD_RAW_BYTES, WORD_PAYLOAD_BYTES, WORD_SAMPLES, WORD_FILES,
     WORD_LARGEST, WORD_NAMES_BYTES, WORD_MULTIPART, WORD_HAS_CLS, WORD_SOURCE, WORD_STAMP,
     WORD_NAME_SIZE, WORD_SECTION_SIZE, WORD_SKIPPED_SIZE, WORD_SIDES_SIZE,
-    WORD_LIBRARY_SIZE,
-    WORD_COUNT, OLDER_WORD_COUNT = WORD_LIBRARY_SIZE
+    WORD_LIBRARY_SIZE, WORD_KEYS_SIZE,
+    WORD_COUNT, FIRST_WORD_COUNT = WORD_LIBRARY_SIZE    /* each version has one word more */
 };
 
 /* ---- Entries as bytes ------------------------------------------------------------------------ */
@@ -47,12 +48,12 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
         f->bytes, f->raw_bytes, f->payload_bytes, f->samples, f->files, f->largest,
         f->names_bytes, f->multipart, f->has_cls, entry->source, entry->stamp, name_size,
         entry->section.size, entry->skipped.size, entry->sides.size,
-        library_size,
+        library_size, entry->keys.size,
     };
     XXH64_canonical_t sum;
     int code = buf_reserve(out, sizeof(magic) + sizeof(words) + 2 * HEX_BYTES + name_size +
                            entry->section.size + entry->skipped.size + entry->sides.size +
-                           library_size + SUM_BYTES, err);
+                           library_size + entry->keys.size + SUM_BYTES, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -66,6 +67,7 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     buf_put(out, entry->skipped.data, entry->skipped.size);
     buf_put(out, entry->sides.data, entry->sides.size);
     buf_put(out, f->library, library_size);
+    buf_put(out, entry->keys.data, entry->keys.size);
     XXH64_canonicalFromHash(&sum, XXH3_64bits(out->data + start, out->size - start));
     buf_put(out, &sum, SUM_BYTES);
     return SHEAF_OK;
@@ -74,10 +76,12 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
 /* The number of words in an entry with this magic; 0: the bytes are not an entry. */
 static size_t word_count(const uint8_t *data, size_t size)
 {
-    if (size >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0)
-        return WORD_COUNT;
-    return size >= sizeof(magic) && memcmp(data, older_magic, sizeof(magic)) == 0
-           ? OLDER_WORD_COUNT : 0;
+    const size_t most = sizeof(magic) - 1;
+
+    if (size < sizeof(magic) || memcmp(data, magic, most) != 0 || data[most] > magic[most] ||
+        data[most] < first_version)
+        return 0;
+    return FIRST_WORD_COUNT + (size_t)(data[most] - first_version);
 }
 
 static size_t fixed_bytes(size_t words)
@@ -97,7 +101,10 @@ static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
            !__builtin_add_overflow(sum, words[WORD_SECTION_SIZE], &sum) &&
            !__builtin_add_overflow(sum, words[WORD_SKIPPED_SIZE], &sum) &&
            !__builtin_add_overflow(sum, words[WORD_SIDES_SIZE], &sum) &&
-           !__builtin_add_overflow(sum, words[WORD_LIBRARY_SIZE], &sum) && sum == size;
+           !__builtin_add_overflow(sum, words[WORD_LIBRARY_SIZE], &sum) &&
+           !__builtin_add_overflow(sum, words[WORD_KEYS_SIZE], &sum) && sum == size &&
+           (words[WORD_KEYS_SIZE] == 0 ||
+            words[WORD_KEYS_SIZE] / sizeof(uint64_t) == words[WORD_SAMPLES]);
 }
 
 static bool is_whole(const uint8_t *data, size_t size)
@@ -127,8 +134,9 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     const uint8_t *at = data + sizeof(magic);
     int code;
 
-    entry->section.size = entry->skipped.size = entry->sides.size = 0;
+    entry->section.size = entry->skipped.size = entry->sides.size = entry->keys.size = 0;
     entry->section.limit = entry->skipped.limit = entry->sides.limit = ENTRY_BYTES;
+    entry->keys.limit = ENTRY_BYTES;
     if (!is_whole(data, size))
         return SHEAF_END;
     memcpy(words, at, count * sizeof(words[0]));
@@ -156,8 +164,11 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
         code = take_buf(&at, &entry->skipped, words[WORD_SKIPPED_SIZE], err);
     if (code == SHEAF_OK)
         code = take_buf(&at, &entry->sides, words[WORD_SIDES_SIZE], err);
-    if (code == SHEAF_OK)
-        memcpy(entry->facts.library, at, words[WORD_LIBRARY_SIZE]);
+    if (code != SHEAF_OK)
+        return code;
+    memcpy(entry->facts.library, at, words[WORD_LIBRARY_SIZE]);
+    at += words[WORD_LIBRARY_SIZE];
+    code = take_buf(&at, &entry->keys, words[WORD_KEYS_SIZE], err);
     return code == SHEAF_OK && !codec_library_is(entry->facts.library) ? SHEAF_END : code;
 }
 
@@ -166,6 +177,7 @@ void journal_entry_free(struct journal_entry *entry)
     buf_free(&entry->section);
     buf_free(&entry->skipped);
     buf_free(&entry->sides);
+    buf_free(&entry->keys);
 }
 
 /* ---- Entries as files ------------------------------------------------------------------------ */

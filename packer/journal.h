@@ -50,6 +50,8 @@ struct journal_plan {
 struct journal_entry {
     struct shard_facts facts;
     struct buf section;         /* of the index */
+    struct buf keys;            /* as in struct shard_writer; empty: not known, in those of
+                                   release 0.1 and of what came before the table of keys */
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf sides;           /* as in struct shard_writer */
     uint64_t source;            /* as in struct plan_shard: of the files that it was made of */

@@ -295,7 +295,7 @@ int output_listing_has_entry(const struct output_listing *l, const struct output
  * files of the whole. */
 static bool is_our_name(const void *context, const char *name)
 {
-    static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, SKIPPED_NAME,
+    static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
                                           "shardindex.json" };
     const struct output *o = context;
     const size_t size = strlen(o->prefix);
@@ -320,12 +320,14 @@ static int clean_object(const struct output *o, uint32_t split, const char *name
     return code;
 }
 
-/* Where uploads are told of by name only: those of the shards and the index. */
+/* Where uploads are told of by name only: those of the shards, the index and the table of keys. */
 static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
     char name[SHARD_NAME_BYTES];
     int code = clean_object(o, split, INDEX_NAME, err);
 
+    if (code == SHEAF_OK)
+        code = clean_object(o, split, KEYS_NAME, err);
     for (uint64_t i = 0; i < o->shard_counts[split] && code == SHEAF_OK; i++) {
         const struct plan_shard shard = { .split = split, .number = (uint32_t)i };
 

@@ -114,6 +114,8 @@ static int remove_replaced(const struct output *o, char *directory, struct sheaf
     if (code == SHEAF_OK)
         code = output_remove(o, directory, INDEX_NAME, err);
     if (code == SHEAF_OK)
+        code = output_remove(o, directory, KEYS_NAME, err);
+    if (code == SHEAF_OK)
         code = output_remove(o, directory, SKIPPED_NAME, err);
     if (code == SHEAF_OK)
         code = remove_note(o, directory, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishing: report, index, other readers' index files, and last of all the manifest, without
- * which there is no data set. */
+ * Publishing: report, index, table of keys, other readers' index files, and last of all the
+ * manifest, without which there is no data set. */
 #include "packer/publish.h"
 
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include "packer/destination.h"
 #include "packer/entries.h"
 #include "packer/output_remove.h"
+#include "packer/publish_keys.h"
 #include "store/over.h"
 #include "store/store.h"
 
@@ -134,9 +135,10 @@ static int list_libraries(const struct libraries *l, struct manifest *m, struct 
 
 /* ---- Index and manifest ---------------------------------------------------------------------- */
 
-/* Joins the sections, as the journal has them, and gathers the manifest on the way. */
+/* Joins the sections, as the journal has them, and gathers manifest and keys on the way. */
 static int write_index(const struct output *o, uint32_t split, uint64_t shard_count,
-                       struct manifest *m, struct store_writer *writer, struct sheaf_error *err)
+                       struct manifest *m, struct publish_keys *keys, struct store_writer *writer,
+                       struct sheaf_error *err)
 {
     const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, split);
     struct libraries libraries = { .count = 0 };
@@ -157,13 +159,15 @@ static int write_index(const struct output *o, uint32_t split, uint64_t shard_co
             add_library(&libraries, entry->facts.library);
         if (code == SHEAF_OK)
             code = store_write(writer, entry->section.data, entry->section.size, err);
+        if (code == SHEAF_OK)
+            code = publish_keys_add(keys, entry, err);
     }
     entries_close(entries);
     return code == SHEAF_OK ? list_libraries(&libraries, m, err) : code;
 }
 
 static int put_index(const struct output *o, uint32_t split, uint64_t shard_count,
-                     struct manifest *m, struct sheaf_error *err)
+                     struct manifest *m, struct publish_keys *keys, struct sheaf_error *err)
 {
     char *url = store_join(o->directories[split], INDEX_NAME);
     struct store_writer *writer = NULL;
@@ -173,7 +177,7 @@ static int put_index(const struct output *o, uint32_t split, uint64_t shard_coun
     if (code == SHEAF_OK)
         code = store_create(url, &writer, err);
     if (code == SHEAF_OK)
-        code = write_index(o, split, shard_count, m, writer, err);
+        code = write_index(o, split, shard_count, m, keys, writer, err);
     if (code == SHEAF_OK)
         code = journal_check(&o->journal, err);
     if (code == SHEAF_OK)
@@ -210,28 +214,25 @@ static int check_free(const struct output *o, const char *directory,
                    "meantime", directory);
 }
 
-static int put_manifest(struct output *o, uint32_t split, struct manifest *m,
+static int put_manifest(struct output *o, uint32_t split, const struct buf *text,
                         struct sheaf_error *err)
 {
     char *url = store_join(o->directories[split], MANIFEST_NAME);
-    struct buf text = BUF_INIT(MANIFEST_LIMIT);
     struct manifest_found there = { .kind = MANIFEST_NONE };
     struct store_seen now;
-    int code = url == NULL ? err_memory(err, strlen(o->dest)) : manifest_write(m, &text, err);
+    int code = url == NULL ? err_memory(err, strlen(o->dest))
+                           : destination_manifest(o, o->directories[split], &there, err);
 
-    if (code == SHEAF_OK)
-        code = destination_manifest(o, o->directories[split], &there, err);
     if (code == SHEAF_OK)
         code = check_free(o, o->directories[split], &there, err);
     if (code == SHEAF_OK)
         code = journal_check(&o->journal, err);
     if (code == SHEAF_OK) {
         o->is_visible = true;
-        code = store_put_note_over(url, text.data, text.size,
+        code = store_put_note_over(url, text->data, text->size,
                                    o->origin[0] == '\0' ? NULL : o->origin, &there.seen, &now, err);
     }
     manifest_found_free(&there);
-    buf_free(&text);
     free(url);
     return code;
 }
@@ -268,16 +269,26 @@ static int start_manifest(const struct output *o, const struct publish_facts *f,
 static int publish_split(struct output *o, const struct publish_facts *f, uint32_t split,
                          struct sheaf_error *err)
 {
+    struct buf text = BUF_INIT(MANIFEST_LIMIT);
+    struct publish_keys keys = { .samples = 0 };
     struct manifest m;
     int code = start_manifest(o, f, split, &m, err);
 
     if (code == SHEAF_OK)
-        code = put_index(o, split, f->splits[split].shard_count, &m, err);
+        code = publish_keys_open(&keys, o->directories[split], err);
+    if (code == SHEAF_OK)
+        code = put_index(o, split, f->splits[split].shard_count, &m, &keys, err);
+    if (code == SHEAF_OK)
+        code = manifest_write(&m, &text, err);
+    if (code == SHEAF_OK)
+        code = publish_keys_put(&keys, o, split, &m, err);
     if (code == SHEAF_OK)
         code = put_interop(o, split, &m, err);
     if (code == SHEAF_OK)
-        code = put_manifest(o, split, &m, err);
+        code = put_manifest(o, split, &text, err);
+    publish_keys_close(&keys);
     manifest_clear(&m);
+    buf_free(&text);
     return code;
 }
 

@@ -16,8 +16,9 @@ struct publish_facts {
     const char *const *options_json;    /* of each split */
 };
 
-/* Writes skipped.tsv, and for each split index, other readers' index files and manifest, from the
- * journal's entries of its shards.  SHEAF_ERR_CHANGED: the destination is another run's. */
+/* Writes skipped.tsv, and for each split index, table of keys, other readers' index files and
+ * manifest, from the journal's entries of its shards.  SHEAF_ERR_CHANGED: the destination is
+ * another run's. */
 int publish_dataset(struct output *output, struct problems *problems,
                     const struct publish_facts *facts, struct sheaf_error *err);
 

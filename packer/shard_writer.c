@@ -108,7 +108,7 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     w->setup = setup;
     w->memory = memory;
     w->directory = strdup(directory);
-    w->text.limit = w->section.limit = w->notes.limit = SIZE_MAX / 4;
+    w->text.limit = w->section.limit = w->keys.limit = w->notes.limit = SIZE_MAX / 4;
     w->hash = XXH3_createState();
     w->names_hash = XXH3_createState();
     snprintf(w->facts.name, sizeof(w->facts.name), "%s", name);
@@ -151,10 +151,14 @@ static int index_samples(struct shard_writer *w, const struct block *b, struct s
 
     for (size_t i = 0; i < block_sample_count(b); i++) {
         const struct block_sample *s = &samples[i];
+        uint8_t hash[sizeof(s->key_hash)];
         int code = index_add_sample(&w->index, s->frame_bytes, s->crc, s->name_line_size, err);
 
         if (code == SHEAF_OK)
             code = index_label(w, s->label, err);
+        store64(hash, s->key_hash);
+        if (code == SHEAF_OK)
+            code = buf_append(&w->keys, hash, sizeof(hash), err);
         if (code == SHEAF_OK)
             code = interop_add_frame(&w->interop, s->number, w->facts.raw_bytes + offset,
                                      b->raw.data + offset, s->frame_bytes, err);
@@ -319,6 +323,7 @@ void shard_writer_close(struct shard_writer *w)
     codec_total_free(&w->total);
     buf_free(&w->text);
     buf_free(&w->section);
+    buf_free(&w->keys);
     buf_free(&w->notes);
     for (size_t i = 0; i < w->side_count; i++)
         buf_free(&w->sides[i].data);

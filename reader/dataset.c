@@ -71,6 +71,7 @@ int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err)
         d->total_bytes += shard->bytes;
         d->total_payload += shard->payload_bytes;
     }
+    d->end_number = d->first_numbers[count];
     return SHEAF_OK;
 }
 
@@ -91,8 +92,9 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
     d->format = format_of(d->manifest.container);
     d->codec = codec_of(d->manifest.codec);
     d->index_url = store_join(directory, INDEX_NAME);
+    d->keys_url = store_join(directory, KEYS_NAME);
     d->urls = calloc(d->manifest.shard_count + 1, sizeof(d->urls[0]));
-    if (d->index_url == NULL || d->urls == NULL)
+    if (d->index_url == NULL || d->keys_url == NULL || d->urls == NULL)
         return err_memory(err, d->manifest.shard_count);
     for (size_t i = 0; i < d->manifest.shard_count; i++) {
         d->urls[i] = store_join(directory, d->manifest.shards[i].name);
@@ -150,9 +152,7 @@ static int find_name(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* Where names may not be listed, S3 says "denied" of what is not there: a name that the listing
- * of its directory has is there and denied, and any other is not there.  `err` says "denied". */
-static int look_again(const char *directory, const char *name, struct sheaf_error *err)
+int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err)
 {
     struct search search = { .name = name };
     struct sheaf_error unlisted;
@@ -176,7 +176,7 @@ static int find_claim(const char *directory, struct sheaf_error *err)
     int code = url == NULL ? err_memory(err, strlen(directory)) : store_size(url, &bytes, err);
 
     if (code == SHEAF_ERR_ACCESS && !store_is_local(directory))
-        code = look_again(folder, "plan", err);
+        code = dataset_look_again(folder, "plan", err);
     free(folder);
     free(url);
     return code == SHEAF_ERR_ARGUMENT ? SHEAF_ERR_NOT_FOUND : code;     /* no such place */
@@ -191,7 +191,7 @@ static int find_stand_in(const char *directory, struct sheaf_error *err)
                            : store_get(url, MANIFEST_UNFINISHED_LIMIT, &text, &size, err);
 
     if (code == SHEAF_ERR_ACCESS && !store_is_local(directory))
-        code = look_again(directory, MANIFEST_NAME, err);
+        code = dataset_look_again(directory, MANIFEST_NAME, err);
     if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_ARGUMENT ||
         (code == SHEAF_OK && !manifest_is_unfinished(text, size, run)))
         code = SHEAF_ERR_NOT_FOUND;
@@ -250,7 +250,7 @@ static int find_manifest(const char *source, struct manifest_file *file, struct 
         return err_memory(err, strlen(source));
     code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
     if (code == SHEAF_ERR_ACCESS && !is_manifest_path(source))
-        code = look_again(file->directory, MANIFEST_NAME, err);
+        code = dataset_look_again(file->directory, MANIFEST_NAME, err);
     if (code != SHEAF_ERR_NOT_FOUND)
         return code;
     if (refuse_claim(file->directory, &unfinished) != SHEAF_OK) {
@@ -472,6 +472,7 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
     free(d->first_numbers);
     free(d->stems);
     free(d->index_url);
+    free(d->keys_url);
     free(d->manifest_json);
     free(d->url);
     manifest_clear(&d->manifest);

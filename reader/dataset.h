@@ -45,6 +45,7 @@ struct sheaf_dataset {
                                            union: shards, classes, fingerprint */
     char *manifest_json;                /* or NULL */
     char *index_url;                    /* of dataset.index; NULL without a manifest, or a union */
+    char *keys_url;                     /* of dataset.keys, which older data sets lack; or NULL */
     char **urls;                        /* of the shards; may hold secrets */
     uint64_t *samples;                  /* of each shard, manifest order */
     uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
@@ -63,7 +64,7 @@ struct sheaf_dataset {
     uint32_t *source_of;                /* of each shard */
     /* A source's. */
     uint32_t first_shard, end_shard;    /* in the union */
-    uint64_t first_number, end_number;  /* its samples, in the union */
+    uint64_t first_number, end_number;  /* its samples, in the union; also of one opened alone */
     uint32_t *class_map;                /* see classes.h; NULL: its labels stay */
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
 };
@@ -85,6 +86,22 @@ static inline const struct sheaf_dataset *dataset_source(const struct sheaf_data
                                                          uint32_t shard)
 {
     return d->sources == NULL ? d : d->sources[d->source_of[shard]];
+}
+
+/* The same by index, which is 0 in a data set that is no union; and how many there are. */
+static inline size_t dataset_source_count(const struct sheaf_dataset *d)
+{
+    return d->sources == NULL ? 1 : d->source_count;
+}
+
+static inline size_t dataset_source_of(const struct sheaf_dataset *d, uint32_t shard)
+{
+    return d->sources == NULL ? 0 : d->source_of[shard];
+}
+
+static inline const struct sheaf_dataset *dataset_source_at(const struct sheaf_dataset *d, size_t i)
+{
+    return d->sources == NULL ? d : d->sources[i];
 }
 
 /* The URL of a shard, for people. */
@@ -109,9 +126,31 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* The same of the claim above alone. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
+/* Where names may not be listed, S3 says "denied" of what is not there: a name that the listing
+ * of its directory has is there and denied, and any other is not there (SHEAF_ERR_NOT_FOUND).
+ * `err` says "denied". */
+int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
 /* Fills in what is summed up from the manifest's shards: numbers, stems, totals. */
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
+
+/* The shard that has the sample with this number, which exists. */
+static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t number)
+{
+    uint32_t low = 0, high = (uint32_t)d->manifest.shard_count;
+
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (d->first_numbers[middle] <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    while (d->samples[low] == 0)        /* it begins with the same number as the next one */
+        low++;
+    return low;
+}
 
 /* What decode() must know of a shard: labels have the numbers of its source. */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);

@@ -64,7 +64,7 @@ bool foreign_is_side_file(const char *name)
     for (size_t i = 0; dot != NULL && i < COUNT_OF(suffixes); i++)
         if (strcasecmp(dot, suffixes[i]) == 0)
             return true;
-    return false;
+    return strcmp(name, KEYS_NAME) == 0;
 }
 
 struct directory {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_index: makes foreign shards a data set.  Each is walked through once; what the packer
- * would have known is gathered from it: extents, CRCs, counts, hashes. */
+ * would have known is gathered from it: extents, CRCs, counts, hashes, keys. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/interop_index.h"
+#include "formats/key_table.h"
+#include "reader/lookup/key_file.h"
 #include "reader/shard_walk.h"
 #include "store/interrupt.h"
 #include "store/store.h"
@@ -20,6 +22,7 @@ struct indexing {
     const char *directory;
     struct manifest manifest;
     struct buf index;               /* dataset.index, as it grows */
+    struct sort *keys;
     struct interop_writer interop;
     struct decode_scratch scratch;
     atomic_uint_fast64_t read_bytes;
@@ -39,8 +42,8 @@ static void show_progress(struct indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
-/* The payload of a frame; the frame must be one that can be decoded. */
-static int payload_of(struct indexing *x, const struct walk *walk, const struct frame *frame,
+/* The payload and the key of a frame; the frame must be one that can be decoded. */
+static int take_sample(struct indexing *x, const struct walk *walk, const struct frame *frame,
                       uint64_t *bytes, struct sheaf_error *err)
 {
     const struct decode_context context = dataset_decode_context(x->dataset, walk->shard);
@@ -55,7 +58,7 @@ static int payload_of(struct indexing *x, const struct walk *walk, const struct 
                           x->dataset->urls[walk->shard], frame->offset, number);
     for (size_t i = 0; i < sample.field_count; i++)
         *bytes += sample.fields[i].size;
-    return SHEAF_OK;
+    return key_table_add(x->keys, key_hash(sample.key), x->result->samples, err);
 }
 
 /* Gathers the section of a shard frame by frame. */
@@ -78,7 +81,7 @@ static int gather(struct indexing *x, struct walk *walk, struct manifest_shard *
             code = interop_add_frame(&x->interop, x->result->samples, frame.offset, frame.data,
                                      frame.size, err);
         if (code == SHEAF_OK)
-            code = payload_of(x, walk, &frame, &shard->payload_bytes, err);
+            code = take_sample(x, walk, &frame, &shard->payload_bytes, err);
         if (code != SHEAF_OK)
             return code;
         end = frame.offset + frame.size;
@@ -161,15 +164,16 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     return code;
 }
 
-/* Puts the index, and the manifest last. */
+/* Puts index and table of keys, and the manifest last. */
 static int publish(struct indexing *x, struct sheaf_error *err)
 {
     struct buf text = { .limit = MANIFEST_LIMIT };
     char *index_url = store_join(x->directory, INDEX_NAME);
+    char *keys_url = store_join(x->directory, KEYS_NAME);
     char *url = store_join(x->directory, MANIFEST_NAME);
     int code = SHEAF_OK;
 
-    if (index_url == NULL || url == NULL)
+    if (index_url == NULL || keys_url == NULL || url == NULL)
         code = err_memory(err, strlen(x->directory));
     x->manifest.index_bytes = x->index.size;
     if (code == SHEAF_OK)
@@ -179,11 +183,14 @@ static int publish(struct indexing *x, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = put(index_url, x->index.data, x->index.size, err);
     if (code == SHEAF_OK)
+        code = key_file_put(keys_url, &x->manifest, x->result->samples, x->keys, err);
+    if (code == SHEAF_OK)
         code = interop_finish_dataset(&x->interop, &x->manifest, NULL, put_interop, x, err);
     if (code == SHEAF_OK)
         code = put(url, text.data, text.size, err);
     buf_free(&text);
     free(index_url);
+    free(keys_url);
     free(url);
     return code;
 }
@@ -257,9 +264,12 @@ int sheaf_index(const char *directory, const char *index, int overwrite,
         code = interop_open(&x.interop, index, x.dataset->manifest.container, SHEAF_CODEC_NONE,
                             err);
     if (code == SHEAF_OK)
+        code = key_file_sort(directory, own.memory_bytes / 4, &x.keys, err);
+    if (code == SHEAF_OK)
         code = index_all(&x, err);
     manifest_clear(&x.manifest);
     buf_free(&x.index);
+    sort_close(x.keys);
     decode_scratch_free(&x.scratch);
     interop_free(&x.interop);
     sheaf_dataset_free(x.dataset);

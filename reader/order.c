@@ -96,6 +96,19 @@ struct order_lane order_lane_of(const struct order *order, uint64_t samples, uin
     return l;
 }
 
+uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place)
+{
+    const uint64_t each = samples / order->lanes, rest = samples % order->lanes;
+    const bool drop = order->remainder == SHEAF_DROP;
+    const uint64_t longer = drop ? 0 : rest * (each + 1);   /* places of lanes with one more */
+
+    if (place < longer)
+        return (uint32_t)(place / (each + 1));
+    if (drop && place >= each * order->lanes)
+        return order->lanes;
+    return (uint32_t)((drop ? 0 : rest) + (place - longer) / each);
+}
+
 uint64_t order_buffer_slots(const struct order *order)
 {
     const uint64_t slots = order->buffer / order->lanes + (order->buffer % order->lanes != 0);

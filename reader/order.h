@@ -72,6 +72,10 @@ static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t 
     return input < lane->count ? lane->start + input : lane->pad;
 }
 
+/* The lane that has a place among its own, which is its input place - start; order->lanes: it is
+ * dropped.  As a pad, other lanes may have it, too. */
+uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
+
 /* The slots of a lane's shuffle buffer (shuffle.h); 1 without shuffling. */
 uint64_t order_buffer_slots(const struct order *order);
 

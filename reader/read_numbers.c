@@ -107,24 +107,6 @@ static int take_numbers(struct call *c, const uint64_t *numbers, struct sheaf_er
     return SHEAF_OK;
 }
 
-/* The shard that has the number, from `shard` on. */
-static uint32_t shard_of(const struct sheaf_dataset *d, uint64_t number)
-{
-    uint32_t low = 0, high = (uint32_t)d->manifest.shard_count;
-
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-
-        if (d->first_numbers[middle] <= number)
-            low = middle;
-        else
-            high = middle;
-    }
-    while (d->samples[low] == 0)        /* it begins with the same number as the next one */
-        low++;
-    return low;
-}
-
 static int make_parts(struct call *c, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = c->dataset;
@@ -134,7 +116,7 @@ static int make_parts(struct call *c, struct sheaf_error *err)
         return err_memory(err, c->count * sizeof(c->parts[0]));
     for (size_t i = 0; i < c->count;) {
         struct shard_part *part = &c->parts[c->part_count++];
-        const uint32_t shard = shard_of(d, c->entries[i].number);
+        const uint32_t shard = dataset_shard_of(d, c->entries[i].number);
 
         part->shard_number = shard;
         part->first = i;

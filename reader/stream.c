@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/flag.h"
 #include "formats/detect.h"
+#include "formats/key_table.h"
 #include "reader/read_ahead.h"
 #include "reader/frames.h"
 #include "store/interrupt.h"
@@ -166,7 +167,8 @@ static bool is_no_shard(const struct stream *s)
     const uint8_t *data = s->peeked.data;
     const size_t size = s->peeked.size;
 
-    return index_begins(data, size) || (size != 0 && data[0] == '{');
+    return index_begins(data, size) || key_table_begins(data, size) ||
+           (size != 0 && data[0] == '{');
 }
 
 /* Finds container and codec of a pipe.  SHEAF_END: nothing came, and that may be. */
@@ -185,9 +187,10 @@ static int find_format(struct stream *s, enum sheaf_codec *codec, struct sheaf_e
             return no_bytes(s, err);
         code = detect(s->peeked.data, s->peeked.size, at_end, s->object->url, &found, &need, err);
         if (code == SHEAF_ERR_UNSUPPORTED && is_no_shard(s))
-            return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins with dataset.index or JSON, not "
-                           "with a shard: give the feeder the shards alone, by a prefix like "
-                           ".../shard- or by a manifest file", s->object->url);
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins with dataset.index, "
+                           "dataset.keys or JSON, not with a shard: give the feeder the shards "
+                           "alone, by a prefix like .../shard- or by a manifest file",
+                           s->object->url);
         if (code != SHEAF_OK)
             return err_prefix(err, "%s: ", s->object->url);
     }

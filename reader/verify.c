@@ -13,7 +13,9 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/workers.h"
+#include "formats/key_table.h"
 #include "formats/label.h"
+#include "reader/lookup/key_file.h"
 #include "reader/peer_index.h"
 #include "reader/shard.h"
 #include "reader/shard_walk.h"
@@ -39,6 +41,8 @@ struct check {
     uint64_t labelled, unread_labels;
     char unlabelled[512];           /* the first sample that has none */
     bool has_cls;                   /* a sample has a field of that name */
+    struct key_table keys;          /* of its source, in which it begins with this number; */
+    uint64_t first_number, key_sum; /* the sum of key_table_part */
     struct sheaf_error *problems;
     size_t told;
     int code;                       /* the check itself failed */
@@ -58,6 +62,7 @@ struct checks {
     struct check *list;
     atomic_bool *seen_classes;      /* of each source's classes, one source after another: */
     size_t *first_classes;          /* the first of each source, and the end */
+    uint64_t *key_sums;             /* of each source */
 };
 
 void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t sizeof_options)
@@ -149,21 +154,17 @@ static int compare(struct check *c, uint64_t i, const struct frame *frame, const
     return SHEAF_OK;
 }
 
-static size_t source_count(const struct sheaf_dataset *d)
-{
-    return d->sources == NULL ? 1 : d->source_count;
-}
-
 /* What the manifest says of samples in general. */
 static void check_sample(struct check *c, uint64_t i, uint64_t offset,
                          const struct sheaf_sample *sample)
 {
     const struct sheaf_dataset *d = c->owner->dataset;
     const struct manifest *m = &dataset_source(d, c->shard)->manifest;
-    const size_t source = d->sources == NULL ? 0 : d->source_of[c->shard];
+    const size_t source = dataset_source_of(d, c->shard);
     double number;
 
     c->decoded++;
+    c->key_sum += key_table_part(&c->keys, key_hash(sample->key), c->first_number + i);
     for (size_t f = 0; f < sample->field_count; f++) {
         c->payload_bytes += sample->fields[f].size;
         if (m->cls_is_label && !c->has_cls && strcmp(sample->fields[f].name, "cls") == 0) {
@@ -360,6 +361,7 @@ static void report(const struct checks *all, const struct check *c,
     result->passed_over += c->passed_over;
     result->labelled += c->labelled;
     result->unread_labels += c->unread_labels;
+    all->key_sums[dataset_source_of(all->dataset, c->shard)] += c->key_sum;
     if (result->unlabelled[0] == '\0')
         memcpy(result->unlabelled, c->unlabelled, sizeof(c->unlabelled));
     for (size_t i = 0; all->options->report != NULL && i < c->told; i++)
@@ -381,6 +383,14 @@ static void show_progress(struct checks *all, const struct sheaf_verify_result *
         all->options->progress(all->options->context, &progress);
 }
 
+static int begin_keys(struct check *c, const struct sheaf_dataset *source)
+{
+    c->first_number = c->owner->dataset->first_numbers[c->shard] - source->first_number;
+    return !source->has_manifest ? SHEAF_OK
+         : key_table_make(&c->keys, source->manifest.fingerprint,
+                          source->end_number - source->first_number, &c->error);
+}
+
 /* Opens the shard's section (the shards' own cache does that), and starts the check. */
 static int begin_check(struct checks *all, uint32_t i)
 {
@@ -390,6 +400,9 @@ static int begin_check(struct checks *all, uint32_t i)
     c->owner = all;
     c->shard = i;
     c->job.run = check_shard;
+    code = begin_keys(c, dataset_source(all->dataset, i));
+    if (code != SHEAF_OK)
+        return code;
     if (dataset_source(all->dataset, i)->has_manifest || all->dataset->sections[i] != NULL) {
         code = shards_use(&all->shards, i, &c->open, &c->error);
         if (code != SHEAF_OK)
@@ -469,15 +482,16 @@ static void choose_part(struct checks *all)
 static int allocate(struct checks *all, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = all->dataset;
-    const size_t sources = source_count(d);
+    const size_t sources = dataset_source_count(d);
 
     all->list = calloc(d->manifest.shard_count + 1, sizeof(all->list[0]));
     all->first_classes = calloc(sources + 1, sizeof(all->first_classes[0]));
-    if (all->list == NULL || all->first_classes == NULL)
+    all->key_sums = calloc(sources, sizeof(all->key_sums[0]));
+    if (all->list == NULL || all->first_classes == NULL || all->key_sums == NULL)
         return err_memory(err, d->manifest.shard_count * sizeof(all->list[0]));
     for (size_t i = 0; i < sources; i++)
         all->first_classes[i + 1] = all->first_classes[i]
-                                  + (d->sources == NULL ? d : d->sources[i])->manifest.class_count;
+                                  + dataset_source_at(d, i)->manifest.class_count;
     all->seen_classes = calloc(all->first_classes[sources] + 1, sizeof(all->seen_classes[0]));
     return all->seen_classes != NULL ? SHEAF_OK : err_memory(err, all->first_classes[sources]);
 }
@@ -487,9 +501,42 @@ static uint64_t count_unused(const struct checks *all)
 {
     uint64_t count = 0;
 
-    for (size_t i = 0; i < all->first_classes[source_count(all->dataset)]; i++)
+    for (size_t i = 0; i < all->first_classes[dataset_source_count(all->dataset)]; i++)
         count += !atomic_load_explicit(&all->seen_classes[i], memory_order_relaxed);
     return count;
+}
+
+/* The tables of keys, compared with the samples if all of them were read, and are sound.  They are
+ * the first part's. */
+static int check_keys(const struct checks *all, struct sheaf_verify_result *result,
+                      struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = all->dataset;
+    const volatile int *before = interrupt_watch(all->options->interrupt);
+    const bool is_whole = all->options->parts <= 1 && result->problems == 0;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < dataset_source_count(d) && code == SHEAF_OK; i++) {
+        const struct sheaf_dataset *source = dataset_source_at(d, i);
+        struct sheaf_error error;
+
+        if (!source->has_manifest || all->options->part != 0)
+            continue;
+        code = key_file_check(source, is_whole ? &all->key_sums[i] : NULL, &error);
+        if (code == SHEAF_ERR_INTERRUPTED || code == SHEAF_ERR_MEMORY) {
+            if (err != NULL)
+                *err = error;
+        } else if (code < 0) {
+            result->problems++;
+            if (all->options->report != NULL)
+                all->options->report(all->options->context, source->keys_url, &error);
+            code = SHEAF_OK;
+        } else {
+            code = SHEAF_OK;
+        }
+    }
+    interrupt_watch(before);
+    return code;
 }
 
 int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_options *options,
@@ -521,6 +568,8 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
         code = run_checks(&all, threads, result, err);
+    if (code == SHEAF_OK)
+        code = check_keys(&all, result, err);
     if (code == SHEAF_OK && own.parts <= 1 && result->problems == 0)
         result->unused_classes = count_unused(&all);
     workers_close(all.workers);
@@ -528,6 +577,7 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         shards_free(&all.shards);
     free(all.list);
     free(all.first_classes);
+    free(all.key_sums);
     free(all.seen_classes);
     return code;
 }

@@ -37,8 +37,10 @@ static int setup(void **state)
                    .samples = 4, .largest = 5, .names_bytes = 6, .multipart = 7,
                    .xxh3 = "fedcba9876543210fedcba9876543210", .library = "zlib 1.2.13" },
         .section = BUF_INIT(100), .skipped = BUF_INIT(100), .sides = BUF_INIT(100),
-        .stamp = 8,
+        .keys = BUF_INIT(100), .stamp = 8,
     };
+    assert_int_equal(buf_append(&entry.keys, "hash 0: hash 1: hash 2: hash 3: ", 32, &err),
+                     SHEAF_OK);
     assert_int_equal(buf_append(&entry.section, "\0\1section", 9, &err), SHEAF_OK);
     assert_int_equal(buf_append(&entry.skipped, "a\tb\n", 4, &err), SHEAF_OK);
     assert_int_equal(journal_open(&journal, tree_path(&tree, "out"), &err), SHEAF_OK);
@@ -65,6 +67,8 @@ static void assert_same_entry(const struct journal_entry *a, const struct journa
     assert_int_equal(a->skipped.size, b->skipped.size);
     assert_memory_equal(a->skipped.data, b->skipped.data, a->skipped.size);
     assert_int_equal(a->sides.size, b->sides.size);
+    assert_int_equal(a->keys.size, b->keys.size);
+    assert_memory_equal(a->keys.data, b->keys.data, a->keys.size);
     assert_int_equal(a->stamp, b->stamp);
 }
 
@@ -98,26 +102,49 @@ static void test_bytes(void **state)
     buf_free(&bytes);
 }
 
-/* An entry of release 0.1: one word and one text less. */
-static void test_older_entries(void **state)
+/* Makes an entry with the words and texts of an older version, which had fewer. */
+static void test_older_entry(char version, size_t words)
 {
     struct buf bytes = BUF_INIT(1000);
     struct journal_entry found = { .facts = { .bytes = 0 } };
-    const size_t words = 8 + 15 * 8;
+    const size_t end = 8 + words * 8, more = (17 - words) * 8;
     XXH64_canonical_t sum;
     struct sheaf_error err;
 
-    (void)state;
-    memset(entry.facts.library, 0, sizeof(entry.facts.library));
+    entry.keys.size = 0;
     assert_int_equal(journal_entry_write(&entry, HASH, &bytes, &err), SHEAF_OK);
-    memmove(bytes.data + words, bytes.data + words + 8, bytes.size - words - 8);
-    bytes.size -= 8;
-    bytes.data[7] = '4';
+    memmove(bytes.data + end, bytes.data + end + more, bytes.size - end - more);
+    bytes.size -= more;
+    bytes.data[7] = (uint8_t)version;
     assert_int_equal(journal_entry_parse(bytes.data, bytes.size, HASH, &found, &err), SHEAF_END);
     XXH64_canonicalFromHash(&sum, XXH3_64bits(bytes.data, bytes.size - sizeof(sum)));
     memcpy(bytes.data + bytes.size - sizeof(sum), &sum, sizeof(sum));
     assert_int_equal(journal_entry_parse(bytes.data, bytes.size, HASH, &found, &err), SHEAF_OK);
     assert_same_entry(&found, &entry);
+    journal_entry_free(&found);
+    buf_free(&bytes);
+}
+
+/* Before there was a table of keys; and of release 0.1, which did not keep the library either. */
+static void test_older_entries(void **state)
+{
+    (void)state;
+    test_older_entry('5', 16);
+    memset(entry.facts.library, 0, sizeof(entry.facts.library));
+    test_older_entry('4', 15);
+}
+
+/* Keys are of all samples, or of none. */
+static void test_wrong_keys(void **state)
+{
+    struct buf bytes = BUF_INIT(1000);
+    struct journal_entry found = { .facts = { .bytes = 0 } };
+    struct sheaf_error err;
+
+    (void)state;
+    entry.keys.size = 24;
+    assert_int_equal(journal_entry_write(&entry, HASH, &bytes, &err), SHEAF_OK);
+    assert_int_equal(journal_entry_parse(bytes.data, bytes.size, HASH, &found, &err), SHEAF_END);
     journal_entry_free(&found);
     buf_free(&bytes);
 }
@@ -240,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_bytes),
         TEST(test_older_entries),
+        TEST(test_wrong_keys),
         TEST(test_the_manifest_lists_the_libraries),
         TEST(test_entries),
         TEST(test_plan_file),

@@ -38,6 +38,8 @@ static const struct advice all[] = {
       "--resume keeps what is there already, if it is the same" },
     { SHEAF_REASON_NOT_DIRECT, 0, NULL,
       "sheaf fetch copies what it lists, and sheaf pipe feeds it" },
+    { SHEAF_REASON_NO_KEYS, 0, NULL, "sheaf index --keys writes it" },
+    { SHEAF_REASON_NOT_INDEXED, 0, NULL, "sheaf index makes them a data set" },
 };
 
 static int is_of(const char *command, const char *commands)

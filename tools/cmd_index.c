@@ -21,7 +21,7 @@ static int cmd_index(const struct command *command, int argc, char **argv)
     struct sheaf_verify_result result;
     struct sheaf_error error;
     const char *peers = NULL;
-    int overwrite = 0, code, status;
+    int overwrite = 0, keys = 0, code, status;
     uint64_t threads;
     size_t count;
 
@@ -33,6 +33,9 @@ static int cmd_index(const struct command *command, int argc, char **argv)
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
             { "overwrite", OPTION_FLAG, .flag = &overwrite,
               .meaning = "replace an existing manifest and index" },
+            { "keys", OPTION_FLAG, .flag = &keys,
+              .meaning = "DIR is a data set already: only write its dataset.keys, by which samples "
+                         "are found by key" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "memory limit for buffers" },
             THREADS_ROW(&threads, "threads"),
@@ -43,12 +46,16 @@ static int cmd_index(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
+    if (keys && (overwrite || peers != NULL))
+        return misuse("index: --keys writes dataset.keys only: --index and --overwrite do not "
+                      "belong to it");
     o.threads = (unsigned)threads;
     o.progress = progress_show;
     o.report = print_problem;
     o.interrupt = &signals_caught;
     signals_catch();
-    code = sheaf_index(argv[0], peers, overwrite, &o, &result, &error);
+    code = keys ? sheaf_index_keys(argv[0], &o, &result, &error)
+                : sheaf_index(argv[0], peers, overwrite, &o, &result, &error);
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
@@ -65,10 +72,11 @@ const struct command index_command = {
     .least = 1,
     .most = 1,
     .summary = "index foreign shards as a data set",
-    .text = "Reads the shards in DIR once and writes dataset.index and dataset.json beside them: "
-            "from then on, every sample is checked when it is read, and counts are known at "
-            "open. The shards are not changed. Compressed shards cannot be indexed: convert "
-            "them.",
-    .example = "  sheaf index foreign-tars/ --index energon\n",
+    .text = "Reads the shards in DIR once and writes dataset.index, dataset.keys and dataset.json "
+            "beside them: from then on, every sample is checked when it is read, counts are known "
+            "at open, and samples are found by key. The shards are not changed. Compressed shards "
+            "cannot be indexed: convert them.",
+    .example = "  sheaf index foreign-tars/ --index energon\n"
+               "  sheaf index old-set/ --keys\n",
     .run = cmd_index,
 };

@@ -199,7 +199,7 @@ class VerifyTest(Case):
     def test_foreign_shards_become_a_data_set(self):
         folder = pack(self.path("set"), samples_of(100))
         keys = [s.key for s in sheaf.Reader(folder, seed=1)]
-        for name in ("dataset.json", "dataset.index"):
+        for name in ("dataset.json", "dataset.index", "dataset.keys"):
             os.remove(os.path.join(folder, name))
         self.assertFalse(sheaf.Dataset(folder).has_manifest)
         result = sheaf.index(folder, index="wids")

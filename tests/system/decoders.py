@@ -445,6 +445,27 @@ def label_part(labels):
     return [l[0] + 1 if l else 0 for l in plain]
 
 
+def key_table(fingerprint, keys):
+    """dataset.keys of samples with these keys."""
+    def half(data):
+        return xxhash.xxh3_64_intdigest(data) & 0xffffffff
+
+    count = -(-len(keys) // 64)
+    header = b"SHEAFKEY" + struct.pack("<Q32sQ", 1, fingerprint.encode(), len(keys))
+    out = [header, xxhash.xxh3_64_digest(header)]
+    buckets, records, end = [[] for _ in range(count)], [], 0
+    for value, number in sorted((xxhash.xxh3_64_intdigest(k.encode()), i)
+                                for i, k in enumerate(keys)):
+        buckets[value * count >> 64].append(struct.pack("<II", value & 0xffffffff, number))
+    for i, entries in enumerate(buckets):
+        end += len(entries)
+        out.append(b"".join(entries))
+        record = struct.pack("<QI", end, half(out[-1]))
+        records.append(record + struct.pack("<I", half(fingerprint.encode() + struct.pack("<Q", i)
+                                                       + record)))
+    return b"".join(out + records)
+
+
 # ---- The data set ----------------------------------------------------------------------------
 
 class DataSet:
@@ -513,7 +534,7 @@ class DataSet:
 
     def check(self, records=True):
         """Sizes, hashes, the index against the frames; with `records` each sample's CRC."""
-        first = 0
+        first, keys = 0, []
         for number, shard in enumerate(self.manifest["shards"]):
             stored, section = self.read(shard["name"]), self.sections[number]
             raw = decompress(stored, self.codec)
@@ -531,6 +552,10 @@ class DataSet:
             if records:
                 self._check_crcs(raw, section, bounds, number)
             first += shard["samples"]
+            keys += [s.key for s in samples]
+        if os.path.exists(os.path.join(self.folder, "dataset.keys")):   # older sets have none
+            need(self.read("dataset.keys") == key_table(self.manifest["fingerprint"], keys),
+                 "the table of keys")
 
     def _check_frames(self, raw, number, first):
         """Where frames are by their own headers; for RecordIO also the .idx and the ids."""

@@ -28,7 +28,7 @@ CONTAINERS = ("webdataset", "tfrecord", "recordio")
 CODECS = ("none", "gzip", "lz4", "zstd")
 SUFFIX = {"webdataset": ".tar", "tfrecord": ".tfrecord", "recordio": ".rec",
           "none": "", "gzip": ".gz", "lz4": ".lz4", "zstd": ".zst"}
-NOT_SHARDS = (".idx", ".lst", ".json", ".index", ".tsv")
+NOT_SHARDS = (".idx", ".lst", ".json", ".index", ".keys", ".tsv")
 
 
 # A shell's background job ignores SIGINT, and so would the commands that it is sent to.

@@ -101,7 +101,7 @@ class ConvertResume(Case):
 
     def make_foreign(self):
         """The last shard is larger than the others."""
-        for name in ("dataset.json", "dataset.index"):
+        for name in ("dataset.json", "dataset.index", "dataset.keys"):
             os.unlink(os.path.join(self.source, name))
         with tarfile.open(self.shard(SHARDS), "w") as tar:
             info = tarfile.TarInfo("large.bin")

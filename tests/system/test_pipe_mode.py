@@ -269,7 +269,7 @@ class Content(PipeCase):
 
     def test_a_data_set_fed_with_all_its_files(self):
         folder = os.path.join(self.shared, "webdataset")
-        for name in ("dataset.index", "dataset.json"):
+        for name in ("dataset.index", "dataset.json", "dataset.keys"):
             feeder = self.feed(read(os.path.join(folder, name)) + self.data["webdataset"])
             done = sheaf(*self.words("--list"), status=1)
             self.assertIn("give the feeder the shards alone", done.stderr.decode())

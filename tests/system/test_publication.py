@@ -98,7 +98,8 @@ class LocalCommits(Commits, Case):
 
     def stamp(self, dest):
         return [os.stat(os.path.join(dest, name)).st_ino
-                for name in ("skipped.tsv", "dataset.json", "dataset.index")]
+                for name in ("skipped.tsv", "dataset.json", "dataset.index",
+                             "dataset.keys")]
 
     def forget(self, dest):
         """As a copy does, or a file system without extended attributes."""

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Publishing the table of keys: the journal's entries have the hashes of the shards' keys, so that
+ * nothing is read again. */
+#ifndef PACKER_PUBLISH_KEYS_H
+#define PACKER_PUBLISH_KEYS_H
+
+#include "base/sort.h"
+#include "formats/manifest.h"
+#include "packer/output.h"
+
+struct publish_keys {
+    struct sort *sort;
+    char *directory;            /* of temporary files */
+    uint64_t samples;
+    bool is_incomplete;         /* some entry is of a release that kept no keys */
+};
+
+int publish_keys_open(struct publish_keys *keys, const char *directory, struct sheaf_error *err);
+/* Takes the keys of the next shard. */
+int publish_keys_add(struct publish_keys *keys, const struct journal_entry *entry,
+                     struct sheaf_error *err);
+/* Writes dataset.keys for a manifest that has its fingerprint; or, if keys are missing, removes
+ * what is there. */
+int publish_keys_put(struct publish_keys *keys, const struct output *output, uint32_t split,
+                     const struct manifest *manifest, struct sheaf_error *err);
+void publish_keys_close(struct publish_keys *keys);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_dataset_find: samples by their keys.  The tables of keys give candidates; these are read by
+ * their numbers, and those that have the key are given out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/key_table.h"
+#include "reader/detach.h"
+#include "reader/lookup/key_file.h"
+
+struct found {
+    struct sheaf_kept base;
+    struct sheaf_kept *read;        /* what the samples lie in; NULL: there are none */
+    struct sheaf_sample *samples;
+    size_t *firsts;
+};
+
+static void release(struct sheaf_kept *kept)
+{
+    struct found *f = (struct found *)(void *)kept;
+
+    sheaf_kept_free(f->read);
+    free(f->samples);
+    free(f->firsts);
+    free(f);
+}
+
+static int by_asked(const void *x, const void *y)
+{
+    const struct key_match *a = x, *b = y;
+
+    if (a->asked != b->asked)
+        return a->asked < b->asked ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* The candidates of all sources, with their numbers in the data set, in order. */
+static int find_matches(const struct sheaf_dataset *d, const uint64_t *hashes, size_t count,
+                        const volatile int *interrupt, struct buf *matches,
+                        struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < dataset_source_count(d) && code == SHEAF_OK; i++) {
+        const struct sheaf_dataset *source = dataset_source_at(d, i);
+        size_t at = matches->size;
+
+        code = key_file_find(source, hashes, count, interrupt, matches, err);
+        for (; at < matches->size; at += sizeof(struct key_match))
+            ((struct key_match *)(void *)(matches->data + at))->number += source->first_number;
+    }
+    if (matches->size != 0)
+        qsort(matches->data, matches->size / sizeof(struct key_match), sizeof(struct key_match),
+              by_asked);
+    return code;
+}
+
+static int hash_keys(const char *const *keys, size_t count, uint64_t **hashes,
+                     struct sheaf_error *err)
+{
+    *hashes = calloc(count + 1, sizeof((*hashes)[0]));
+    if (*hashes == NULL)
+        return err_memory(err, count * sizeof((*hashes)[0]));
+    for (size_t i = 0; i < count; i++)
+        (*hashes)[i] = key_hash(keys[i]);
+    return SHEAF_OK;
+}
+
+/* Keeps those that have their keys. */
+static void choose(struct found *f, const char *const *keys, size_t count,
+                   const struct key_match *matches, size_t match_count,
+                   const struct sheaf_sample *samples)
+{
+    size_t kept = 0, m = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        f->firsts[i] = kept;
+        for (; m < match_count && matches[m].asked == i; m++)
+            if (strcmp(samples[m].key, keys[i]) == 0)
+                f->samples[kept++] = samples[m];
+    }
+    f->firsts[count] = kept;
+}
+
+static int read_matches(const struct sheaf_dataset *d, const struct key_match *matches,
+                        size_t count, const struct sheaf_read_options *options, struct found *f,
+                        const struct sheaf_sample **samples, struct sheaf_error *err)
+{
+    uint64_t *numbers = calloc(count + 1, sizeof(numbers[0]));
+    int code = SHEAF_OK;
+
+    if (numbers == NULL)
+        return err_memory(err, count * sizeof(numbers[0]));
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = matches[i].number;
+    if (count != 0)
+        code = sheaf_dataset_read(d, numbers, count, options, samples, &f->read, err);
+    free(numbers);
+    return code;
+}
+
+static int find(const struct sheaf_dataset *d, const char *const *keys, size_t count,
+                const struct sheaf_read_options *options, struct found *f,
+                struct sheaf_error *err)
+{
+    const size_t known = offsetof(struct sheaf_read_options, interrupt) + sizeof(void *);
+    const volatile int *interrupt = options != NULL && options->sizeof_options >= known
+                                    ? options->interrupt : NULL;
+    struct buf matches = BUF_INIT(SIZE_MAX / 4);
+    const struct sheaf_sample *samples = NULL;
+    uint64_t *hashes = NULL;
+    size_t match_count;
+    int code = hash_keys(keys, count, &hashes, err);
+
+    if (code == SHEAF_OK)
+        code = find_matches(d, hashes, count, interrupt, &matches, err);
+    match_count = matches.size / sizeof(struct key_match);
+    if (code == SHEAF_OK)
+        code = read_matches(d, (const void *)matches.data, match_count, options, f, &samples, err);
+    f->samples = calloc(match_count + 1, sizeof(f->samples[0]));
+    f->firsts = calloc(count + 1, sizeof(f->firsts[0]));
+    if (code == SHEAF_OK && (f->samples == NULL || f->firsts == NULL))
+        code = err_memory(err, match_count * sizeof(f->samples[0]));
+    if (code == SHEAF_OK)
+        choose(f, keys, count, (const void *)matches.data, match_count, samples);
+    buf_free(&matches);
+    free(hashes);
+    return code;
+}
+
+int sheaf_dataset_find(const struct sheaf_dataset *dataset, const char *const *keys, size_t count,
+                       const struct sheaf_read_options *options,
+                       const struct sheaf_sample **samples, const size_t **firsts,
+                       struct sheaf_kept **kept, struct sheaf_error *err)
+{
+    struct found *f;
+    int code;
+
+    if (dataset->is_stream)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "samples cannot be found by key in a stream: "
+                       "compressed shards without an index, a pipe, or standard input");
+    f = calloc(1, sizeof(*f));
+    if (f == NULL)
+        return err_memory(err, sizeof(*f));
+    f->base.release = release;
+    code = find(dataset, keys, count, options, f, err);
+    if (code != SHEAF_OK) {
+        release(&f->base);
+        return code;
+    }
+    *samples = f->samples;
+    *firsts = f->firsts;
+    *kept = &f->base;
+    return SHEAF_OK;
+}

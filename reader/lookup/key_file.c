@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lookups read some keys at a time: the records of all their buckets, then the buckets, each with
+ * many requests under way.  What lies close together is one request. */
+#include "reader/lookup/key_file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/tempfile.h"
+#include "formats/key_table.h"
+#include "store/interrupt.h"
+#include "store/read_item.h"
+
+#define SORT_BYTES  ((uint64_t)32 << 20)    /* of memory, at most: a million samples */
+#define KEYS_ONCE   ((size_t)1024)          /* looked up together */
+#define GAP_LOCAL   ((uint64_t)4 << 10)     /* between ranges of one read */
+#define GAP_REMOTE  ((uint64_t)32 << 10)
+#define READS_MOST  ((size_t)64)            /* under way */
+#define CHECK_BYTES ((uint64_t)4 << 20)     /* of buckets that are checked together */
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+int key_file_sort(const char *directory, uint64_t memory_bytes, struct sort **sort,
+                  struct sheaf_error *err)
+{
+    char *temporary = tempfile_directory(store_is_local(directory) ? directory : NULL);
+    const int code = temporary == NULL ? err_memory(err, strlen(directory))
+                   : sort_open(sort, temporary, (size_t)MIN(memory_bytes, SORT_BYTES), err);
+
+    free(temporary);
+    return code;
+}
+
+static int write_some(void *writer, const void *data, size_t size, struct sheaf_error *err)
+{
+    return store_write(writer, data, size, err);
+}
+
+int key_file_put(const char *url, const struct manifest *m, uint64_t samples,
+                 struct sort *sort, struct sheaf_error *err)
+{
+    struct store_writer *writer = NULL;
+    struct key_table table;
+    int code = key_table_make(&table, m->fingerprint, samples, err);
+
+    if (code == SHEAF_OK)
+        code = store_sweep(url, err);
+    if (code == SHEAF_OK)
+        code = store_create(url, &writer, err);
+    if (code == SHEAF_OK)
+        code = key_table_write(&table, sort, write_some, writer, err);
+    if (code == SHEAF_OK)
+        code = store_commit(writer, err);
+    else
+        store_abort(writer);
+    return code;
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+struct key_file {
+    const struct sheaf_dataset *source;
+    struct key_table table;
+    struct store_object *object;
+    const volatile int *interrupt;
+};
+
+/* What is wrong with a file that is not as it should be: its header may say that it is another data
+ * set's. */
+static int explain(const struct key_file *f, int code, struct sheaf_error *err)
+{
+    struct store_object *object = NULL;
+    uint8_t header[KEY_TABLE_HEADER];
+    struct sheaf_error found;
+
+    if (code != SHEAF_ERR_CHANGED && code != SHEAF_ERR_CORRUPT && code != SHEAF_ERR_TRUNCATED)
+        return code;
+    if (store_open(f->source->keys_url, &object, NULL) == SHEAF_OK &&
+        store_read(object, 0, header, sizeof(header), NULL) == SHEAF_OK &&
+        key_table_check_header(&f->table, header, &found) != SHEAF_OK)
+        code = err_because(err, err_set(err, found.code, "%s: %s", object->url, found.message),
+                           found.code == SHEAF_ERR_CHANGED ? SHEAF_REASON_NO_KEYS
+                                                           : SHEAF_REASON_NONE);
+    else if (object != NULL && object->bytes != f->table.bytes)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: has %" PRIu64 " byte%s, expected %" PRIu64,
+                       object->url, object->bytes, plural(object->bytes), f->table.bytes);
+    store_close(object);
+    return code;
+}
+
+static bool is_absent(const struct sheaf_dataset *source, int code, struct sheaf_error *err)
+{
+    char *directory;
+    bool is;
+
+    if (code != SHEAF_ERR_ACCESS || store_is_local(source->keys_url))
+        return code == SHEAF_ERR_NOT_FOUND;
+    directory = strndup(source->keys_url, strlen(source->keys_url) - strlen(KEYS_NAME));
+    is = directory != NULL && dataset_look_again(directory, KEYS_NAME, err) == SHEAF_ERR_NOT_FOUND;
+    free(directory);
+    return is;
+}
+
+static int open_file(struct key_file *f, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = f->source;
+    int code = key_table_make(&f->table, d->manifest.fingerprint,
+                              d->end_number - d->first_number, err);
+
+    return code != SHEAF_OK ? code
+         : store_open_known(d->keys_url, f->table.bytes, 0, &f->object, err);
+}
+
+/* ---- Many ranges ----------------------------------------------------------------------------- */
+
+/* Bytes of the file that are read as one. */
+struct span {
+    struct read_item item;
+    uint64_t offset;
+    size_t size;
+    size_t at;                  /* in the room */
+};
+
+/* What lies where in the room. */
+struct fetched {
+    struct buf room;
+    struct span *spans;
+    size_t span_count;
+    const uint8_t **data;       /* of each range */
+};
+
+static void fetched_free(struct fetched *f)
+{
+    buf_free(&f->room);
+    free(f->spans);
+    free(f->data);
+}
+
+/* The ranges ascend, and may overlap. */
+static int make_spans(const struct key_file *f, const struct key_range *ranges, size_t count,
+                      struct fetched *to, struct sheaf_error *err)
+{
+    const uint64_t gap = f->object->is_remote ? GAP_REMOTE : GAP_LOCAL;
+    size_t total = 0;
+    int code;
+
+    *to = (struct fetched){ .room = BUF_INIT(SIZE_MAX / 4),
+                            .spans = calloc(count, sizeof(to->spans[0])),
+                            .data = calloc(count, sizeof(to->data[0])) };
+    if (to->spans == NULL || to->data == NULL)
+        return err_memory(err, count * sizeof(to->spans[0]));
+    for (size_t i = 0; i < count; i++) {
+        struct span *last = to->span_count == 0 ? NULL : &to->spans[to->span_count - 1];
+        const uint64_t end = ranges[i].offset + ranges[i].size;
+
+        if (last == NULL || ranges[i].offset > last->offset + last->size + gap) {
+            last = &to->spans[to->span_count++];
+            last->offset = ranges[i].offset;
+            last->at = total;
+        }
+        last->size = (size_t)(MAX(last->offset + last->size, end) - last->offset);
+        total = last->at + last->size;
+    }
+    code = buf_reserve(&to->room, MAX(total, (size_t)1), err);
+    for (size_t i = 0, s = 0; code == SHEAF_OK && i < count; i++) {
+        while (ranges[i].offset + ranges[i].size > to->spans[s].offset + to->spans[s].size)
+            s++;
+        to->data[i] = to->room.data + to->spans[s].at + (ranges[i].offset - to->spans[s].offset);
+    }
+    return code;
+}
+
+static int take_span(struct inflight *window, struct sheaf_error *err)
+{
+    struct read_item *item = (struct read_item *)(void *)inflight_next(window);
+
+    if (item == NULL || item->read.code == SHEAF_OK)
+        return SHEAF_OK;
+    if (err != NULL)
+        *err = item->read.error;
+    return item->read.code;
+}
+
+static int read_remote(const struct key_file *f, struct fetched *to, struct sheaf_error *err)
+{
+    struct inflight window;
+    int code = SHEAF_OK;
+
+    inflight_open(&window, INFLIGHT_OLDEST, read_item_cancel, f->interrupt);
+    for (size_t i = 0; i < to->span_count && code == SHEAF_OK; i++) {
+        struct span *s = &to->spans[i];
+
+        if (s->size == 0)       /* buckets without entries */
+            continue;
+        if (window.count >= READS_MOST)
+            code = take_span(&window, err);
+        s->item.read = (struct store_read){ .object = f->object, .offset = s->offset,
+                                            .data = to->room.data + s->at, .size = s->size };
+        if (code == SHEAF_OK)
+            read_item_start(&window, &s->item);
+    }
+    while (window.count != 0 && code == SHEAF_OK)
+        code = take_span(&window, err);
+    inflight_close(&window);
+    return code;
+}
+
+static int fetch(const struct key_file *f, const struct key_range *ranges, size_t count,
+                 struct fetched *to, struct sheaf_error *err)
+{
+    int code = make_spans(f, ranges, count, to, err);
+
+    if (code == SHEAF_OK && f->object->is_remote)
+        return read_remote(f, to, err);
+    for (size_t i = 0; i < to->span_count && code == SHEAF_OK; i++)
+        code = store_read(f->object, to->spans[i].offset, to->room.data + to->spans[i].at,
+                          to->spans[i].size, err);
+    return code;
+}
+
+/* ---- Lookups --------------------------------------------------------------------------------- */
+
+struct asked {
+    uint64_t hash, bucket;
+    size_t which;
+};
+
+static int by_hash(const void *x, const void *y)
+{
+    const struct asked *a = x, *b = y;
+
+    return (a->hash > b->hash) - (a->hash < b->hash);
+}
+
+static int find_buckets(const struct key_file *f, const struct asked *asked, size_t count,
+                        struct key_bucket *buckets, struct sheaf_error *err)
+{
+    struct key_range ranges[KEYS_ONCE] = { { 0 } };
+    struct fetched records;
+    int code;
+
+    for (size_t i = 0; i < count; i++)
+        ranges[i] = key_table_records(&f->table, asked[i].bucket);
+    code = fetch(f, ranges, count, &records, err);
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = key_table_find_bucket(&f->table, asked[i].bucket, records.data[i], &buckets[i], err);
+    fetched_free(&records);
+    return code;
+}
+
+static int match_bucket(const struct key_file *f, const struct asked *asked,
+                        const struct key_bucket *bucket, const uint8_t *data, struct buf *matches,
+                        struct sheaf_error *err)
+{
+    struct key_match match = { .asked = asked->which };
+    size_t at = 0;
+    int code = key_table_check_bucket(&f->table, bucket, data, err);
+
+    while (code == SHEAF_OK &&
+           key_table_next(&f->table, bucket, data, asked->hash, &at, &match.number))
+        code = buf_append(matches, &match, sizeof(match), err);
+    return code;
+}
+
+/* Of at most KEYS_ONCE keys. */
+static int find_some(const struct key_file *f, const struct asked *asked, size_t count,
+                     struct buf *matches, struct sheaf_error *err)
+{
+    struct key_bucket buckets[KEYS_ONCE];
+    struct key_range ranges[KEYS_ONCE] = { { 0 } };
+    struct fetched entries;
+    int code = find_buckets(f, asked, count, buckets, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    for (size_t i = 0; i < count; i++)
+        ranges[i] = buckets[i].range;
+    code = fetch(f, ranges, count, &entries, err);
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = match_bucket(f, &asked[i], &buckets[i], entries.data[i], matches, err);
+    fetched_free(&entries);
+    return code;
+}
+
+static int find_all(const struct key_file *f, struct asked *asked, size_t count,
+                    struct buf *matches, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < count; i++)
+        asked[i].bucket = key_table_bucket(&f->table, asked[i].hash);
+    qsort(asked, count, sizeof(asked[0]), by_hash);     /* which is by bucket, too */
+    for (size_t i = 0; i < count && code == SHEAF_OK; i += KEYS_ONCE)
+        code = find_some(f, asked + i, MIN(count - i, KEYS_ONCE), matches, err);
+    return code;
+}
+
+int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, size_t count,
+                  const volatile int *interrupt, struct buf *matches, struct sheaf_error *err)
+{
+    struct key_file f = { .source = source, .interrupt = interrupt };
+    const volatile int *before;
+    struct asked *asked;
+    int code;
+
+    if (source->keys_url == NULL)
+        return err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: foreign shards without an "
+                                        "index: their samples cannot be found by key",
+                                        source->url), SHEAF_REASON_NOT_INDEXED);
+    if (source->end_number == source->first_number || count == 0)
+        return SHEAF_OK;
+    asked = calloc(count, sizeof(asked[0]));
+    if (asked == NULL)
+        return err_memory(err, count * sizeof(asked[0]));
+    for (size_t i = 0; i < count; i++)
+        asked[i] = (struct asked){ .hash = hashes[i], .which = i };
+    before = interrupt_watch(interrupt);
+    code = open_file(&f, err);
+    if (code == SHEAF_OK)
+        code = find_all(&f, asked, count, matches, err);
+    if (code == SHEAF_ERR_CORRUPT)
+        err_prefix(err, "%s: ", f.object->url);
+    if (code != SHEAF_OK && is_absent(source, code, err))
+        code = err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the data set has no "
+                                        KEYS_NAME ", by which samples are found", source->url),
+                           SHEAF_REASON_NO_KEYS);
+    code = explain(&f, code, err);
+    interrupt_watch(before);
+    store_close(f.object);
+    free(asked);
+    return code;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+/* Some consecutive buckets: their records, and what their ranges have in common. */
+struct piece {
+    uint64_t first, end;
+    struct key_bucket *buckets;
+};
+
+static int check_piece(const struct key_file *f, const struct piece *p, uint64_t *sum,
+                       struct sheaf_error *err)
+{
+    const struct key_range *first = &p->buckets[0].range;
+    const struct key_range *last = &p->buckets[p->end - p->first - 1].range;
+    const struct key_range all = { first->offset,
+                                   (size_t)(last->offset + last->size - first->offset) };
+    struct fetched entries;
+    int code = fetch(f, &all, 1, &entries, err);
+
+    for (uint64_t b = p->first; b < p->end && code == SHEAF_OK; b++) {
+        const struct key_bucket *bucket = &p->buckets[b - p->first];
+        const uint8_t *data = entries.data[0] + (bucket->range.offset - all.offset);
+
+        code = key_table_check_bucket(&f->table, bucket, data, err);
+        for (size_t at = 0; at < bucket->range.size && code == SHEAF_OK;
+             at += f->table.entry_bytes)
+            *sum += key_table_part_at(&f->table, b, data + at);
+    }
+    fetched_free(&entries);
+    return code;
+}
+
+/* Of at most KEYS_ONCE buckets, so many that their entries are not too many. */
+static int check_buckets(const struct key_file *f, uint64_t first, uint64_t end, uint64_t *sum,
+                         struct sheaf_error *err)
+{
+    struct key_bucket buckets[KEYS_ONCE];
+    struct asked asked[KEYS_ONCE];
+    struct piece piece = { .first = first, .end = first, .buckets = buckets };
+    uint64_t bytes = 0;
+    int code;
+
+    for (uint64_t b = first; b < end; b++)
+        asked[b - first].bucket = b;
+    code = find_buckets(f, asked, (size_t)(end - first), buckets, err);
+    while (piece.end < end && code == SHEAF_OK) {
+        bytes += buckets[piece.end++ - first].range.size;
+        if (bytes < CHECK_BYTES && piece.end < end)
+            continue;
+        code = check_piece(f, &piece, sum, err);
+        piece = (struct piece){ piece.end, piece.end, buckets + (piece.end - first) };
+        bytes = 0;
+    }
+    return code;
+}
+
+static int check_all(const struct key_file *f, const uint64_t *expected, struct sheaf_error *err)
+{
+    uint8_t header[KEY_TABLE_HEADER];
+    uint64_t sum = 0;
+    int code = store_read(f->object, 0, header, sizeof(header), err);
+
+    if (code == SHEAF_OK)
+        code = key_table_check_header(&f->table, header, err);
+    for (uint64_t b = 0; b < f->table.buckets && code == SHEAF_OK; b += KEYS_ONCE)
+        code = check_buckets(f, b, MIN(b + KEYS_ONCE, f->table.buckets), &sum, err);
+    if (code == SHEAF_OK && expected != NULL && sum != *expected)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "its keys are not those of the samples");
+    return code;
+}
+
+int key_file_check(const struct sheaf_dataset *source, const uint64_t *sum,
+                   struct sheaf_error *err)
+{
+    struct key_file f = { .source = source };
+    int code = open_file(&f, err);
+
+    if (code == SHEAF_OK) {
+        code = check_all(&f, sum, err);
+        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_UNSUPPORTED)
+            err_prefix(err, "%s: ", f.object->url);
+    }
+    if (code != SHEAF_OK && is_absent(source, code, err))
+        code = SHEAF_END;
+    code = explain(&f, code, err);
+    store_close(f.object);
+    return code;
+}

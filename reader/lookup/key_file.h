@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dataset.keys beside a data set (formats/key_table.h): writes it, looks keys up, and checks it. */
+#ifndef READER_LOOKUP_KEY_FILE_H
+#define READER_LOOKUP_KEY_FILE_H
+
+#include "base/buf.h"
+#include "base/sort.h"
+#include "reader/dataset.h"
+
+/* A sort for the keys of the data set in `directory`, of a share of the caller's memory. */
+int key_file_sort(const char *directory, uint64_t memory_bytes, struct sort **sort,
+                  struct sheaf_error *err);
+/* Writes the file `url` for a manifest that has its fingerprint, from a sort with the keys of all
+ * its samples.  Who reads meanwhile finds the old one or the new one. */
+int key_file_put(const char *url, const struct manifest *manifest, uint64_t samples,
+                 struct sort *sort, struct sheaf_error *err);
+
+/* A sample that may have one of the keys that were asked for. */
+struct key_match {
+    size_t asked;               /* which */
+    uint64_t number;            /* in the source */
+};
+
+/* Appends the matches of keys with these hashes to `matches`, in no particular order.  `source` is
+ * a data set that is no union.  SHEAF_ERR_UNSUPPORTED: it has no such file. */
+int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, size_t count,
+                  const volatile int *interrupt, struct buf *matches, struct sheaf_error *err);
+
+/* Reads all of the file and checks it.  `sum`: of key_table_part over all samples; NULL: only what
+ * can be told without.  SHEAF_END: there is none, which is fine. */
+int key_file_check(const struct sheaf_dataset *source, const uint64_t *sum,
+                   struct sheaf_error *err);
+
+#endif
