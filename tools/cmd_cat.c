@@ -34,6 +34,8 @@ struct cat {
     int list, null;                 /* neither: a stream of `container` */
     enum sheaf_container container;
     uint64_t limit;                 /* samples */
+    uint64_t from;                  /* the first of them, in this reader's part of the epoch */
+    uint64_t step, batch;           /* what that step is fed; NOT_GIVEN: not asked for */
     struct sheaf_reader_options options;
     struct order_options order;
     const char *save_position, *resume_from;    /* files; NULL: no */
@@ -283,8 +285,13 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
         signals_watch(cat->reader);
         signals_hold_pipe();
     }
-    status = cat->resume_from == NULL ? STATUS_OK :
-             position_load(cat->reader, cat->resume_from, &cat->order, &cat->options);
+    if (cat->resume_from != NULL)
+        status = position_load(cat->reader, cat->resume_from, &cat->order, &cat->options);
+    else if (cat->from != 0 &&
+             sheaf_reader_seek(cat->reader, cat->options.epoch, cat->from) != SHEAF_OK)
+        status = refuse(sheaf_reader_error(cat->reader));
+    else
+        status = STATUS_OK;
     if (status == STATUS_OK)
         status = copy_samples(cat);
     if (status < 0)
@@ -343,11 +350,52 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     return status;
 }
 
+/* Which samples a step is: a batch of the rank; or of all ranks, whose samples in turn are those of
+ * the epoch, so that one reader of all lanes has them.  -1, or the exit status. */
+static int take_step(struct cat *cat, bool all_ranks)
+{
+    struct sheaf_reader_options *o = &cat->options;
+    const uint64_t ranks = all_ranks ? o->world_size : 1;
+
+    if (cat->step == NOT_GIVEN)
+        return -1;
+    if (__builtin_mul_overflow(cat->batch, ranks, &cat->limit) ||
+        __builtin_mul_overflow(cat->step, cat->limit, &cat->from))
+        return misuse("cat: there is no step %" PRIu64 " of batches of %" PRIu64, cat->step,
+                      cat->batch);
+    if (!all_ranks)
+        return -1;
+    if (o->lanes == 0)
+        o->lanes = o->world_size * o->workers;
+    if (o->remainder == SHEAF_REMAINDER_AUTO)
+        o->remainder = o->world_size > 1 ? SHEAF_PAD : SHEAF_KEEP;
+    o->rank = o->worker = 0;
+    o->world_size = o->workers = 1;
+    return -1;
+}
+
+/* What --from, --step, --batch, --limit and --resume-from say together.  -1, or the exit status. */
+static int check_range(const struct cat *cat)
+{
+    const bool is_step = cat->step != NOT_GIVEN;
+
+    if (is_step != (cat->batch != NOT_GIVEN))
+        return misuse("cat: --step and --batch must be used together");
+    if (is_step && (cat->limit != UINT64_MAX || cat->from != 0))
+        return misuse("cat: --step says which samples: --from and --limit exclude it");
+    if (is_step && cat->order.workers > 1 && cat->order.rank != NOT_GIVEN)
+        return misuse("cat: a step is fed by all workers of a rank: --workers excludes it");
+    if (cat->resume_from != NULL && (is_step || cat->from != 0))
+        return misuse("cat: --resume-from excludes --from and --step");
+    return -1;
+}
+
 static int cmd_cat(const struct command *command, int argc, char **argv)
 {
-    struct cat cat = { .limit = UINT64_MAX };
+    struct cat cat = { .limit = UINT64_MAX, .step = NOT_GIVEN, .batch = NOT_GIVEN };
     struct sheaf_reader_options *o = &cat.options;
     int container = 0, on_corrupt, status;
+    bool all_ranks;
     uint64_t threads;
     size_t count;
 
@@ -374,8 +422,15 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
               .meaning = "write the final position to FILE, also after a signal" },
             { "resume-from", OPTION_TEXT, "FILE", .text = &cat.resume_from, .standard = "none",
               .meaning = "resume at the position in FILE, with the order that it specifies" },
+            { "from", OPTION_NUMBER, "T", .number = &cat.from,
+              .meaning = "start at sample T, from 0, of this rank's part of the epoch" },
             { "limit", OPTION_NUMBER, "N", .number = &cat.limit, .standard = "all",
               .meaning = "stop after N samples" },
+            { "step", OPTION_NUMBER, "N", .number = &cat.step, .standard = "none",
+              .meaning = "only what step N, from 0, is fed: the batch of --rank, or without it "
+                         "those of all ranks of --world-size, sample by sample in turn" },
+            { "batch", OPTION_NUMBER, "B", .number = &cat.batch, .least = 1, .standard = "none",
+              .meaning = "with --step: samples of a rank in a step" },
             CORRUPT_ROWS(&on_corrupt, o),
             { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
               .meaning = "memory limit for read-ahead, shuffle buffer and index" },
@@ -392,11 +447,19 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
         return misuse("cat: --to, --list and --null exclude each other");
     if (!cat.list && !cat.null && isatty(STDOUT_FILENO))
         return misuse("cat: standard output is a terminal; redirect it, or use --list or --null");
-    status = output_check(cat.save_position, true);
+    status = check_range(&cat);
+    if (status < 0)
+        status = output_check(cat.save_position, true);
+    all_ranks = cat.step != NOT_GIVEN && cat.order.rank == NOT_GIVEN &&
+                cat.order.world_size != NOT_GIVEN;
+    if (all_ranks)
+        cat.order.rank = 0;
     if (status < 0)
         status = channel_open(&cat.channel, command, count);
     if (status < 0)
         status = order_options_take(&cat.order, cat.channel.channel, o);
+    if (status < 0)
+        status = take_step(&cat, all_ranks);
     if (status >= 0)
         return channel_close(&cat.channel, status);
     cat.container = container ? (enum sheaf_container)container : SHEAF_WEBDATASET;
@@ -420,6 +483,7 @@ const struct command cat_command = {
             "@FILE for a list of them, or - for standard input. In place of it, --channel names "
             "what the platform provides: a directory, named pipes, or a place in S3.",
     .example = "  sheaf cat s3://bucket/train/ --seed 7 --epoch 3 | python train.py\n"
-               "  sheaf cat shards/ --list | head\n",
+               "  sheaf cat shards/ --list | head\n"
+               "  sheaf cat shards/ --list --seed 7 --step 1200 --batch 32 --world-size 8\n",
     .run = cmd_cat,
 };

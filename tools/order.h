@@ -25,6 +25,17 @@ void order_options_init(struct order_options *order);
 /* The table's rows for `order`, a struct order_options, and `reader`, pointers to a struct
  * sheaf_reader_options; to be put into a table. */
 #define ORDER_ROWS(order, reader)                                                               \
+    EPOCH_ROWS(order, reader),                                                                  \
+    { "rank", OPTION_NUMBER, "R", .number = &(order)->rank, .standard = "the environment's, or 0", \
+      .meaning = "rank of this process, from 0; requires --world-size" },                       \
+    WORLD_SIZE_ROW(order),                                                                      \
+    { "worker", OPTION_NUMBER, "K", .number = &(order)->worker,                                 \
+      .meaning = "worker in this rank, from 0" },                                               \
+    WORKERS_ROW(order),                                                                         \
+    LANES_ROWS(order)
+
+/* Some of them, for those who ask about the whole epoch. */
+#define EPOCH_ROWS(order, reader)                                                               \
     { "seed", OPTION_NUMBER, "S", .number = &(reader)->seed, .given = &(order)->given.seed,     \
       .meaning = "seed of the order" },                                                         \
     { "epoch", OPTION_NUMBER, "E", .number = &(reader)->epoch,                                  \
@@ -35,15 +46,14 @@ void order_options_init(struct order_options *order);
       .meaning = "size of the shuffle buffer, over all lanes; 0: shuffle the shards only" },       \
     { "no-shuffle", OPTION_FLAG, .flag = &(reader)->no_shuffle,                                 \
       .given = &(order)->given.no_shuffle,                                                      \
-      .meaning = "read the samples in data set order" },                                        \
-    { "rank", OPTION_NUMBER, "R", .number = &(order)->rank, .standard = "the environment's, or 0", \
-      .meaning = "rank of this process, from 0; requires --world-size" },                       \
+      .meaning = "read the samples in data set order" }
+#define WORLD_SIZE_ROW(order)                                                                   \
     { "world-size", OPTION_NUMBER, "W", .number = &(order)->world_size, .least = 1,             \
-      .most = 1 << 20, .standard = "the environment's, or 1", .meaning = "world size" },        \
-    { "worker", OPTION_NUMBER, "K", .number = &(order)->worker,                                 \
-      .meaning = "worker in this rank, from 0" },                                               \
+      .most = 1 << 20, .standard = "the environment's, or 1", .meaning = "world size" }
+#define WORKERS_ROW(order)                                                                      \
     { "workers", OPTION_NUMBER, "N", .number = &(order)->workers, .least = 1, .most = 1 << 20,  \
-      .meaning = "number of workers per rank" },                                                \
+      .meaning = "number of workers per rank" }
+#define LANES_ROWS(order)                                                                       \
     { "lanes", OPTION_NUMBER, "L", .number = &(order)->lanes, .most = 1 << 20,                  \
       .standard = "world size x workers", .given = &(order)->given.lanes,                       \
       .meaning = "number of equal parts of the epoch, a multiple of world size x workers; "      \

@@ -15,6 +15,8 @@ static const struct { const char *name; const struct command *command; } command
     { "verify", &verify_command },
     { "index", &index_command },
     { "unpack", &unpack_command },
+    { "get", &get_command },
+    { "locate", &locate_command },
     { "convert", &convert_command },
     { "plan", &plan_command },
     { "commit", &commit_command },

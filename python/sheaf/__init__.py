@@ -274,16 +274,19 @@ class Dataset(_sheaf.Dataset):
         return self.samples
 
     @overload
-    def __getitem__(self, index: int) -> Sample: ...
+    def __getitem__(self, index: Union[int, str]) -> Sample: ...
 
     @overload
     def __getitem__(self, index: slice) -> Batch: ...
 
-    def __getitem__(self, index: Union[int, slice]) -> Union[Sample, Batch]:
+    def __getitem__(self, index: Union[int, str, slice]) -> Union[Sample, Batch]:
         """ds[i] is sample number i, a Sample, and ds[i:j] a Batch of several, both as in a list.
+        ds["key"] is the sample with that key, or the first of several; KeyError: there is none.
         Any thread may read; for many scattered samples `get` is faster than one by one.
 
-            ds[0]["jpg"], ds[-1].label, ds[100:200].keys"""
+            ds[0]["jpg"], ds[-1].label, ds[100:200].keys, ds["001.ak47/001_0001"]"""
+        if isinstance(index, str):
+            return self.get([index])[0]
         if isinstance(index, slice):
             numbers = range(len(self))[index]
             if not numbers:
@@ -296,12 +299,24 @@ class Dataset(_sheaf.Dataset):
             raise IndexError("sample %d of %d" % (index, len(self))) from None
         return self.get([number])[0]
 
-    def get(self, numbers: Sequence[int], *, memory_bytes: int = 1 << 30) -> Batch:
+    def get(self, numbers: Union[Sequence[int], Sequence[str]], *,
+            memory_bytes: int = 1 << 30) -> Batch:
         """The samples with these numbers, in this order, as a Batch, read side by side.  At most
         memory_bytes (1 GiB) are used, those of the samples included: else LimitError.  A number
         that does not exist is an ArgumentError; UnsupportedError: a stream.
 
-            batch = ds.get([7, 30000, 12])"""
+        Instead of numbers, keys: of several samples with one key all are in the batch, one after
+        another.  KeyError: there is none, with the key.  Keys are found by dataset.keys, which the
+        packer and `index` write: UnsupportedError if it is missing.
+
+            batch = ds.get([7, 30000, 12])
+            batch = ds.get(["001.ak47/001_0001", "002.american-flag/002_0007"])"""
+        if isinstance(numbers, str):
+            raise TypeError("a sequence of keys was expected, not one: use ds[key]")
+        if not hasattr(numbers, "__len__"):
+            numbers = list(numbers)
+        if isinstance(next(iter(numbers), None), str):
+            return self._find(list(numbers), memory_bytes)
         return self._read(numbers, memory_bytes)
 
     def __repr__(self) -> str:
@@ -543,16 +558,18 @@ def verify(source: Union[Source, Dataset], *, part: int = 0, parts: int = 0,
 
 
 def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = False,
-          memory_bytes: Size = 1 << 30, memory: Optional[Size] = None, threads: int = 0,
+          keys: bool = False, memory_bytes: Size = 1 << 30, memory: Optional[Size] = None, threads: int = 0,
           progress: Optional[Callable[[Progress], Any]] = None,
           report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
     """Makes the foreign shards in a directory a data set, as `sheaf index` does: writes an index
     and a manifest beside them.  `index`: also files for other readers, "dali,mxnet,wids,energon".
     ExistsError: it has a manifest, and overwrite is not set.
+    keys: it is a data set already, and only its dataset.keys is written, which data sets of older
+    releases lack.
 
         sheaf.index("foreign-tars/", index="energon")"""
     problems = _Problems(report)
-    return VerifyResult(**_sheaf.index(directory, index, overwrite,
+    return VerifyResult(**_sheaf.index(directory, index, overwrite, keys,
                                        memory_bytes=_size("memory", memory, memory_bytes),
                                        threads=threads, progress=_told(progress, Progress),
                                        report=_told(problems, Problem)),

@@ -221,16 +221,18 @@ PyObject *action_index(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
     PyObject *directory = NULL;
     struct calls calls;
     const char *peers;
-    int overwrite, code;
+    int overwrite, keys, code;
 
-    if (!PyArg_ParseTuple(args, "O&zp:index", PyUnicode_FSConverter, &directory, &peers,
-                          &overwrite) ||
+    if (!PyArg_ParseTuple(args, "O&zpp:index", PyUnicode_FSConverter, &directory, &peers,
+                          &overwrite, &keys) ||
         verify_options(&options, &calls, keywords) != 0) {
         Py_XDECREF(directory);
         return NULL;
     }
     calls_begin(&calls);
-    code = sheaf_index(PyBytes_AsString(directory), peers, overwrite, &options, &result, &error);
+    code = keys ? sheaf_index_keys(PyBytes_AsString(directory), &options, &result, &error)
+                : sheaf_index(PyBytes_AsString(directory), peers, overwrite, &options, &result,
+                              &error);
     calls_end(&calls);
     Py_DECREF(directory);
     return verify_result(code, &result, &error);

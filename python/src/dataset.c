@@ -273,6 +273,8 @@ static PyMethodDef dataset_methods[] = {
     { "_classes", (PyCFunction)dataset_classes, METH_NOARGS, "The names of its classes." },
     { "_read", (PyCFunction)dataset_read, METH_VARARGS,
       "_read(numbers, memory_bytes): these samples as a Batch." },
+    { "_find", (PyCFunction)dataset_find, METH_VARARGS,
+      "The samples with these keys, as a Batch." },
     { "__reduce__", (PyCFunction)dataset_reduce, METH_NOARGS, "Opened again where it arrives." },
     { NULL, NULL, 0, NULL },
 };

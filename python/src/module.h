@@ -2,7 +2,7 @@
  *
  * The extension module sheaf._sheaf: what its files share.  It is written over sheaf.h alone.
  *
- *     dataset.c   Dataset; numbered.c its samples by number
+ *     dataset.c   Dataset; numbered.c its samples by number and key
  *     batch.c     Batch: samples that the library has given away
  *     packed.c    batches as bytes, for pickles and other processes
  *     sending.c   batches that a DataLoader's worker sends its program, in the shared memory of
@@ -114,6 +114,7 @@ PyObject *dataset_of(PyObject *source);
 /* ---- numbered.c --------------------------------------------------------------------------- */
 
 PyObject *dataset_read(struct dataset_object *self, PyObject *args);
+PyObject *dataset_find(struct dataset_object *self, PyObject *args);
 
 /* ---- batch.c ------------------------------------------------------------------------------ */
 

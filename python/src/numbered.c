@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random access: the samples of a list of numbers as a Batch.  Threads may do it side by side. */
+ * Random access: the samples of a list of numbers, or of keys, as a Batch.  Threads may do it side
+ * by side. */
 #include "module.h"
+
+#include <string.h>
 
 /* What the samples lie in: their bytes, and the data set, which has the names of classes. */
 struct numbered {
@@ -65,6 +68,18 @@ static PyObject *batch_of(PyObject *dataset, const struct sheaf_sample *samples,
     return PyErr_NoMemory();
 }
 
+static struct sheaf_read_options options_of(struct calls *calls, unsigned long long memory_bytes)
+{
+    struct sheaf_read_options options;
+
+    sheaf_read_options_init(&options, sizeof(options));
+    options.memory_bytes = memory_bytes;
+    options.progress = calls_progress;
+    options.context = calls;
+    options.interrupt = &calls->interrupt;
+    return options;
+}
+
 PyObject *dataset_read(struct dataset_object *self, PyObject *args)
 {
     struct calls calls = { 0 };
@@ -85,11 +100,7 @@ PyObject *dataset_read(struct dataset_object *self, PyObject *args)
     numbers = numbers_of(list, &count);
     if (numbers == NULL)
         return NULL;
-    sheaf_read_options_init(&options, sizeof(options));
-    options.memory_bytes = memory_bytes;
-    options.progress = calls_progress;
-    options.context = &calls;
-    options.interrupt = &calls.interrupt;
+    options = options_of(&calls, memory_bytes);
     calls_begin(&calls);
     code = sheaf_dataset_read(self->dataset, numbers, count, &options, &samples, &kept, &error);
     calls_end(&calls);
@@ -97,4 +108,81 @@ PyObject *dataset_read(struct dataset_object *self, PyObject *args)
     if (code != SHEAF_OK)
         return calls_raise(&error);
     return batch_of((PyObject *)self, samples, count, kept);
+}
+
+/* ---- Keys ----------------------------------------------------------------------------------- */
+
+/* The keys of a list, which lie in its strings, in memory of PyMem; NULL with an exception. */
+static const char **keys_of(PyObject *list)
+{
+    const Py_ssize_t size = PyList_Size(list);
+    const char **keys = PyMem_Calloc((size_t)size + 1, sizeof(keys[0]));
+
+    if (keys == NULL)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; keys != NULL && i < size; i++) {
+        PyObject *key = PyList_GetItem(list, i);
+        Py_ssize_t bytes;
+
+        keys[i] = PyUnicode_AsUTF8AndSize(key, &bytes);
+        if (keys[i] != NULL && strlen(keys[i]) == (size_t)bytes)
+            continue;
+        if (keys[i] != NULL)        /* no sample has a key with a zero byte */
+            PyErr_SetObject(PyExc_KeyError, key);
+        PyMem_Free(keys);
+        keys = NULL;
+    }
+    return keys;
+}
+
+/* The samples that were found; KeyError if one of the keys has none. */
+static PyObject *batch_of_found(struct dataset_object *self, PyObject *list,
+                                const struct sheaf_sample *samples, const size_t *firsts,
+                                struct sheaf_kept *kept)
+{
+    const Py_ssize_t size = PyList_Size(list);
+
+    for (Py_ssize_t i = 0; i < size; i++) {
+        if (firsts[i] != firsts[i + 1])
+            continue;
+        PyErr_SetObject(PyExc_KeyError, PyList_GetItem(list, i));
+        sheaf_kept_free(kept);
+        return NULL;
+    }
+    return batch_of((PyObject *)self, samples, firsts[size], kept);
+}
+
+PyObject *dataset_find(struct dataset_object *self, PyObject *args)
+{
+    struct calls calls = { 0 };
+    const struct sheaf_sample *samples = NULL;
+    struct sheaf_kept *kept = NULL;
+    struct sheaf_read_options options;
+    struct sheaf_error error;
+    unsigned long long memory_bytes;
+    const size_t *firsts = NULL;
+    const char **keys;
+    PyObject *list;
+    int code;
+
+    if (!PyArg_ParseTuple(args, "O!K:_find", &PyList_Type, &list, &memory_bytes))
+        return NULL;
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    list = PyList_GetSlice(list, 0, PyList_Size(list));     /* which nobody else can change */
+    keys = list == NULL ? NULL : keys_of(list);
+    if (keys == NULL) {
+        Py_XDECREF(list);
+        return NULL;
+    }
+    options = options_of(&calls, memory_bytes);
+    calls_begin(&calls);
+    code = sheaf_dataset_find(self->dataset, keys, (size_t)PyList_Size(list), &options, &samples,
+                              &firsts, &kept, &error);
+    calls_end(&calls);
+    PyMem_Free(keys);
+    args = code != SHEAF_OK ? calls_raise(&error)
+                            : batch_of_found(self, list, samples, firsts, kept);
+    Py_DECREF(list);
+    return args;
 }

@@ -39,7 +39,50 @@ class AccessTest(Case):
             with self.assertRaises(IndexError):
                 opened[5:5]
             with self.assertRaises(TypeError):
-                opened["nothing"]
+                opened[1.5]
+
+    def test_keys_are_found(self):
+        for folder in self.sets.values():
+            opened = sheaf.Dataset(folder)
+            for number in (0, 7, 199):
+                self.check(opened[self.samples[number][0]], number)
+            order = random.Random(seed()).choices(range(200), k=300)
+            batch = opened.get([self.samples[number][0] for number in order])
+            for sample, number in zip(batch, order, strict=True):
+                self.check(sample, number)
+            for key in ("nothing", "", "x" * 5000, self.samples[3][0] + "\0"):
+                with self.assertRaises(KeyError) as told:
+                    opened[key]
+                self.assertEqual(told.exception.args, (key,))
+                with self.assertRaises(KeyError) as told:
+                    opened.get([self.samples[3][0], key])
+                self.assertEqual(told.exception.args, (key,))
+            for wrong in (["a", 1], [1, "a"], "a"):
+                with self.assertRaises(TypeError):
+                    opened.get(wrong)
+            with self.assertRaises(sheaf.LimitError):
+                opened.get([key for key, _, _ in self.samples], memory_bytes=5000)
+
+    def test_keys_of_several_sources(self):
+        """All samples with a key are found, source after source."""
+        key = self.samples[12][0]
+        opened = sheaf.Dataset([self.sets[name] for name in CONTAINERS])
+        self.assertEqual([s.number for s in opened.get([key])], [12, 212, 412])
+        self.assertEqual(opened[key].number, 12)
+
+    def test_a_data_set_without_its_keys(self):
+        folder = pack(self.path("old"), self.samples)
+        table = os.path.join(folder, "dataset.keys")
+        with open(table, "rb") as file:
+            whole = file.read()
+        os.remove(table)
+        opened = sheaf.Dataset(folder)
+        with self.assertRaisesRegex(sheaf.UnsupportedError, "has no dataset.keys"):
+            opened[self.samples[0][0]]
+        self.assertEqual(sheaf.index(folder, keys=True).samples, 200)
+        self.check(opened[self.samples[0][0]], 0)
+        with open(table, "rb") as file:
+            self.assertEqual(file.read(), whole)
 
     def test_numbers_come_in_the_order_given(self):
         chance = random.Random(seed())

@@ -16,7 +16,7 @@ import writers
 from support import ROOT, SHEAF, Case, image_tree, make_tree, pack, sheaf
 
 COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert", "advise", "fetch", "pipe",
-            "commit")
+            "commit", "get", "locate")
 
 
 def help_of(command):

@@ -34,6 +34,7 @@ class Verify(Case):
         text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         manifest["fingerprint"] = xxhash.xxh3_128_hexdigest(text.encode())
         write(path, json.dumps(manifest).encode())
+        os.remove(os.path.join(dest, "dataset.keys"))       # which is another manifest's
         return dest
 
     def problems(self, *sources):

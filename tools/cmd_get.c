@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf get: samples by their keys, or numbers, to standard output or as files. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/extract.h"
+#include "tools/options.h"
+#include "tools/output.h"
+#include "tools/signals.h"
+
+#define KEYS_ONCE  64       /* looked up together: their samples are in memory at once */
+#define PATH_LIMIT 8192     /* bytes of a key and a suffix */
+
+struct get {
+    const char *field;              /* NULL: the only one, or with `directory` all */
+    const char *directory;          /* NULL: standard output */
+    struct sheaf_read_options options;
+    struct sheaf_dataset *dataset;
+    struct extract *extract;
+    struct output out;
+    uint64_t missing;
+};
+
+static int complain_of(const struct sheaf_sample *sample, const char *what)
+{
+    complain("%s: %s", shown(sample->key), what);
+    return STATUS_FAILURE;
+}
+
+static const struct sheaf_field *field_of(const struct sheaf_sample *sample, const char *name)
+{
+    for (size_t i = 0; i < sample->field_count; i++)
+        if (strcmp(sample->fields[i].name, name) == 0)
+            return &sample->fields[i];
+    return NULL;
+}
+
+/* -1, or the exit status. */
+static int write_file(struct get *g, const struct sheaf_sample *sample,
+                      const struct sheaf_field *field)
+{
+    struct sheaf_error error;
+    char path[PATH_LIMIT];
+    const int n = snprintf(path, sizeof(path), "%s.%s", sample->key, field->suffix);
+
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return complain_of(sample, "its name is too long for a file");
+    if (extract_file(g->extract, path, field->data, field->size, &error) == SHEAF_OK)
+        return -1;
+    place_sample(g->dataset, sample, &error);
+    return fail(&error);
+}
+
+static int put_sample(struct get *g, const struct sheaf_sample *sample)
+{
+    const struct sheaf_field *field = g->field == NULL ? NULL : field_of(sample, g->field);
+    int status = -1, errnum;
+
+    if (g->field != NULL && field == NULL) {
+        complain("%s: has no field %s", shown(sample->key), shown(g->field));
+        return STATUS_FAILURE;
+    }
+    if (g->directory != NULL) {
+        for (size_t i = 0; i < sample->field_count && status < 0; i++)
+            if (field == NULL || field == &sample->fields[i])
+                status = write_file(g, sample, &sample->fields[i]);
+        return status;
+    }
+    if (field == NULL && sample->field_count == 0)
+        return complain_of(sample, "has no field");
+    if (field == NULL && sample->field_count > 1)
+        return complain_of(sample, "has several fields: choose one with --field, or write all as "
+                           "files with -o DIR");
+    field = field == NULL ? &sample->fields[0] : field;
+    errnum = output_put(&g->out, field->data, field->size);
+    if (errnum == 0)
+        return -1;
+    complain("standard output: %s", strerror(errnum));
+    return STATUS_FAILURE;
+}
+
+static int get_keys(struct get *g, const char *const *keys, size_t count)
+{
+    const struct sheaf_sample *samples;
+    struct sheaf_kept *kept = NULL;
+    struct sheaf_error error;
+    const size_t *firsts;
+    int status = -1;
+
+    if (sheaf_dataset_find(g->dataset, keys, count, &g->options, &samples, &firsts, &kept,
+                           &error) != SHEAF_OK)
+        return refuse(&error);
+    for (size_t i = 0; i < count && status < 0; i++) {
+        if (firsts[i] == firsts[i + 1]) {
+            complain("%s: there is no sample with this key", shown(keys[i]));
+            g->missing++;
+        }
+        for (size_t s = firsts[i]; s < firsts[i + 1] && status < 0; s++)
+            status = put_sample(g, &samples[s]);
+    }
+    sheaf_kept_free(kept);
+    return status;
+}
+
+static int get_number(struct get *g, uint64_t number)
+{
+    const struct sheaf_sample *samples;
+    struct sheaf_kept *kept = NULL;
+    struct sheaf_error error;
+    int status;
+
+    if (sheaf_dataset_read(g->dataset, &number, 1, &g->options, &samples, &kept, &error) !=
+        SHEAF_OK)
+        return refuse(&error);
+    status = put_sample(g, &samples[0]);
+    sheaf_kept_free(kept);
+    return status;
+}
+
+/* -1, or the exit status. */
+static int finish(struct get *g)
+{
+    struct sheaf_error error;
+    const int errnum = output_flush(&g->out);
+
+    if (errnum != 0) {
+        complain("standard output: %s", strerror(errnum));
+        return STATUS_FAILURE;
+    }
+    if (g->extract != NULL && extract_sync(g->extract, &error) != SHEAF_OK)
+        return fail(&error);
+    return g->missing == 0 ? STATUS_OK : STATUS_FAILURE;
+}
+
+static int get(struct get *g, char **arguments, size_t count, const uint64_t *number)
+{
+    const char *source = arguments[0];
+    const char *const *keys = (const char *const *)arguments + 1;
+    struct sheaf_error error;
+    int status = -1;
+
+    if (sheaf_dataset_open(&source, 1, &g->dataset, &error) != SHEAF_OK ||
+        (g->directory != NULL && extract_open(g->directory, false, &g->extract, &error) !=
+         SHEAF_OK))
+        return refuse(&error);
+    if (number != NULL)
+        status = get_number(g, *number);
+    for (size_t i = 0; i < count - 1 && status < 0; i += KEYS_ONCE)
+        status = get_keys(g, keys + i, count - 1 - i < KEYS_ONCE ? count - 1 - i : KEYS_ONCE);
+    return status < 0 ? finish(g) : status;
+}
+
+static int cmd_get(const struct command *command, int argc, char **argv)
+{
+    struct get g = { .field = NULL };
+    bool by_number = false;
+    uint64_t number = 0;
+    size_t count;
+    int status;
+
+    sheaf_read_options_init(&g.options, sizeof(g.options));
+    {
+        const struct option table[] = {
+            { "number", OPTION_NUMBER, "N", .number = &number, .given = &by_number,
+              .standard = "none", .meaning = "also the sample with this number, from 0" },
+            { "field", OPTION_TEXT, "NAME", .text = &g.field,
+              .standard = "the only one; with -o, all", .meaning = "the field, such as jpg" },
+            { "output", OPTION_TEXT, "DIR", .letter = 'o', .text = &g.directory,
+              .standard = "standard output",
+              .meaning = "write each field as the file DIR/KEY.SUFFIX" },
+            { "memory", OPTION_SIZE, "SIZE", .number = &g.options.memory_bytes,
+              .meaning = "memory limit for the samples that are read together" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    if (count == 1 && !by_number)
+        return misuse("get: a KEY or --number is missing");
+    if (output_open(&g.out, STDOUT_FILENO) != 0) {
+        complain("standard output: %s", strerror(ENOMEM));
+        return STATUS_FAILURE;
+    }
+    g.options.interrupt = &signals_caught;
+    signals_catch();
+    status = get(&g, argv, count, by_number ? &number : NULL);
+    extract_close(g.extract);
+    sheaf_dataset_free(g.dataset);
+    output_close(&g.out);
+    return status;
+}
+
+const struct command get_command = {
+    .name = "get",
+    .arguments = "DATASET KEY... [OPTION]...",
+    .least = 1,
+    .most = SIZE_MAX,
+    .summary = "read samples by their keys",
+    .text = "Finds the samples with these keys and writes a field of each to standard output, or "
+            "with -o their fields as files. Two small reads of dataset.keys find a key among any "
+            "number of samples, locally and in S3. If several samples have a key, all of them are "
+            "written.\n\nThe exit status is 1 if a key is not there; the others are written all "
+            "the same.",
+    .example = "  sheaf get s3://bucket/train/ 001.ak47/001_0001 --field jpg > image.jpg\n"
+               "  sheaf get shards/ --number 12345 -o out/\n",
+    .run = cmd_get,
+};
