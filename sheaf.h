@@ -331,7 +331,6 @@ SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader)
  * After SHEAF_ERR_CORRUPT or _TRUNCATED under on_corrupt = FAIL, and after any other error except
  * INTERRUPTED, only _error, _get_stats and _free may be called. */
 SHEAF_CALL int sheaf_reader_next(struct sheaf_reader *reader, const struct sheaf_sample **sample);
-
 /* Up to `max` samples, all valid until the next call on this reader.  Returns SHEAF_OK with
  * *count >= 1, or as sheaf_reader_next; an error after some samples is kept for the next call.
  * `max` 0 is SHEAF_ERR_ARGUMENT and changes nothing. */
@@ -756,6 +755,9 @@ SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *dir
     const struct sheaf_unpack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_unpack_result *result, struct sheaf_reader_stats *stats,
     struct sheaf_error *error);
+/* Writes a field of each sample, or (NULL) all of them, in the same way. */
+SHEAF_CALL int sheaf_unpack_samples(const struct sheaf_sample *samples, size_t count,
+    const char *field, const char *directory, struct sheaf_error *error);
 
 /* ---- Checking and indexing ----------------------------------------------------------------- */
 struct sheaf_verify_options {

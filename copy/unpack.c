@@ -18,21 +18,25 @@ void sheaf_unpack_options_init(struct sheaf_unpack_options *options, size_t size
     options->sizeof_options = size;
 }
 
+static int write_field(struct extract *extract, const struct sheaf_sample *sample,
+                       const struct sheaf_field *field, struct sheaf_error *err)
+{
+    char path[PATH_LIMIT];
+    const int n = snprintf(path, sizeof(path), "%s.%s", sample->key, field->suffix);
+
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return err_set(err, SHEAF_ERR_LIMIT, "sample %" PRIu64 ": the path has %d bytes; the "
+                       "limit is %d", sample->number, n, PATH_LIMIT - 1);
+    return extract_file(extract, path, field->data, field->size, err);
+}
+
 static int unpack_sample(struct copying *c, struct extract *extract,
                          const struct sheaf_sample *sample, uint64_t *files,
                          struct sheaf_error *err)
 {
     for (size_t i = 0; i < sample->field_count; i++) {
-        const struct sheaf_field *field = &sample->fields[i];
-        char path[PATH_LIMIT];
-        const int n = snprintf(path, sizeof(path), "%s.%s", sample->key, field->suffix);
-        int code;
+        const int code = write_field(extract, sample, &sample->fields[i], err);
 
-        if (n < 0 || (size_t)n >= sizeof(path))
-            code = err_set(err, SHEAF_ERR_LIMIT, "sample %" PRIu64 ": the path has %d bytes; the "
-                           "limit is %d", sample->number, n, PATH_LIMIT - 1);
-        else
-            code = extract_file(extract, path, field->data, field->size, err);
         if (code != SHEAF_OK)
             return copying_place(c, sample, err);
         ++*files;
@@ -105,5 +109,21 @@ int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
         code = check_sum(&c, result, error);
     extract_close(extract);
     copying_close(&c, stats);
+    return code;
+}
+
+int sheaf_unpack_samples(const struct sheaf_sample *samples, size_t count, const char *field,
+                         const char *directory, struct sheaf_error *error)
+{
+    struct extract *extract = NULL;
+    int code = extract_open(directory, false, &extract, error);
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        for (size_t f = 0; f < samples[i].field_count && code == SHEAF_OK; f++)
+            if (field == NULL || strcmp(samples[i].fields[f].name, field) == 0)
+                code = write_field(extract, &samples[i], &samples[i].fields[f], error);
+    if (code == SHEAF_OK)
+        code = extract_sync(extract, error);
+    extract_close(extract);
     return code;
 }

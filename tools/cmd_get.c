@@ -9,20 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/extract.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/signals.h"
 
 #define KEYS_ONCE  64       /* looked up together: their samples are in memory at once */
-#define PATH_LIMIT 8192     /* bytes of a key and a suffix */
 
 struct get {
     const char *field;              /* NULL: the only one, or with `directory` all */
     const char *directory;          /* NULL: standard output */
     struct sheaf_read_options options;
     struct sheaf_dataset *dataset;
-    struct extract *extract;
     struct output out;
     uint64_t missing;
 };
@@ -42,36 +39,19 @@ static const struct sheaf_field *field_of(const struct sheaf_sample *sample, con
 }
 
 /* -1, or the exit status. */
-static int write_file(struct get *g, const struct sheaf_sample *sample,
-                      const struct sheaf_field *field)
-{
-    struct sheaf_error error;
-    char path[PATH_LIMIT];
-    const int n = snprintf(path, sizeof(path), "%s.%s", sample->key, field->suffix);
-
-    if (n < 0 || (size_t)n >= sizeof(path))
-        return complain_of(sample, "its name is too long for a file");
-    if (extract_file(g->extract, path, field->data, field->size, &error) == SHEAF_OK)
-        return -1;
-    place_sample(g->dataset, sample, &error);
-    return fail(&error);
-}
-
 static int put_sample(struct get *g, const struct sheaf_sample *sample)
 {
     const struct sheaf_field *field = g->field == NULL ? NULL : field_of(sample, g->field);
-    int status = -1, errnum;
+    struct sheaf_error error;
+    int errnum;
 
     if (g->field != NULL && field == NULL) {
         complain("%s: has no field %s", shown(sample->key), shown(g->field));
         return STATUS_FAILURE;
     }
-    if (g->directory != NULL) {
-        for (size_t i = 0; i < sample->field_count && status < 0; i++)
-            if (field == NULL || field == &sample->fields[i])
-                status = write_file(g, sample, &sample->fields[i]);
-        return status;
-    }
+    if (g->directory != NULL)
+        return sheaf_unpack_samples(sample, 1, g->field, g->directory, &error) == SHEAF_OK
+               ? -1 : fail(&error);
     if (field == NULL && sample->field_count == 0)
         return complain_of(sample, "has no field");
     if (field == NULL && sample->field_count > 1)
@@ -126,15 +106,12 @@ static int get_number(struct get *g, uint64_t number)
 /* -1, or the exit status. */
 static int finish(struct get *g)
 {
-    struct sheaf_error error;
     const int errnum = output_flush(&g->out);
 
     if (errnum != 0) {
         complain("standard output: %s", strerror(errnum));
         return STATUS_FAILURE;
     }
-    if (g->extract != NULL && extract_sync(g->extract, &error) != SHEAF_OK)
-        return fail(&error);
     return g->missing == 0 ? STATUS_OK : STATUS_FAILURE;
 }
 
@@ -145,9 +122,7 @@ static int get(struct get *g, char **arguments, size_t count, const uint64_t *nu
     struct sheaf_error error;
     int status = -1;
 
-    if (sheaf_dataset_open(&source, 1, &g->dataset, &error) != SHEAF_OK ||
-        (g->directory != NULL && extract_open(g->directory, false, &g->extract, &error) !=
-         SHEAF_OK))
+    if (sheaf_dataset_open(&source, 1, &g->dataset, &error) != SHEAF_OK)
         return refuse(&error);
     if (number != NULL)
         status = get_number(g, *number);
@@ -192,7 +167,6 @@ static int cmd_get(const struct command *command, int argc, char **argv)
     g.options.interrupt = &signals_caught;
     signals_catch();
     status = get(&g, argv, count, by_number ? &number : NULL);
-    extract_close(g.extract);
     sheaf_dataset_free(g.dataset);
     output_close(&g.out);
     return status;
