@@ -558,14 +558,14 @@ def verify(source: Union[Source, Dataset], *, part: int = 0, parts: int = 0,
 
 
 def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = False,
-          keys: bool = False, memory_bytes: Size = 1 << 30, memory: Optional[Size] = None, threads: int = 0,
+          keys: bool = False, memory_bytes: Size = 1 << 30, memory: Optional[Size] = None,
+          threads: int = 0,
           progress: Optional[Callable[[Progress], Any]] = None,
           report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
     """Makes the foreign shards in a directory a data set, as `sheaf index` does: writes an index
     and a manifest beside them.  `index`: also files for other readers, "dali,mxnet,wids,energon".
-    ExistsError: it has a manifest, and overwrite is not set.
-    keys: it is a data set already, and only its dataset.keys is written, which data sets of older
-    releases lack.
+    ExistsError: it has a manifest, and overwrite is not set.  keys: it is a data set already, and
+    only its dataset.keys is written, which data sets of older releases lack.
 
         sheaf.index("foreign-tars/", index="energon")"""
     problems = _Problems(report)
