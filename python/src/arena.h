@@ -14,9 +14,8 @@
 #ifndef PYTHON_ARENA_H
 #define PYTHON_ARENA_H
 
-#include "module.h"
-
-#include <pthread.h>
+#include "packing.h"
+#include "process.h"
 
 #define ARENA_GRAIN ((size_t)64 << 10)      /* a piece is a multiple of it */
 

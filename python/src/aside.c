@@ -74,7 +74,6 @@ static bool leave(struct aside *a)
 static struct aside *aside_new(aside_fn *run, aside_fn *discard, void *what)
 {
     struct aside *a = calloc(1, sizeof(*a));
-    pthread_condattr_t monotonic;
 
     if (a == NULL)
         return NULL;
@@ -82,10 +81,7 @@ static struct aside *aside_new(aside_fn *run, aside_fn *discard, void *what)
     a->discard = discard;
     a->what = what;
     pthread_mutex_init(&a->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&a->done, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    tick_condition_init(&a->done);
     return a;
 }
 

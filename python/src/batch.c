@@ -100,16 +100,6 @@ struct batch_object *batch_part(const struct batch_object *whole, size_t first, 
     return batch;
 }
 
-size_t batch_payload(const struct sheaf_sample *samples, size_t count)
-{
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < count; i++)
-        for (size_t f = 0; f < samples[i].field_count; f++)
-            bytes += samples[i].fields[f].size;
-    return bytes;
-}
-
 struct batch_object *batch_new(void)
 {
     struct batch_object *batch = PyObject_New(struct batch_object, batch_type);

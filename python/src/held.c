@@ -41,7 +41,7 @@ static void drop_piece(struct piece *piece)
 
 static size_t bytes_of(const struct piece *piece)
 {
-    return batch_payload(piece->samples, piece->count);
+    return packed_payload(piece->samples, piece->count);
 }
 
 /* It is not in the list any more. */

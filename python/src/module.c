@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The module itself: its types, functions, and the count of forks. */
+ * The module itself: its types and functions. */
+#include "module.h"
 #include "serving.h"
 
-#include <pthread.h>
-
 PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *field_type, *packer_type;
-
-volatile unsigned fork_count, forks_begun;
-
-static void count_fork(void)
-{
-    serving_forked();
-    fork_count++;
-}
-
-static void count_begun(void)
-{
-    forks_begun++;
-}
 
 PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec)
 {
@@ -97,7 +83,7 @@ PyMODINIT_FUNC PyInit__sheaf(void)
         arena_add(module) == 0 && sample_add(module) == 0 && reader_add(module) == 0 &&
         packer_add(module) == 0 && server_add(module) == 0 &&
         PyModule_AddStringConstant(module, "version", sheaf_version()) == 0 &&
-        pthread_atfork(count_begun, NULL, count_fork) == 0)
+        forks_watch(serving_forked))
         return module;
     Py_DECREF(module);
     return NULL;

@@ -4,7 +4,7 @@
  *
  *     dataset.c   Dataset; numbered.c its samples by number and key
  *     batch.c     Batch: samples that the library has given away
- *     packed.c    batches as bytes, for pickles and other processes
+ *     packed.c    batches as bytes, for pickles and other processes; packing.c writes them
  *     sending.c   batches that a DataLoader's worker sends its program, in the shared memory of
  *                 arena.c
  *     sample.c    Sample and the buffers of its fields, which keep their batch alive
@@ -12,7 +12,8 @@
  *     server.c    Server: one reader for a DataLoader's workers, with serving.c and held.c
  *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, ...
  *     errors.c    the exceptions; options.c keyword arguments into options structs
- *     guard.c     one thread at a time; calls.c callables; aside.c calls that may be left
+ *     guard.c     one thread at a time; calls.c callables; aside.c calls that may be left;
+ *                 process.c forks and threads
  *
  * Types and exceptions are made once for the process: the module is not for subinterpreters. */
 #ifndef PYTHON_MODULE_H
@@ -21,22 +22,13 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <time.h>
-
 #include <sheaf.h>
+
+#include "packing.h"
+#include "process.h"
 
 extern PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *field_type,
                     *packer_type;
-
-/* How often this process is the child of a fork since the module was loaded.  An object with
- * threads is of use only while the number is what it was when the object was made. */
-extern volatile unsigned fork_count;
-
-/* How often this process has forked, or is the child of one that has.  What was made before may be
- * in another process too. */
-extern volatile unsigned forks_begun;
 
 /* Makes a type of the module and puts it there.  NULL on failure. */
 PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec);
@@ -149,32 +141,9 @@ bool batch_extend(struct batch_object *batch, struct hold *hold,
                   const struct sheaf_sample *samples, size_t count);
 /* Some of its samples as a batch; NULL and an exception if there is no memory. */
 struct batch_object *batch_part(const struct batch_object *whole, size_t first, size_t count);
-/* The bytes of the fields of so many samples. */
-size_t batch_payload(const struct sheaf_sample *samples, size_t count);
 
 /* ---- packed.c ----------------------------------------------------------------------------- */
 
-/* Memory that the bytes of fields may lie in already. */
-struct extent {
-    const char *base;
-    size_t bytes;
-};
-
-struct layout {
-    size_t fields, labels;
-    size_t text;                /* bytes */
-    size_t data;                /* bytes that are to be copied, at most; 0: none */
-    bool refers;                /* some are there already */
-};
-
-struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
-                             const struct extent *there);
-/* The bytes of head, tables and texts. */
-size_t packed_bytes(size_t count, const struct layout *layout);
-/* Writes those to `base`, and the bytes of the fields that are not there to data + data_at; what
- * is `there` is relative to its start.  Needs no GIL.  Returns the end of what was copied. */
-size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
-                  char *base, const struct extent *there, char *data, size_t data_at);
 /* The Batch that lies in a buffer, its fields in the buffer too, or there: that memory is then
  * released when nothing of the batch is left.  NULL with an exception, and nothing released. */
 PyObject *packed_get(PyObject *buffer, const struct extent *there, hold_fn *release, void *what);
@@ -214,11 +183,6 @@ struct watch *watch_new(struct sheaf_reader *reader);   /* NULL: no thread could
 void watch_enter(struct watch *watch);
 void watch_leave(struct watch *watch);
 void watch_free(struct watch *watch);
-
-/* A thread with all signals blocked: they are for the threads of the program. */
-bool thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
-/* When those who wait look again whether there was a signal. */
-struct timespec next_tick(void);
 
 /* ---- calls.c ------------------------------------------------------------------------------ */
 

@@ -188,7 +188,7 @@ static PyObject *reader_stats(struct reader_object *self, PyObject *Py_UNUSED(ig
     sheaf_reader_get_stats(self->reader, &s, sizeof(s));
     left = reader_samples_left(self);
     if (left != 0)
-        left_bytes = batch_payload(self->batch->samples + self->next, left);
+        left_bytes = packed_payload(self->batch->samples + self->next, left);
     reader_leave(self);
     s.samples -= left;
     s.payload_bytes -= left_bytes;

@@ -12,6 +12,7 @@
 #define PYTHON_READER_H
 
 #include "arena.h"
+#include "module.h"
 
 /* A record that was skipped while the reader was opened. */
 struct skipped {

@@ -129,7 +129,7 @@ static bool take(struct reader_object *self, const struct given *given)
         hold_drop(hold);
         return false;
     }
-    self->ahead = reader_ahead(batch_payload(given->samples, given->count) / given->count);
+    self->ahead = reader_ahead(packed_payload(given->samples, given->count) / given->count);
     return true;
 }
 

@@ -10,6 +10,7 @@
  * WORD, which the program sets when nothing of the batch is left; until then the worker keeps the
  * batch and the piece.  What a child of a fork may see is never given back, on either side. */
 #include "arena.h"
+#include "module.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

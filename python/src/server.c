@@ -2,6 +2,7 @@
  *
  * Server: the reader of a rank, and the thread that serves its samples to workers (serving.h), as
  * an object of the program.  Workers talk to it in Python (sheaf/_served.py). */
+#include "module.h"
 #include "serving.h"
 
 #include <errno.h>

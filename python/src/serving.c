@@ -5,8 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -387,18 +385,6 @@ static int listen_at(const char *name)
     return -1;
 }
 
-static bool start_thread(struct serving *s)
-{
-    sigset_t every, before;
-    bool started;
-
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
-    started = pthread_create(&s->thread, NULL, serve, s) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 struct serving *serving_start(const char *name, struct sheaf_reader *reader, uint64_t epoch,
                               struct arena *arena)
 {
@@ -410,7 +396,7 @@ struct serving *serving_start(const char *name, struct sheaf_reader *reader, uin
     s->listener = listen_at(name);
     pthread_mutex_init(&s->lock, NULL);
     if (s->wake >= 0 && s->listener >= 0 && held_open(&s->held, reader, epoch, arena)) {
-        if (start_thread(s)) {
+        if (thread_start(&s->thread, serve, s)) {
             pthread_mutex_lock(&all_lock);
             s->next = all;
             all = s;

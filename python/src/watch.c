@@ -8,10 +8,7 @@
  * call returns, lets Python handle what there is, and begins again. */
 #include "module.h"
 
-#include <signal.h>
 #include <stdlib.h>
-
-#define TICK_NS 100000000L
 
 struct watch {
     pthread_t thread;
@@ -24,19 +21,6 @@ struct watch {
         bool ending;
     } locked;
 };
-
-struct timespec next_tick(void)
-{
-    struct timespec at;
-
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += TICK_NS;
-    if (at.tv_nsec >= 1000000000L) {
-        at.tv_nsec -= 1000000000L;
-        at.tv_sec++;
-    }
-    return at;
-}
 
 static void *watch_run(void *argument)
 {
@@ -56,31 +40,15 @@ static void *watch_run(void *argument)
     return NULL;
 }
 
-bool thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
-{
-    sigset_t all, before;
-    bool started;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    started = pthread_create(thread, NULL, run, argument) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 struct watch *watch_new(struct sheaf_reader *reader)
 {
     struct watch *w = calloc(1, sizeof(*w));
-    pthread_condattr_t monotonic;
 
     if (w == NULL)
         return NULL;
     w->reader = reader;
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    tick_condition_init(&w->wake);
     if (thread_start(&w->thread, watch_run, w))
         return w;
     pthread_cond_destroy(&w->wake);

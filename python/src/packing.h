@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Batches as bytes that mean the same wherever they lie: what is pickled, and what one process
+ * tells another of a batch.
+ *
+ *     head | samples | fields of all | labels of all | keys, names [| bytes of the fields]
+ *
+ * All offsets of tables and texts are from the head.  Those of the fields' bytes are from the head
+ * too, or from the start of an arena (arena.h) that both processes have.  packing.c writes them,
+ * without Python; packed.c makes Batches of them. */
+#ifndef PYTHON_PACKING_H
+#define PYTHON_PACKING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sheaf.h>
+
+#define PACKED_MAGIC   0x7461626661656873u  /* "sheafbat" */
+#define PACKED_NOTHING UINT64_MAX           /* the offset of what there is none of */
+
+struct packed_head {
+    uint64_t magic;
+    uint64_t samples, fields, labels;
+};
+
+struct packed_sample {
+    uint64_t key, class_name;               /* offsets of texts */
+    uint64_t fields, labels;                /* of it; they follow those of the sample before */
+    uint64_t number, record;
+    uint64_t shard, repeated;
+};
+
+struct packed_field {
+    uint64_t name, suffix, data;            /* offsets */
+    uint64_t size;
+};
+
+/* The bytes of the tables. */
+static inline size_t packed_tables(size_t samples, size_t fields, size_t labels)
+{
+    return sizeof(struct packed_head) + samples * sizeof(struct packed_sample)
+           + fields * sizeof(struct packed_field) + labels * sizeof(double);
+}
+
+/* Memory that the bytes of fields may lie in already. */
+struct extent {
+    const char *base;
+    size_t bytes;
+};
+
+struct layout {
+    size_t fields, labels;
+    size_t text;                /* bytes */
+    size_t data;                /* bytes that are to be copied, at most; 0: none */
+    bool refers;                /* some are there already */
+};
+
+struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
+                             const struct extent *there);
+/* The bytes of head, tables and texts. */
+size_t packed_bytes(size_t count, const struct layout *layout);
+/* Writes those to `base`, and the bytes of the fields that are not there to data + data_at; what
+ * is `there` is relative to its start.  Returns the end of what was copied. */
+size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
+                  char *base, const struct extent *there, char *data, size_t data_at);
+/* The bytes of the fields of so many samples. */
+size_t packed_payload(const struct sheaf_sample *samples, size_t count);
+
+#endif
