@@ -92,6 +92,9 @@ $(BUILD)/%: $(BUILD)/tools/generate/%.o
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/tests/test_advise: $(BUILD)/tools/mode_advice.o $(BUILD)/tools/size_text.o
+# The part of the Python package that knows nothing of Python.
+$(BUILD)/tests/test_serving: $(patsubst %,$(BUILD)/python/src/%.o,arena held packing process \
+                             serving serving_life)
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_COMMON) $(BUILD)/internal.a
 	$(SAY) LINK $@

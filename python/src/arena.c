@@ -103,7 +103,7 @@ static void *take_locked(struct arena *a, size_t bytes)
     return a->base + g->at - bytes;
 }
 
-void *arena_take(struct arena *a, size_t bytes)
+void *arena_take_piece(struct arena *a, size_t bytes)
 {
     void *piece;
 
@@ -140,7 +140,7 @@ static void give_locked(struct arena *a, size_t at, size_t bytes)
     a->locked.pieces--;
 }
 
-void arena_give(struct arena *a, void *piece, size_t bytes)
+void arena_give_piece(struct arena *a, void *piece, size_t bytes)
 {
     if (piece == NULL || a->forks != fork_count)
         return;                     /* in a child of a fork it is the parent's */

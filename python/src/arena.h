@@ -47,9 +47,9 @@ struct arena *arena_open(size_t piece_bytes, size_t reader_bytes);
 void arena_close(struct arena *arena);
 
 /* NULL: there is no room. */
-void *arena_take(struct arena *arena, size_t bytes);
+void *arena_take_piece(struct arena *arena, size_t bytes);
 /* NULL is fine. */
-void arena_give(struct arena *arena, void *piece, size_t bytes);
+void arena_give_piece(struct arena *arena, void *piece, size_t bytes);
 
 /* Gives a reader its part, which it uses until arena_leave.  False: it is in use, or too small. */
 bool arena_serve(struct arena *arena, struct sheaf_reader_options *options);

@@ -8,12 +8,13 @@
 #include <string.h>
 
 #define WORD_BYTES ((size_t)64)
-#define WORD_FREE  0u
-#define WORD_TAKEN 1u
 #define AHEAD_BATCHES 8u        /* a worker's requests that may be on their way */
 #define HELD_MOST  ((size_t)256 << 20)
+#define ASKED_MOST 1024u        /* far more than there are workers: a gap is found soon */
+#define HOLES_MOST ((size_t)1 << 20)
+#define PAST_STEP  ((uint64_t)256)  /* samples of a stream that are read past at once */
 
-static uint32_t *word(const struct held *h, size_t number)
+uint32_t *held_word(const struct held *h, size_t number)
 {
     return (uint32_t *)(void *)(h->words + number * WORD_BYTES);
 }
@@ -22,10 +23,11 @@ bool held_open(struct held *h, struct sheaf_reader *reader, uint64_t epoch, stru
 {
     *h = (struct held){ .reader = reader, .arena = arena, .epoch = epoch,
                         .real = sheaf_reader_epoch_samples(reader) };
+    h->is_stream = h->real == UINT64_MAX;
     for (size_t i = 0; i < HELD_WORDS; i++)
         h->leases[i].owner = -1;
     if (arena != NULL)
-        h->words = arena_take(arena, HELD_WORDS * WORD_BYTES);
+        h->words = arena_take_piece(arena, HELD_WORDS * WORD_BYTES);
     return arena == NULL || h->words != NULL;
 }
 
@@ -59,7 +61,7 @@ static void end_lease(struct held *h, struct lease *lease)
     for (size_t i = 0; i < lease->piece_count; i++)
         drop_piece(lease->pieces[i]);
     free(lease->pieces);
-    arena_give(h->arena, lease->copy, lease->copy_bytes);
+    arena_give_piece(h->arena, lease->copy, lease->copy_bytes);
     *lease = (struct lease){ .owner = -1 };
 }
 
@@ -77,7 +79,7 @@ static struct lease *free_lease(struct held *h)
 
     for (size_t i = 0; h->words != NULL && i < HELD_WORDS; i++) {
         if (h->leases[i].owner != -1 &&
-            __atomic_load_n(word(h, i), __ATOMIC_ACQUIRE) == WORD_FREE)
+            __atomic_load_n(held_word(h, i), __ATOMIC_ACQUIRE) == SERVING_WORD_FREE)
             end_lease(h, &h->leases[i]);
         if (h->leases[i].owner == -1 && lease == NULL)
             lease = &h->leases[i];
@@ -97,39 +99,56 @@ void held_free(struct held *h)
     for (size_t i = 0; i < HELD_WORDS; i++)
         end_lease(h, &h->leases[i]);
     if (h->arena != NULL)
-        arena_give(h->arena, h->words, HELD_WORDS * WORD_BYTES);
+        arena_give_piece(h->arena, h->words, HELD_WORDS * WORD_BYTES);
+    free(h->asked.items);
+    free(h->holes.items);
     free(h->out);
     free(h->out_pieces);
 }
 
 /* ---- Which were asked for ------------------------------------------------------------------- */
 
-void held_note(struct held *h, uint64_t first, uint64_t end)
+/* At most so many ranges are noted. */
+static void ranges_add(struct ranges *r, uint64_t first, uint64_t end, size_t most)
 {
     size_t i = 0, same;
 
-    while (i < h->asked_count && h->asked[i].end < first)
+    while (i < r->count && r->items[i].end < first)
         i++;
-    for (same = i; same < h->asked_count && h->asked[same].first <= end; same++) {
-        first = h->asked[same].first < first ? h->asked[same].first : first;
-        end = h->asked[same].end > end ? h->asked[same].end : end;
+    for (same = i; same < r->count && r->items[same].first <= end; same++) {
+        first = r->items[same].first < first ? r->items[same].first : first;
+        end = r->items[same].end > end ? r->items[same].end : end;
     }
-    if (same == i && h->asked_count == HELD_RANGES)
-        return;                     /* far more than there are workers: a gap is found soon */
-    memmove(&h->asked[i + 1], &h->asked[same], (h->asked_count - same) * sizeof(h->asked[0]));
-    h->asked_count = h->asked_count - (same - i) + 1;
-    h->asked[i] = (struct range){ first, end };
+    if (same == i && r->count == r->capacity) {
+        const size_t more = 2 * r->capacity + 16;
+        struct range *items = r->count >= most ? NULL
+                            : realloc(r->items, more * sizeof(items[0]));
+
+        if (items == NULL)
+            return;
+        r->items = items;
+        r->capacity = more;
+    }
+    if (r->count != same)
+        memmove(&r->items[i + 1], &r->items[same], (r->count - same) * sizeof(r->items[0]));
+    r->count = r->count - (same - i) + 1;
+    r->items[i] = (struct range){ first, end };
+}
+
+void held_note(struct held *h, uint64_t first, uint64_t end)
+{
+    ranges_add(&h->asked, first, end, ASKED_MOST);
 }
 
 uint64_t held_gap(const struct held *h)
 {
-    return h->asked_count == 0 ? h->start : h->asked[0].end;
+    return h->asked.count == 0 ? h->start : h->asked.items[0].end;
 }
 
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers)
 {
     const uint64_t most = (workers == 0 ? 1 : workers) * AHEAD_BATCHES * count;
-    const uint64_t place = h->place == UINT64_MAX ? h->start : h->place;
+    const uint64_t place = h->place == UINT64_MAX || h->place < h->start ? h->start : h->place;
 
     return h->held_bytes < HELD_MOST && (first < place || first - place <= most);
 }
@@ -146,47 +165,10 @@ static int fail(struct held *h, int code, struct sheaf_error *error)
     return code;
 }
 
-static int seek(struct held *h, uint64_t ordinal, struct sheaf_error *error)
-{
-    int code;
-
-    if (h->failed.code != 0) {
-        *error = h->failed;
-        return error->code;
-    }
-    if (h->place == ordinal)
-        return SHEAF_OK;
-    code = sheaf_reader_seek(h->reader, h->epoch, ordinal);
-    if (code != SHEAF_OK)
-        return fail(h, code, error);
-    h->place = ordinal;
-    return SHEAF_OK;
-}
-
-void held_begin(struct held *h, uint64_t epoch, uint64_t first)
-{
-    forget_pieces(h);
-    h->asked_count = 0;
-    h->start = first;
-    if (epoch != h->epoch)
-        h->place = UINT64_MAX;      /* it is sought when it is read */
-    h->epoch = epoch;
-    if (h->place != first)
-        h->place = UINT64_MAX;
-}
-
-void held_skip(struct held *h, uint64_t first)
-{
-    h->start = first;
-    while (h->first != NULL && h->first->end <= first)
-        unlist(h, &h->first);
-    if (h->place < first)
-        h->place = UINT64_MAX;
-}
-
-/* They are what the reader gave for the ordinals from `from` on. */
-static int hold(struct held *h, uint64_t from, const struct sheaf_sample *samples, size_t count,
-                struct sheaf_kept *kept, struct sheaf_error *error)
+/* They are what the reader gave for the ordinals from `from` on, of which those below `wanted` are
+ * not. */
+static int hold(struct held *h, uint64_t from, uint64_t wanted, const struct sheaf_sample *samples,
+                size_t count, struct sheaf_kept *kept, struct sheaf_error *error)
 {
     struct piece **at = &h->first, *piece = malloc(sizeof(*piece));
 
@@ -197,12 +179,111 @@ static int hold(struct held *h, uint64_t from, const struct sheaf_sample *sample
     }
     *piece = (struct piece){ .samples = samples, .count = count, .left = count, .users = 1,
                              .kept = kept, .from = from, .end = h->place };
+    for (size_t i = 0; i < count && samples[i].ordinal < wanted; i++)
+        piece->left--;
     while (*at != NULL && (*at)->from < from)
         at = &(*at)->next;
     piece->next = *at;
     *at = piece;
     h->held_bytes += bytes_of(piece);
     return SHEAF_OK;
+}
+
+/* What is missing between the ordinals that the reader has given was skipped. */
+static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample *samples,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; from = samples[i++].ordinal + 1)
+        if (samples[i].ordinal != from)
+            ranges_add(&h->holes, from, samples[i].ordinal, HOLES_MOST);
+}
+
+/* At most `max` samples; those below `wanted` are dropped.  SHEAF_END: there are no more. */
+static int read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf_error *error)
+{
+    const uint64_t from = h->place;
+    const struct sheaf_sample *samples;
+    struct sheaf_kept *kept;
+    size_t count;
+    int code = sheaf_reader_next_batch(h->reader, (size_t)max, &samples, &count);
+
+    if (code == SHEAF_END)
+        return code;
+    if (code != SHEAF_OK)
+        return fail(h, code, error);
+    note_holes(h, from, samples, count);
+    h->place = samples[count - 1].ordinal + 1;
+    if (h->place <= wanted)
+        return SHEAF_OK;
+    code = sheaf_reader_keep(h->reader, &samples, &count, &kept);
+    return code == SHEAF_OK ? hold(h, from, wanted, samples, count, kept, error)
+                            : fail(h, code, error);
+}
+
+/* A stream, to the ordinal or its end. */
+static int read_past(struct held *h, uint64_t ordinal, struct sheaf_error *error)
+{
+    int code = SHEAF_OK;
+
+    if (h->place > ordinal) {
+        code = sheaf_reader_begin_epoch(h->reader, h->epoch);
+        if (code != SHEAF_OK)
+            return fail(h, code, error);
+        h->place = 0;
+        h->real = UINT64_MAX;
+    }
+    while (code == SHEAF_OK && h->place < ordinal && h->real == UINT64_MAX) {
+        const uint64_t left = ordinal - h->place;
+
+        code = read_some(h, left < PAST_STEP ? left : PAST_STEP, ordinal, error);
+        if (code == SHEAF_END)
+            h->real = h->place;
+    }
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+static int seek(struct held *h, uint64_t ordinal, struct sheaf_error *error)
+{
+    int code;
+
+    if (h->failed.code != 0) {
+        *error = h->failed;
+        return error->code;
+    }
+    if (h->place == ordinal)
+        return SHEAF_OK;
+    if (h->is_stream)
+        return read_past(h, ordinal, error);
+    code = sheaf_reader_seek(h->reader, h->epoch, ordinal);
+    if (code != SHEAF_OK)
+        return fail(h, code, error);
+    h->place = ordinal;
+    return SHEAF_OK;
+}
+
+void held_begin(struct held *h, uint64_t epoch, uint64_t first)
+{
+    const bool goes_on = epoch == h->epoch &&
+                         (h->is_stream ? h->place <= first && h->real == UINT64_MAX
+                                       : h->place == first);
+
+    forget_pieces(h);
+    h->asked.count = h->holes.count = 0;
+    h->start = first;
+    h->epoch = epoch;
+    if (!goes_on)
+        h->place = UINT64_MAX;      /* it is sought when it is read */
+    if (h->is_stream)
+        h->real = UINT64_MAX;
+}
+
+void held_skip(struct held *h, uint64_t first)
+{
+    h->start = first;
+    while (h->first != NULL && h->first->end <= first)
+        unlist(h, &h->first);
+    if (h->place < first && !h->is_stream)
+        h->place = UINT64_MAX;
 }
 
 /* Reads on, `step` samples at a time, until the reader has given the ordinals below `end`. */
@@ -215,26 +296,21 @@ static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t ste
         *error = h->failed;
         return error->code;
     }
-    if (h->place == UINT64_MAX)
+    if (h->place == UINT64_MAX || h->place < h->start)
         code = seek(h, h->start < first ? h->start : first, error);
-    while (code == SHEAF_OK && h->place < end) {
-        const uint64_t from = h->place, until = from < first ? first : end;
-        const uint64_t max = until - from < step ? until - from : step;
-        const struct sheaf_sample *samples;
-        struct sheaf_kept *kept;
-        size_t count;
+    while (code == SHEAF_OK && h->place < end && !(h->is_stream && h->real != UINT64_MAX)) {
+        const uint64_t until = h->place < first ? first : end;
 
-        code = sheaf_reader_next_batch(h->reader, (size_t)max, &samples, &count);
-        if (code == SHEAF_END) {
-            h->place = end;         /* what is missing was skipped */
-            return SHEAF_OK;
+        code = read_some(h, until - h->place < step ? until - h->place : step, 0, error);
+        if (code != SHEAF_END)
+            continue;
+        if (h->is_stream) {
+            h->real = h->place;
+        } else {
+            ranges_add(&h->holes, h->place, end, HOLES_MOST);
+            h->place = end;
         }
-        if (code == SHEAF_OK)
-            code = sheaf_reader_keep(h->reader, &samples, &count, &kept);
-        if (code != SHEAF_OK)
-            return fail(h, code, error);
-        h->place = samples[count - 1].ordinal + 1;
-        code = hold(h, from, samples, count, kept, error);
+        code = SHEAF_OK;
     }
     return code;
 }
@@ -311,7 +387,7 @@ static bool pack(struct held *h, struct lease *lease, struct serving_answer *ans
         there = (struct extent){ h->arena->base, h->arena->bytes };
     l = packed_measure(h->out, h->out_count, &there);
     if (lease != NULL && l.data != 0) {
-        lease->copy = arena_take(h->arena, l.data);
+        lease->copy = arena_take_piece(h->arena, l.data);
         lease->copy_bytes = l.data;
         if (lease->copy == NULL)
             return false;
@@ -355,7 +431,7 @@ static int answer_with(struct held *h, int owner, struct serving_answer *answer,
     if (lease != NULL && take_pieces(h, lease) && pack(h, lease, answer, message)) {
         lease->owner = owner;
         answer->word = (uint32_t)(lease - h->leases);
-        __atomic_store_n(word(h, answer->word), WORD_TAKEN, __ATOMIC_RELEASE);
+        __atomic_store_n(held_word(h, answer->word), SERVING_WORD_USED, __ATOMIC_RELEASE);
         return SHEAF_OK;
     }
     if (lease != NULL)
@@ -377,21 +453,29 @@ static void repeat_last(struct held *h)
     h->out[h->out_count++].ordinal++;
 }
 
+/* Whether the reader's part of the epoch has these, or repeats its last one for them. */
+static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct sheaf_error *error)
+{
+    if (h->is_stream || (first <= h->real && h->real != 0 && first + count <= h->real + 1))
+        return true;
+    snprintf(error->message, sizeof(error->message), "samples %llu to %llu are not in this "
+             "rank's part of the epoch, which has %llu: the ranks disagree on the order, or "
+             "the data set has fewer samples than there are ranks", (unsigned long long)first,
+             (unsigned long long)(first + count - 1), (unsigned long long)h->real);
+    error->code = SHEAF_ERR_ARGUMENT;
+    return false;
+}
+
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_answer *answer, char **message, struct sheaf_error *error)
 {
-    const bool repeats = first + count > h->real;
+    const bool repeats = !h->is_stream && first + count > h->real;
     const uint64_t end = repeats ? h->real : first + count;
     const uint64_t from = first < end || end == 0 ? first : end - 1;
     int code = SHEAF_OK;
 
-    if (first > h->real || end == 0 || first + count > h->real + 1) {
-        snprintf(error->message, sizeof(error->message), "samples %llu to %llu are not in this "
-                 "rank's part of the epoch, which has %llu: the ranks disagree on the order, or "
-                 "the data set has fewer samples than there are ranks", (unsigned long long)first,
-                 (unsigned long long)(first + count - 1), (unsigned long long)h->real);
-        return error->code = SHEAF_ERR_ARGUMENT;
-    }
+    if (!is_part(h, first, count, error))
+        return error->code;
     if (!room_for(h, count + 2)) {
         *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
         return SHEAF_ERR_MEMORY;
@@ -410,6 +494,7 @@ int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
         h->out_pieces[0] = h->out_pieces[h->out_count - 1];
         h->out_count = h->out_count != 0;
     }
+    answer->real = h->real;
     code = answer_with(h, owner, answer, message, error);
     give_up(h);
     return code;

@@ -5,15 +5,16 @@
  *
  *     ordinals:  asked and given | held: read, not asked for | place | not read yet ...
  *
+ * A stream is only read forward: to seek is to read on, or from its beginning once more.
+ *
  * Of the serving thread alone. */
 #ifndef PYTHON_HELD_H
 #define PYTHON_HELD_H
 
 #include "serving.h"
 
-#define HELD_ASK_MOST   ((uint64_t)1 << 20)     /* samples of one request */
 #define HELD_WORDS      256u                    /* answers that workers have, at most */
-#define HELD_RANGES     1024u                   /* of ordinals that were asked for, apart */
+#define HELD_OWN        (-2)    /* an owner: this process */
 
 /* Samples of one call of the reader, in the order of their ordinals. */
 struct piece {
@@ -35,8 +36,10 @@ struct lease {
     size_t copy_bytes;
 };
 
-struct range {
-    uint64_t first, end;
+/* Ordinals, in order; no two ranges touch. */
+struct ranges {
+    struct range { uint64_t first, end; } *items;
+    size_t count, capacity;
 };
 
 struct held {
@@ -45,13 +48,14 @@ struct held {
     char *words;                /* of the arena */
     struct lease leases[HELD_WORDS];
     uint64_t epoch;             /* the reader's */
-    uint64_t place;             /* the next ordinal that it gives */
+    uint64_t place;             /* the next ordinal that it gives; UINT64_MAX: to be sought */
     uint64_t real;              /* its samples; behind them its last one is repeated */
+    bool is_stream;             /* `real` is not known, UINT64_MAX, before its end */
     struct piece *first;
     size_t held_bytes;
     struct sheaf_error failed;  /* code 0: it has not */
-    struct range asked[HELD_RANGES];    /* in the pass, by ordinal, apart from each other */
-    size_t asked_count;
+    struct ranges asked;        /* for, in the pass */
+    struct ranges holes;        /* what was skipped, as far as it was read */
     uint64_t start;             /* where the pass began */
     /* Of the answer that is being made. */
     struct sheaf_sample *out;
@@ -73,9 +77,12 @@ bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_
 /* What lies before `first` will not be asked for. */
 void held_skip(struct held *h, uint64_t first);
 
-/* The answer for these ordinals, read if need be.  *message is the caller's. */
+/* The answer for these ordinals, read if need be: behind the end of a stream there are none.
+ * *message is the caller's. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_answer *answer, char **message, struct sheaf_error *error);
+/* The word of an answer, which says when it is free. */
+uint32_t *held_word(const struct held *h, size_t number);
 /* What the owner has is free. */
 void held_forget_owner(struct held *h, int owner);
 

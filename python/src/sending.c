@@ -61,7 +61,7 @@ static int arena_init(struct arena_object *self, PyObject *args, PyObject *keywo
     if (piece_bytes <= BYTES_MOST && reader_bytes <= BYTES_MOST)
         self->arena = arena_open((size_t)piece_bytes, (size_t)reader_bytes);
     if (self->arena != NULL)
-        self->words = arena_take(self->arena, WORDS * WORD_BYTES);
+        self->words = arena_take_piece(self->arena, WORDS * WORD_BYTES);
     if (self->words != NULL)
         return 0;
     PyErr_SetString(PyExc_OSError, "there is no memory to be shared");
@@ -72,7 +72,7 @@ static void end_sending(struct arena_object *self, struct sent *sent)
 {
     PyObject *batch = sent->batch;
 
-    arena_give(self->arena, sent->piece, sent->piece_bytes);
+    arena_give_piece(self->arena, sent->piece, sent->piece_bytes);
     *sent = (struct sent){ 0 };
     Py_XDECREF(batch);
 }
@@ -94,7 +94,7 @@ static int write_message(struct arena_object *self, struct batch_object *batch,
     char *base = PyBytes_AsString(message);
 
     if (l->data != 0) {
-        sent->piece = arena_take(self->arena, l->data);
+        sent->piece = arena_take_piece(self->arena, l->data);
         sent->piece_bytes = l->data;
         if (sent->piece == NULL)
             return -1;
@@ -168,7 +168,7 @@ static void arena_dealloc(struct arena_object *self)
         if (self->sent[i].is_used)
             end_sending(self, &self->sent[i]);
     if (a != NULL)
-        arena_give(a, self->words, WORDS * WORD_BYTES);
+        arena_give_piece(a, self->words, WORDS * WORD_BYTES);
     arena_close(a);
     object_free(self);
     Py_DECREF(type);

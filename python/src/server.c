@@ -6,7 +6,6 @@
 #include "serving.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +25,7 @@ struct server_object {
     PyObject_HEAD
     PyObject *dataset;
     struct serving *serving;        /* NULL: closed */
+    PyThread_type_lock lock;        /* of whoever asks */
     struct reports *reports;
     unsigned forks;                 /* fork_count when it was made */
 };
@@ -170,10 +170,10 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     struct sheaf_reader_options options;
     struct opening *o;
     PyObject *source;
-    const char *name;
+    unsigned ranks;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    if (!PyArg_ParseTuple(args, "Os:Server", &source, &name) ||
+    if (!PyArg_ParseTuple(args, "OI:Server", &source, &ranks) ||
         options_set(&options, server_options_table, keywords) != 0)
         return -1;
     if (self->dataset != NULL) {
@@ -183,7 +183,8 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     options.remainder = SHEAF_KEEP;     /* what pads is the program's to say, by ordinals */
     self->forks = fork_count;
     self->dataset = dataset_of(source);
-    if (self->dataset == NULL)
+    self->lock = PyThread_allocate_lock();
+    if (self->dataset == NULL || self->lock == NULL)
         return -1;
     o = opening_new(((struct dataset_object *)self->dataset)->dataset, &options);
     if (o == NULL) {
@@ -197,7 +198,7 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     if (o->code != SHEAF_OK) {
         error_raise(&o->error);
     } else {
-        self->serving = serving_start(name, o->reader, options.epoch, o->arena);
+        self->serving = serving_start(o->reader, options.epoch, ranks, o->arena);
         if (self->serving == NULL)
             PyErr_SetFromErrno(PyExc_OSError);
     }
@@ -219,7 +220,9 @@ static void release(struct server_object *self)
     if (serving == NULL || self->forks != fork_count)
         return;                         /* it is the parent's */
     Py_BEGIN_ALLOW_THREADS
+    PyThread_acquire_lock(self->lock, WAIT_LOCK);       /* who still asks sees that it is closed */
     serving_stop(serving);
+    PyThread_release_lock(self->lock);
     Py_END_ALLOW_THREADS
     reports_free(self->reports);
     self->reports = NULL;
@@ -236,6 +239,8 @@ static void server_dealloc(struct server_object *self)
     PyTypeObject *type = Py_TYPE((PyObject *)self);
 
     release(self);
+    if (self->lock != NULL)
+        PyThread_free_lock(self->lock);
     Py_XDECREF(self->dataset);
     object_free(self);
     Py_DECREF(type);
@@ -243,15 +248,31 @@ static void server_dealloc(struct server_object *self)
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
+static bool is_open(const struct server_object *self)
+{
+    if (self->serving != NULL && self->forks == fork_count)
+        return true;
+    error_raise_state("the server is closed, or of the program that this one was forked from");
+    return false;
+}
+
+static PyObject *server_listen(struct server_object *self, PyObject *args)
+{
+    const char *name;
+
+    if (!PyArg_ParseTuple(args, "s:listen", &name) || !is_open(self))
+        return NULL;
+    if (!serving_listen(self->serving, name))
+        return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
+}
+
 static PyObject *server_begin(struct server_object *self, PyObject *args)
 {
     unsigned long long number, epoch, first;
 
-    if (!PyArg_ParseTuple(args, "KKK:begin", &number, &epoch, &first))
+    if (!PyArg_ParseTuple(args, "KKK:begin", &number, &epoch, &first) || !is_open(self))
         return NULL;
-    if (self->serving == NULL || self->forks != fork_count)
-        return error_raise_state("the server is closed, or of the program that this one was "
-                                 "forked from");
     serving_begin(self->serving, &(struct serving_pass){ number, epoch, first });
     Py_RETURN_NONE;
 }
@@ -261,13 +282,140 @@ static PyObject *server_stats(struct server_object *self, PyObject *Py_UNUSED(ig
     struct sheaf_reader_stats s = { 0 };
     bool failed = false;
 
-    if (self->serving == NULL || self->forks != fork_count)
-        return error_raise_state("the server is closed");
+    if (!is_open(self))
+        return NULL;
     serving_get_stats(self->serving, &s, &failed);
     return Py_BuildValue("(ON)", failed ? Py_True : Py_False, reader_stats_dict(&s));
 }
 
+static PyObject *server_skipped(struct server_object *self, PyObject *args)
+{
+    unsigned long long number, end;
+
+    if (!PyArg_ParseTuple(args, "KK:skipped", &number, &end) || !is_open(self))
+        return NULL;
+    return PyLong_FromUnsignedLongLong(serving_skipped(self->serving, number, end));
+}
+
+/* ---- Samples, without a socket -------------------------------------------------------------- */
+
+/* An answer that lies in the arena. */
+struct own_use {
+    struct arena *arena;
+    uint32_t *word;
+    unsigned forks;                 /* forks_begun when it came */
+};
+
+/* What a child of a fork may see is not used again. */
+static void end_own_use(void *what)
+{
+    struct own_use *use = what;
+
+    if (use->forks == forks_begun)
+        __atomic_store_n(use->word, SERVING_WORD_FREE, __ATOMIC_RELEASE);
+    arena_leave(use->arena);
+    PyMem_Free(use);
+}
+
+static PyObject *own_batch(struct serving *serving, uint32_t word, PyObject *message)
+{
+    struct arena *arena = serving_arena(serving);
+    struct own_use *use = PyMem_Malloc(sizeof(*use));
+    PyObject *batch;
+
+    if (use == NULL)
+        return PyErr_NoMemory();
+    *use = (struct own_use){ arena, serving_word(serving, word), forks_begun };
+    arena_use(arena);
+    batch = packed_get(message, &(struct extent){ arena->base, arena->bytes }, end_own_use, use);
+    if (batch == NULL)
+        end_own_use(use);
+    return batch;
+}
+
+/* The Batch of an answer, or None; takes the message over. */
+static PyObject *batch_of(struct serving *serving, const struct serving_answer *answer,
+                          char *message)
+{
+    PyObject *bytes, *batch;
+
+    if (answer->code != SHEAF_OK) {
+        struct sheaf_error error = { .code = answer->code };
+
+        if (message != NULL)
+            strncpy(error.message, message, sizeof(error.message) - 1);
+        free(message);
+        return error_raise(&error);
+    }
+    bytes = PyBytes_FromStringAndSize(message, (Py_ssize_t)answer->bytes);
+    free(message);
+    if (bytes == NULL)
+        batch = NULL;
+    else if (answer->word == SERVING_NO_WORD)
+        batch = batch_unpack(NULL, bytes);
+    else
+        batch = own_batch(serving, answer->word, bytes);
+    Py_XDECREF(bytes);
+    if (batch == NULL || answer->samples != 0)
+        return batch;
+    Py_DECREF(batch);
+    Py_RETURN_NONE;
+}
+
+/* Waits for the answer, and lets Python handle signals meanwhile.  False, with an exception. */
+static bool wait_for_answer(struct server_object *self, struct serving *serving,
+                            const struct serving_ask *ask, struct serving_answer *answer,
+                            char **message)
+{
+    bool posted = false, done = false;
+
+    while (!done) {
+        if (self->serving != serving)
+            return is_open(self);
+        Py_BEGIN_ALLOW_THREADS
+        posted = posted || serving_post(serving, ask);
+        done = posted && serving_collect(serving, answer, message);
+        Py_END_ALLOW_THREADS
+        if (!done && PyErr_CheckSignals() != 0) {
+            if (posted)
+                serving_leave(serving);
+            return false;
+        }
+    }
+    return true;
+}
+
+static PyObject *server_get(struct server_object *self, PyObject *args)
+{
+    struct serving *serving = self->serving;
+    struct serving_ask ask;
+    struct serving_answer answer;
+    unsigned long long pass, first, count;
+    char *message = NULL;
+    PyObject *batch = NULL;
+
+    if (!PyArg_ParseTuple(args, "KKK:get", &pass, &first, &count) || !is_open(self))
+        return NULL;
+    ask = (struct serving_ask){ pass, first, count };
+    if (!serving_ask_is_valid(&ask))
+        return PyErr_Format(PyExc_ValueError, "%llu samples: expected 1 to %llu", count,
+                            (unsigned long long)SERVING_ASK_MOST);
+    Py_BEGIN_ALLOW_THREADS
+    PyThread_acquire_lock(self->lock, WAIT_LOCK);
+    Py_END_ALLOW_THREADS
+    if (wait_for_answer(self, serving, &ask, &answer, &message))
+        batch = batch_of(serving, &answer, message);
+    PyThread_release_lock(self->lock);
+    return batch == NULL ? NULL : Py_BuildValue("(NK)", batch, (unsigned long long)answer.real);
+}
+
 static PyMethodDef server_methods[] = {
+    { "listen", (PyCFunction)server_listen, METH_VARARGS,
+      "listen(name): workers may come to this abstract address." },
+    { "get", (PyCFunction)server_get, METH_VARARGS,
+      "get(pass, first, count): (a Batch, or None without samples; how many this rank has)." },
+    { "skipped", (PyCFunction)server_skipped, METH_VARARGS,
+      "skipped(pass, end): how many ordinals below `end` were skipped as corrupt." },
     { "begin", (PyCFunction)server_begin, METH_VARARGS,
       "begin(pass, epoch, first): where a pass begins, before its samples are asked for." },
     { "reports", (PyCFunction)server_reports, METH_NOARGS,
@@ -283,7 +431,7 @@ static PyType_Slot server_slots[] = {
     { Py_tp_init, server_init },
     { Py_tp_dealloc, server_dealloc },
     { Py_tp_methods, server_methods },
-    { Py_tp_doc, "Server(dataset, name, **options): serves samples at the abstract address." },
+    { Py_tp_doc, "Server(dataset, ranks, **options): one reader for all who ask." },
     { 0, NULL },
 };
 

@@ -1,58 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that serves samples; see serving.h.  What it reads and keeps is in held.c. */
-#include "serving.h"
+ * The thread that serves samples; see serving.h.  What it reads and keeps is in held.c, and what the
+ * program does with it in serving_life.c. */
+#include "serving_inside.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "held.h"
-
-#define CLIENTS_MOST 1024u
-#define PASSES_MOST  16u            /* begun, and not asked for yet */
 #define LOOK_MS      200
-
-/* A worker's connection. */
-struct client {
-    int descriptor;
-    bool is_welcome;
-    struct serving_hello hello;
-    struct serving_ask ask;         /* what it waits for; count 0: nothing */
-    bool is_noted;                  /* in the pass */
-    uint64_t pass, latest;          /* it has asked for this ordinal last, in this pass */
-    char input[sizeof(struct serving_ask)];
-    size_t input_size;
-};
-
-struct serving {
-    pthread_t thread;
-    int listener, wake;
-    struct held held;
-    struct client clients[CLIENTS_MOST];
-    size_t client_count;
-    struct serving_pass pass;       /* under way; number 0: none yet */
-    uint64_t asked_first;           /* the least ordinal asked for in it; UINT64_MAX: none */
-    volatile int ending;
-    pthread_mutex_t lock;
-    struct {
-        struct serving_pass passes[PASSES_MOST];    /* a ring */
-        size_t pass_count;
-        struct sheaf_reader_stats stats;
-        bool failed;
-    } locked;
-    struct serving *next;           /* of this process */
-};
 
 /* ---- Bytes ---------------------------------------------------------------------------------- */
 
-static void drop_client(struct serving *s, struct client *c)
+static bool is_own(const struct serving *s, const struct client *c)
+{
+    return c == &s->clients[0];
+}
+
+static bool is_ending(struct serving *s)
+{
+    bool is;
+
+    pthread_mutex_lock(&s->lock);
+    is = s->locked.ending;
+    pthread_mutex_unlock(&s->lock);
+    return is;
+}
+
+void serving_drop_client(struct serving *s, struct client *c)
 {
     close(c->descriptor);
     held_forget_owner(&s->held, c->descriptor);
@@ -75,20 +54,55 @@ static bool send_all(struct serving *s, const struct client *c, const void *data
         }
         if (errno != EAGAIN && errno != EINTR)
             return false;
-        if (s->ending != 0)
+        if (is_ending(s))
             return false;
         (void)poll(&p, 1, LOOK_MS);
     }
     return true;
 }
 
-static bool send_error(struct serving *s, struct client *c, int code, const char *message)
+/* The answer to this process, which takes the message over. */
+static void hand_over(struct serving *s, const struct serving_answer *answer, char *message)
 {
-    const struct serving_answer answer = { .code = code, .word = SERVING_NO_WORD,
-                                           .bytes = strlen(message) };
+    pthread_mutex_lock(&s->lock);
+    if (s->locked.is_left) {        /* nobody waits for it any more */
+        if (answer->word != SERVING_NO_WORD)
+            __atomic_store_n(held_word(&s->held, answer->word), SERVING_WORD_FREE, __ATOMIC_RELEASE);
+        free(message);
+        s->locked.post = POST_NONE;
+        s->locked.is_left = false;
+    } else {
+        s->locked.answer = *answer;
+        s->locked.message = message;
+        s->locked.post = POST_DONE;
+    }
+    pthread_cond_broadcast(&s->done);
+    pthread_mutex_unlock(&s->lock);
+}
 
+/* Takes the message over.  A client that is gone is dropped. */
+static void deliver(struct serving *s, struct client *c, const struct serving_answer *answer,
+                    char *message)
+{
     c->ask.count = 0;
-    return send_all(s, c, &answer, sizeof(answer)) && send_all(s, c, message, answer.bytes);
+    if (is_own(s, c)) {
+        hand_over(s, answer, message);
+        return;
+    }
+    if (!send_all(s, c, answer, sizeof(*answer)) || !send_all(s, c, message, answer->bytes))
+        serving_drop_client(s, c);
+    free(message);
+}
+
+static void deliver_error(struct serving *s, struct client *c, int code, const char *text)
+{
+    const char *told = text == NULL ? "" : text;
+    char *message = strdup(told);
+    const struct serving_answer answer = { .code = code, .word = SERVING_NO_WORD,
+                                           .real = s->held.real,
+                                           .bytes = message == NULL ? 0 : strlen(told) };
+
+    deliver(s, c, &answer, message);
 }
 
 /* The arena goes with the first bytes. */
@@ -118,9 +132,9 @@ static bool welcome(struct serving *s, struct client *c)
 /* ---- Clients -------------------------------------------------------------------------------- */
 
 /* Processes of this user alone. */
-static void accept_client(struct serving *s)
+static void accept_client(struct serving *s, int listener)
 {
-    const int descriptor = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    const int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     struct ucred who = { 0 };
     socklen_t size = sizeof(who);
 
@@ -158,8 +172,7 @@ static bool receive(struct serving *s, struct client *c)
         return false;               /* it asks before it has its answer */
     memcpy(&c->ask, c->input, sizeof(c->ask));
     c->is_noted = false;
-    return c->ask.count != 0 && c->ask.count <= HELD_ASK_MOST &&
-           c->ask.first < UINT64_MAX - c->ask.count;
+    return serving_ask_is_valid(&c->ask);
 }
 
 /* ---- The pass ------------------------------------------------------------------------------- */
@@ -177,7 +190,23 @@ static bool find_pass(struct serving *s, uint64_t number, struct serving_pass *p
     return found;
 }
 
-/* Of all that wait, the first of the latest pass. */
+/* Whether a shared serving may turn to the pass: it was begun, and nobody is in the midst of the
+ * pass before. */
+static bool may_turn(struct serving *s, uint64_t number)
+{
+    struct serving_pass pass;
+
+    for (size_t i = 0; i < s->client_count; i++) {
+        const struct client *c = &s->clients[i];
+
+        if (s->pass.number != 0 && c->pass == s->pass.number && !c->is_done &&
+            (c->ask.count == 0 || c->ask.pass <= s->pass.number))
+            return false;
+    }
+    return find_pass(s, number, &pass);
+}
+
+/* Of all that wait and can be answered, the first of the earliest pass. */
 static struct client *first_waiting(struct serving *s)
 {
     struct client *first = NULL;
@@ -190,6 +219,9 @@ static struct client *first_waiting(struct serving *s)
              (c->ask.pass == first->ask.pass && c->ask.first < first->ask.first)))
             first = c;
     }
+    if (first != NULL && s->is_shared && first->ask.pass > s->pass.number &&
+        !may_turn(s, first->ask.pass))
+        return NULL;
     return first;
 }
 
@@ -201,6 +233,7 @@ static void note_asks(struct serving *s)
         if (c->ask.count == 0 || c->is_noted || c->ask.pass != s->pass.number)
             continue;
         c->is_noted = true;
+        c->is_done = c->is_done && c->pass == c->ask.pass;
         c->pass = c->ask.pass;
         c->latest = c->ask.first;
         if (c->ask.first < s->asked_first)
@@ -229,9 +262,8 @@ static bool turn_to(struct serving *s, struct client *c)
     if (c->ask.pass == s->pass.number)
         return true;
     if (c->ask.pass < s->pass.number || !find_pass(s, c->ask.pass, &pass)) {
-        if (!send_error(s, c, SHEAF_ERR_STATE, "this pass over the data has ended: another one has "
-                        "begun with the same loader, which has one at a time"))
-            drop_client(s, c);
+        deliver_error(s, c, SHEAF_ERR_STATE, "this pass over the data has ended: another one has "
+                      "begun with the same loader, which has one at a time");
         return false;
     }
     s->pass = pass;
@@ -242,6 +274,26 @@ static bool turn_to(struct serving *s, struct client *c)
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
+/* What was skipped in the pass; without memory for it, it is not told. */
+static void note_holes_locked(struct serving *s)
+{
+    const struct ranges *holes = &s->held.holes;
+    struct ranges *noted = &s->locked.holes;
+
+    s->locked.holes_pass = s->pass.number;
+    if (holes->count > noted->capacity) {
+        struct range *items = realloc(noted->items, holes->capacity * sizeof(items[0]));
+
+        if (items == NULL)
+            return;
+        noted->items = items;
+        noted->capacity = holes->capacity;
+    }
+    noted->count = holes->count;
+    if (holes->count != 0)
+        memcpy(noted->items, holes->items, holes->count * sizeof(holes->items[0]));
+}
+
 /* Before an answer is sent: who has it sees what it took. */
 static void note_stats(struct serving *s)
 {
@@ -251,6 +303,7 @@ static void note_stats(struct serving *s)
     pthread_mutex_lock(&s->lock);
     s->locked.stats = stats;
     s->locked.failed = s->held.failed.code != 0;
+    note_holes_locked(s);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -259,19 +312,14 @@ static void answer(struct serving *s, struct client *c)
     struct serving_answer a = { .word = SERVING_NO_WORD };
     char *message = NULL;
     struct sheaf_error error = { 0 };
-    bool is_there;
 
     a.code = held_give(&s->held, c->ask.first, c->ask.count, c->descriptor, &a, &message, &error);
     note_stats(s);
-    if (a.code != SHEAF_OK) {
-        is_there = send_error(s, c, a.code, error.message);
-    } else {
-        c->ask.count = 0;
-        is_there = send_all(s, c, &a, sizeof(a)) && send_all(s, c, message, a.bytes);
-    }
-    free(message);
-    if (!is_there)
-        drop_client(s, c);
+    c->is_done = s->held.real <= c->ask.first + c->ask.count;
+    if (a.code != SHEAF_OK)
+        deliver_error(s, c, a.code, error.message);
+    else
+        deliver(s, c, &a, message);
 }
 
 static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint64_t to)
@@ -285,8 +333,7 @@ static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint6
              "samplers off.  Or batches are skipped that a loaded state has skipped: do one of the "
              "two", (unsigned long long)from, (unsigned long long)to - 1,
              (unsigned long long)s->pass.epoch);
-    if (!send_error(s, c, SHEAF_ERR_STATE, text))
-        drop_client(s, c);
+    deliver_error(s, c, SHEAF_ERR_STATE, text);
 }
 
 /* What lies before all that was asked for is sought over once nobody will ask for it, or where it
@@ -298,7 +345,7 @@ static void skip_beginning(struct serving *s, const struct client *c)
 
     if (first > s->held.start && s->pass.first == 0 &&
         (all_are_past(s, c, s->held.start) ||
-         !held_has_room(&s->held, first, c->ask.count, c->hello.workers)))
+         (!s->is_shared && !held_has_room(&s->held, first, c->ask.count, c->hello.workers))))
         held_skip(&s->held, first);
 }
 
@@ -329,144 +376,63 @@ static bool step(struct serving *s)
 
 /* ---- The thread ----------------------------------------------------------------------------- */
 
-/* Takes in what has come; waits for it unless there is `work`. */
-static void take_in(struct serving *s, bool work)
+/* What this process asks for.  False: the serving ends. */
+static bool take_post(struct serving *s, int *listener)
+{
+    struct client *own = &s->clients[0];
+    bool goes_on;
+
+    pthread_mutex_lock(&s->lock);
+    if (s->locked.post == POST_ASKED) {
+        s->locked.post = POST_TAKEN;
+        own->ask = s->locked.ask;
+        own->is_noted = false;
+    }
+    *listener = s->locked.listener;
+    goes_on = !s->locked.ending;
+    pthread_mutex_unlock(&s->lock);
+    return goes_on;
+}
+
+/* Takes in what has come; waits for it unless there is `work`.  False: the serving ends. */
+static bool take_in(struct serving *s, bool work)
 {
     struct pollfd *polled = calloc(s->client_count + 2, sizeof(*polled));
     const size_t count = s->client_count;
+    int listener;
+    bool goes_on = take_post(s, &listener);
 
-    if (polled == NULL)
-        return;
+    if (polled == NULL || !goes_on)
+        goto out;
     polled[0] = (struct pollfd){ .fd = s->wake, .events = POLLIN };
-    polled[1] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
+    polled[1] = (struct pollfd){ .fd = listener, .events = POLLIN };
     for (size_t i = 0; i < count; i++)
         polled[2 + i] = (struct pollfd){ .fd = s->clients[i].descriptor, .events = POLLIN };
-    if (poll(polled, count + 2, work ? 0 : -1) > 0) {
-        for (size_t i = count; i-- > 0;)    /* the last one takes the place of one dropped */
-            if (polled[2 + i].revents != 0 && !receive(s, &s->clients[i]))
-                drop_client(s, &s->clients[i]);
-        if (polled[1].revents != 0)
-            accept_client(s);
+    work = work || s->clients[0].ask.count != 0;
+    if (poll(polled, count + 2, work ? 0 : -1) <= 0)
+        goto out;
+    if (polled[0].revents != 0) {
+        uint64_t ignored;
+
+        (void)!read(s->wake, &ignored, sizeof(ignored));
     }
+    for (size_t i = count; i-- > 1;)        /* the last one takes the place of one dropped */
+        if (polled[2 + i].revents != 0 && !receive(s, &s->clients[i]))
+            serving_drop_client(s, &s->clients[i]);
+    if (polled[1].revents != 0)
+        accept_client(s, listener);
+    goes_on = take_post(s, &listener);
+out:
     free(polled);
+    return goes_on;
 }
 
-static void *serve(void *argument)
+void *serving_run(void *argument)
 {
     struct serving *s = argument;
     bool work = false;
 
-    while (s->ending == 0) {
-        take_in(s, work);
-        work = s->ending == 0 && step(s);
-    }
+    while (take_in(s, work))
+        work = step(s);
     return NULL;
-}
-
-/* ---- Life ----------------------------------------------------------------------------------- */
-
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct serving *all;         /* of this process */
-
-static int listen_at(const char *name)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    const size_t size = strlen(name);
-    const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (descriptor < 0)
-        return -1;
-    memcpy(address.sun_path + 1, name, size);
-    if (bind(descriptor, (struct sockaddr *)&address,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size)) == 0 &&
-        listen(descriptor, 1024) == 0)
-        return descriptor;
-    close(descriptor);
-    return -1;
-}
-
-struct serving *serving_start(const char *name, struct sheaf_reader *reader, uint64_t epoch,
-                              struct arena *arena)
-{
-    struct serving *s = calloc(1, sizeof(*s));
-
-    if (s == NULL)
-        return NULL;
-    s->wake = eventfd(0, EFD_CLOEXEC);
-    s->listener = listen_at(name);
-    pthread_mutex_init(&s->lock, NULL);
-    if (s->wake >= 0 && s->listener >= 0 && held_open(&s->held, reader, epoch, arena)) {
-        if (thread_start(&s->thread, serve, s)) {
-            pthread_mutex_lock(&all_lock);
-            s->next = all;
-            all = s;
-            pthread_mutex_unlock(&all_lock);
-            return s;
-        }
-        held_free(&s->held);
-    }
-    close(s->wake);
-    close(s->listener);
-    free(s);
-    return NULL;
-}
-
-static void wake(struct serving *s)
-{
-    const uint64_t one = 1;
-
-    (void)!write(s->wake, &one, sizeof(one));
-}
-
-void serving_begin(struct serving *s, const struct serving_pass *pass)
-{
-    pthread_mutex_lock(&s->lock);
-    s->locked.passes[s->locked.pass_count++ % PASSES_MOST] = *pass;
-    pthread_mutex_unlock(&s->lock);
-}
-
-void serving_get_stats(struct serving *s, struct sheaf_reader_stats *stats, bool *failed)
-{
-    pthread_mutex_lock(&s->lock);
-    *stats = s->locked.stats;
-    *failed = s->locked.failed;
-    pthread_mutex_unlock(&s->lock);
-}
-
-void serving_stop(struct serving *s)
-{
-    pthread_mutex_lock(&all_lock);
-    for (struct serving **at = &all; *at != NULL; at = &(*at)->next) {
-        if (*at == s) {
-            *at = s->next;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&all_lock);
-    s->ending = 1;
-    sheaf_reader_interrupt(s->held.reader);
-    wake(s);
-    pthread_join(s->thread, NULL);
-    while (s->client_count != 0)
-        drop_client(s, &s->clients[0]);
-    close(s->listener);
-    close(s->wake);
-    held_free(&s->held);
-    sheaf_reader_free(s->held.reader);
-    arena_leave(s->held.arena);
-    arena_close(s->held.arena);
-    pthread_mutex_destroy(&s->lock);
-    free(s);
-}
-
-void serving_forked(void)
-{
-    for (struct serving *s = all; s != NULL; s = s->next) {
-        for (size_t i = 0; i < s->client_count && i < CLIENTS_MOST; i++)
-            close(s->clients[i].descriptor);
-        close(s->listener);
-        close(s->wake);
-    }
-    all = NULL;
-    pthread_mutex_init(&all_lock, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * One reader for all workers of a rank: a thread that answers, over a Unix socket, requests for
- * samples by their ordinals.
+ * samples by their ordinals.  The process that it is in asks without a socket.
  *
  *     worker: ASK pass, first, count --> thread: reads in order, keeps what is not asked for yet
  *     worker: Batch in shared memory <-- ANSWER: message, and the word that ends its use
@@ -15,6 +15,10 @@
  * Samples lie in an arena (arena.h), which the worker maps; its word is set when nothing of the
  * batch is left.  What a connection has is free when the connection ends.  Where the arena has no
  * room, bytes are sent instead: nothing waits for views that somebody keeps.
+ *
+ * A pipe has one reader for all ranks of a host.  The serving is then SHARED: it waits for every
+ * worker that a rank has before it turns to another pass, and leaves nothing out for those who are
+ * late.
  *
  * The thread never needs the GIL.  In the child of a fork only the descriptors are closed. */
 #ifndef PYTHON_SERVING_H
@@ -32,6 +36,7 @@ struct serving_welcome {
     uint64_t bytes;
 };
 
+#define SERVING_ASK_MOST ((uint64_t)1 << 20)    /* samples */
 struct serving_ask {
     uint64_t pass, first, count;
 };
@@ -41,22 +46,46 @@ struct serving_answer {
     int32_t code;
     uint32_t word;              /* SERVING_NO_WORD: all of it is in the message */
     uint64_t samples, bytes;
+    uint64_t real;              /* samples of the rank's part of the epoch; of a stream UINT64_MAX
+                                   before its end is found */
 };
-#define SERVING_NO_WORD UINT32_MAX
+#define SERVING_NO_WORD   UINT32_MAX
+#define SERVING_WORD_FREE 0u    /* a word says so when the answer is done with, */
+#define SERVING_WORD_USED 1u    /* and until then this */
+
+static inline bool serving_ask_is_valid(const struct serving_ask *ask)
+{
+    return ask->count != 0 && ask->count <= SERVING_ASK_MOST && ask->first < UINT64_MAX - ask->count;
+}
 
 /* Where a pass begins: an ordinal of this rank's part of an epoch. */
 struct serving_pass {
     uint64_t number, epoch, first;
 };
 
-/* Takes the reader, which is at `epoch`, and the arena over (NULL: none); `name` is the abstract
- * address.  NULL, with errno: nothing was taken. */
-struct serving *serving_start(const char *name, struct sheaf_reader *reader, uint64_t epoch,
+/* Takes the reader, which is at `epoch`, and the arena over (NULL: none).  `ranks` other than 1 share
+ * it.  NULL, with errno: nothing was taken. */
+struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint32_t ranks,
                               struct arena *arena);
+/* Workers may come to this abstract address.  False, with errno. */
+bool serving_listen(struct serving *serving, const char *name);
 /* Says where a pass begins, before its ordinals are asked for; later ones end earlier ones. */
 void serving_begin(struct serving *serving, const struct serving_pass *pass);
 /* Of the reader; `failed`: it can only be closed. */
 void serving_get_stats(struct serving *serving, struct sheaf_reader_stats *stats, bool *failed);
+/* How many ordinals of the pass below `end` were skipped as corrupt, of those that were read. */
+uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
+
+/* A request of this process, of 1 to SERVING_ASK_MOST samples.  Both wait for a tick at most, and are false if that was too short: for
+ * an earlier request that was left, and for the answer.  The message is the caller's. */
+bool serving_post(struct serving *serving, const struct serving_ask *ask);
+bool serving_collect(struct serving *serving, struct serving_answer *answer, char **message);
+/* Nobody waits for what was posted any more. */
+void serving_leave(struct serving *serving);
+/* Where its answers lie, and the word of one, as above. */
+struct arena *serving_arena(struct serving *serving);
+uint32_t *serving_word(struct serving *serving, uint32_t number);
+
 /* Ends the thread, the connections and the reader. */
 void serving_stop(struct serving *serving);
 /* In the child of a fork: closes what it has inherited. */
