@@ -49,7 +49,8 @@ static void die(const char *what)
 }
 
 /* A thread of a test cannot fail it: it ends the program. */
-#define check(condition) do { if (!(condition)) die("line " TEXT(__LINE__) ": " #condition); } while (0)
+#define check(condition) do { if (!(condition)) \
+    die("line " TEXT(__LINE__) ": " #condition); } while (0)
 #define TEXT(x) TEXT_(x)
 #define TEXT_(x) #x
 

@@ -240,6 +240,7 @@ class Dataset(_sheaf.Dataset):
         self.url: str = info["url"]
         self.has_manifest: bool = info["has_manifest"]
         self.is_stream: bool = info["is_stream"]
+        self.is_pipe: bool = info["is_pipe"]                # of a channel: it can be read once
         self.container: Optional[str] = info["container"]
         self.codec: Optional[str] = info["codec"]
         self.samples: Optional[int] = info["samples"]       # None: a stream

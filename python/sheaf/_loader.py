@@ -8,7 +8,7 @@ divides the lanes can go on from there."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict, NamedTuple, Optional
 
 import sheaf
 
@@ -43,25 +43,33 @@ class Order(NamedTuple):
     lanes: int
 
 
-def state_of(order: Order, epoch: int, start: int, batches: int, batch_size: int,
-             world_size: int) -> Dict[str, Any]:
-    """The same for every rank: after `start` samples of the epoch, `batches` of batch_size of each
-    of world_size ranks."""
-    return {"sheaf": 1, **order._asdict(), "epoch": epoch, "start": start, "batches": batches,
-            "batch_size": batch_size, "world_size": world_size}
-
-
 class Place(NamedTuple):
-    """Where a state is: in an epoch, after so many samples of all ranks together."""
+    """Where a state is: in an epoch, after so many samples of all ranks together, of which this rank
+    has skipped so many as corrupt."""
     epoch: int
     done: int
     lanes: int
+    skipped: int = 0
 
 
-def place_of(state: Dict[str, Any], order: Order, samples: int) -> Place:
-    """ChangedError: the state is of another data set; ArgumentError: of another order."""
+def state_of(order: Order, place: Place, batches: int, batch_size: int, world_size: int,
+             skipped: int) -> Dict[str, Any]:
+    """The same for every rank, but for what it skipped: after `place`, `batches` of batch_size of
+    each of world_size ranks."""
+    return {"sheaf": 1, **order._asdict(), "epoch": place.epoch, "start": place.done,
+            "batches": batches, "batch_size": batch_size, "world_size": world_size,
+            "skipped": place.skipped + skipped}
+
+
+def place_of(state: Dict[str, Any], order: Order, samples: Optional[int],
+             world_size: int) -> Place:
+    """ChangedError: the state is of another data set; ArgumentError: of another order.  samples
+    None: a stream, whose ranks are not equal, so that only the same ranks can go on with it."""
     if not isinstance(state, dict) or state.get("sheaf") != 1:
         raise sheaf.ArgumentError("this is not a state of a sheaf loader: %.80r" % (state,))
+    if not order.fingerprint:
+        raise sheaf.UnsupportedError("this stream cannot be resumed: it is standard input, or its "
+                                     "order is the platform's")
     if state["fingerprint"] != order.fingerprint:
         raise sheaf.ChangedError("the state is of data set %s, but this one is %s"
                                  % (state["fingerprint"], order.fingerprint))
@@ -70,7 +78,14 @@ def place_of(state: Dict[str, Any], order: Order, samples: int) -> Place:
             raise sheaf.ArgumentError("%s of this loader is %r, but the state has %r: the samples "
                                       "that follow would be others"
                                       % (name, getattr(order, name), state[name]))
+    if state["lanes"] % world_size != 0:
+        raise sheaf.ArgumentError("the state has %d lanes, which do not divide among %d ranks"
+                                  % (state["lanes"], world_size))
+    if samples is None and state["world_size"] != world_size:
+        raise sheaf.ArgumentError("the state of a stream is of %d ranks, but this world has %d: "
+                                  "index the data set (sheaf index) to resume in another world"
+                                  % (state["world_size"], world_size))
     done = state["start"] + state["batches"] * state["batch_size"] * state["world_size"]
-    if done >= samples:
+    if samples is not None and done >= samples:
         return Place(state["epoch"] + 1, 0, state["lanes"])
-    return Place(state["epoch"], done, state["lanes"])
+    return Place(state["epoch"], done, state["lanes"], state.get("skipped", 0))

@@ -36,6 +36,26 @@ def rank_of(rank: Optional[int], world_size: Optional[int],
     return _sheaf.world_from_environment() or (0, 1)
 
 
+_LOCAL = (("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+          ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+          ("SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"))
+
+
+def local_rank_of(rank: int, world_size: int) -> Tuple[int, int]:
+    """This rank's place among the ranks of its host, by the variables that sheaf_channel_world
+    reads; 0 of 1 where nothing says that there are others."""
+    for names in _LOCAL:
+        words = [os.environ.get(name, "") for name in names]
+        if all(word.isdigit() for word in words):
+            local, size = int(words[0]), int(words[1])
+            if size < 1 or world_size % size != 0 or rank % size != local:
+                raise ValueError("%s is %d and %s is %d, but rank %d of %d cannot be that one of "
+                                 "its host: ranks of a host must follow one another"
+                                 % (names[0], local, names[1], size, rank, world_size))
+            return local, size
+    return 0, 1
+
+
 def worker_of() -> Tuple[int, int]:
     """This worker's number and how many there are; 0 of 1 outside of a DataLoader's workers."""
     info = _worker_info()

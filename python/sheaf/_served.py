@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One reader for all workers of a rank: the program has a Server (python/src/serving.h), and each
-worker, or the program itself, a Client, which asks it for samples by their ordinals.
+"""What a worker asks the reader of its rank by: the program has a Server (python/src/serving.h), and
+each worker a Client, which asks it for samples by their ordinals.
 
 A Client's batches lie in memory that it shares with the program.  The connection lives as long as
 that memory is in use: its end is what tells the server that all of it is free."""
@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 import threading
-from typing import Optional
+from typing import Optional, Tuple
 
 import sheaf
 from sheaf import _sheaf
@@ -20,7 +20,8 @@ from sheaf import _sheaf
 _HELLO = struct.Struct("=II")
 _WELCOME = struct.Struct("=Q")
 _ASK = struct.Struct("=QQQ")
-_ANSWER = struct.Struct("=iIQQ")
+_ANSWER = struct.Struct("=iIQQQ")
+_PEER = struct.Struct("=iII")
 _NO_WORD = 0xffffffff
 
 
@@ -49,6 +50,7 @@ class Client:
         self._connection = _Connection(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._connection.connect(b"\0" + address.encode())
+            self._check_peer()
             self._connection.sendall(_HELLO.pack(worker, workers))
             data, descriptors, _, _ = socket.recv_fds(self._connection, _WELCOME.size, 1)
         except OSError as error:
@@ -62,22 +64,28 @@ class Client:
             self._memory.connection = self._connection
             os.close(descriptor)
 
-    def get(self, number: int, first: int, count: int) -> Optional[sheaf.Batch]:
-        """`count` samples of pass `number`, from ordinal `first` on; fewer where some were skipped,
-        None if all were."""
+    def _check_peer(self) -> None:
+        """Anybody may take a name: what answers must be of this user."""
+        peer = self._connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        if _PEER.unpack(peer)[1] not in (os.geteuid(), 0):
+            raise ConnectionRefusedError("a program of another user answers")
+
+    def get(self, number: int, first: int, count: int) -> Tuple[Optional[sheaf.Batch], int]:
+        """`count` samples of pass `number`, from ordinal `first` on, fewer where some were skipped
+        or a stream ends, None if there are none; and how many this rank has, if that is known."""
         with self._lock:
             try:
                 self._connection.sendall(_ASK.pack(number, first, count))
-                code, word, samples, size = _ANSWER.unpack(self._receive(_ANSWER.size))
+                code, word, samples, size, real = _ANSWER.unpack(self._receive(_ANSWER.size))
                 message = self._receive(size)
             except OSError as error:
                 raise Gone("the program that reads the data has ended: %s" % error) from None
         if code != 0:
             _sheaf.raise_error(code, message.decode("utf-8", "replace"))
         if word == _NO_WORD or self._memory is None:
-            return _sheaf.unpack(message) if samples else None
+            return (_sheaf.unpack(message) if samples else None), real
         batch = _sheaf.receive(self._memory, word, message)
-        return batch if samples else None
+        return (batch if samples else None), real
 
     def _receive(self, size: int) -> bytearray:
         data = bytearray(size)

@@ -61,11 +61,6 @@ def _own_sender(reader_bytes: int = 0) -> _Sender:
         return _sender
 
 
-def arena(memory_bytes: int) -> Optional[_sheaf.Arena]:
-    """For a worker's reader whose batches will be sent: what it reads is then there already."""
-    return _own_sender(memory_bytes).arena if is_worker() else None
-
-
 def _reduce(batch: sheaf.Batch) -> Reduced:
     reduced = _own_sender().reduce(batch) if is_worker() else None
     return reduced or (_sheaf.unpack, (batch._pack(),))

@@ -16,6 +16,7 @@ struct opening {
     uint64_t wait_seconds;
     struct sheaf_dataset *dataset;
     uint32_t rank, world_size;      /* of a channel; 0: not known */
+    bool is_pipe;
     struct sheaf_error error;
     int code;
 };
@@ -33,8 +34,13 @@ static int open_channel(struct opening *o)
         o->code = sheaf_channel_world(channel, &o->rank, &o->world_size, NULL, &o->error);
     if (o->code == SHEAF_END)
         o->rank = o->world_size = 0;
-    if (o->code >= 0)
+    if (o->code >= 0) {
+        struct sheaf_channel_info info;
+
+        sheaf_channel_get_info(channel, &info, sizeof(info));
+        o->is_pipe = info.kind == SHEAF_CHANNEL_PIPE;
         o->code = sheaf_channel_dataset(channel, &o->dataset, &o->error);
+    }
     sheaf_channel_free(channel);
     return o->code;
 }
@@ -114,6 +120,7 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
         opening->dataset = NULL;
         self->rank = opening->rank;
         self->world_size = opening->world_size;
+        self->is_pipe = opening->is_pipe;
         self->source = Py_NewRef(source);
     } else {
         error_raise(&opening->error);
@@ -159,8 +166,9 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
     sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
     container = sheaf_container_name(info.container);
     codec = sheaf_codec_name(info.codec);
-    return Py_BuildValue("{s:(II),s:N,s:O,s:O,s:z,s:z,s:N,s:K,s:K,s:i,s:s,s:z}",
+    return Py_BuildValue("{s:(II),s:O,s:N,s:O,s:O,s:z,s:z,s:N,s:K,s:K,s:i,s:s,s:z}",
                          "world", self->rank, self->world_size,
+                         "is_pipe", self->is_pipe ? Py_True : Py_False,
                          "url", text_of(info.url != NULL ? info.url : ""),
                          "has_manifest", info.has_manifest ? Py_True : Py_False,
                          "is_stream", info.is_stream ? Py_True : Py_False,

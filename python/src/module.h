@@ -98,6 +98,7 @@ struct dataset_object {
     struct sheaf_dataset *dataset;
     PyObject *source;           /* as given, for pickling */
     uint32_t rank, world_size;  /* of a channel, when it was opened; 0 of 0: not known */
+    bool is_pipe;               /* of a channel */
 };
 
 /* A Dataset as it is, or one opened from a source; a new reference. */

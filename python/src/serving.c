@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that serves samples; see serving.h.  What it reads and keeps is in held.c, and what the
- * program does with it in serving_life.c. */
+ * The thread that serves samples; see serving.h.  What it reads and keeps is in held.c, and what
+ * the program does with it in serving_life.c. */
 #include "serving_inside.h"
 
 #include <errno.h>
@@ -67,7 +67,8 @@ static void hand_over(struct serving *s, const struct serving_answer *answer, ch
     pthread_mutex_lock(&s->lock);
     if (s->locked.is_left) {        /* nobody waits for it any more */
         if (answer->word != SERVING_NO_WORD)
-            __atomic_store_n(held_word(&s->held, answer->word), SERVING_WORD_FREE, __ATOMIC_RELEASE);
+            __atomic_store_n(held_word(&s->held, answer->word), SERVING_WORD_FREE,
+                             __ATOMIC_RELEASE);
         free(message);
         s->locked.post = POST_NONE;
         s->locked.is_left = false;

@@ -55,7 +55,8 @@ struct serving_answer {
 
 static inline bool serving_ask_is_valid(const struct serving_ask *ask)
 {
-    return ask->count != 0 && ask->count <= SERVING_ASK_MOST && ask->first < UINT64_MAX - ask->count;
+    return ask->count != 0 && ask->count <= SERVING_ASK_MOST &&
+           ask->first < UINT64_MAX - ask->count;
 }
 
 /* Where a pass begins: an ordinal of this rank's part of an epoch. */
@@ -63,8 +64,8 @@ struct serving_pass {
     uint64_t number, epoch, first;
 };
 
-/* Takes the reader, which is at `epoch`, and the arena over (NULL: none).  `ranks` other than 1 share
- * it.  NULL, with errno: nothing was taken. */
+/* Takes the reader, which is at `epoch`, and the arena over (NULL: none).  `ranks` other than 1
+ * share it.  NULL, with errno: nothing was taken. */
 struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint32_t ranks,
                               struct arena *arena);
 /* Workers may come to this abstract address.  False, with errno. */
@@ -76,8 +77,9 @@ void serving_get_stats(struct serving *serving, struct sheaf_reader_stats *stats
 /* How many ordinals of the pass below `end` were skipped as corrupt, of those that were read. */
 uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
 
-/* A request of this process, of 1 to SERVING_ASK_MOST samples.  Both wait for a tick at most, and are false if that was too short: for
- * an earlier request that was left, and for the answer.  The message is the caller's. */
+/* A request of this process, of 1 to SERVING_ASK_MOST samples.  Both wait for a tick at most, and
+ * are false if that was too short: for an earlier request that was left, or for the answer.  The
+ * message is the caller's. */
 bool serving_post(struct serving *serving, const struct serving_ask *ask);
 bool serving_collect(struct serving *serving, struct serving_answer *answer, char **message);
 /* Nobody waits for what was posted any more. */

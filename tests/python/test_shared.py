@@ -16,9 +16,8 @@ from support import Case, samples_of, seed
 
 try:
     import torch
-    from torch.utils.data import DataLoader
     import sheaf._shared
-    from sheaf.torch import ShardDataset
+    import sheaf.torch
 except ImportError as error:
     raise unittest.SkipTest("no torch: %s" % error)
 
@@ -47,8 +46,7 @@ class SharedCase(Case):
         self.assertEqual((sample.label, sample.class_name), (label, "class %d" % label))
 
     def loader(self, workers=2, **options):
-        return DataLoader(ShardDataset(self.set, batch_size=SIZE), batch_size=None,
-                          num_workers=workers, **options)
+        return sheaf.torch.DataLoader(self.set, SIZE, workers, **options)
 
 
 class PickleTest(SharedCase):

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""The map-style data set of sheaf.torch: samples by number, at random or as places in an epoch."""
+
+from __future__ import annotations
+
+import enum
+import math
+import os
+import warnings
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+import torch.utils.data
+
+import sheaf
+from sheaf._loader import BITS, MASK, Order
+from sheaf._member import rank_of
+from sheaf._rank import RankReader
+
+
+class Fields(Dict[str, Any]):
+    """A dict whose KeyError names the sample and what it has: in a batch of many, that of one
+    without a label cannot be found otherwise."""
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError("the sample %r has no %r, but %s" % (
+            self.get("__key__"), name, sorted(key for key in self if key != "__key__")))
+
+
+def to_dict(sample: sheaf.Sample) -> Dict[str, Any]:
+    """What a sample is without a `decode`: its fields as bytes, with __key__ and, if it has
+    labels, __label__ (a number, or a list of several)."""
+    result = Fields(sample.to_bytes())
+    labels = sample.labels
+    result["__key__"] = sample.key
+    if labels:
+        result["__label__"] = labels[0] if len(labels) == 1 else list(labels)
+    return result
+
+
+def as_it_is(batch: Any) -> Any:
+    return batch
+
+
+class Nothing(enum.Enum):
+    """What a batch without samples is, to the DataLoader of this module."""
+    END = 0             # it is behind the end of a stream
+    SKIPPED = 1         # all were corrupt
+
+
+class Collate:
+    """Leaves a batch without samples alone."""
+
+    def __init__(self, collate: Callable[[Any], Any]) -> None:
+        self.collate = collate
+
+    def __call__(self, samples: Any) -> Any:
+        return samples if isinstance(samples, Nothing) else self.collate(samples)
+
+
+class Dataset(torch.utils.data.Dataset[Any]):
+    """A map-style data set: dataset[i] is decode(sample number i), by random access, and what
+    sampler() yields are places in a shuffled epoch, which are read in order, by one reader for all
+    workers.  len(dataset) counts all samples.
+
+    decode takes a sheaf.Sample and runs in the workers; its views are not to be kept beyond the
+    batch by whoever sends them to another process: make tensors, numbers or bytes of them.  The
+    default is to_dict.
+
+    rank and world_size are those of torch.distributed or of the environment when the data set is
+    made.  lanes (by default world_size) is what any later world size must divide to resume; elastic
+    asks for the least number that it and world_size divide.  More lanes mix less: each has its part
+    of the shuffle buffer.  remainder: "pad" lets ranks repeat a sample (at most world_size - 1 an
+    epoch, marked), "drop" leaves so many out, "keep" lets ranks have one more than others, for
+    evaluation without collectives; "auto" pads if there are several ranks.  The other options are
+    those of sheaf.Reader; memory_bytes is the rank's, for all workers.
+
+    A stream (compressed foreign shards, a pipe) has no numbers and no length: it is for the
+    DataLoader of this module, which finds its end.
+
+    ValueError: options that do not fit."""
+
+    def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], *, seed: int = 0,
+                 no_shuffle: bool = False, shuffle_buffer: int = 10000,
+                 lanes: Optional[int] = None, elastic: int = 1, rank: Optional[int] = None,
+                 world_size: Optional[int] = None, remainder: str = "auto",
+                 decode: Optional[Callable[[sheaf.Sample], Any]] = None,
+                 memory_bytes: int = 1 << 30, threads: int = 0, on_corrupt: str = "fail",
+                 max_corrupt: Optional[int] = None,
+                 report: Optional[Callable[[sheaf.Problem], Any]] = None,
+                 cache_directory: Optional[sheaf.Path] = None,
+                 cache_bytes: int = 64000000000) -> None:
+        self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
+        self.decode: Callable[[sheaf.Sample], Any] = to_dict if decode is None else decode
+        self.rank, self.world_size = rank_of(rank, world_size, self.dataset)
+        if remainder not in ("auto", "pad", "drop", "keep"):
+            raise ValueError("remainder is %r: expected auto, pad, drop or keep" % (remainder,))
+        self.remainder = remainder if remainder != "auto" else \
+            "pad" if self.world_size > 1 and not self.dataset.is_stream else "keep"
+        self.order = Order(self.dataset.fingerprint, seed, bool(no_shuffle), shuffle_buffer,
+                           math.lcm(self.world_size, elastic) if lanes is None else lanes)
+        self._check()
+        self._options = {"memory_bytes": memory_bytes, "threads": threads,
+                         "on_corrupt": on_corrupt, "max_corrupt": max_corrupt,
+                         "cache_directory": None if cache_directory is None
+                         else os.fspath(cache_directory), "cache_bytes": cache_bytes}
+        self.reader = RankReader(self.dataset, self.rank, self.world_size,
+                                 sheaf._warn if report is None else report, self._options)
+        self._drops_last = False            # what a DataLoader of this module says
+        self._takes_nothing = False
+
+    def _check(self) -> None:
+        order = self.order
+        if order.lanes < 1 or order.lanes % self.world_size != 0:
+            raise ValueError("%d lanes do not divide among %d ranks" % (order.lanes,
+                                                                        self.world_size))
+        if self.dataset.is_stream:
+            if self.remainder != "keep":
+                raise ValueError("%s is a stream of unknown length, whose ranks cannot be made "
+                                 "equal: only remainder=\"keep\" is possible" % self.dataset.url)
+            return
+        if self.remainder == "pad" and len(self.dataset) < self.world_size:
+            raise ValueError("%d samples cannot be shared out equally among %d ranks: "
+                             "remainder=\"keep\" lets some have none"
+                             % (len(self.dataset), self.world_size))
+        if order.lanes > self.world_size and not order.no_shuffle \
+                and order.shuffle_buffer < 100 * order.lanes < len(self.dataset):
+            warnings.warn("each of %d lanes has %d samples of the shuffle buffer, which mixes "
+                          "little: give shuffle_buffer=%d, or fewer lanes"
+                          % (order.lanes, order.shuffle_buffer // order.lanes, 100 * order.lanes),
+                          stacklevel=4)
+
+    def _set_lanes(self, lanes: int) -> None:
+        if lanes != self.order.lanes:
+            self.order = self.order._replace(lanes=lanes)
+            self._check()
+            self.close()
+
+    def close(self) -> None:
+        """Ends the reader; a new pass opens it again."""
+        self.reader.close()
+
+    def stats(self) -> sheaf.Stats:
+        """The counts of the rank's reader, of all passes since it was opened."""
+        return self.reader.stats()
+
+    def sampler(self, epoch: int = 0) -> "sheaf.torch.Sampler":
+        """Yields what this rank reads: for `sampler=` of a DataLoader.  UnsupportedError: a
+        stream."""
+        from sheaf.torch import Sampler
+        if self.dataset.is_stream:
+            raise sheaf.UnsupportedError("%s is a stream, whose end PyTorch's own loader cannot "
+                                         "find: use sheaf.torch.DataLoader, or index it"
+                                         % self.dataset.url)
+        return Sampler(self, epoch)
+
+    # ---- Samples, in any process --------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, number: int) -> Any:
+        return self.__getitems__([number])[0]
+
+    def __getitems__(self, numbers: Sequence[int]) -> Any:
+        samples = self._samples(numbers)
+        if self.decode is as_it_is or isinstance(samples, Nothing):
+            return samples
+        return [self.decode(sample) for sample in samples]
+
+    def _samples(self, numbers: Sequence[int]) -> Any:
+        """A Batch, or a list of samples."""
+        if len(numbers) == 0 or max(numbers) < 1 << BITS:
+            if any(number < 0 for number in numbers):
+                numbers = [range(len(self))[number] for number in numbers]
+            return self.dataset.get(numbers, memory_bytes=self._options["memory_bytes"])
+        real, batches = 0, []
+        for number, count in _runs(numbers):
+            batch, real = self.reader.get(number >> BITS, number & MASK, count)
+            if batch is not None:
+                batches.append(batch)
+        if self.dataset.is_stream and real <= numbers[-1] & MASK \
+                and (self._drops_last or not batches):
+            return Nothing.END
+        if not batches:
+            return self._all_were_skipped(len(numbers))
+        if len(batches) == 1:
+            return batches[0]
+        return [sample for batch in batches for sample in batch]
+
+    def _all_were_skipped(self, count: int) -> Nothing:
+        """Alone, the batch is left out; with collectives, one rank would make a step less."""
+        if self._takes_nothing and self.world_size == 1:
+            return Nothing.SKIPPED
+        raise sheaf.CorruptError("all of a batch were skipped as corrupt (%d), and without one the "
+                                 "ranks would not make the same steps: use larger batches" % count)
+
+    def __repr__(self) -> str:
+        return "<sheaf.torch.Dataset %r rank %d of %d>" % (self.dataset.url, self.rank,
+                                                           self.world_size)
+
+
+def _runs(numbers: Sequence[int]) -> List[Tuple[int, int]]:
+    """(first, count) of those that follow one another."""
+    runs: List[Tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][0] + runs[-1][1]:
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((number, 1))
+    return runs
+
+
+Dataset.__module__ = "sheaf.torch"      # where programs have it from
