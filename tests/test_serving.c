@@ -242,7 +242,21 @@ struct worker {
     struct rng rng;
     pthread_t thread;
     bool leaves;                    /* in mid-pass, with what it has */
+    bool asks_on;                   /* behind the end of a stream */
 };
+
+/* The end is told to whoever asks, also when others have gone on. */
+static void ask_behind_the_end(const struct worker *w, struct connection *c)
+{
+    struct given given;
+
+    for (uint64_t i = 0; i < 3; i++) {
+        check(ask(c, w->pass, SAMPLES + (i * w->workers + w->number) * BATCH, BATCH, &given));
+        check(given.answer.code == SHEAF_OK && given.answer.samples == 0);
+        check(given.answer.real == SAMPLES);
+        end(&given, c->memory);
+    }
+}
 
 /* Asks for every n-th batch, keeps some for a while, and looks at them once more at the end. */
 static void *work(void *argument)
@@ -273,6 +287,8 @@ static void *work(void *argument)
         if (w->leaves && first > SAMPLES / 2)
             break;
     }
+    if (w->asks_on)
+        ask_behind_the_end(w, &c);
     while (count-- > 0) {
         if (!w->leaves)
             end(&kept[count].given, c.memory);
@@ -462,7 +478,8 @@ static void test_ranks_of_a_host_share_it(void **state)
             const uint32_t n = 2 * WORKERS - 1 - i;
 
             workers[n] = (struct worker){ .f = &f, .number = n % WORKERS, .workers = WORKERS,
-                                          .pass = 1 + n / WORKERS, .epoch = n / WORKERS };
+                                          .pass = 1 + n / WORKERS, .epoch = n / WORKERS,
+                                          .asks_on = is_stream };
             rng_seed(&workers[n].rng, RNG_FEED, rng_next(&rng), 0, 0);
             if (n + 1 == WORKERS)
                 serving_begin(f.serving, &(struct serving_pass){ 1, 0, 0 });

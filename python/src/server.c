@@ -347,6 +347,10 @@ static PyObject *batch_of(struct serving *serving, const struct serving_answer *
         free(message);
         return error_raise(&error);
     }
+    if (answer->samples == 0 && answer->word == SERVING_NO_WORD) {
+        free(message);
+        Py_RETURN_NONE;
+    }
     bytes = PyBytes_FromStringAndSize(message, (Py_ssize_t)answer->bytes);
     free(message);
     if (bytes == NULL)

@@ -147,7 +147,7 @@ static void accept_client(struct serving *s, int listener)
         close(descriptor);
         return;
     }
-    s->clients[s->client_count++] = (struct client){ .descriptor = descriptor };
+    s->clients[s->client_count++] = (struct client){ .descriptor = descriptor, .end = UINT64_MAX };
 }
 
 /* What has come of a hello or an ask.  False: the client is gone. */
@@ -200,7 +200,7 @@ static bool may_turn(struct serving *s, uint64_t number)
     for (size_t i = 0; i < s->client_count; i++) {
         const struct client *c = &s->clients[i];
 
-        if (s->pass.number != 0 && c->pass == s->pass.number && !c->is_done &&
+        if (s->pass.number != 0 && c->pass == s->pass.number && c->end == UINT64_MAX &&
             (c->ask.count == 0 || c->ask.pass <= s->pass.number))
             return false;
     }
@@ -234,7 +234,8 @@ static void note_asks(struct serving *s)
         if (c->ask.count == 0 || c->is_noted || c->ask.pass != s->pass.number)
             continue;
         c->is_noted = true;
-        c->is_done = c->is_done && c->pass == c->ask.pass;
+        if (c->pass != c->ask.pass)
+            c->end = UINT64_MAX;
         c->pass = c->ask.pass;
         c->latest = c->ask.first;
         if (c->ask.first < s->asked_first)
@@ -255,13 +256,30 @@ static bool all_are_past(const struct serving *s, const struct client *asker, ui
     return past >= workers;
 }
 
-/* Turns to the pass that a client asks for.  False: it was answered with an error. */
+/* Behind the end of a stream there is nothing, which may be asked for when others have gone on. */
+static bool is_behind_end(const struct client *c)
+{
+    return c->ask.pass == c->pass && c->ask.first >= c->end;
+}
+
+static void answer_nothing(struct serving *s, struct client *c)
+{
+    const struct serving_answer nothing = { .word = SERVING_NO_WORD, .real = c->end };
+
+    deliver(s, c, &nothing, NULL);
+}
+
+/* Turns to the pass that a client asks for.  False: it was answered. */
 static bool turn_to(struct serving *s, struct client *c)
 {
     struct serving_pass pass;
 
     if (c->ask.pass == s->pass.number)
         return true;
+    if (is_behind_end(c)) {
+        answer_nothing(s, c);
+        return false;
+    }
     if (c->ask.pass < s->pass.number || !find_pass(s, c->ask.pass, &pass)) {
         deliver_error(s, c, SHEAF_ERR_STATE, "this pass over the data has ended: another one has "
                       "begun with the same loader, which has one at a time");
@@ -316,7 +334,8 @@ static void answer(struct serving *s, struct client *c)
 
     a.code = held_give(&s->held, c->ask.first, c->ask.count, c->descriptor, &a, &message, &error);
     note_stats(s);
-    c->is_done = s->held.real <= c->ask.first + c->ask.count;
+    if (s->held.real <= c->ask.first)
+        c->end = s->held.real;
     if (a.code != SHEAF_OK)
         deliver_error(s, c, a.code, error.message);
     else

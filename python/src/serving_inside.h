@@ -18,7 +18,7 @@ struct client {
     struct serving_hello hello;
     struct serving_ask ask;         /* what it waits for; count 0: nothing */
     bool is_noted;                  /* in the pass */
-    bool is_done;                   /* it was told that the pass is over */
+    uint64_t end;                   /* where the pass ends, as it was told; else UINT64_MAX */
     uint64_t pass, latest;          /* it has asked for this ordinal last, in this pass */
     char input[sizeof(struct serving_ask)];
     size_t input_size;

@@ -60,7 +60,7 @@ struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint3
         return NULL;
     s->is_shared = ranks > 1;
     s->locked.listener = -1;
-    s->clients[0] = (struct client){ .descriptor = HELD_OWN, .is_welcome = true,
+    s->clients[0] = (struct client){ .descriptor = HELD_OWN, .is_welcome = true, .end = UINT64_MAX,
                                      .hello = { .workers = ranks } };
     s->client_count = 1;
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -10,12 +10,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import warnings
 
 import sheaf
-from support import Case, flip, pack, samples_of
+from support import Case, FileServer, flip, pack, samples_of
 
 try:
     import torch
@@ -93,6 +94,22 @@ def is_gone(process):
         return True
 
 
+def arenas_of_the_dead():
+    """Memory that was shared by a loader of this test, and is now some other process's."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/maps" % process, encoding="utf-8") as file:
+                has = "memfd:sheaf-arena" in file.read()
+            with open("/proc/%s/stat" % process, encoding="ascii") as file:
+                parent = int(file.read().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+        if has and parent == 1:         # it has lost its own
+            found.append(process)
+    return found
+
+
 @unittest.skipIf(torch is None, "PyTorch is not installed")
 class LoaderTest(Case):
     @classmethod
@@ -118,6 +135,30 @@ class LoaderTest(Case):
             batches = list(loader)
             self.assertEqual([len(batch) for batch in batches], [7] * 28 + [4])
             self.assertEqual(sum(batches, []), expected)
+
+    def test_without_workers_there_is_no_socket(self):
+        def sockets():
+            return [name for name in os.listdir("/proc/self/fd")
+                    if os.path.islink("/proc/self/fd/" + name)
+                    and os.readlink("/proc/self/fd/" + name).startswith("socket:")]
+
+        before = len(sockets())
+        loader = self.loader(8)
+        for batch in loader:
+            self.assertEqual(len(sockets()), before)
+        loader = self.loader(8, 2)
+        self.assertGreater(len(sockets()), before)
+
+    def test_a_signal_interrupts_the_wait(self):
+        server = FileServer(self, self.set, silent=("shard-",))
+        loader = sheaf.torch.DataLoader(server.url, 8, seed=5, decode=number_of, collate_fn=list)
+        threading.Thread(target=lambda: (server.asked.wait(), os.kill(os.getpid(),
+                                                                      signal.SIGINT))).start()
+        with self.assertRaises(KeyboardInterrupt):
+            next(iter(loader))
+        server.goes_on.set()
+        loader.set_epoch(0)
+        self.assertEqual(sorted(sum(loader, [])), list(range(200)))
 
     def test_batches_do_not_depend_on_the_start_method(self):
         expected = list(self.loader(16))
@@ -542,6 +583,34 @@ class LoaderTest(Case):
             self.assertEqual(list(loader), expected)
             self.assertEqual(loader.stats().corrupt, 1)
             self.assertEqual([problem.code for problem in told], ["CORRUPT"])
+            loader.set_epoch(0)
+            given, skipped = iter(loader), 0
+            for batch, samples in zip(range(1, 26), expected):
+                self.assertEqual(next(given), samples)
+                skipped += len(samples) < 8
+                self.assertEqual(loader.state_dict()["skipped"], skipped)
+                if batch == 24:
+                    state = loader.state_dict()
+            self.assertEqual(skipped, 1)
+            other = sheaf.torch.DataLoader(folder, 8, 0, seed=5, shuffle_buffer=60,
+                                           decode=number_of, collate_fn=list, on_corrupt="skip")
+            other.load_state_dict(state)
+            self.assertEqual(other.state_dict(), {**state, "start": 24 * 8, "batches": 0})
+            self.assertEqual(list(other), expected[24:])
+
+    def test_a_batch_of_damage_alone(self):
+        folder, bad = self.damaged()
+        for workers in (0, 2):
+            loader = sheaf.torch.DataLoader(folder, 1, workers, seed=5, shuffle_buffer=60,
+                                            decode=number_of, on_corrupt="skip",
+                                            report=lambda _: None)
+            self.assertEqual([int(batch) for batch in loader],
+                             [number for number in sum(self.loader(8), []) if number != bad])
+            with self.assertRaisesRegex(sheaf.CorruptError, "use larger batches"):
+                for rank in range(2):
+                    for _ in sheaf.torch.DataLoader(folder, 1, workers, rank=rank, world_size=2,
+                                                    on_corrupt="skip", report=lambda _: None):
+                        pass
 
     def test_a_decode_that_fails_is_told(self):
         def fail(sample):
@@ -575,6 +644,35 @@ class LoaderTest(Case):
         loader.set_epoch(0)
         self.assertEqual(list(loader), list(self.loader(2)))
 
+    def test_what_is_killed_after_any_batch_goes_on(self):
+        """With other workers, in another world; and nothing of it is left."""
+        whole = list(self.loader(25, decode=marked, lanes=2))
+        for batches in range(1, 8):
+            state, workers = self.path("state-%d" % batches), batches % 3
+            program = os.fork()
+            if program == 0:
+                try:
+                    self.read_and_die(batches, workers, state)
+                finally:
+                    os._exit(1)
+            self.assertEqual(os.waitpid(program, 0)[1], signal.SIGKILL)
+            with open(state, encoding="ascii") as file:
+                kept = json.load(file)
+            wait_until(lambda kept=kept: all(is_gone(worker) for worker in kept["workers"]))
+            self.assertEqual(kept["read"], [list(sample) for sample in sum(whole[:batches], [])])
+            rest, _ = self.consume(kept["state"], 1 + batches % 2, 1000, (batches + 1) % 3)
+            self.check_rest(kept["read"], rest, 1 + batches % 2)
+        self.assertEqual(arenas_of_the_dead(), [])
+
+    def read_and_die(self, batches, workers, path):
+        loader = self.loader(25, workers, decode=marked, lanes=2)
+        given = iter(loader)
+        read = sum((next(given) for _ in range(batches)), [])
+        pids = [worker.pid for worker in given.inner._workers] if workers else []
+        with open(path, "w", encoding="ascii") as file:
+            json.dump({"read": read, "state": loader.state_dict(), "workers": pids}, file)
+        os.kill(os.getpid(), signal.SIGKILL)
+
     def test_workers_end_with_the_program(self):
         with subprocess.Popen([sys.executable, "-c", SCRIPT, self.set], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as program:
@@ -582,6 +680,41 @@ class LoaderTest(Case):
             self.assertEqual(len(workers), 2)
             program.kill()
         wait_until(lambda: all(is_gone(worker) for worker in workers))
+        self.assertEqual(arenas_of_the_dead(), [])
+
+    # ---- Several ------------------------------------------------------------------------------
+
+    def test_two_loaders_in_one_program(self):
+        for workers in (0, 2):
+            one, two = self.loader(8, workers), self.loader(8, workers, seed=6)
+            expected = list(self.loader(8)), list(self.loader(8, seed=6))
+            both = list(zip(one, two))
+            self.assertEqual(([first for first, _ in both], [second for _, second in both]),
+                             expected)
+            self.assertEqual(one.stats().samples, 200)
+
+    def test_a_union_of_data_sets(self):
+        other = pack(self.path("other"), samples_of(70, number=2))
+        expected = [sample.key for sample in sheaf.Reader([self.set, other], seed=5,
+                                                          shuffle_buffer=60)]
+        for workers in (0, 2):
+            loader = sheaf.torch.DataLoader([self.set, other], 8, workers, seed=5,
+                                            shuffle_buffer=60, decode=key_of, collate_fn=list)
+            self.assertEqual(len(loader), 34)
+            self.assertEqual(sum(loader, []), expected)
+
+    def test_a_remote_data_set(self):
+        server = FileServer(self, self.set)
+        whole = list(self.loader(8))
+        for workers in (0, 2):
+            loader = sheaf.torch.DataLoader(server.url, 8, workers, seed=5, shuffle_buffer=60,
+                                            decode=number_of, collate_fn=list)
+            given = iter(loader)
+            before = [next(given) for _ in range(9)]
+            state = loader.state_dict()
+            loader.close()
+            loader.load_state_dict(state)
+            self.assertEqual(before + list(loader), whole)
 
 
 if __name__ == "__main__":
