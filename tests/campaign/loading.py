@@ -61,7 +61,7 @@ def loader(task):
     state = task["state"]
     for phase in task["phases"]:
         states = [of_rank(sheaf.torch, task, phase, state, rank) for rank in range(phase["world"])]
-        if any(one != states[0] for one in states):
+        if any({**one, "skipped": 0} != {**states[0], "skipped": 0} for one in states):
             sys.exit("the states of the ranks differ: %r" % states)
         state = states[0]
 
@@ -87,20 +87,19 @@ def of_rank(torch, task, phase, state, rank):
     return state
 
 
-def shards(task):
-    """A ShardDataset, by PyTorch's own loader."""
+def epoch(task):
+    """A pass of each rank, also over a stream."""
     import sheaf.torch
-    import torch.utils.data
     for rank in range(task["world"]):
-        held = sheaf.torch.ShardDataset(task["sources"], decode=describe, rank=rank,
-                                        world_size=task["world"], remainder="keep",
-                                        **task["options"])
-        for sample in torch.utils.data.DataLoader(held, batch_size=None,
-                                                  num_workers=task["workers"]):
-            tell(rank=rank, batch=[sample])
+        made = sheaf.torch.DataLoader(task["sources"], task["batch"], task["workers"], rank=rank,
+                                      world_size=task["world"], remainder="keep", decode=describe,
+                                      collate_fn=list, **task["options"])
+        for batch in made:
+            tell(rank=rank, batch=batch)
+        made.close()
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     TASK = json.loads(sys.argv[1])
-    {"random": random, "loader": loader, "shards": shards}[TASK["how"]](TASK)
+    {"random": random, "loader": loader, "epoch": epoch}[TASK["how"]](TASK)

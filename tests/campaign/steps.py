@@ -120,7 +120,7 @@ STEPS = (
     Step(2, steps_modes.little_memory, shards),
     *([Step(2, steps_python.numbered, shards)] if steps_python.is_there() else []),
     *([Step(2, steps_python.loader, shards), Step(1, steps_python.damaged, local_set),
-       Step(1, steps_python.shard_dataset, shards)] if steps_python.has_torch() else []),
+       Step(1, steps_python.epoch_of_each, shards)] if steps_python.has_torch() else []),
 )
 
 

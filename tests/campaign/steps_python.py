@@ -200,8 +200,7 @@ def loader(chain, shards):
     place, state = (epochs.first, 0), None
     task = {"how": "loader", "sources": shards.arguments, "options": epochs.options, "state": None}
     if shards.is_stream:
-        Run(chain, {**task, "phases": phases}).refused(b"UnsupportedError")
-        raise Foreseen("a stream has no numbers")
+        raise Foreseen("a stream's order is not modelled")
     if chain.chance.random() < 0.4:
         phase = {**phase_of(chain, epochs), "world": 1}
         place, state = killed(chain, epochs, {**task, "phases": [phase]})
@@ -265,27 +264,33 @@ def damaged(chain, shards):
     if any(whole and not any(one[0] in good for one in whole) for whole in wholes):
         run.refused(b"all that was found was corrupt")
         raise Foreseen("a rank has damage alone")
+    cuts = [[whole[at:at + phase["batch"]] for at in range(0, len(whole), phase["batch"])]
+            for whole in wholes]
+    cuts = [[[one for one in batch if one[0] in good] for batch in cut] for cut in cuts]
+    if phase["world"] > 1 and not all(batch for cut in cuts for batch in cut):
+        run.refused(b"use larger batches")      # a rank would make a step less
+        raise Foreseen("a batch is damage alone")
     lines = run.lines()
-    for rank, whole in enumerate(wholes):
-        cut = [whole[at:at + phase["batch"]] for at in range(0, len(whole), phase["batch"])]
+    for rank, cut in enumerate(cuts):
         found = [line["batch"] for line in lines
                  if line["rank"] == rank and line["batch"] is not None]
-        same(chain, found, [[one for one in batch if one[0] in good] for batch in cut],
+        same(chain, found, [batch for batch in cut if batch],
              "batches of damaged shards, rank %d of %d" % (rank, phase["world"]))
 
 
-def shard_dataset(chain, shards):
-    """Workers that read for themselves: together they have each sample once."""
+def epoch_of_each(chain, shards):
+    """All ranks together have each sample once, also of a stream, by any number of workers."""
     chance, every = chain.chance, shards.samples
-    world, workers = chance.choice([1, 1, 2]), chance.choice([0, 1, 2, 3])
-    if shards.is_stream:
-        world, workers = 1, min(workers, 1)
+    world = 1 if shards.is_stream else chance.choice([1, 1, 2])
     seed, shuffle = chance.choice([0, 7]), chance.random() < 0.8
-    run = Run(chain, {"how": "shards", "sources": shards.arguments, "world": world,
-                      "workers": workers, "options": {"seed": seed, "no_shuffle": not shuffle,
-                                                      "shuffle_buffer": 10, "epoch": 1}})
-    found = [sample for line in run.lines() for sample in line["batch"]]
+    task = {"how": "epoch", "sources": shards.arguments, "world": world,
+            "batch": chance.choice([1, 7, 50]), "options": {"seed": seed, "no_shuffle": not shuffle,
+                                                            "shuffle_buffer": 10, "epoch": 1}}
+    lines = [Run(chain, {**task, "workers": workers}).lines()
+             for workers in (0, chance.choice([1, 2, 3]))]
+    chain.equal(lines[1], lines[0], "the batches with workers")
+    found = [sample for line in lines[0] for sample in line["batch"]]
     expected = [described(sample, number) for number, sample in enumerate(every)]
     if shards.is_stream:                # whose samples are numbered as they come
         found, expected = [[one[1:] for one in some] for some in (found, expected)]
-    same(chain, sorted(found, key=repr), sorted(expected, key=repr), "the samples of all workers")
+    same(chain, sorted(found, key=repr), sorted(expected, key=repr), "the samples of all ranks")
