@@ -201,6 +201,14 @@ static void count_labels(struct check *c, uint64_t i, uint64_t offset,
                  ": %.200s", dataset_shown(c->owner->dataset, c->shard), offset, i, sample->key);
 }
 
+/* The scan of a foreign shard counts damaged records differently: after damage, its entry of this
+ * number is another sample's. */
+static bool has_place(const struct check *c, uint64_t i)
+{
+    return c->open != NULL && i < c->open->section->samples &&
+           (c->problem_count == 0 || dataset_source(c->owner->dataset, c->shard)->has_manifest);
+}
+
 static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
 {
     const struct sheaf_dataset *d = c->owner->dataset, *source = dataset_source(d, c->shard);
@@ -211,7 +219,7 @@ static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
     struct sheaf_error error;
     int code = SHEAF_OK;
 
-    if (c->open != NULL && i < c->open->section->samples) {
+    if (has_place(c, i)) {
         if (c->open->names != NULL)
             code = name_line(c, i, &record.name_line, &record.name_line_size);
         if (code == SHEAF_OK)

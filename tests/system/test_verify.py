@@ -196,3 +196,14 @@ class Verify(Case):
             for i in range(count):
                 self.assertRegex(found, r"%d.tar: offset %d, record [01]: .*a sparse" % (
                     i, len(good)))
+
+    def test_behind_damage_nothing_else_is_wrong(self):
+        """Samples of a foreign shard that follow damage are not those of the numbers that the scan
+        gave them."""
+        members = [writers.tar_member(b"%03d.txt" % i, b"%d" % i) for i in range(40)]
+        members[20] = flip(members[20], 20)
+        path = self.path("foreign.tar")
+        write(path, b"".join(members) + bytes(1024))
+        found = self.problems(path).splitlines()
+        self.assertRegex(found[0], r"offset %d, record \d+: a tar header" % (19 * 1024))
+        self.assertEqual(len(found), 3, found)      # what follows at once, and the last line counts
