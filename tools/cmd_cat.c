@@ -19,6 +19,7 @@
 #include "tools/position.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
+#include "tools/size_text.h"
 
 #define BATCH 64    /* samples asked for at once */
 
@@ -29,6 +30,10 @@ struct ends {
     size_t count, capacity;
     bool broken;                    /* that reader has gone away */
 };
+
+/* What is read more often than so, and is as much, is worth a word. */
+#define AGAIN_TIMES 4u
+#define AGAIN_BYTES ((uint64_t)64 << 20)
 
 struct cat {
     int list, null;                 /* neither: a stream of `container` */
@@ -215,6 +220,23 @@ static int check_sum(const struct cat *cat)
     return STATUS_FAILURE;
 }
 
+/* An epoch whose samples had no place in memory can read its blocks a hundred times, and nothing
+ * else would show why it is slow. */
+static void say_read_again(const struct cat *cat, const struct sheaf_reader_stats *stats)
+{
+    struct sheaf_dataset_info info;
+    char read[SIZE_TEXT_ROOM], bytes[SIZE_TEXT_ROOM];
+
+    sheaf_dataset_get_info(cat->dataset, &info, sizeof(info));
+    if (info.is_stream || stats->read_bytes < AGAIN_BYTES ||
+        stats->read_bytes / AGAIN_TIMES < info.bytes)
+        return;
+    complain("read %s of shards of %s: samples of the shuffle buffer that did not fit into memory "
+             "were read again, each with its neighbours; more --memory, a smaller --shuffle-buffer "
+             "or fewer --lanes avoid that", size_text((double)stats->read_bytes, read),
+             size_text((double)info.bytes, bytes));
+}
+
 /* Ends what goes to standard output. */
 static int cat_finish(struct cat *cat, double seconds)
 {
@@ -224,6 +246,7 @@ static int cat_finish(struct cat *cat, double seconds)
     progress_clear();
     sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
     say_uncached(&stats);
+    say_read_again(cat, &stats);
     if (cat->null) {
         print_statistics(cat, &stats, seconds);
         say_left_out(&stats);

@@ -38,6 +38,16 @@ class LittleMemory(Case):
         cls.few = os.path.join(cls.shared, "few-lz4")
         pack(few, cls.few, "tfrecord", "lz4")
 
+    def test_what_was_read_again_is_told(self):
+        chance = random.Random(1)
+        files = {"c/%04d.bin" % i: chance.randbytes(4000) for i in range(1500)}
+        folder = self.path("again")
+        pack(make_tree(self.path("again-tree"), files), folder, "webdataset", "lz4")
+        done = sheaf("cat", folder, "--null", "--memory", "4MB", "--lanes", 32)
+        self.assertRegex(done.stderr, rb"(?m)^sheaf: read [\d.]+ [MG]B of shards of [\d.]+ MB: "
+                                      rb"samples of the shuffle buffer .* more --memory")
+        self.assertEqual(sheaf("cat", folder, "--null").stderr, b"")
+
     def test_outliers_and_lanes_change_nothing(self):
         for (container, codec), folder in self.data_sets.items():
             for lanes in (1, 512):
