@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Packs many small files into a few large training shards, and streams them back shuffled.
 
-    import sheaf
-
-    sheaf.pack("images/", "shards/", format="webdataset")
-    reader = sheaf.Reader("shards/", seed=7)
-    for epoch in range(3):
-        for sample in reader:           # each pass is the next epoch
-            train(sample["jpg"], sample.label)
+    import sheaf, sheaf.torch
+    sheaf.pack("images/", "shards/", shard_size="150MB")    # a directory per class
+    assert not sheaf.verify("shards/").problems
+    data = sheaf.Dataset("shards/")     # len(data), data[0]["jpg"], data.classes
+    for sample in sheaf.Reader(data, seed=7): print(sample.key, sample.label)   # an epoch
+    loader = sheaf.torch.DataLoader(data, batch_size=32, num_workers=2, seed=7)
 
 A sample is a read-only mapping from field names to memoryviews.  A view may be kept for any time.
 It keeps alive the memory that its sample was read into, about a MiB (8 MiB for remote shards).  To
@@ -41,7 +40,8 @@ __all__ = ["Batch", "Channel", "Dataset", "FetchResult", "PackResult", "Packer",
            "Problem", "Progress", "Reader", "Sample", "Shard", "SourceInfo", "Stats",
            "VerifyResult",
            "ConvertResult", "PipeResult", "UnpackResult",
-           "commit", "convert", "fetch", "index", "info", "pack", "pack_part", "pipe", "plan",
+           "commit", "convert", "fetch", "index", "info", "job", "pack", "pack_part", "pipe",
+           "plan",
            "unpack", "verify",
            "Error", "AccessError", "ArgumentError", "ChangedError", "CorruptError",
            "ExistsError", "InterruptedError", "LimitError", "MismatchError", "NetworkError",
@@ -228,7 +228,8 @@ class Dataset(_sheaf.Dataset):
     """An opened data set: a directory with a dataset.json, or foreign shards (a directory, a
     brace pattern, files, "@FILE"), or a sequence of these, which are then one data set of several
     sources, with classes merged by name.  "-" is standard input.  A Channel has a world: the (rank,
-    world size) that the environment specifies for it, or None."""
+    world size) that the environment specifies for it, or None; and its order (seed, epoch,
+    shuffle_buffer, lanes) is that of the job's hyperparameters, sheaf_seed etc., if it has any."""
 
     def __init__(self, source: Source) -> None:
         if isinstance(source, Channel):
@@ -237,6 +238,7 @@ class Dataset(_sheaf.Dataset):
             super().__init__(source)
         info = self._info()
         self.world: Optional[Tuple[int, int]] = info["world"] if info["world"][1] else None
+        self.order: Mapping[str, int] = info["order"]
         self.url: str = info["url"]
         self.has_manifest: bool = info["has_manifest"]
         self.is_stream: bool = info["is_stream"]
@@ -339,16 +341,18 @@ class Reader(_sheaf.Reader):
     """Iterates over the samples of an epoch: `for sample in reader` continues where the reader is;
     after the end of an epoch it starts the next one.
 
-    The order depends only on the data set, seed, epoch, lanes and shuffle_buffer.  rank and
+    The order depends only on the data set, seed (0), epoch (0), lanes (0) and shuffle_buffer (10000
+    samples); those that are not given are a Channel's hyperparameters, if it has any.  rank and
     world_size are found as everywhere in this package and by the command: in torch.distributed, or
     in the environment (torchrun, Open MPI, Slurm, SageMaker); rank=0, world_size=1 reads everything
-    whatever they say.  lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto" is "pad" if world_size > 1, else
-    "keep".  memory_bytes is a hard ceiling.  on_corrupt="skip" skips bad records, up to max_corrupt
+    whatever they say.  lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto"
+    is "pad" if world_size > 1, else "keep".  memory_bytes is a hard ceiling.  on_corrupt="skip" skips bad records, up to max_corrupt
     of them, and calls report for each (a Problem), or else warns.  cache_directory is a local cache
     for remote shards, shared by other readers and later epochs."""
 
-    def __init__(self, source: Union[Source, Dataset], *, seed: int = 0, epoch: int = 0,
-                 no_shuffle: bool = False, shuffle_buffer: int = 10000, lanes: int = 0,
+    def __init__(self, source: Union[Source, Dataset], *, seed: Optional[int] = None,
+                 epoch: Optional[int] = None, no_shuffle: bool = False,
+                 shuffle_buffer: Optional[int] = None, lanes: Optional[int] = None,
                  rank: Optional[int] = None, world_size: Optional[int] = None,
                  worker: int = 0, workers: int = 1,
                  remainder: str = "auto", memory_bytes: Size = 1 << 30,
@@ -359,9 +363,11 @@ class Reader(_sheaf.Reader):
                  _arena: Optional[_sheaf.Arena] = None) -> None:
         dataset = source if isinstance(source, Dataset) else Dataset(source)
         rank, world_size = _rank_of(rank, world_size, dataset)
-        super().__init__(dataset, _arena,
-                         seed=seed, epoch=epoch, no_shuffle=no_shuffle, shuffle_buffer=shuffle_buffer,
-                         lanes=lanes, rank=rank, world_size=world_size, worker=worker,
+        given = {"seed": seed, "epoch": epoch, "shuffle_buffer": shuffle_buffer, "lanes": lanes}
+        order = {name: dataset.order[name] if value is None else value
+                 for name, value in given.items()}
+        super().__init__(dataset, _arena, **order, no_shuffle=no_shuffle, rank=rank,
+                         world_size=world_size, worker=worker,
                          workers=workers, remainder=remainder,
                          memory_bytes=_size("memory", memory, memory_bytes),
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
@@ -369,6 +375,8 @@ class Reader(_sheaf.Reader):
                          report=_told(_warn if report is None else report, Problem))
         self._order = {"seed": seed, "buffer": shuffle_buffer, "lanes": lanes,
                        "shuffle": int(not no_shuffle), "remainder": remainder}
+        for word, value in self._order.items():     # what a job says is no contradiction
+            self._order[word] = _ORDER[word] if value is None else value
 
     def resume(self, position: str) -> None:
         """Goes there; the samples that follow are those that followed then.  The position says
@@ -418,8 +426,36 @@ class Packer(_sheaf.Packer):
                          overwrite=overwrite, index=index, jobs=jobs,
                          memory_bytes=_size("memory", memory, memory_bytes),
                          progress=_told(progress, Progress))
-        if classes is not None:
-            self.set_classes(classes)
+        self._dest = _os.fsdecode(dest)
+        self._classes = None if classes is None else list(classes)
+        self._label_base = label_base
+        if self._classes is not None:
+            self.set_classes(self._classes)
+
+    def append(self, key: str, fields: Mapping[str, Any], labels: Labels = None,
+               class_name: Optional[str] = None) -> None:
+        """Packs one sample: its key, {name: bytes} and labels.  With classes=..., an ArgumentError
+        names a label that is not the number of a class, or not of the class class_name.
+
+            packer.append("pets/1", {"jpg": data, "json": b"{}"}, labels=1)"""
+        if self._classes is not None and labels is not None:
+            self._check_labels(key, labels, class_name)
+        super().append(key, fields, labels, class_name)
+
+    def _check_labels(self, key: str, labels: Labels, class_name: Optional[str]) -> None:
+        classes, base = self._classes or [], self._label_base
+        for label in labels if isinstance(labels, _abc.Iterable) else (labels,):
+            number = label - base if label is not None and label == label // 1 else -1
+            if not 0 <= number < len(classes):
+                raise ArgumentError("sample %r: the label is %r, expected an integer from %d to "
+                                    "%d, the numbers of the classes" % (key, label, base,
+                                                                    base + len(classes) - 1))
+            if class_name is not None and classes[int(number)] != class_name:
+                raise ArgumentError("sample %r: the label %r is the class %r, not %r" % (
+                    key, label, classes[int(number)], class_name))
+
+    def __repr__(self) -> str:
+        return "<sheaf.Packer of %r%s>" % (self._dest, ", finished" if self.finished else "")
 
     def finish(self) -> PackResult:
         """Waits for everything, then writes the manifest."""
@@ -580,3 +616,4 @@ def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = Fal
 # Last, as it uses what is above.
 from ._copies import (ConvertResult, PipeResult, UnpackResult,  # noqa: E402
                       convert, info, pipe, unpack)
+from ._job import job  # noqa: E402

@@ -198,6 +198,24 @@ static PyObject *batch_names(struct batch_object *self, void *Py_UNUSED(ignored)
 
 /* ---- Columns -------------------------------------------------------------------------------- */
 
+/* Which sample, and what it has instead. */
+static void raise_no_column(const struct sheaf_sample *sample, const char *name)
+{
+    PyObject *key = text_of(sample->key), *names = PyList_New(0);
+
+    for (size_t i = 0; names != NULL && i < sample->field_count; i++) {
+        PyObject *own = text_of(sample->fields[i].name);
+
+        if (own == NULL || PyList_Append(names, own) != 0)
+            Py_CLEAR(names);
+        Py_XDECREF(own);
+    }
+    if (key != NULL && names != NULL)
+        PyErr_Format(PyExc_KeyError, "the sample %R has no field '%s', but %S", key, name, names);
+    Py_XDECREF(key);
+    Py_XDECREF(names);
+}
+
 /* The field of every sample; NULL and an exception if one lacks it. */
 static const struct sheaf_field *column_field(struct batch_object *self, size_t index,
                                               const char *name)
@@ -205,7 +223,7 @@ static const struct sheaf_field *column_field(struct batch_object *self, size_t 
     const struct sheaf_field *field = sample_field(&self->samples[index], name);
 
     if (field == NULL)
-        PyErr_Format(PyExc_KeyError, "sample %s has no field %s", self->samples[index].key, name);
+        raise_no_column(&self->samples[index], name);
     return field;
 }
 

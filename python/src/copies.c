@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that run to their end and copy what exists: convert, also in parts; unpack, pipe; and
- * what a stored plan says of itself. */
+ * The calls that run to their end and copy what exists: convert, also in parts; unpack, pipe;
+ * what a stored plan says of itself; and the report of a job's failure. */
 #include "module.h"
 
 #define COUNT(name) #name, (unsigned long long)r->name
@@ -222,4 +222,18 @@ PyObject *action_plan_info(PyObject *Py_UNUSED(module), PyObject *args)
     made = code == SHEAF_OK ? plan_dict(plan) : error_raise(&error);
     sheaf_plan_free(plan);
     return made;
+}
+
+/* ---- A job's failure ------------------------------------------------------------------------- */
+
+PyObject *action_report_failure(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    struct sheaf_error error = { 0 };
+    const char *root, *message;
+
+    if (!PyArg_ParseTuple(args, "ys:report_failure", &root, &message))
+        return NULL;
+    if (sheaf_channel_report_failure(root, message, &error) != SHEAF_OK)
+        return error_raise(&error);
+    Py_RETURN_NONE;
 }

@@ -17,6 +17,7 @@ struct opening {
     struct sheaf_dataset *dataset;
     uint32_t rank, world_size;      /* of a channel; 0: not known */
     bool is_pipe;
+    struct sheaf_reader_options order;      /* defaults, or what the job's hyperparameters say */
     struct sheaf_error error;
     int code;
 };
@@ -34,6 +35,8 @@ static int open_channel(struct opening *o)
         o->code = sheaf_channel_world(channel, &o->rank, &o->world_size, NULL, &o->error);
     if (o->code == SHEAF_END)
         o->rank = o->world_size = 0;
+    if (o->code >= 0)
+        o->code = sheaf_channel_order(channel, &o->order, &o->error);
     if (o->code >= 0) {
         struct sheaf_channel_info info;
 
@@ -112,6 +115,7 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
     if (opening == NULL)
         return -1;
     opening->is_channel = channel != NULL;
+    sheaf_reader_options_init(&opening->order, sizeof(opening->order));
     opening->wait_seconds = wait_seconds;
     if (aside_run(opening_run, opening_discard, opening) != 0)
         return -1;
@@ -121,6 +125,7 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
         self->rank = opening->rank;
         self->world_size = opening->world_size;
         self->is_pipe = opening->is_pipe;
+        self->order = opening->order;
         self->source = Py_NewRef(source);
     } else {
         error_raise(&opening->error);
@@ -166,8 +171,13 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
     sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
     container = sheaf_container_name(info.container);
     codec = sheaf_codec_name(info.codec);
-    return Py_BuildValue("{s:(II),s:O,s:N,s:O,s:O,s:z,s:z,s:N,s:K,s:K,s:i,s:s,s:z}",
+    return Py_BuildValue("{s:(II),s:{s:K,s:K,s:K,s:I},s:O,"
+                         "s:N,s:O,s:O,s:z,s:z,s:N,s:K,s:K,s:i,s:s,s:z}",
                          "world", self->rank, self->world_size,
+                         "order", "seed", (unsigned long long)self->order.seed,
+                         "epoch", (unsigned long long)self->order.epoch, "shuffle_buffer",
+                         (unsigned long long)self->order.shuffle_buffer,
+                         "lanes", (unsigned)self->order.lanes,
                          "is_pipe", self->is_pipe ? Py_True : Py_False,
                          "url", text_of(info.url != NULL ? info.url : ""),
                          "has_manifest", info.has_manifest ? Py_True : Py_False,

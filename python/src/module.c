@@ -52,6 +52,7 @@ static PyMethodDef functions[] = {
       "unpack_files(source, directory, reading, **options) -> dict" },
     { "pipe", (PyCFunction)(void (*)(void))action_pipe, METH_VARARGS | METH_KEYWORDS,
       "pipe(source, directory, **options) -> dict" },
+    { "report_failure", action_report_failure, METH_VARARGS, "report_failure(root, message)" },
     { "plan_info", action_plan_info, METH_VARARGS,
       "plan_info(path) -> dict, or None if it is not a plan" },
     { "unpack", batch_unpack, METH_O,

@@ -99,6 +99,7 @@ struct dataset_object {
     PyObject *source;           /* as given, for pickling */
     uint32_t rank, world_size;  /* of a channel, when it was opened; 0 of 0: not known */
     bool is_pipe;               /* of a channel */
+    struct sheaf_reader_options order;  /* the defaults, or those of a channel's job */
 };
 
 /* A Dataset as it is, or one opened from a source; a new reference. */
@@ -256,6 +257,7 @@ PyObject *action_convert(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_convert_part(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_unpack(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_pipe(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_report_failure(PyObject *module, PyObject *args);
 PyObject *action_plan_info(PyObject *module, PyObject *args);
 
 /* ---- python/src/reader.c, also for the server ----------------------------------------------- */

@@ -15,6 +15,13 @@ static const struct option *find(const struct option *table, const char *name)
     return NULL;
 }
 
+/* -1 with a TypeError that names the argument. */
+static int refuse_type(const struct option *option, const char *expected, PyObject *value)
+{
+    PyErr_Format(PyExc_TypeError, "%s must be %s, not %R", option->name, expected, value);
+    return -1;
+}
+
 static int set_number(void *member, const struct option *option, PyObject *value)
 {
     const unsigned long long most = option->kind == OPTION_U32 ? UINT32_MAX : UINT64_MAX;
@@ -22,7 +29,7 @@ static int set_number(void *member, const struct option *option, PyObject *value
     unsigned long long number;
 
     if (index == NULL)
-        return -1;
+        return refuse_type(option, "an integer", value);
     number = PyLong_AsUnsignedLongLong(index);
     Py_DECREF(index);
     if ((number == (unsigned long long)-1 && PyErr_Occurred()) || number > most) {
@@ -93,7 +100,7 @@ static int set_named(void *member, const struct option *option, PyObject *value)
     int found = -1;
 
     if (name == NULL)
-        return -1;
+        return refuse_type(option, "a str", value);
     switch (option->kind) {
     case OPTION_CONTAINER:
         found = sheaf_container_of(name);
@@ -131,12 +138,11 @@ static int set(void *options, const struct option *option, PyObject *value)
         return set_bool(member, value);
     case OPTION_TEXT:
         *(const char **)member = PyUnicode_AsUTF8AndSize(value, NULL);
-        return *(const char **)member == NULL ? -1 : 0;
+        return *(const char **)member == NULL ? refuse_type(option, "a str", value) : 0;
     case OPTION_CALL:
         if (PyCallable_Check(value))
             return 0;
-        PyErr_Format(PyExc_TypeError, "%s must be callable, not %R", option->name, value);
-        return -1;
+        return refuse_type(option, "callable", value);
     default:
         return set_named(member, option, value);
     }

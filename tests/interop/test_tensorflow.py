@@ -172,7 +172,7 @@ class TensorFlowTest(Case):
             packer.append("b", {"x": b"2"})
         self.assertEqual([e["x"].numpy() for e in sheaf.tf.dataset(folder, fields=["x"])],
                          [bytes(s["x"]) for s in sheaf.Reader(folder)])
-        with self.assertRaisesRegex(tf.errors.OpError, "sample b has no field y"):
+        with self.assertRaisesRegex(tf.errors.OpError, "sample 'b' has no field 'y'"):
             list(sheaf.tf.dataset(folder))
 
 

@@ -4,6 +4,7 @@
 import json
 import os
 import pickle
+import signal
 import threading
 import unittest
 from unittest import mock
@@ -54,6 +55,51 @@ class ChannelTest(Case):
         self.assertEqual(opened.world, (1, 3))
         os.environ.update(RANK="4", WORLD_SIZE="6")
         self.assertEqual(sheaf.Dataset(sheaf.Channel("train", self.root)).world, (4, 6))
+
+    def test_hyperparameters_of_the_job(self):
+        os.symlink(self.set, os.path.join(self.root, "input", "data", "train"))
+        channel = sheaf.Channel("train", self.root)
+        self.write("hyperparameters.json", {"sheaf_seed": "9", "sheaf_epoch": "2",
+                                            "sheaf_shuffle_buffer": "50", "lr": "0.1"})
+        expected = [s.key for s in sheaf.Reader(self.set, seed=9, epoch=2, shuffle_buffer=50)]
+        reader = sheaf.Reader(channel)
+        position = reader.position()
+        self.assertEqual([s.key for s in reader], expected)
+        self.assertEqual([s.key for s in sheaf.Reader(channel, epoch=0, shuffle_buffer=10000)],
+                         [s.key for s in sheaf.Reader(self.set, seed=9)])
+        again = sheaf.Reader(channel, seed=9)
+        again.resume(position)
+        self.assertEqual([s.key for s in again], expected)
+        self.write("hyperparameters.json", {"sheaf_sead": "9"})
+        with self.assertRaisesRegex(sheaf.ArgumentError, "sheaf_sead"):
+            sheaf.Dataset(channel)
+
+    def test_a_job_that_fails_says_why(self):
+        failure = os.path.join(self.root, "output", "failure")
+        with self.assertRaises(ValueError), sheaf.job(self.root):
+            raise ValueError("no such luck")
+        with open(failure, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "ValueError: no such luck")
+        with self.assertRaises(ValueError), sheaf.job(self.path("nowhere")):
+            raise ValueError("nobody is told")
+        self.assertFalse(os.path.exists(self.path("nowhere")))
+
+    def test_a_job_that_is_stopped_saves_its_state(self):
+        before, saved = signal.getsignal(signal.SIGTERM), []
+        reader = sheaf.Reader(self.set)
+        with self.assertRaises(SystemExit) as caught:
+            with sheaf.job(self.root, save=lambda: saved.append(reader.position())):
+                for number, _ in enumerate(reader):
+                    if number == 99:
+                        os.kill(os.getpid(), signal.SIGTERM)
+        self.assertEqual((caught.exception.code, len(saved)), (143, 1))
+        self.assertIs(signal.getsignal(signal.SIGTERM), before)
+        self.assertFalse(os.path.exists(os.path.join(self.root, "output", "failure")))
+        rest = [s.key for s in reader]
+        again = sheaf.Reader(self.set)
+        again.resume(saved[0])
+        self.assertEqual([s.key for s in again], rest)
+        self.assertEqual(len(rest), 100)
 
     def test_a_pipe(self):
         os.mkfifo(os.path.join(self.root, "input", "data", "train_0"))

@@ -31,6 +31,30 @@ class PackTest(Case):
 
 
 class PackerTest(Case):
+    def test_labels_are_the_numbers_of_classes(self):
+        with sheaf.Packer(self.path("set"), classes=["cat", "dog"], label_base=1) as packer:
+            self.assertIn("set", repr(packer))
+            packer.append("a", {"txt": b"1"}, labels=2, class_name="dog")
+            packer.append("b", {"txt": b"1"}, labels=[1.0, 2])
+            for label in (0, 3, 1.5, -1, [1, 7], float("nan")):
+                with self.assertRaisesRegex(sheaf.ArgumentError, "sample 'c': the label"):
+                    packer.append("c", {"txt": b"1"}, labels=label)
+            with self.assertRaisesRegex(sheaf.ArgumentError, "is the class 'cat', not 'dog'"):
+                packer.append("c", {"txt": b"1"}, labels=1, class_name="dog")
+        self.assertEqual(len(sheaf.Dataset(self.path("set"))), 2)
+
+    def test_type_errors_name_the_argument(self):
+        for words in ({"jobs": "2"}, {"prefix": 7}, {"codec": 1}, {"shard_bytes": 1.5},
+                      {"progress": 3}):
+            with self.assertRaisesRegex(TypeError, "%s|callable" % list(words)[0]):
+                sheaf.Packer(self.path("x"), **words)
+
+    def test_a_column_that_a_sample_lacks(self):
+        pack(self.path("set"), samples_of(4))
+        batch = sheaf.Dataset(self.path("set"))[0:4]
+        with self.assertRaisesRegex(KeyError, "the sample '.*' has no field 'jpg', but .*'bin'"):
+            batch.fields("jpg")
+
     def test_samples_of_a_reader_can_be_packed_again(self):
         first = pack(self.path("first"), samples_of(100))
         with sheaf.Packer(self.path("second"), format="recordio") as packer:
@@ -245,7 +269,7 @@ class ErrorTest(Case):
         with self.assertRaises(sheaf.ArgumentError):
             sheaf.Reader(self.path("set"), rank=2, world_size=2)
         with self.assertRaises(sheaf.ArgumentError):
-            sheaf.Reader(self.path("set"), lanes=3, world_size=2)
+            sheaf.Reader(self.path("set"), lanes=3, rank=0, world_size=2)
 
     def test_options_of_a_reader(self):
         folder = pack(self.path("set"), samples_of(10))

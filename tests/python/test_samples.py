@@ -119,7 +119,7 @@ class BatchTest(Case):
         self.assertEqual([bytes(v) for v in batch.fields("y")], [b"y" * (i % 4) for i in range(8)])
         self.assertEqual(batch.labels.tolist(), [[i, i / 2] for i in range(8)])
         self.assertEqual((batch.labels.format, batch.labels.shape), ("d", (8, 2)))
-        with self.assertRaisesRegex(KeyError, "000 has no field z"):
+        with self.assertRaisesRegex(KeyError, "000' has no field 'z'"):
             batch.fields("z")
 
     def test_stacked_fields_are_rows(self):

@@ -46,7 +46,7 @@ class TorchCase(Case):
 
 class SamplesTest(TorchCase):
     def test_a_sample_without_a_label_is_named(self):
-        mixed = pack(self.path("mixed"), [("a/%d" % i, {"bin": b"x"}, i if i != 3 else None)
+        mixed = pack(self.path("mixed"), [("a/%d" % i, {"bin": b"x"}, i % 7 if i != 3 else None)
                                           for i in range(8)])
         loader = self.loader(mixed, 4, decode=sheaf.torch.to_dict, collate_fn=None,
                              no_shuffle=True)

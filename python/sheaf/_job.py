@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""What a training job owes its platform when it ends: a reason on failure, a state on SIGTERM."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from typing import Any, Callable, Iterator, Optional
+
+from . import NotFoundError, Path, _sheaf
+
+
+class _Stopped(SystemExit):
+    """SIGTERM came."""
+
+
+def _stop(number: int, _frame: Any) -> None:
+    raise _Stopped(128 + number)
+
+
+@contextlib.contextmanager
+def job(root: Path = "/opt/ml", *, save: Optional[Callable[[], Any]] = None) -> Iterator[None]:
+    """Runs a block as a training job of a platform.  If it raises, the exception in one line (at
+    most 1,024 bytes) goes to ROOT/output/failure, where SageMaker shows it; without ROOT, nowhere.
+    With save, SIGTERM (a Spot instance is taken away, a job is stopped) ends the block, calls
+    save() to keep the state, and leaves the program with status 143; in the main thread only.
+
+        with sheaf.job(save=lambda: torch.save(loader.state_dict(), "/opt/ml/checkpoints/loader")):
+            train(loader)"""
+    catches = save is not None and threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _stop) if catches else None
+    try:
+        yield
+    except _Stopped:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)       # a second one does not end save()
+        if save is not None:
+            save()
+        raise
+    except Exception as error:
+        message = " ".join(("%s: %s" % (type(error).__name__, error)).split())
+        with contextlib.suppress(NotFoundError):
+            _sheaf.report_failure(os.fsencode(root), message)
+        raise
+    finally:
+        if catches:
+            signal.signal(signal.SIGTERM, before)
