@@ -101,7 +101,8 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
                                                           own.first + batches * batch_size)
         last = own.count // batch_size if drop_last else -(-own.count // batch_size)
         if 0 < batches >= last and not source.dataset.is_stream:
-            place, batches = place._replace(done=len(source)), 0    # what is left out is over too
+            # what is left out is over too
+            place, batches, skipped = Place(place.epoch + 1, 0, place.lanes), 0, 0
         return state_of(source.order, place, batches, batch_size, source.world_size, skipped)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:

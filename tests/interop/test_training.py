@@ -39,17 +39,18 @@ class TrainingTest(Case):
         # 119 samples in 3 shards for 2 ranks with 2 workers each: nothing divides
         os.remove(os.path.join(self.tree, sorted(self.images)[0] + ".jpg"))
         sheaf.pack(self.tree, folder, shard_count=3)
-        whole, parts = self.path("whole"), self.path("parts")
+        whole = self.path("whole")
         is_done, said = self.train(folder, self.path("none"), whole, str(EPOCHS))
         self.assertTrue(is_done, said)
         steps = len(self.losses(whole))
-        stop = str(steps * 2 // 5)      # within an epoch
-        is_done, said = self.train(folder, self.path("state"), parts, str(EPOCHS), stop)
-        self.assertFalse(is_done, said)
-        self.assertEqual(len(self.losses(parts)), int(stop))
-        is_done, said = self.train(folder, self.path("state"), parts, str(EPOCHS))
-        self.assertTrue(is_done, said)
-        self.assertEqual(self.losses(parts), self.losses(whole))
+        for stop in (steps * 2 // 5, steps * 2 // 5 + 3):    # at the end of an epoch, and within
+            parts, state = self.path("parts-%d" % stop), self.path("state-%d" % stop)
+            is_done, said = self.train(folder, state, parts, str(EPOCHS), str(stop))
+            self.assertFalse(is_done, said)
+            self.assertEqual(len(self.losses(parts)), stop)
+            is_done, said = self.train(folder, state, parts, str(EPOCHS))
+            self.assertTrue(is_done, said)
+            self.assertEqual(self.losses(parts), self.losses(whole))
         values = [float(loss) for loss in self.losses(whole)]
         third = steps // 3
         self.assertLess(sum(values[-third:]), 0.9 * sum(values[:third]))

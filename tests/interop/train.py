@@ -43,7 +43,7 @@ def main(folder, state_path, losses_path, epochs, stop_at=None):
         net.load_state_dict(state["net"])
         optimizer.load_state_dict(state["optimizer"])
         loader.load_state_dict(state["loader"])
-        step, epoch = state["step"], state["epoch"]
+        step, epoch = state["step"], state["loader"]["epoch"]
     with open(losses_path, "a") as losses:
         for epoch in range(epoch, int(epochs)):
             for images, labels in loader:
@@ -58,7 +58,7 @@ def main(folder, state_path, losses_path, epochs, stop_at=None):
                 step += 1
                 if stop_at is not None and step == int(stop_at):
                     torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict(),
-                                "loader": loader.state_dict(), "step": step, "epoch": epoch},
+                                "loader": loader.state_dict(), "step": step},
                                state_path)
                     dist.barrier()
                     os.kill(os.getpid(), signal.SIGKILL)

@@ -367,6 +367,7 @@ class LoaderTest(Case):
             batches = iter(loader)
             for _ in range(len(loader)):
                 next(batches)
+            self.assertEqual(loader.state_dict()["epoch"], 1)
             other = self.loader(11, **options)
             other.load_state_dict(loader.state_dict())
             self.assertEqual(other.state_dict()["epoch"], 1)
