@@ -37,6 +37,10 @@ class RankReader:
         self.dataset, self.rank, self.world_size = dataset, rank, world_size
         self.local_rank, self.local_size = (0, 1) if not dataset.is_pipe else \
             local_rank_of(rank, world_size)
+        if self.local_size > 1:
+            raise sheaf.UnsupportedError("%s is a pipe, which one process of a host reads, but this "
+                                         "host has %d ranks: use File or FastFile mode, or S3 "
+                                         "directly" % (dataset.url, self.local_size))
         self.has_workers = True             # False: nobody else will ask
         self._report: Optional[Callable[[sheaf.Problem], Any]] = report
         self._options = options
