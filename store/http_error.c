@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "store/http.h"
+#include "store/trust.h"
 
 enum http_failure http_failure_of_curl(int curl_code)
 {
@@ -76,7 +77,9 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
         return err_set(err, SHEAF_ERR_NETWORK, "%s: cannot connect: %s", what, detail);
     case HTTP_NOT_TRUSTED:
         return err_set(err, SHEAF_ERR_ACCESS, "%s: the server's certificate is not trusted (%s): "
-                       "name its CA with AWS_CA_BUNDLE", what, detail);
+                       "name its CA with AWS_CA_BUNDLE%s", what, detail,
+                       x->ca_file == NULL && trust_is_missing() ?
+                       ", or install the system's CA certificates" : "");
     case HTTP_BROKEN:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: the connection broke: %s", what, detail);
     case HTTP_STALLED:

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/workers.h"
 #include "store/interrupt.h"
+#include "store/trust.h"
 
 #define MS 1000000ull
 #define CREDENTIALS_WAIT_NS (10 * MS)       /* between checks for credentials on their way */
@@ -291,7 +292,7 @@ void request_start(struct request *r)
     const struct target *t = r->target;
     int code = SHEAF_OK;
 
-    r->http.ca_file = t->ca_file;
+    r->http.ca_file = t->ca_file != NULL ? t->ca_file : trust_file();
     r->http.follow = t->follow;
     r->http.no_proxy = t->no_proxy;
     r->http.connect_ns = t->connect_ns;

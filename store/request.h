@@ -36,7 +36,7 @@ struct target {
     char *origin;               /* "https://host:port" */
     char *host;                 /* as the Host header has it */
     char *prefix;               /* before each path: "" or "/bucket" */
-    const char *ca_file;        /* NULL: the system's */
+    const char *ca_file;        /* NULL: trust_file() */
     bool follow, no_proxy;
     uint64_t connect_ns;        /* 0: the engine's default */
 
