@@ -20,7 +20,7 @@ static inline bool is_few(size_t size)
     return size < FEW_BYTES && __builtin_cpu_supports("sse4.2");
 }
 
-__attribute__((target("sse4.2")))
+__attribute__((target("sse4.2,crc32")))
 static uint32_t crc_of_few(uint32_t crc, const uint8_t *p, size_t size)
 {
     uint64_t wide = crc;
