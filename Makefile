@@ -13,6 +13,8 @@ LIBDIR     = $(PREFIX)/lib
 BINDIR     = $(PREFIX)/bin
 MANDIR     = $(PREFIX)/share/man
 BASHDIR    = $(PREFIX)/share/bash-completion/completions
+ZSHDIR     = $(PREFIX)/share/zsh/site-functions
+FISHDIR    = $(PREFIX)/share/fish/vendor_completions.d
 
 ifeq ($(origin CC),default)
 CC = gcc
@@ -55,7 +57,7 @@ help:
 	@sed -n 's/^\([a-z-]*\):.*##: */\1|/p' Makefile | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
 .PHONY: help map all demo test check unit system asan ubsan tsan fuzz lint coverage packages \
-        packages-test packages-bench packages-interop install uninstall clean
+        packages-test packages-bench packages-interop packages-wheel packages-deb install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -66,10 +68,15 @@ $(BUILD)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MT $@ -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-# What a program links: one object, whose internal names are its own.
-$(BUILD)/libsheaf.a: $(LIB_OBJECTS)
+# What a program links: one object, whose internal names are its own.  INSIDE: static libraries
+# that it carries, so that it needs no others (tools/packaging/wheel.sh).
+INSIDE ?=
+$(BUILD)/libsheaf.a: $(LIB_OBJECTS) $(INSIDE)
 	$(SAY) AR $@
-	$(Q)$(LD) -r -o $(BUILD)/libsheaf.o $^ && $(OBJCOPY) --localize-hidden $(BUILD)/libsheaf.o
+	$(Q)$(LD) -r -o $(BUILD)/libsheaf.o $(LIB_OBJECTS) \
+	    $(if $(INSIDE),--start-group $(INSIDE) --end-group)
+	$(Q)$(OBJCOPY) $(if $(INSIDE),--wildcard --keep-global-symbol='sheaf_*',--localize-hidden) \
+	    $(BUILD)/libsheaf.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(BUILD)/libsheaf.o
 
 # What the tests link: the internal names are theirs to call.
@@ -83,7 +90,9 @@ $(BUILD)/libsheaf.so: $(LIB_OBJECTS) sheaf.map
 	    $(if $(SANITIZE),,-Wl,-z,defs) $(ALL_LDFLAGS) -o $@ $(LIB_OBJECTS) $(LIBS)
 	$(Q)ln -sf libsheaf.so $@.$(MAJOR)
 
-$(BUILD)/sheaf: $(TOOL_OBJECTS) $(BUILD)/libsheaf.a
+# What the command links; a distribution's package has it link the shared library.
+LIBRARY ?= $(BUILD)/libsheaf.a
+$(BUILD)/sheaf: $(TOOL_OBJECTS) $(LIBRARY)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -118,6 +127,12 @@ packages-bench:
 
 packages-interop:
 	$(Q)tools/packages.sh build interop || echo "comparing with what is here" >&2
+
+packages-wheel:
+	$(Q)tools/packages.sh build wheel
+
+packages-deb:
+	$(Q)tools/packages.sh build deb
 
 demo: packages ##: install what is missing, build, and show all of it on real JPEG files
 	+$(Q)$(COMPILE) all
@@ -227,18 +242,24 @@ map: ##: write doc/MAP.md, a line for each file
 # ---- Python --------------------------------------------------------------------------------
 # The extension, its tests, a wheel that carries the library, and the peers' own programs.
 
-.PHONY: libs python python-test wheel interop bench-python
+.PHONY: libs python python-test sdist wheel try-wheel interop bench-python
 libs:
 	@echo $(LIBS)
 
-python: $(BUILD)/libsheaf.a ##: the Python extension, in build
+python: $(BUILD)/libsheaf.a $(BUILD)/sheaf ##: the Python extension, in build
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) python/build.sh
 
 python-test: all
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_python.sh
 
-wheel: ##: build/wheel/sheaf-*.whl
-	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) python/wheel.sh
+sdist: ##: build/wheel/sheaf-*.tar.gz, the source distribution for pip
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tools/packaging/sdist.sh
+
+wheel: packages-wheel ##: build/wheel/sheaf-*.whl, with all libraries inside
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tools/packaging/wheel.sh
+
+try-wheel: ##: install the wheel in fresh Debian roots (ROOTS) and use it there; as root
+	$(Q)BUILD=$(BUILD) tools/packaging/try_wheel.sh $(ROOTS)
 
 interop: packages-interop ##: tests with other projects' readers and writers, from their registries
 	$(Q)$(MAKE) --no-print-directory all
@@ -246,6 +267,23 @@ interop: packages-interop ##: tests with other projects' readers and writers, fr
 
 bench-python: all ##: measure the Python package beside webdataset and tf.data
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_interop.sh --bench
+
+# ---- Packages ------------------------------------------------------------------------------
+# tools/packaging has what they are made of.  The try-targets make fresh Debian systems in
+# BUILD/roots by debootstrap, which needs root, use the packages there, and remove them.
+
+.PHONY: deb try-deb try-image abi
+deb: packages-deb ##: Debian packages, in build/deb
+	$(Q)BUILD=$(BUILD) tools/packaging/deb.sh
+
+try-deb: ##: install, use and purge the packages in a fresh Debian 12 root; as root
+	$(Q)BUILD=$(BUILD) tools/packaging/try_deb.sh
+
+try-image: ##: the steps of tools/packaging/Dockerfile in a fresh Debian 12 root; as root
+	$(Q)BUILD=$(BUILD) tools/packaging/try_image.sh
+
+abi: $(BUILD)/libsheaf.so ##: compare the library's ABI with that of the last release
+	$(Q)BUILD=$(BUILD) tools/packaging/abi.sh
 
 # ---- Measuring -----------------------------------------------------------------------------
 # bench measures on this machine, beside what is found here of others; bench-peers gets those of
@@ -282,17 +320,20 @@ MAN_PAGES = $(wildcard tools/*.1)
 
 install: all ##: into DESTDIR and PREFIX (/usr/local)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) \
-	    $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(BASHDIR)
+	    $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	install -m 755 $(BUILD)/sheaf $(DESTDIR)$(BINDIR)/sheaf
 	install -m 644 $(BUILD)/libsheaf.a $(DESTDIR)$(LIBDIR)/libsheaf.a
 	install -m 755 $(BUILD)/libsheaf.so $(DESTDIR)$(LIBDIR)/libsheaf.so.$(VERSION)
 	ln -sf libsheaf.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(MAJOR)
 	ln -sf libsheaf.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsheaf.so
 	install -m 644 sheaf.h $(DESTDIR)$(INCLUDEDIR)/sheaf.h
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' sheaf.pc.in \
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+	    -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' sheaf.pc.in \
 	    >$(DESTDIR)$(LIBDIR)/pkgconfig/sheaf.pc
 	for page in $(MAN_PAGES); do install -m 644 $$page $(DESTDIR)$(MANDIR)/man1/; done
 	install -m 644 tools/completion.bash $(DESTDIR)$(BASHDIR)/sheaf
+	install -m 644 tools/completion.zsh $(DESTDIR)$(ZSHDIR)/_sheaf
+	install -m 644 tools/completion.fish $(DESTDIR)$(FISHDIR)/sheaf.fish
 	@[ -n "$(DESTDIR)" ] || echo "Now run ldconfig as root: programs that link libsheaf.so find" \
 	    "it in $(LIBDIR) once its cache knows it."
 
@@ -302,13 +343,13 @@ uninstall: ##: remove what install put there
 	    $(DESTDIR)$(LIBDIR)/libsheaf.a $(DESTDIR)$(LIBDIR)/libsheaf.so \
 	    $(DESTDIR)$(LIBDIR)/libsheaf.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(VERSION) \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/sheaf.pc $(DESTDIR)$(BASHDIR)/sheaf \
+	    $(DESTDIR)$(ZSHDIR)/_sheaf $(DESTDIR)$(FISHDIR)/sheaf.fish \
 	    $(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(MAN_PAGES)))
 
 clean: ##: remove BUILD
 	rm -rf $(BUILD)
 
-# The peers' environments and other machines' libraries hold many thousand files, none of them ours;
-# the campaign's trees may have any name.
--include $(shell find $(BUILD) \( -path '$(BUILD)/interop*' -o -path '$(BUILD)/campaign*' -o \
-              -path '$(BUILD)/cross' \) \
-           -prune -o -name '*.d' -print 2>/dev/null)
+# The environments of peers and of the wheel, other machines' libraries and roots of Debian hold many
+# thousand files, none of them ours; the campaign's trees may have any name.
+-include $(shell find $(BUILD) \( $(foreach d,interop* campaign* wheel roots deb cross,\
+           -path '$(BUILD)/$d' -o) -false \) -prune -o -name '*.d' -type f -print 2>/dev/null)

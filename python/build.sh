@@ -12,7 +12,7 @@ mkdir -p "$BUILD/python"
 exec 9>"$BUILD/python/lock"     # two builds at once would mix their objects
 flock 9
 log=$BUILD/python/build.log
-if ! SHEAF_LIBRARY=$BUILD/libsheaf.a PYTHONDONTWRITEBYTECODE=1 "$PYTHON" setup.py -q build \
+if ! SHEAF_BUILD=$BUILD PYTHONDONTWRITEBYTECODE=1 "$PYTHON" setup.py -q build \
         --build-base "$BUILD/python/temp" --build-lib "$BUILD/python" >"$log" 2>&1; then
     cat "$log" >&2
     exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# packages.sh build|test|bench|interop|cross-arm64|cross-s390x...
+# packages.sh build|test|wheel|deb|abi|roots|bench|interop|cross-arm64|cross-s390x...
 # Installs the Debian packages that building (or testing, measuring, comparing with others) needs
 # and that are not there yet.
 # Where nothing is missing, it touches nothing: no network, no root.
@@ -23,6 +23,18 @@ test="
     fuse s3fs python3-fusepy nginx-light awscli
     slurmctld slurmd slurm-client openmpi-bin python3-yaml python3-boto3
 "
+wheel="
+    cmake dpkg-dev nasm patch perl python3 python3-dev python3-venv
+"
+deb="
+    dpkg-dev debhelper dh-python fakeroot lintian python3-dev python3-setuptools
+"
+roots="
+    debootstrap
+"
+abi="
+    abigail-tools
+"
 bench="
     curl nginx-light awscli s3fs radosgw ceph-mon ceph-osd openssl
     lz4 tar gzip python3 python3-venv
@@ -38,10 +50,13 @@ for purpose; do
     cross-s390x) wanted="$wanted gcc-s390x-linux-gnu qemu-user" ;;
     build) wanted="$wanted $build" ;;
     test) wanted="$wanted $test" ;;
+    wheel) wanted="$wanted $wheel" ;;
+    deb) wanted="$wanted $deb" ;;
+    abi) wanted="$wanted $abi" ;;
+    roots) wanted="$wanted $roots" ;;
     bench) wanted="$wanted $bench" ;;
     interop) wanted="$wanted $interop" ;;
-    *) echo "packages.sh: unknown purpose $purpose; expected build, test, bench, interop, cross-arm64 or" \
-           "cross-s390x" >&2
+    *) echo "packages.sh: unknown purpose $purpose" >&2
        exit 2 ;;
     esac
 done

@@ -3,6 +3,18 @@
  * Loading libarchive; see libarchive.h. */
 #include "packer/source/libarchive.h"
 
+#ifdef LIBARCHIVE_INSIDE    /* linked in, as for a wheel: what carries it needs no other file */
+
+int libarchive_load(struct libarchive *l, struct sheaf_error *err)
+{
+    (void)err;
+#define TAKE_CALL(name) l->name = name;
+    LIBARCHIVE_CALLS(TAKE_CALL)
+    return SHEAF_OK;
+}
+
+#else
+
 #include <dlfcn.h>
 #include <stdbool.h>
 
@@ -30,3 +42,5 @@ int libarchive_load(struct libarchive *l, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_UNSUPPORTED, "a tar as a source requires libarchive: %s",
                    dlerror());
 }
+
+#endif
