@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Makes Debian packages of the last commit in BUILD/deb: sheaf, libsheaf0, libsheaf-dev,
+# python3-sheaf and their source package; lintian must find no error and no warning.  What the
+# packages are is in debian/ here; the version is that of sheaf.h.
+set -eu
+BUILD=${BUILD:-build}
+rm -rf "$BUILD/deb"
+mkdir -p "$BUILD/deb"
+out=$(cd "$BUILD/deb" && pwd)
+cd "$(dirname "$0")/../.."
+version=$(for part in MAJOR MINOR PATCH; do
+              sed -n "s/^#define SHEAF_VERSION_$part //p" sheaf.h
+          done | paste -sd.)
+
+git archive --prefix="sheaf-$version/" HEAD | tar -xf - -C "$out"
+cd "$out/sheaf-$version"
+mv tools/packaging/debian debian
+cat >debian/changelog <<END
+sheaf ($version) unstable; urgency=medium
+
+  * NEWS has the changes.
+
+ -- $(sed -n 's/^Maintainer: //p' debian/control)  $(date -uR -r sheaf.h)
+END
+if ! dpkg-buildpackage -us -uc -j"$(nproc)" >"$out/log" 2>&1; then
+    tail -n 40 "$out/log" >&2
+    exit 1
+fi
+cd "$out"
+rm -rf "sheaf-$version"
+lintian --fail-on error,warning --tag-display-limit 0 ./*.changes
+ls ./*.deb
