@@ -242,9 +242,11 @@ map: ##: write doc/MAP.md, a line for each file
 # ---- Python --------------------------------------------------------------------------------
 # The extension, its tests, a wheel that carries the library, and the peers' own programs.
 
-.PHONY: libs python python-test sdist wheel try-wheel interop bench-python
+.PHONY: libs sources python python-test sdist wheel try-wheel interop bench-python
 libs:
 	@echo $(LIBS)
+sources:
+	@echo $(LIB_SOURCES) $(TOOL_SOURCES)
 
 python: $(BUILD)/libsheaf.a $(BUILD)/sheaf ##: the Python extension, in build
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) python/build.sh

@@ -26,9 +26,7 @@ except ImportError:
 HERE = os.path.dirname(os.path.abspath(__file__))
 COPY = os.path.join(HERE, "library")
 TREE = COPY if os.path.isdir(COPY) else os.path.dirname(HERE)
-TREE_FILES = ("Makefile", "LICENSE", "sheaf.h", "sheaf.map", "sheaf.pc.in", "base/*.[ch]",
-              "formats/*.[ch]", "store/**/*.[ch]", "packer/**/*.[ch]", "reader/*.[ch]",
-              "modes/*.[ch]", "tools/*.[ch]", "tools/packages.sh")
+TREE_FILES = ("Makefile", "LICENSE", "sheaf.h", "sheaf.map", "sheaf.pc.in", "tools/packages.sh")
 MADE = os.path.join(TREE, "build", "pip")       # where the tree's own build goes
 LIMITED_API = 0x030B0000        # the first stable one with the buffer protocol: Python 3.11
 
@@ -89,8 +87,9 @@ class BuildCommand(build_scripts):
 class SourceDistribution(sdist):
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)
-        for pattern in TREE_FILES:
-            for path in glob.glob(os.path.join(TREE, pattern), recursive=True):
+        rooms = sorted({os.path.dirname(path) for path in make("-s", "sources").split()})
+        for pattern in TREE_FILES + tuple(room + "/*.[ch]" for room in rooms):
+            for path in glob.glob(os.path.join(TREE, pattern)):
                 to = os.path.join(base_dir, "library", os.path.relpath(path, TREE))
                 os.makedirs(os.path.dirname(to), exist_ok=True)
                 shutil.copy2(path, to)

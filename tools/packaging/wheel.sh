@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes BUILD/wheel/sheaf-VERSION-cp311-abi3-manylinux_2_28_*.whl: a wheel for Python 3.11 and later
-# on any Linux with glibc 2.28 (2018) or later, with the command, the header, and all libraries
+# Makes BUILD/wheel/sheaf-VERSION-cp311-abi3-manylinux_2_31_*.whl: a wheel for Python 3.11 and later
+# on any Linux with glibc 2.31 (2020) or later, with the command, the header, and all libraries
 # inside (libraries.sh).  The compiler is clang, as the Python registry's ziglang packages it,
 # because it links for an older C library than this machine's.  auditwheel checks the result.
 set -eu
@@ -10,7 +10,7 @@ mkdir -p "$BUILD/wheel"
 out=$(cd "$BUILD/wheel" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 PYTHON=${PYTHON:-/usr/bin/python3}
-glibc=2.28
+glibc=2.31
 machine=$(uname -m)
 
 # The compiler; its cache makes a second run quick.
