@@ -39,3 +39,5 @@ if ! debootstrap --variant=minbase ${CACHE:+--cache-dir="$CACHE"} \
     exit 1
 fi
 rm -f "$log"
+cp /etc/resolv.conf "$dir/etc/resolv.conf"
+echo "127.0.0.1 localhost" >"$dir/etc/hosts"

@@ -20,7 +20,6 @@ mkdir "$root/deb"
 cp "$BUILD"/deb/*.deb "$root/deb"
 rm -f "$root"/deb/*-dbgsym_*
 cp -r "$here/debian/tests" "$root/deb"
-cp /etc/resolv.conf "$root/etc/resolv.conf"
 inside sh -c 'dpkg-query -W -f "\${Package}\n" >/deb/before'
 inside sh -c 'apt-get update -qq && apt-get install -qq -y --no-install-recommends \
     libarchive13 /deb/*.deb >/deb/log 2>&1 || { cat /deb/log; exit 1; }'

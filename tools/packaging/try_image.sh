@@ -12,7 +12,6 @@ image=$roots/image
 "$here/../packages.sh" roots
 trap '"$here/root.sh" --remove "$build"; "$here/root.sh" --remove "$image"' EXIT
 CACHE=$roots/cache "$here/root.sh" bookworm "$image"
-cp /etc/resolv.conf "$image/etc/resolv.conf"
 cp -a "$image" "$build"
 
 run() {     # LINE ROOT: the RUN line of that number

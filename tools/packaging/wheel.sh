@@ -46,7 +46,7 @@ for library in archive bz2 lzma curl ssl crypto expat jansson jpeg isal xxhash z
 done
 # The headers of Python are among those of the machine, which come last.
 CC="$out/cc" LDSHARED="$out/cc -shared -s" CFLAGS="-g0 -idirafter /usr/include" \
-SHEAF_MAKE="CC=$out/cc 'CFLAGS=-O2 -I$out/libraries/include -DLIBARCHIVE_INSIDE' LDFLAGS=-s \
+SHEAF_MAKE="CC=$out/cc 'CFLAGS=-O2 -g0 -I$out/libraries/include -DLIBARCHIVE_INSIDE' LDFLAGS=-s \
     'LIBS=-lm -ldl' 'INSIDE=$inside'" \
 SOURCE_DATE_EPOCH=$(git -C "$here" log -1 --format=%ct 2>/dev/null || date +%s) \
     "$tools/bin/pip" wheel -q --disable-pip-version-check --no-build-isolation --no-deps \
