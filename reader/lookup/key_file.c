@@ -371,7 +371,7 @@ static int check_buckets(const struct key_file *f, uint64_t first, uint64_t end,
                          struct sheaf_error *err)
 {
     struct key_bucket buckets[KEYS_ONCE];
-    struct asked asked[KEYS_ONCE];
+    struct asked asked[KEYS_ONCE] = { { .bucket = first } };
     struct piece piece = { .first = first, .end = first, .buckets = buckets };
     uint64_t bytes = 0;
     int code;
