@@ -589,7 +589,7 @@ class LoaderTest(Case):
             for batch, samples in zip(range(1, 26), expected):
                 self.assertEqual(next(given), samples)
                 skipped += len(samples) < 8
-                self.assertEqual(loader.state_dict()["skipped"], skipped)
+                self.assertEqual(loader.state_dict()["skipped"], skipped if batch < 25 else 0)
                 if batch == 24:
                     state = loader.state_dict()
             self.assertEqual(skipped, 1)
