@@ -38,7 +38,7 @@ VERSION := $(MAJOR).$(call VERSION_OF,MINOR).$(call VERSION_OF,PATCH)
 
 # Sorted, and free of the directory that this is built in: the same bytes anywhere.
 LIB_SOURCES  = $(sort $(wildcard $(addsuffix /*.c,base formats store store/s3 packer packer/source \
-                                   packer/plan reader reader/lookup modes copy)))
+                                   packer/plan reader reader/lookup reader/view modes copy)))
 TOOL_SOURCES = $(sort $(wildcard tools/*.c))
 GENERATORS   = $(patsubst tools/generate/%.c,$(BUILD)/%,$(wildcard tools/generate/*.c))
 TESTS        = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))

@@ -178,9 +178,7 @@ typedef void sheaf_report_fn(void *context, const char *where, const struct shea
  *     source of it, is CHANGED for another. */
 struct sheaf_shard_info {
     const char *name;           /* below its source's directory; of foreign shards as given */
-    uint64_t bytes;             /* of the shard as stored */
-    uint64_t payload_bytes;     /* of its fields' content; 0: not known */
-    uint64_t samples;
+    uint64_t bytes, payload_bytes, samples; /* as stored; of its fields' content, 0: not known */
     const char *xxh3;           /* XXH3-128 of the stored bytes, 32 hex digits; NULL: not known */
     size_t source;              /* 0-based index of its source */
 };
@@ -196,6 +194,7 @@ struct sheaf_source_info {
     int label_base;
     const char *fingerprint, *manifest_json;    /* the manifest's text; NULL of foreign shards */
     const char *same_as;        /* URL of an earlier source with the same samples, or NULL */
+    uint64_t chosen; double share;  /* samples that a view chose, else all; part of an epoch */
 };
 struct sheaf_dataset_info {
     const char *url;            /* the first source, as given */
@@ -204,14 +203,13 @@ struct sheaf_dataset_info {
     enum sheaf_container container; /* 0: its sources differ */
     enum sheaf_codec codec;         /* if they differ, that of a compressed one */
     uint64_t samples;           /* 0 for a stream */
-    uint64_t bytes;
-    uint64_t payload_bytes;
-    size_t shard_count;
-    size_t class_count;         /* 0: labels have no names */
+    uint64_t bytes, payload_bytes;
+    size_t shard_count, class_count;    /* no classes: labels have no names */
     int label_base;             /* the number of the first class, 0 or 1 */
     const char *fingerprint;    /* 32 hex digits; "": it has no positions (standard input) */
     const char *manifest_json;  /* its text; NULL for foreign shards, or several sources */
     size_t source_count;        /* at least 1 */
+    int is_view; uint64_t epoch_samples;    /* of all ranks, before the remainder */
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
@@ -229,6 +227,14 @@ SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t 
     struct sheaf_source_info *info, size_t sizeof_info);
 /* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
+
+/* ---- Views ----------------------------------------------------------------------------------
+ * A view chooses and mixes samples of sources: a JSON document (FORMATS.md) in a file *.view or
+ * *.json, which opens like a data set; its order is version 2 of ORDER.md.  This opens `document`
+ * as if it were at `path`, to whose directory its paths are relative, and writes its canonical form
+ * there.  SHEAF_ERR_ARGUMENT, _CORRUPT: no valid view; _EXISTS, unless `overwrite`. */
+SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
+    struct sheaf_error *error);
 
 /* ---- Random access -------------------------------------------------------------------------- */
 struct sheaf_read_options {
@@ -290,8 +296,7 @@ struct sheaf_reader_options {
     enum sheaf_on_error on_corrupt; /* FAIL; SKIP: skip bad records, also those with over 1,024
                                        fields or 65,536 labels; CORRUPT if all are bad */
     uint64_t max_corrupt;           /* with SKIP: fail at the next one; UINT64_MAX: no limit */
-    sheaf_report_fn *report;        /* NULL; called for each record skipped, from next() */
-    void *report_context;
+    sheaf_report_fn *report; void *report_context;  /* NULL; for each record skipped, from next() */
     const char *cache_directory;    /* NULL; for remote shards; processes may share it */
     uint64_t cache_bytes;           /* its size limit, least recently used first out; 64 GB */
     void *memory;                   /* NULL; else memory_bytes of memory, page-aligned, for
@@ -331,9 +336,8 @@ SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader)
  * After SHEAF_ERR_CORRUPT or _TRUNCATED under on_corrupt = FAIL, and after any other error except
  * INTERRUPTED, only _error, _get_stats and _free may be called. */
 SHEAF_CALL int sheaf_reader_next(struct sheaf_reader *reader, const struct sheaf_sample **sample);
-/* Up to `max` samples, all valid until the next call on this reader.  Returns SHEAF_OK with
- * *count >= 1, or as sheaf_reader_next; an error after some samples is kept for the next call.
- * `max` 0 is SHEAF_ERR_ARGUMENT and changes nothing. */
+/* Up to `max` samples (0: SHEAF_ERR_ARGUMENT), valid until the next call on this reader.  SHEAF_OK
+ * with *count >= 1, or as sheaf_reader_next; an error after some samples is for the next call. */
 SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
     const struct sheaf_sample **samples, size_t *count);
 
@@ -343,22 +347,19 @@ SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
  * which they stay, has room for them and for the neighbours in the same piece of memory (about a
  * MiB; 8 for remote shards).  Others are copied to memory outside the budget, with fields of equal
  * index and size back to back.  SHEAF_ERR_STATE: there are no samples, or they were detached.
- *
  * Samples that are not copied lie in options.memory, if it is set: another process or a device that
  * sees this memory needs no copy either.  It is the reader's until that and samples are freed. */
 SHEAF_CALL int sheaf_reader_keep(struct sheaf_reader *reader, const struct sheaf_sample **samples,
     size_t *count, struct sheaf_kept **kept);
 SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* from any thread */
 #define SHEAF_POSITION_SIZE 257     /* with its NUL */
+#define SHEAF_BACK_MOST ((uint64_t)1 << 20)
 /* Writes the reader's position: printable text of at most 256 bytes, with a checksum, valid on any
  * machine.  SHEAF_ERR_UNSUPPORTED for standard input, and for pipes that the platform shuffles. */
 SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
     char text[SHEAF_POSITION_SIZE]);
-
-/* Writes the position `back` samples ago, for programs that read ahead and need the position of
- * what they have used.  `back` reaches to where the epoch was started or resumed, and at most
- * SHEAF_BACK_MOST (else SHEAF_ERR_ARGUMENT); 0 is sheaf_reader_position. */
-#define SHEAF_BACK_MOST ((uint64_t)1 << 20)
+/* The same, `back` samples ago, for programs that read ahead: `back` reaches to where the epoch was
+ * started or resumed, and at most SHEAF_BACK_MOST (else SHEAF_ERR_ARGUMENT). */
 SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
     char text[SHEAF_POSITION_SIZE]);
 /* Resumes at a position; seed, epoch, lanes, buffer and remainder come from the text.  A position
@@ -495,8 +496,7 @@ struct sheaf_coming {
 typedef void sheaf_coming_fn(void *context, const struct sheaf_coming *coming);
 /* When samples come in options->epoch: calls `each` for every coming of the samples with these
  * numbers, in the order of the epoch.  One that is dropped does not come; one that pads a lane
- * comes again.  rank and worker are ignored.  Replays their lanes on numbers.  _UNSUPPORTED: a
- * stream. */
+ * comes again.  rank and worker are ignored; lanes are replayed.  _UNSUPPORTED: view, stream. */
 SHEAF_CALL int sheaf_dataset_locate(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, const uint64_t *numbers, size_t count,
     sheaf_coming_fn *each, void *context, struct sheaf_error *error);
@@ -512,9 +512,9 @@ struct sheaf_mixing {
     double label_run, ideal_label_run;  /* mean length of runs of one label */
     uint64_t longest_label_run;
     double batch_labels, ideal_batch_labels;    /* mean number in SHEAF_MIXING_BATCH samples */
-    size_t point_count;                 /* for a plot: samples at equal steps of the epoch */
-    double came[SHEAF_MIXING_POINTS];   /* its position in the epoch, in [0, 1) */
-    double lay[SHEAF_MIXING_POINTS];    /* its position in the data set, in [0, 1) */
+    size_t point_count;                 /* for a plot: samples at equal steps of the epoch; their */
+    double came[SHEAF_MIXING_POINTS], lay[SHEAF_MIXING_POINTS]; /* positions in epoch and data set,
+                                                                    in [0, 1) */
 };
 SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_mixing *mixing, size_t sizeof_mixing,

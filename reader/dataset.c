@@ -10,12 +10,14 @@
 #include <xxhash.h>
 
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "base/text.h"
 #include "formats/name.h"
 #include "store/store.h"
 
 #define PIPE_SEED 0x70697065u   /* of a channel's fingerprint */
-static bool is_manifest_path(const char *source)
+
+bool dataset_is_manifest_path(const char *source)
 {
     const char *slash = strrchr(source, '/');
 
@@ -27,7 +29,7 @@ static int manifest_urls(const char *source, char **directory, char **url)
 {
     const char *slash = strrchr(source, '/');
 
-    if (!is_manifest_path(source)) {
+    if (!dataset_is_manifest_path(source)) {
         *directory = strdup(source);
         *url = store_join(source, MANIFEST_NAME);
     } else {
@@ -75,7 +77,6 @@ int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Takes the text. */
 static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
                          struct sheaf_error *err)
 {
@@ -249,7 +250,7 @@ static int find_manifest(const char *source, struct manifest_file *file, struct 
     if (manifest_urls(source, &file->directory, &file->url) != SHEAF_OK)
         return err_memory(err, strlen(source));
     code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
-    if (code == SHEAF_ERR_ACCESS && !is_manifest_path(source))
+    if (code == SHEAF_ERR_ACCESS && !dataset_is_manifest_path(source))
         code = dataset_look_again(file->directory, MANIFEST_NAME, err);
     if (code != SHEAF_ERR_NOT_FOUND)
         return code;
@@ -257,7 +258,7 @@ static int find_manifest(const char *source, struct manifest_file *file, struct 
         *err = unfinished;
         return unfinished.code;
     }
-    return is_manifest_path(source) ? code : SHEAF_OK;
+    return dataset_is_manifest_path(source) ? code : SHEAF_OK;
 }
 
 static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)
@@ -274,7 +275,6 @@ static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)
     return d;
 }
 
-/* The end of both ways of opening. */
 static int finish(struct sheaf_dataset *d, int code, struct sheaf_dataset **dataset,
                   struct sheaf_error *err)
 {
@@ -289,8 +289,8 @@ static int finish(struct sheaf_dataset *d, int code, struct sheaf_dataset **data
     return code;
 }
 
-static int open_files(const char *const *sources, const bool *is_file, size_t source_count,
-                      struct sheaf_dataset **dataset, struct sheaf_error *err)
+int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
+                       struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     struct sheaf_dataset *d = make(sources[0], err);
 
@@ -307,7 +307,7 @@ int dataset_open_foreign(const char *const *sources, size_t source_count,
                                : foreign_find_files(sources, source_count, is_file, err);
 
     if (code == SHEAF_OK)
-        code = open_files(sources, is_file, source_count, dataset, err);
+        code = dataset_open_files(sources, is_file, source_count, dataset, err);
     free(is_file);
     return code;
 }
@@ -315,11 +315,7 @@ int dataset_open_foreign(const char *const *sources, size_t source_count,
 /* What makes one channel's positions unfit for another: its name. */
 static void name_fingerprint(struct sheaf_dataset *d, const char *name)
 {
-    XXH128_canonical_t canonical;
-
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_withSeed(name, strlen(name), PIPE_SEED));
-    for (size_t i = 0; i < sizeof(canonical.digest); i++)
-        snprintf(d->manifest.fingerprint + 2 * i, 3, "%02x", canonical.digest[i]);
+    hash_text(XXH3_128bits_withSeed(name, strlen(name), PIPE_SEED), d->manifest.fingerprint);
 }
 
 static int fill_pipes(struct sheaf_dataset *d, const struct pipe_source *source,
@@ -358,8 +354,8 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
     return finish(d, fill_pipes(d, source, attributes, has_positions, err), dataset, err);
 }
 
-/* Opens the source if it has a manifest; else *dataset is NULL. */
-static int open_one(const char *source, struct sheaf_dataset **dataset, struct sheaf_error *err)
+int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
+                          struct sheaf_error *err)
 {
     struct manifest_file file = { .size = 0 };
     struct sheaf_dataset *d;
@@ -373,70 +369,6 @@ static int open_one(const char *source, struct sheaf_dataset **dataset, struct s
     free(file.directory);
     free(file.url);
     free(file.text);
-    return code;
-}
-
-/* Opens sources in turn: data sets, and as one of them the foreign shards between two.  A file is
- * not asked whether it is a directory with a manifest. */
-static int open_each(const char *const *sources, const bool *is_file, size_t count,
-                     struct sheaf_dataset **opened, size_t *opened_count, struct sheaf_error *err)
-{
-    size_t first = 0;       /* of the foreign shards that are not open yet */
-    int code = SHEAF_OK;
-
-    for (size_t i = 0; i <= count && code == SHEAF_OK; i++) {
-        struct sheaf_dataset *one = NULL;
-
-        if (i < count && (!is_file[i] || is_manifest_path(sources[i])))
-            code = open_one(sources[i], &one, err);
-        if (code == SHEAF_OK && (one != NULL || i == count) && first < i)
-            code = open_files(sources + first, is_file + first, i - first,
-                              &opened[*opened_count], err);
-        if (code == SHEAF_OK && (one != NULL || i == count) && first < i)
-            ++*opened_count;
-        if (one != NULL) {
-            opened[(*opened_count)++] = one;
-            first = i + 1;
-        }
-    }
-    return code;
-}
-
-static int open_several(const char *const *sources, size_t count, struct sheaf_dataset **dataset,
-                        struct sheaf_error *err)
-{
-    struct sheaf_dataset **opened = calloc(count + 1, sizeof(opened[0]));
-    bool *is_file = calloc(count + 1, sizeof(is_file[0]));
-    size_t opened_count = 0;
-    int code = opened == NULL || is_file == NULL ? err_memory(err, count * sizeof(opened[0]))
-                                                 : foreign_find_files(sources, count, is_file, err);
-
-    if (code == SHEAF_OK)
-        code = open_each(sources, is_file, count, opened, &opened_count, err);
-    if (code == SHEAF_OK && opened_count == 1)
-        *dataset = opened[0];
-    else if (code == SHEAF_OK)
-        code = dataset_unite(opened, opened_count, dataset, err);
-    else
-        for (size_t i = 0; i < opened_count; i++)
-            sheaf_dataset_free(opened[i]);
-    free(opened);
-    free(is_file);
-    return code;
-}
-
-int sheaf_dataset_open(const char *const *sources, size_t source_count,
-                       struct sheaf_dataset **dataset, struct sheaf_error *err)
-{
-    int code;
-
-    if (source_count == 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "a data set needs at least one source");
-    if (source_count > 1)
-        return open_several(sources, source_count, dataset, err);
-    code = open_one(sources[0], dataset, err);
-    if (code == SHEAF_OK && *dataset == NULL)
-        code = dataset_open_foreign(sources, 1, dataset, err);
     return code;
 }
 
@@ -461,6 +393,8 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
     }
     for (size_t i = 0; i < d->source_count; i++)
         sheaf_dataset_free(d->sources[i]);
+    if (d->view != NULL)
+        d->free_view(d->view);
     free(d->pipes);
     free(d->sources);
     free(d->source_of);
@@ -532,6 +466,8 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .fingerprint = d->manifest.fingerprint,
         .manifest_json = d->manifest_json,
         .source_count = d->sources == NULL ? 1 : d->source_count,
+        .is_view = d->view != NULL,
+        .epoch_samples = d->view != NULL ? d->epoch_samples : dataset_samples(d),
     };
 
     give(info, sizeof_info, &all, sizeof(all));
@@ -581,6 +517,11 @@ int sheaf_dataset_source(const struct sheaf_dataset *d, size_t index,
         .fingerprint = s->manifest.fingerprint,
         .manifest_json = s->manifest_json,
         .same_as = s->same_as == NULL ? NULL : s->same_as->url,
+        .chosen = d->view != NULL ? s->chosen
+                : d->sources == NULL ? dataset_samples(d) : s->end_number - s->first_number,
+        .share = d->view != NULL ? s->share
+               : dataset_samples(d) == 0 ? 0 : d->sources == NULL ? 1
+               : (double)(s->end_number - s->first_number) / (double)dataset_samples(d),
     };
     give(info, sizeof_info, &all, sizeof(all));
     return SHEAF_OK;

@@ -58,6 +58,9 @@ struct sheaf_dataset {
     struct pipe_source *pipes;          /* it is a channel of pipes, one an epoch; else NULL */
     uint64_t total_bytes, total_payload;
     _Atomic(struct dataset_cache *) cache;  /* of random access; NULL before its first call */
+    struct dataset_view *view;          /* it is a view (view/view.h); else NULL */
+    void (*free_view)(struct dataset_view *view);
+    uint64_t epoch_samples;             /* of a view */
     /* A union's. */
     struct sheaf_dataset **sources;     /* whose shards are in the union's tables; else NULL */
     size_t source_count;
@@ -67,6 +70,10 @@ struct sheaf_dataset {
     uint64_t first_number, end_number;  /* its samples, in the union; also of one opened alone */
     uint32_t *class_map;                /* see classes.h; NULL: its labels stay */
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
+    uint64_t chosen;                    /* in a view: how many of its samples, */
+    double share;                       /* their part of an epoch, and */
+    char *const *fields;                /* those that its samples keep; NULL: all */
+    size_t field_count;
 };
 
 static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
@@ -111,6 +118,15 @@ static inline const char *dataset_shown(const struct sheaf_dataset *d, uint32_t 
            ? d->urls[shard] : d->manifest.shards[shard].name;
 }
 
+/* Whether the source is a manifest by its name. */
+bool dataset_is_manifest_path(const char *source);
+/* Opens the source if it has a manifest; else *dataset is NULL. */
+int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
+                          struct sheaf_error *err);
+
+/* Opens foreign shards, of which it is known whether each is a file. */
+int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
+                       struct sheaf_dataset **dataset, struct sheaf_error *err);
 /* Opens foreign shards, also where a manifest lies beside them. */
 int dataset_open_foreign(const char *const *sources, size_t source_count,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);
@@ -161,8 +177,14 @@ int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scrat
 
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */
 
-/* Makes one data set of several, at least two; takes them, also on failure. */
-int dataset_unite(struct sheaf_dataset **sources, size_t count, struct sheaf_dataset **dataset,
+struct union_options {
+    bool is_view;       /* the same data set may be there twice */
+    bool by_number;     /* classes stay as they are numbered, whatever their names */
+};
+
+/* Makes one data set of several; takes them, also on failure. */
+int dataset_unite(struct sheaf_dataset **sources, size_t count,
+                  const struct union_options *options, struct sheaf_dataset **dataset,
                   struct sheaf_error *err);
 
 /* ---- reader/dataset_foreign.c ---------------------------------------------------------------- */

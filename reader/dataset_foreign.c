@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "reader/dataset.h"
 #include "reader/probe.h"
 #include "reader/scan.h"
@@ -387,7 +388,6 @@ static int examine_some(struct sheaf_dataset *d, uint32_t first, struct look *lo
 static int fingerprint(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();
-    XXH128_canonical_t canonical;
 
     if (state == NULL)
         return err_set(err, SHEAF_ERR_MEMORY, "no memory for a hash");
@@ -401,10 +401,8 @@ static int fingerprint(struct sheaf_dataset *d, struct sheaf_error *err)
         XXH3_128bits_update(state, name, strlen(name) + 1);
         XXH3_128bits_update(state, numbers, sizeof(numbers));
     }
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
+    hash_text(XXH3_128bits_digest(state), d->manifest.fingerprint);
     XXH3_freeState(state);
-    for (size_t i = 0; i < sizeof(canonical.digest); i++)
-        snprintf(d->manifest.fingerprint + 2 * i, 3, "%02x", canonical.digest[i]);
     return SHEAF_OK;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "formats/origin.h"
 #include "reader/dataset.h"
 
@@ -19,7 +20,7 @@
 /* Counts are known only of what is no stream, and a sample that is there twice by mistake would
  * weigh double unseen. */
 static int check_sources(struct sheaf_dataset *const *sources, size_t count,
-                         struct sheaf_error *err)
+                         const struct union_options *options, struct sheaf_error *err)
 {
     uint64_t shards = 0;
 
@@ -30,7 +31,11 @@ static int check_sources(struct sheaf_dataset *const *sources, size_t count,
             return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe, or shards that another program "
                            "has compressed: read as a stream, which cannot be opened together with "
                            "a data set; convert it first", s->url);
-        for (size_t j = 0; j < i && s->has_manifest && s->manifest.shard_count != 0; j++) {
+        if (s->view != NULL)
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a view, which cannot be opened "
+                           "together with others: name its sources and those in one view", s->url);
+        for (size_t j = 0; j < i && !options->is_view && s->has_manifest
+                           && s->manifest.shard_count != 0; j++) {
             if (strcmp(s->manifest.fingerprint, sources[j]->manifest.fingerprint) == 0)
                 return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the same data set as %s (fingerprint "
                                "%s): each of its samples would come twice", s->url,
@@ -137,11 +142,31 @@ static int merge_classes(struct sheaf_dataset *d, struct sheaf_error *err)
     return code;
 }
 
+/* Classes by number: the longest list of names stands for all. */
+static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    const struct manifest *longest = &d->sources[0]->manifest;
+
+    for (size_t i = 1; i < d->source_count; i++)
+        if (d->sources[i]->manifest.class_count > longest->class_count)
+            longest = &d->sources[i]->manifest;
+    d->manifest.classes = calloc(longest->class_count + 1, sizeof(d->manifest.classes[0]));
+    if (d->manifest.classes == NULL)
+        return err_memory(err, longest->class_count * sizeof(d->manifest.classes[0]));
+    for (; d->manifest.class_count < longest->class_count; d->manifest.class_count++) {
+        char *name = strdup(longest->classes[d->manifest.class_count]);
+
+        if (name == NULL)
+            return err_memory(err, strlen(longest->classes[d->manifest.class_count]));
+        d->manifest.classes[d->manifest.class_count] = name;
+    }
+    return SHEAF_OK;
+}
+
 /* The sources' fingerprints, in order, are all that a union is. */
 static void name_fingerprint(struct sheaf_dataset *d)
 {
     XXH128_hash_t hash = { .low64 = UNION_SEED };
-    XXH128_canonical_t canonical;
 
     for (size_t i = 0; i < d->source_count; i++) {
         struct {
@@ -153,9 +178,7 @@ static void name_fingerprint(struct sheaf_dataset *d)
         memcpy(link.fingerprint, d->sources[i]->manifest.fingerprint, sizeof(link.fingerprint));
         hash = XXH3_128bits(&link, sizeof(link));
     }
-    XXH128_canonicalFromHash(&canonical, hash);
-    for (size_t i = 0; i < sizeof(canonical.digest); i++)
-        snprintf(d->manifest.fingerprint + 2 * i, 3, "%02x", canonical.digest[i]);
+    hash_text(hash, d->manifest.fingerprint);
 }
 
 static void place_samples(struct sheaf_dataset *d)
@@ -233,7 +256,8 @@ static int find_copies(struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-int dataset_unite(struct sheaf_dataset **sources, size_t count, struct sheaf_dataset **dataset,
+int dataset_unite(struct sheaf_dataset **sources, size_t count,
+                  const struct union_options *options, struct sheaf_dataset **dataset,
                   struct sheaf_error *err)
 {
     struct sheaf_dataset *d = calloc(1, sizeof(*d));
@@ -250,9 +274,9 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count, struct sheaf_dat
     memcpy(own, sources, count * sizeof(own[0]));
     d->sources = own;
     d->source_count = count;
-    code = check_sources(sources, count, err);
+    code = check_sources(sources, count, options, err);
     if (code == SHEAF_OK)
-        code = merge_classes(d, err);
+        code = options->by_number ? join_classes(d, err) : merge_classes(d, err);
     if (code == SHEAF_OK)
         code = allocate(d, err);
     for (uint32_t i = 0; i < count && code == SHEAF_OK; i++)

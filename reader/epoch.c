@@ -10,8 +10,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
+#include "reader/view/view.h"
 #include "reader/lazy_shuffle.h"
 #include "reader/memory.h"
+#include "reader/view/mixing.h"
 #include "reader/sum.h"
 
 /* How long the beginning of an epoch waits for shards to be opened. */
@@ -48,6 +50,7 @@ void epoch_end(struct sheaf_reader *r)
     budget_give(&feed->budget, r->table_bytes);
     r->table_bytes = feed->budget.reserve = 0;
     order_line_free(&feed->line);
+    mixing_end(r);
     r->kept_code = SHEAF_OK;
 }
 
@@ -70,18 +73,23 @@ static int report_damages(struct sheaf_reader *r)
 
 int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes)
 {
-    const uint32_t own = lanes / (r->member.world_size * r->member.workers);
     struct feed *feed = &r->feed;
+    uint32_t own;
 
     free(r->lanes);
     free(feed->prefetches);
     feed->lane_count = 0;
+    r->own_lanes = own = lanes / (r->member.world_size * r->member.workers);
+    if (r->dataset->view != NULL
+        && __builtin_mul_overflow(own, (uint32_t)r->dataset->source_count, &own))
+        return err_set(&r->error, SHEAF_ERR_LIMIT, "%u lanes of %zu sources are too many",
+                       r->own_lanes, r->dataset->source_count);
     r->lanes = calloc(own, sizeof(r->lanes[0]));
     feed->prefetches = calloc(own, sizeof(feed->prefetches[0]));
     if (r->lanes == NULL || feed->prefetches == NULL)
         return err_memory(&r->error, own * (sizeof(r->lanes[0]) + sizeof(feed->prefetches[0])));
     feed->lane_count = own;
-    return SHEAF_OK;
+    return r->dataset->view != NULL ? mixing_open(r) : SHEAF_OK;
 }
 
 static int begin_lanes(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
@@ -89,9 +97,9 @@ static int begin_lanes(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     struct feed *feed = &r->feed;
 
     for (uint32_t i = 0; i < feed->lane_count; i++) {
-        const int code = lane_begin(feed, &r->lanes[i], &feed->prefetches[i],
-                                    order_member_lane(&r->member, i), rounds + (i < extra ? 1 : 0),
-                                    &r->error);
+        const struct lane_course course = lane_course_of(feed, order_member_lane(&r->member, i));
+        const int code = lane_begin(feed, &r->lanes[i], &feed->prefetches[i], &course,
+                                    rounds + (i < extra ? 1 : 0), &r->error);
 
         if (code != SHEAF_OK)
             return code;
@@ -119,6 +127,8 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
 
 static bool all_have_ended(const struct sheaf_reader *r)
 {
+    if (r->mixing != NULL)
+        return mixing_has_ended(r->mixing);
     for (uint32_t i = 0; i < r->feed.lane_count; i++)
         if (!lane_has_ended(&r->lanes[i]))
             return false;
@@ -132,7 +142,10 @@ static int take_turn(struct sheaf_reader *r, struct item *item)
     int code;
 
     memset(item, 0, sizeof(*item));
-    code = lane_next(&r->feed, &r->lanes[r->turns % r->feed.lane_count], item, &r->error);
+    if (r->mixing != NULL)
+        code = mixing_turn(r, (uint32_t)(r->turns % r->own_lanes), item);
+    else
+        code = lane_next(&r->feed, &r->lanes[r->turns % r->own_lanes], item, &r->error);
     if (code == SHEAF_END && !all_have_ended(r))
         code = SHEAF_OK;
     r->turns += code == SHEAF_OK;
@@ -181,22 +194,26 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
 {
     struct feed *feed = &r->feed;
     const struct sheaf_dataset *d = r->dataset;
-    const uint64_t start = rounds * feed->lane_count + extra;
+    const uint64_t start = rounds * r->own_lanes + extra;
     struct sheaf_error ahead;
-    int code = order_line_make(&feed->order, d->samples, d->manifest.shard_count, &feed->line,
+    int code = d->view != NULL ? SHEAF_OK
+             : order_line_make(&feed->order, d->samples, d->manifest.shard_count, &feed->line,
                                &r->error);
 
-    feed->shards.keep_lines = draws_are_possible(d, &feed->order, feed->lane_count);
+    feed->shards.keep_lines = d->view == NULL
+                              && draws_are_possible(d, &feed->order, feed->lane_count);
     feed->draws = feed->shards.keep_lines && memory_has_room_for_draws(r);
     feed->shards.keep_lines = feed->draws;
     feed->own_frames = order_buffer_slots(&feed->order) > 1 && !feed->draws;
     if (code == SHEAF_OK)
-        code = begin_lanes(r, rounds, extra);
+        code = d->view != NULL ? mixing_begin(r, rounds, extra) : begin_lanes(r, rounds, extra);
     if (code == SHEAF_OK)
         code = memory_share_out(r);
     if (code != SHEAF_OK)
         return code;
     r->epoch_samples = d->is_stream ? UINT64_MAX
+                     : d->view != NULL
+                     ? mix_member_samples(&d->view->mix, &feed->order, &r->member)
                      : order_member_samples(&feed->order, &r->member, dataset_samples(d));
     r->turns = d->is_stream ? 0 : start;
     r->start_turns = start;

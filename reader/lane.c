@@ -37,19 +37,27 @@ static int begin_intakes(const struct feed *feed, struct lane *lane, uint64_t st
     return intakes_replay(&lane->intakes, &lane->shuffle, steps, early, err);
 }
 
-int lane_begin(struct feed *feed, struct lane *lane, struct prefetch *prefetch, uint32_t number,
-               uint64_t steps, struct sheaf_error *err)
+struct lane_course lane_course_of(const struct feed *feed, uint32_t number)
 {
-    const bool is_stream = feed->dataset->is_stream;
-    const uint64_t samples = is_stream ? 0 : dataset_samples(feed->dataset);
+    const uint64_t samples = feed->dataset->is_stream ? 0 : dataset_samples(feed->dataset);
+
+    return (struct lane_course){ number, &feed->order, &feed->line,
+                                 order_lane_of(&feed->order, samples, number) };
+}
+
+int lane_begin(struct feed *feed, struct lane *lane, struct prefetch *prefetch,
+               const struct lane_course *course, uint64_t steps, struct sheaf_error *err)
+{
     int code;
 
     memset(lane, 0, sizeof(*lane));
     lane->prefetch = prefetch;
-    lane->intakes.range = order_lane_of(&feed->order, samples, number);
-    shuffle_begin(&lane->shuffle, &feed->order, number,
-                  is_stream ? UINT64_MAX : order_lane_inputs(&lane->intakes.range));
-    code = prefetch_begin(feed, prefetch, number, &lane->intakes, &lane->shuffle, steps, err);
+    lane->intakes.range = course->range;
+    shuffle_begin(&lane->shuffle, course->order, course->number,
+                  feed->dataset->is_stream ? UINT64_MAX
+                                           : order_lane_inputs(&lane->intakes.range));
+    code = prefetch_begin(feed, prefetch, course->number, course->line, &lane->intakes,
+                          &lane->shuffle, steps, err);
     if (code == SHEAF_OK)
         code = begin_intakes(feed, lane, steps, err);
     if (code != SHEAF_OK)
@@ -264,6 +272,15 @@ int lane_next(struct feed *feed, struct lane *lane, struct item *item, struct sh
     if (code == SHEAF_OK)
         look_ahead(feed, lane);
     return code;
+}
+
+int lane_repeat(struct feed *feed, struct lane *lane, const struct order_run *record,
+                struct item *item, struct sheaf_error *err)
+{
+    if (!lane->pending.deferred)
+        lane->pending = (struct item){ .deferred = true, .repeats = true,
+                                       .shard = record->shard, .record = record->record };
+    return recall(feed, lane, item, err);
 }
 
 bool lane_has_ended(const struct lane *lane)

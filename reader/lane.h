@@ -40,9 +40,20 @@ struct lane {
     unsigned foreseen;          /* draws until it is time to look ahead again */
 };
 
-/* Sets up lane `number` at `steps` steps into the epoch (0: its start).  `prefetch` is borrowed. */
-int lane_begin(struct feed *feed, struct lane *lane, struct prefetch *prefetch, uint32_t number,
-               uint64_t steps, struct sheaf_error *err);
+/* What a lane takes in. */
+struct lane_course {
+    uint32_t number;                /* of the lane */
+    const struct order *order;
+    const struct order_line *line;  /* borrowed */
+    struct order_lane range;
+};
+
+/* The course of a lane of an epoch, but of a view. */
+struct lane_course lane_course_of(const struct feed *feed, uint32_t number);
+
+/* Sets the lane up `steps` steps into its course (0: its start).  `prefetch` is borrowed. */
+int lane_begin(struct feed *feed, struct lane *lane, struct prefetch *prefetch,
+               const struct lane_course *course, uint64_t steps, struct sheaf_error *err);
 /* Makes remote reads of deferred samples end soon. */
 void lane_cancel(struct lane *lane);
 /* Frees the slots, after the prefetch was cleared. */
@@ -51,6 +62,10 @@ void lane_clear(struct feed *feed, struct lane *lane);
 /* The next item.  SHEAF_END: there are no more.  It may be called again after
  * SHEAF_ERR_INTERRUPTED, and after SHEAF_ERR_LIMIT once the caller has given up what it had. */
 int lane_next(struct feed *feed, struct lane *lane, struct item *item, struct sheaf_error *err);
+
+/* A record that the lane has given already, read once more.  As lane_next. */
+int lane_repeat(struct feed *feed, struct lane *lane, const struct order_run *record,
+                struct item *item, struct sheaf_error *err);
 
 /* Whether SHEAF_END is known to come next. */
 bool lane_has_ended(const struct lane *lane);

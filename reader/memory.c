@@ -392,8 +392,8 @@ int memory_share_out(struct sheaf_reader *r)
     if (code != SHEAF_OK)
         return code;
     r->table_bytes = n.tables;
-    for (uint32_t i = 0; code == SHEAF_OK && n.foresight != 0 && feed->cuts_blocks
-                         && i < feed->lane_count; i++)
+    r->foresees = n.foresight != 0 && feed->cuts_blocks;
+    for (uint32_t i = 0; code == SHEAF_OK && r->foresees && i < feed->lane_count; i++)
         code = lane_foresee(&r->lanes[i], &r->error);
     if (code != SHEAF_OK)
         return code;

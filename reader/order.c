@@ -9,11 +9,12 @@
 #include "base/error.h"
 #include "base/rng.h"
 
-static void permute(const struct order *order, uint32_t *shards, size_t count)
+static void permute(const struct order *order, enum rng_purpose purpose, uint32_t *shards,
+                    size_t count)
 {
     struct rng rng;
 
-    rng_seed(&rng, RNG_SHARDS, order->seed, order->epoch, 0);
+    rng_seed(&rng, purpose, order->seed, order->epoch, 0);
     for (size_t i = count; i-- > 1;) {
         const size_t j = (size_t)rng_below(&rng, i + 1);
         const uint32_t moved = shards[i];
@@ -28,7 +29,7 @@ int order_line_make(const struct order *order, const uint64_t *samples, size_t s
 {
     uint64_t place = 0;
 
-    line->shard_count = shard_count;
+    *line = (struct order_line){ .shard_count = shard_count };
     line->shards = calloc(shard_count + 1, sizeof(line->shards[0]));
     line->starts = calloc(shard_count + 1, sizeof(line->starts[0]));
     if (line->shards == NULL || line->starts == NULL) {
@@ -38,7 +39,7 @@ int order_line_make(const struct order *order, const uint64_t *samples, size_t s
     for (size_t i = 0; i < shard_count; i++)
         line->shards[i] = (uint32_t)i;
     if (order->shuffle)
-        permute(order, line->shards, shard_count);
+        permute(order, RNG_SHARDS, line->shards, shard_count);
     for (size_t i = 0; i < shard_count; i++) {
         line->starts[i] = place;
         if (__builtin_add_overflow(place, samples[line->shards[i]], &place)) {
@@ -50,31 +51,79 @@ int order_line_make(const struct order *order, const uint64_t *samples, size_t s
     return SHEAF_OK;
 }
 
+int order_line_of_pieces(const struct order *order, const struct order_chosen *of,
+                         struct order_line *line, struct sheaf_error *err)
+{
+    const size_t count = (size_t)((of->chosen.count + ORDER_PIECE - 1) / ORDER_PIECE);
+
+    *line = (struct order_line){ .of = of, .short_start = UINT64_MAX };
+    line->pieces = calloc(count + 1, sizeof(line->pieces[0]));
+    if (line->pieces == NULL)
+        return err_memory(err, count * sizeof(line->pieces[0]));
+    for (size_t i = 0; i < count; i++)
+        line->pieces[i] = (uint32_t)i;
+    if (order->shuffle)
+        permute(order, RNG_PIECES, line->pieces, count);
+    line->short_places = of->chosen.count % ORDER_PIECE;
+    for (size_t i = 0; i < count && line->short_places != 0; i++)
+        if (line->pieces[i] == count - 1)
+            line->short_start = i * ORDER_PIECE;
+    return SHEAF_OK;
+}
+
 void order_line_free(struct order_line *line)
 {
     free(line->shards);
     free(line->starts);
-    line->shards = NULL;
-    line->starts = NULL;
-    line->shard_count = 0;
+    free(line->pieces);
+    *line = (struct order_line){ 0 };
 }
 
-struct order_run order_line_locate(const struct order_line *line, uint64_t place)
+/* The last shard from `low` on, before `high`, that begins at or before the number; an empty one
+ * begins where the next does, so the last is the one that holds it. */
+static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64_t number)
 {
-    size_t low = 0, high = line->shard_count;
-
-    /* The last shard that begins at or before the place; an empty one begins where the next
-     * does, so the last is the one that holds it. */
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
 
-        if (line->starts[middle] <= place)
+        if (starts[middle] <= number)
             low = middle;
         else
             high = middle;
     }
-    return (struct order_run){ .shard = line->shards[low], .record = place - line->starts[low],
-                               .count = line->starts[low + 1] - place };
+    return low;
+}
+
+/* Places before the short piece, in it, and behind it. */
+static struct order_run locate_in_pieces(const struct order_line *line, uint64_t place)
+{
+    const struct order_chosen *of = line->of;
+    uint64_t before = place, size = ORDER_PIECE, number, run;
+    size_t at, shard;
+
+    if (place >= line->short_start && place < line->short_start + line->short_places)
+        size = line->short_places;
+    else if (place >= line->short_start)
+        before += ORDER_PIECE - line->short_places;
+    at = (size_t)(before / ORDER_PIECE);
+    before %= ORDER_PIECE;
+    number = of->first_number
+             + selection_number(&of->chosen, (uint64_t)line->pieces[at] * ORDER_PIECE + before,
+                                &run);
+    shard = last_start(of->first_numbers, of->first_shard, of->end_shard, number);
+    run = MIN(MIN(run, size - before), of->first_numbers[shard + 1] - number);
+    return (struct order_run){ (uint32_t)shard, number - of->first_numbers[shard], run };
+}
+
+struct order_run order_line_locate(const struct order_line *line, uint64_t place)
+{
+    size_t at;
+
+    if (line->of != NULL)
+        return locate_in_pieces(line, place);
+    at = last_start(line->starts, 0, line->shard_count, place);
+    return (struct order_run){ .shard = line->shards[at], .record = place - line->starts[at],
+                               .count = line->starts[at + 1] - place };
 }
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane)

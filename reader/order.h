@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "reader/view/selection.h"
 #include "sheaf.h"
 
 /* All that the order depends on, except the data set. */
@@ -32,6 +33,9 @@ struct order_line {
     size_t shard_count;
     uint32_t *shards;               /* manifest numbers of the shards, in line order */
     uint64_t *starts;               /* shard_count + 1 places: where each begins; the last is N */
+    const struct order_chosen *of;  /* it is the line of a source of a view: it has no shards, */
+    uint32_t *pieces;               /* but these, ORDER_PIECE samples each, in line order; */
+    uint64_t short_start, short_places;     /* and where the last one, if it is shorter, lies */
 };
 
 /* `samples` are the shards' counts in manifest order. */
@@ -39,11 +43,26 @@ int order_line_make(const struct order *order, const uint64_t *samples, size_t s
                     struct order_line *line, struct sheaf_error *err);
 void order_line_free(struct order_line *line);
 
+#define ORDER_PIECE 1024u
+
+/* The chosen samples of a source of a view, whose shards are some of a data set's. */
+struct order_chosen {
+    struct selection chosen;        /* of its own numbers, from 0 */
+    uint64_t first_number;          /* of the source, in the data set */
+    const uint64_t *first_numbers;  /* of the data set's shards, */
+    uint32_t first_shard, end_shard;    /* of which these are the source's */
+};
+
+/* The line of a source epoch; `order` is the source's own.  `of` is borrowed. */
+int order_line_of_pieces(const struct order *order, const struct order_chosen *of,
+                         struct order_line *line, struct sheaf_error *err);
+
 /* A run of places in one shard. */
 struct order_run {
     uint32_t shard;                 /* manifest number */
     uint64_t record;                /* of the first place, in the shard */
-    uint64_t count;                 /* places from there to the end of the shard */
+    uint64_t count;                 /* consecutive places of consecutive records, from there on: to
+                                       the end of the shard, or as far as is easily known */
 };
 
 /* Place must be below N. */

@@ -37,6 +37,9 @@ int sheaf_dataset_plan(const struct sheaf_dataset *d, const struct sheaf_reader_
     struct order_line line;
     int code = reader_options_order(d, options, &order, &m, err);
 
+    if (code == SHEAF_OK && d->view != NULL)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a view has no plan of stretches: each of "
+                       "its samples is drawn by itself", d->url);
     if (code == SHEAF_OK && d->is_stream)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, and has no plan",
                        d->url);

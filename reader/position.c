@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "reader/view/view.h"
 #include "reader/epoch.h"
 
 #define FINGERPRINT_SIZE 32u
@@ -81,6 +82,15 @@ static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
     return r->start_turns + samples + (i == 0 ? 0 : r->gaps[i - 1].turns);
 }
 
+/* What the position belongs to: of a view with stages, all up to the one that it is in, so that a
+ * later stage does not change it. */
+static const char *fingerprint_at(const struct sheaf_dataset *d, const struct order *order,
+                                  uint64_t rounds)
+{
+    return d->view == NULL ? d->manifest.fingerprint
+                           : d->view->fingerprints[dataset_view_stage(d->view, order, rounds)];
+}
+
 int sheaf_reader_position(const struct sheaf_reader *r, char text[SHEAF_POSITION_SIZE])
 {
     return sheaf_reader_position_back(r, 0, text);
@@ -90,21 +100,22 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
                                char text[SHEAF_POSITION_SIZE])
 {
     const struct order *o = &r->feed.order;
-    const char *fingerprint = r->dataset->manifest.fingerprint;
+    const char *fingerprint;
     uint64_t turns;
     int size;
 
-    if (fingerprint[0] == '\0')
+    if (r->dataset->manifest.fingerprint[0] == '\0')
         return SHEAF_ERR_UNSUPPORTED;
     if (back > r->handed || back > SHEAF_BACK_MOST)
         return SHEAF_ERR_ARGUMENT;
     turns = turns_after(r, r->handed - back);
+    fingerprint = fingerprint_at(r->dataset, o, turns / r->own_lanes);
     size = snprintf(text, SHEAF_POSITION_SIZE - CRC_SIZE,
                     "sheaf2 %s seed=%" PRIu64 " epoch=%" PRIu64 " shuffle=%d buffer=%" PRIu64
                     " lanes=%u remainder=%s rounds=%" PRIu64 " extra=%" PRIu64
                     " of=%u/%u/%u/%u", fingerprint, o->seed, o->epoch, o->shuffle, o->buffer,
                     o->lanes, remainder_names[o->remainder],
-                    turns / r->feed.lane_count, turns % r->feed.lane_count,
+                    turns / r->own_lanes, turns % r->own_lanes,
                     r->member.rank, r->member.world_size, r->member.worker, r->member.workers);
     if (size <= 0 || (size_t)size >= SHEAF_POSITION_SIZE - CRC_SIZE)
         return SHEAF_ERR_LIMIT;
@@ -258,9 +269,11 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
 static int check_rounds(const struct sheaf_reader *r, const struct position *p,
                         struct sheaf_error *err)
 {
-    const uint64_t samples = dataset_samples(r->dataset), lanes = p->order.lanes;
-    const uint64_t rounds = samples / lanes
-                          + (p->order.remainder != SHEAF_DROP && samples % lanes != 0);
+    const struct sheaf_dataset *d = r->dataset;
+    const uint64_t samples = dataset_samples(d), lanes = p->order.lanes;
+    const uint64_t rounds = d->view != NULL ? mix_rounds(&d->view->mix, &p->order)
+                          : samples / lanes
+                            + (p->order.remainder != SHEAF_DROP && samples % lanes != 0);
 
     if (p->rounds > rounds || (p->rounds == rounds && p->extra != 0))
         return err_set(err, SHEAF_ERR_ARGUMENT, "the position is %" PRIu64 " round%s and %" PRIu64
@@ -274,10 +287,11 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
                      struct sheaf_error *err)
 {
     const uint32_t members = r->member.world_size * r->member.workers;
+    const char *fingerprint = fingerprint_at(r->dataset, &p->order, p->rounds);
 
-    if (strcmp(p->fingerprint, r->dataset->manifest.fingerprint) != 0)
+    if (strcmp(p->fingerprint, fingerprint) != 0)
         return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to data set %s, but this one "
-                       "is %s", p->fingerprint, r->dataset->manifest.fingerprint);
+                       "is %s", p->fingerprint, fingerprint);
     if (p->order.lanes % members != 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "the position has %u lane%s, which are not a "
                        "multiple of %u rank%s x %u worker%s", p->order.lanes,

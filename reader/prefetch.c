@@ -19,17 +19,19 @@
 /* ---- Begin and end -------------------------------------------------------------------------- */
 
 int prefetch_begin(struct feed *feed, struct prefetch *p, uint32_t lane,
-                   const struct intakes *intakes, const struct shuffle *shuffle, uint64_t steps,
-                   struct sheaf_error *err)
+                   const struct order_line *line, const struct intakes *intakes,
+                   const struct shuffle *shuffle, uint64_t steps, struct sheaf_error *err)
 {
     memset(p, 0, sizeof(*p));
     p->intakes = intakes;
+    p->line = line;
+    p->pace = 1;
     if (feed->dataset->is_stream)
-        return stream_open(&(struct stream_context){ feed->dataset, &feed->order, &feed->line,
+        return stream_open(&(struct stream_context){ feed->dataset, &feed->order, line,
                                                       feed->cache, &feed->pipe_shift },
                            lane, feed->budget.limit / feed->lane_count, &p->stream, err);
     if (feed->draws)
-        return draws_open(&p->draws, &feed->shards, &feed->line, &intakes->range, shuffle, steps,
+        return draws_open(&p->draws, &feed->shards, line, &intakes->range, shuffle, steps,
                           err);
     return SHEAF_OK;
 }
@@ -184,7 +186,7 @@ static int enter_shard(struct feed *feed, struct prefetch *p, const struct order
     if (code == SHEAF_OK && p->next == NULL && intake >= p->intakes->early + p->intakes->fill
         && run->count < intakes_count(p->intakes) - intake) {
         const uint64_t after = intakes_place(p->intakes, intake) + run->count;
-        const struct order_run next = order_line_locate(&feed->line, after);
+        const struct order_run next = order_line_locate(p->line, after);
         struct sheaf_error ignored;
 
         /* Only an advance: if the budget has no room now, it is opened when its turn comes. */
@@ -193,8 +195,8 @@ static int enter_shard(struct feed *feed, struct prefetch *p, const struct order
     return code;
 }
 
-/* Raw bytes of the lane's next chunk.  The first ones are small: the first sample should not wait
- * for many, unless their block would be unpacked again for those behind them. */
+/* Raw bytes of the lane's next chunk.  The first ones are small, so that the first sample does not
+ * wait for many, unless their block would be unpacked again for the next. */
 static uint64_t chunk_bytes(const struct feed *feed, const struct prefetch *p)
 {
     return feed->cuts_blocks ? feed->chunk_bytes
@@ -303,9 +305,9 @@ static int plan_draws(struct feed *feed, struct prefetch *p, struct sheaf_error 
 }
 
 /* Where the lane's next intake is. */
-static struct order_run next_run(const struct feed *feed, const struct prefetch *p)
+static struct order_run next_run(const struct prefetch *p)
 {
-    return order_line_locate(&feed->line, intakes_place(p->intakes, p->planned));
+    return order_line_locate(p->line, intakes_place(p->intakes, p->planned));
 }
 
 /* Plans the next chunk in the order of the line. */
@@ -313,7 +315,7 @@ static int plan_stretch(struct feed *feed, struct prefetch *p, bool reserved,
                         struct sheaf_error *err)
 {
     const uint64_t place = intakes_place(p->intakes, p->planned);
-    const struct order_run found = next_run(feed, p);
+    const struct order_run found = next_run(p);
     struct run run;
     int code = enter_shard(feed, p, &found, p->planned, err);
 
@@ -348,7 +350,7 @@ static int find_alone(struct feed *feed, struct prefetch *p, uint64_t *record,
         number = d->due[d->due_first].shard->number;
         *record = d->due[d->due_first].first;
     } else {
-        const struct order_run run = next_run(feed, p);
+        const struct order_run run = next_run(p);
 
         number = run.shard;
         *record = run.record;
@@ -414,7 +416,7 @@ static int plan_needed(struct feed *feed, struct prefetch *p, struct sheaf_error
     code = plan_stretch(feed, p, true, err);
     if (code != SHEAF_END)
         return code;
-    run = next_run(feed, p);
+    run = next_run(p);
     code = defer(feed, p, &run, piece_bytes(feed, p, &run), true, err);
     return code != SHEAF_END ? code
          : err_set(err, SHEAF_ERR_LIMIT, "the memory budget of %" PRIu64 " bytes is used up",
@@ -429,8 +431,9 @@ static struct prefetch *neediest(struct feed *feed)
     for (uint32_t i = 0; i < feed->lane_count; i++) {
         struct prefetch *p = &feed->prefetches[i];
 
-        if (p->planned < intakes_count(p->intakes)
-            && (found == NULL || p->planned < found->planned))
+        if (p->intakes != NULL && p->planned < intakes_count(p->intakes)
+            && (found == NULL
+                || (double)p->planned * found->pace < (double)found->planned * p->pace))
             found = p;
     }
     return found;
@@ -492,6 +495,13 @@ static void retire(struct feed *feed, struct prefetch *p)
     feed_retire(feed, chunk);
 }
 
+void prefetch_end(struct feed *feed, struct prefetch *p)
+{
+    while (p->first != NULL)
+        retire(feed, p);
+    prefetch_clear(feed, p);
+}
+
 /* Waits for the lane's first chunk.  There is one unless the budget had no room. */
 static int first_chunk(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
 {
@@ -546,13 +556,6 @@ static int account_stream(struct feed *feed, struct chunk *chunk, struct sheaf_e
                    feed->budget.used);
 }
 
-/* Whether the intake is the sample that comes once more, to pad the lane. */
-static bool repeats(const struct prefetch *p, uint64_t intake)
-{
-    return p->draws != NULL ? draws_repeats(p->draws, intake)
-                            : intakes_repeat(p->intakes, intake);
-}
-
 int prefetch_take(struct feed *feed, struct prefetch *p, struct item *item,
                   struct sheaf_error *err)
 {
@@ -581,7 +584,8 @@ int prefetch_take(struct feed *feed, struct prefetch *p, struct item *item,
     if (code != SHEAF_OK)
         return code;
     *item = chunk->items[chunk->taken];
-    item->repeats = repeats(p, p->taken);
+    item->repeats = p->draws != NULL ? draws_repeats(p->draws, p->taken)
+                                     : intakes_repeat(p->intakes, p->taken);
     chunk->taken++;
     p->taken++;
     if (chunk->taken == chunk->count && !chunk->is_last && !chunk->is_passing) {

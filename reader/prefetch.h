@@ -25,7 +25,9 @@ struct stream;
 
 /* What one lane takes in, in its order. */
 struct prefetch {
-    const struct intakes *intakes;  /* the lane's */
+    const struct intakes *intakes;  /* the lane's, */
+    const struct order_line *line;  /* and the line that they are places of */
+    double pace;                /* intakes a round, about: 1 but for the lanes of a view */
     uint64_t planned;           /* intakes that are in chunks, or were; >= taken */
     uint64_t taken;             /* intakes that were taken */
     struct chunk *first, *last;
@@ -37,17 +39,21 @@ struct prefetch {
     struct shard *alone;        /* of the record that is to be read alone next; NULL: none */
 };
 
-/* Begins a lane's.  `intakes` are borrowed, and must be known by the first call of prefetch_pump;
- * `shuffle` is at its start, and is what draws begin with, `steps` steps further. */
+/* Begins a lane's.  `line` and `intakes` are borrowed; the intakes must be known by the first call
+ * of prefetch_pump.  `shuffle` is at its start, and is what draws begin with, `steps` steps
+ * further. */
 int prefetch_begin(struct feed *feed, struct prefetch *prefetch, uint32_t lane,
-                   const struct intakes *intakes, const struct shuffle *shuffle, uint64_t steps,
-                   struct sheaf_error *err);
+                   const struct order_line *line, const struct intakes *intakes,
+                   const struct shuffle *shuffle, uint64_t steps, struct sheaf_error *err);
 /* Makes remote reads end soon. */
 void prefetch_cancel(struct prefetch *prefetch);
 /* Waits for all jobs of its chunks. */
 void prefetch_wait(struct prefetch *prefetch);
 /* Frees the chunks; no job may be running. */
 void prefetch_clear(struct feed *feed, struct prefetch *prefetch);
+
+/* Ends what was taken to its end: what of it is with the caller stays until feed_release. */
+void prefetch_end(struct feed *feed, struct prefetch *prefetch);
 
 /* Submits as much as window and budget permit, for all lanes.  SHEAF_ERR_INTERRUPTED: a shard was
  * not opened in time, and it may be called again. */

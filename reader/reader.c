@@ -13,6 +13,7 @@
 #include "reader/decode.h"
 #include "reader/epoch.h"
 #include "reader/memory.h"
+#include "reader/view/mixing.h"
 #include "reader/position.h"
 #include "reader/reader_options.h"
 #include "reader/stream.h"
@@ -107,6 +108,7 @@ void sheaf_reader_free(struct sheaf_reader *r)
     free(r->scratch);
     free(r->samples);
     free(r->out);
+    mixing_free(r);
     free(r->feed.prefetches);
     free(r->lanes);
     free(r->gaps);
@@ -121,7 +123,7 @@ static int begin_at(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
         return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
     epoch_end(r);
     r->feed.order.epoch = epoch;
-    code = epoch_begin(r, sample / r->feed.lane_count, sample % r->feed.lane_count);
+    code = epoch_begin(r, sample / r->own_lanes, sample % r->own_lanes);
     r->dead = code != SHEAF_OK;
     return code;
 }

@@ -27,7 +27,10 @@ struct sheaf_reader {
     struct sheaf_reader_options options;
     struct order_member member;
     struct feed feed;
-    struct lane *lanes;             /* feed.lane_count, in their turn */
+    struct lane *lanes;             /* feed.lane_count: in their turn, or of a view as mixing.h
+                                       says */
+    uint32_t own_lanes;             /* lanes of the order that are this reader's */
+    struct mixing *mixing;          /* of a view; else NULL */
     uint64_t turns;                 /* lanes asked in turn since the epoch began, ended ones too */
     uint64_t start_turns;           /* where the epoch was started or resumed; a stream that is
                                        not there yet is read forward by next() */
@@ -37,6 +40,7 @@ struct sheaf_reader {
     size_t gap_count, gap_capacity;
     uint64_t epoch_samples;
     uint64_t table_bytes;           /* taken from the budget for the slots' table */
+    bool foresees;                  /* its lanes see ahead which samples are drawn soon */
     uint64_t alone_bytes;           /* what reading any record alone takes; 0: not known exactly */
     volatile int interrupt;
     bool dead;                      /* after a final error */

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "base/flag.h"
 #include "reader/read_ahead.h"
 
@@ -76,16 +77,13 @@ int walk_hash(struct walk *w, char hex[33], struct sheaf_error *err)
 {
     uint8_t piece[1 << 16];
     size_t got = 1;
-    XXH128_canonical_t canonical;
     int code = SHEAF_OK;
 
     while (code == SHEAF_OK && got != 0)
         code = read_bytes(w, piece, sizeof(piece), &got, err);
     if (code != SHEAF_OK)
         return code;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(w->hash));
-    for (size_t i = 0; i < sizeof(canonical.digest); i++)
-        snprintf(hex + 2 * i, 3, "%02x", canonical.digest[i]);
+    hash_text(XXH3_128bits_digest(w->hash), hex);
     return SHEAF_OK;
 }
 

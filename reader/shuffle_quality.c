@@ -8,9 +8,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/view/labels.h"
 #include "reader/reader_options.h"
 #include "reader/shuffle.h"
-#include "store/store.h"
 
 /* Steps within which two samples that were neighbours still count as such. */
 #define NEAR_STEPS 100u
@@ -176,60 +176,6 @@ static void finish(struct tally *t)
 
 /* ---- Labels --------------------------------------------------------------------------------- */
 
-/* Gives labels (+ 1) the numbers that their classes have in the union. */
-static void renumber(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
-                     uint32_t *labels, uint64_t count)
-{
-    const uint32_t base = (uint32_t)source->manifest.label_base;
-
-    for (uint64_t i = 0; i < count && source->class_map != NULL; i++) {
-        if (labels[i] > base && labels[i] - 1 - base < source->manifest.class_count)
-            labels[i] = source->class_map[labels[i] - 1 - base] + 1
-                      + (uint32_t)d->manifest.label_base;
-    }
-}
-
-static int shard_labels(const struct sheaf_dataset *d, struct store_object *index, uint32_t i,
-                        uint32_t *labels, struct sheaf_error *err)
-{
-    const struct manifest_shard *m = &d->manifest.shards[i];
-    uint8_t *data = malloc(m->index_bytes + 1);
-    int code;
-
-    if (data == NULL)
-        return err_memory(err, m->index_bytes);
-    code = store_read(index, m->index_offset, data, m->index_bytes, err);
-    if (code == SHEAF_OK)
-        code = index_labels(data, m->index_bytes, m->samples, labels, err);
-    if (code == SHEAF_OK)
-        renumber(d, dataset_source(d, i), labels, m->samples);
-    free(data);
-    return code;
-}
-
-/* The labels of all shards, each source's index being open in its turn.  SHEAF_END: a shard has
- * none. */
-static int read_labels(const struct sheaf_dataset *d, uint32_t *labels, struct sheaf_error *err)
-{
-    const struct sheaf_dataset *source = NULL;
-    struct store_object *index = NULL;
-    int code = SHEAF_OK;
-
-    for (uint32_t i = 0; code == SHEAF_OK && i < d->manifest.shard_count; i++) {
-        if (dataset_source(d, i) != source) {
-            source = dataset_source(d, i);
-            store_close(index);
-            index = NULL;
-            code = source->index_url == NULL ? SHEAF_END
-                                             : store_open(source->index_url, &index, err);
-        }
-        if (code == SHEAF_OK)
-            code = shard_labels(d, index, i, labels + d->first_numbers[i], err);
-    }
-    store_close(index);
-    return code;
-}
-
 /* Reads the labels of all samples.  Without them (foreign shards, vectors) t->labels stays
  * NULL. */
 static int load_labels(struct tally *t, const struct sheaf_dataset *d, struct sheaf_error *err)
@@ -242,7 +188,7 @@ static int load_labels(struct tally *t, const struct sheaf_dataset *d, struct sh
     labels = calloc(dataset_samples(d) + 1, sizeof(labels[0]));
     if (labels == NULL)
         return err_memory(err, dataset_samples(d) * sizeof(labels[0]));
-    code = read_labels(d, labels, err);
+    code = labels_read(d, labels, err);
     if (code != SHEAF_OK) {
         free(labels);
         return code == SHEAF_END ? SHEAF_OK : code;
@@ -293,6 +239,9 @@ int sheaf_dataset_mixing(const struct sheaf_dataset *d, const struct sheaf_reade
     if (all == NULL)
         return err_memory(err, sizeof(*all));
     code = reader_options_order(d, options, &replay.order, &member, err);
+    if (code == SHEAF_OK && d->view != NULL)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the shuffle of a view is not judged: ask "
+                       "for its sources", d->url);
     if (code == SHEAF_OK && (d->is_stream || dataset_samples(d) == 0))
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream, whose samples are unknown "
                        "before it is read", d->url);

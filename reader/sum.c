@@ -10,16 +10,24 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/view/view.h"
 #include "reader/stream.h"
+
+/* The steps of one of the reader's lanes in the epoch. */
+static uint64_t steps_of(const struct sheaf_reader *r, uint32_t i)
+{
+    bool padded;
+
+    return r->mixing == NULL ? order_lane_inputs(&r->lanes[i].intakes.range)
+         : mix_lane_steps(&r->dataset->view->mix, &r->feed.order,
+                          order_member_lane(&r->member, i), &padded);
+}
 
 void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
 {
-    const struct feed *feed = &r->feed;
-
     r->sum = (struct sum){ .promised = r->epoch_samples };
-    for (uint32_t i = 0; !r->dataset->is_stream && i < feed->lane_count; i++)
-        r->sum.promised -= MIN(rounds + (i < extra ? 1 : 0),
-                               order_lane_inputs(&r->lanes[i].intakes.range));
+    for (uint32_t i = 0; !r->dataset->is_stream && i < r->own_lanes; i++)
+        r->sum.promised -= MIN(rounds + (i < extra ? 1 : 0), steps_of(r, i));
 }
 
 bool sum_is_open(const struct sheaf_reader *r)

@@ -22,6 +22,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "base/fd_io.h"
 #include "store/cache.h"
 
@@ -76,7 +77,6 @@ void cache_files_name(const struct store_object *object, char name[CACHE_NAME_BY
 {
     const char *asked = object->asked != NULL ? object->asked : object->url;
     XXH3_state_t *state = XXH3_createState();
-    XXH128_canonical_t canonical;
 
     name[0] = '\0';
     if (state == NULL)
@@ -85,10 +85,8 @@ void cache_files_name(const struct store_object *object, char name[CACHE_NAME_BY
     XXH3_128bits_update(state, asked, strlen(asked) + 1);
     XXH3_128bits_update(state, object->version, strlen(object->version) + 1);
     XXH3_128bits_update(state, &object->bytes, sizeof(object->bytes));
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
+    hash_text(XXH3_128bits_digest(state), name);
     XXH3_freeState(state);
-    for (size_t i = 0; i < sizeof(canonical.digest); i++)
-        snprintf(name + 2 * i, 3, "%02x", canonical.digest[i]);
 }
 
 static void block_name(char name[CACHE_NAME_BYTES], const char *object, uint64_t block)

@@ -14,6 +14,8 @@
 #include "tools/plan.h"
 #include "tools/plan_status.h"
 
+#define MANY_PASSES 10      /* of a source in one epoch: it may be learnt by heart */
+
 /* Gets shard `index`, which is below the data set's shard_count. */
 static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, size_t index)
 {
@@ -42,6 +44,27 @@ static const char *container_name(const struct sheaf_dataset_info *info)
     return name ? name : info->source_count > 1 ? "several" : "unknown";
 }
 
+/* How often each chosen sample of a source comes in an epoch of a view. */
+static double passes_of(const struct sheaf_dataset_info *info,
+                        const struct sheaf_source_info *source)
+{
+    return source->share * (double)info->epoch_samples / (double)source->chosen;
+}
+
+/* What a view makes of a source. */
+static void print_share(const struct sheaf_dataset_info *info,
+                        const struct sheaf_source_info *source)
+{
+    const double passes = passes_of(info, source);
+
+    printf("\n    chosen %" PRIu64 "  share %.4f  epochs of it %.4g", source->chosen, source->share,
+           passes);
+    if (passes >= MANY_PASSES)
+        printf("  (each sample comes %.0f times an epoch)", passes);
+    else if (source->share * (double)info->epoch_samples < 1 && source->share > 0)
+        printf("  (less than a sample an epoch)");
+}
+
 /* The sources of a data set that has several. */
 static void print_sources(const struct sheaf_dataset *dataset,
                           const struct sheaf_dataset_info *info)
@@ -56,6 +79,8 @@ static void print_sources(const struct sheaf_dataset *dataset,
                plural(source.samples), source.fingerprint);
         if (source.same_as != NULL)
             printf("  the samples of %s", shown(source.same_as));
+        if (info->is_view)
+            print_share(info, &source);
         putchar('\n');
     }
 }
@@ -78,6 +103,9 @@ static void json_sources(const struct sheaf_dataset *dataset,
             printf(", \"same_as\": ");
             print_json_string(stdout, source.same_as);
         }
+        if (info->is_view)
+            printf(", \"chosen\": %" PRIu64 ", \"share\": %.9g, \"epochs\": %.9g", source.chosen,
+                   source.share, passes_of(info, &source));
         putchar('}');
     }
     putchar(']');
@@ -92,6 +120,8 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
         printf("samples       unknown: it is read as a stream\n");
     } else {
         printf("samples       %" PRIu64 "\n", info->samples);
+        if (info->is_view)
+            printf("epoch         %" PRIu64 "\n", info->epoch_samples);
         printf("bytes         %" PRIu64 "\n", info->bytes);
         if (info->payload_bytes > 0)
             printf("payload_bytes %" PRIu64 "\n", info->payload_bytes);
@@ -102,7 +132,7 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
                info->label_base, shown(sheaf_dataset_class(dataset, 0)),
                info->class_count - 1 + (size_t)info->label_base,
                shown(sheaf_dataset_class(dataset, info->class_count - 1)));
-    if (info->source_count > 1)
+    if (info->source_count > 1 || info->is_view)
         print_sources(dataset, info);
     printf("shards        %zu\n", info->shard_count);
     for (size_t i = 0; i < info->shard_count; i++) {
@@ -153,11 +183,13 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
            sheaf_codec_name(info->codec), info->has_manifest ? "true" : "false",
            info->is_stream ? "true" : "false");
     json_count("samples", !info->is_stream, info->samples);
+    if (info->is_view)
+        json_count("epoch", true, info->epoch_samples);
     json_count("bytes", !info->is_stream, info->bytes);
     json_count("payload_bytes", info->payload_bytes > 0, info->payload_bytes);
     printf(",\n  \"fingerprint\": ");
     print_json_string(stdout, info->is_stream ? NULL : info->fingerprint);
-    if (info->source_count > 1)
+    if (info->source_count > 1 || info->is_view)
         json_sources(dataset, info);
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);
     for (size_t i = 0; i < info->class_count; i++) {
@@ -203,7 +235,7 @@ static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
 
     sheaf_dataset_get_info(dataset, &info, sizeof(info));
     (o->json ? print_json : print_text)(dataset, &info);
-    if (!info.is_stream) {
+    if (!info.is_stream && !info.is_view) {
         printf(o->json ? ",\n  \"plan\": " : "plan\n");
         status = plan_print(dataset, &o->options, o->json);
     }

@@ -13,9 +13,17 @@
 enum option_kind {
     OPTION_FLAG,        /* no value; stores 1 */
     OPTION_TEXT,
+    OPTION_TEXTS,       /* it may be given more than once */
     OPTION_NUMBER,      /* decimal, from least to most */
     OPTION_SIZE,        /* bytes, or with kB MB GB TB (1000) or KiB MiB GiB TiB (1024) after it */
     OPTION_CHOICE,      /* one of a few words */
+};
+
+#define OPTION_TEXTS_MOST 64u
+
+struct option_texts {
+    const char *texts[OPTION_TEXTS_MOST];
+    size_t count;
 };
 
 struct choice {
@@ -31,6 +39,7 @@ struct option {
     union {                         /* where the value goes, by kind */
         int *flag;
         const char **text;
+        struct option_texts *texts;
         uint64_t *number;           /* also of a size */
         int *choice;
     };

@@ -174,6 +174,11 @@ static int store(const struct option *option, const char *text)
     case OPTION_TEXT:
         *option->text = text;
         return -1;
+    case OPTION_TEXTS:
+        if (option->texts->count == OPTION_TEXTS_MOST)
+            return misuse("--%s: given more than %u times", option->name, OPTION_TEXTS_MOST);
+        option->texts->texts[option->texts->count++] = text;
+        return -1;
     case OPTION_NUMBER:
     case OPTION_SIZE:
         return store_number(option, text);

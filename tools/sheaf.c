@@ -14,6 +14,7 @@ static const struct { const char *name; const struct command *command; } command
     { "info", &info_command },
     { "verify", &verify_command },
     { "index", &index_command },
+    { "view", &view_command },
     { "unpack", &unpack_command },
     { "get", &get_command },
     { "locate", &locate_command },

@@ -28,7 +28,7 @@ struct command {
 extern const struct command pack_command, cat_command, info_command, verify_command,
                             index_command, unpack_command, convert_command, plan_command,
                             commit_command, fetch_command, pipe_command, advise_command,
-                            get_command, locate_command;
+                            get_command, locate_command, view_command;
 
 /* The command that runs: options_parse sets it. */
 extern const char *command_name;

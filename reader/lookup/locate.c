@@ -268,6 +268,8 @@ int sheaf_dataset_locate(const struct sheaf_dataset *d, const struct sheaf_reade
     struct locating x = { .dataset = d };
     int code = reader_options_order(d, options, &x.order, &x.member, err);
 
+    if (code == SHEAF_OK && d->view != NULL)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: samples are not located in a view", d->url);
     if (code == SHEAF_OK && d->is_stream)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, in which nothing is "
                        "known of a sample before it comes", d->url);

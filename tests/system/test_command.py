@@ -13,8 +13,8 @@ import writers
 from support import (CODECS, CONTAINERS, SHEAF, Case, expected_samples, image_tree, listing,
                      make_tree, pack, read, sheaf, shards_of, tree_of, write)
 
-COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert", "plan", "commit", "fetch",
-            "pipe", "advise")
+COMMANDS = ("pack", "cat", "info", "verify", "index", "view", "unpack", "convert", "plan", "commit",
+            "fetch", "pipe", "advise")
 
 
 class Manners(Case):

@@ -15,8 +15,8 @@ import unittest
 import writers
 from support import ROOT, SHEAF, Case, image_tree, make_tree, pack, sheaf
 
-COMMANDS = ("pack", "cat", "info", "verify", "index", "unpack", "convert", "advise", "fetch", "pipe",
-            "commit", "get", "locate")
+COMMANDS = ("pack", "cat", "info", "verify", "index", "view", "unpack", "convert", "advise", "fetch",
+            "pipe", "commit", "get", "locate")
 
 
 def help_of(command):

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The document of a view, parsed and written; see view.h. */
+#include "formats/view.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/json_dump.h"
+#include "formats/json_load.h"
+
+#define VERSION 1
+
+bool view_begins(const void *text, size_t size)
+{
+    const char *at = text, *const end = at + size;
+    static const char name[] = "\"sheaf_view\"";
+
+    while (at < end && strchr(" \t\r\n", *at) != NULL && *at != '\0')
+        at++;
+    if (at == end || *at++ != '{')
+        return false;
+    while (at < end && strchr(" \t\r\n", *at) != NULL && *at != '\0')
+        at++;
+    return (size_t)(end - at) >= sizeof(name) - 1 && memcmp(at, name, sizeof(name) - 1) == 0;
+}
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+/* Refuses names that are not known; `known` ends with NULL. */
+static int check_names(json_t *object, const char *const *known, const char *where,
+                       struct sheaf_error *err)
+{
+    const char *name;
+    json_t *value;
+
+    if (!json_is_object(object))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s is not an object", where);
+    json_object_foreach(object, name, value) {
+        size_t i = 0;
+
+        while (known[i] != NULL && strcmp(known[i], name) != 0)
+            i++;
+        if (known[i] == NULL)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%s has the unknown name \"%s\"", where, name);
+    }
+    return SHEAF_OK;
+}
+
+static int take_number(const json_t *value, const char *name, uint64_t least, uint64_t most,
+                       uint64_t *number, struct sheaf_error *err)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0
+        || (uint64_t)json_integer_value(value) < least
+        || (uint64_t)json_integer_value(value) > most)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"%s\" is not a whole number of %" PRIu64 " to %"
+                       PRIu64, name, least, most);
+    *number = (uint64_t)json_integer_value(value);
+    return SHEAF_OK;
+}
+
+/* A pair [a, b] of whole numbers. */
+static int take_pair(const json_t *value, const char *name, uint64_t pair[2],
+                     struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (!json_is_array(value) || json_array_size(value) != 2)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"%s\" is not a pair of numbers", name);
+    for (size_t i = 0; i < 2 && code == SHEAF_OK; i++)
+        code = take_number(json_array_get(value, i), name, 0, INT64_MAX, &pair[i], err);
+    return code;
+}
+
+/* A string of at least one character; NULL if there is no value. */
+static int take_string(const json_t *value, const char *name, char **text,
+                       struct sheaf_error *err)
+{
+    if (value == NULL)
+        return SHEAF_OK;
+    if (!json_is_string(value) || json_string_length(value) == 0
+        || strlen(json_string_value(value)) != json_string_length(value))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"%s\" is not a name", name);
+    *text = strdup(json_string_value(value));
+    return *text != NULL ? SHEAF_OK : err_memory(err, json_string_length(value));
+}
+
+/* A list of at least one name. */
+static int take_names(const json_t *value, const char *name, char ***names, size_t *count,
+                      struct sheaf_error *err)
+{
+    const size_t size = json_array_size(value);
+    int code = SHEAF_OK;
+
+    if (value == NULL)
+        return SHEAF_OK;
+    if (size == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"%s\" is not a list of names", name);
+    *names = calloc(size, sizeof((*names)[0]));
+    if (*names == NULL)
+        return err_memory(err, size * sizeof((*names)[0]));
+    for (*count = 0; *count < size && code == SHEAF_OK; (*count)++)
+        code = take_string(json_array_get(value, *count), name, &(*names)[*count], err);
+    return code;
+}
+
+/* A number of at most 6 decimals, in millionths. */
+static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error *err)
+{
+    const double number = json_number_value(value);
+    const double millionths = number * (double)VIEW_REPEAT_ONE;
+
+    if (!json_is_number(value) || !(number >= 0) || millionths > (double)VIEW_REPEAT_MOST
+        || fabs(millionths - nearbyint(millionths)) > 1e-3)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"repeat\" is not a number of 0 to 1000000 with "
+                       "at most 6 decimals");
+    *repeat = (uint64_t)nearbyint(millionths);
+    return SHEAF_OK;
+}
+
+/* ---- Conditions ----------------------------------------------------------------------------- */
+
+static int take_ranges(const json_t *where, struct view_where *w, struct sheaf_error *err)
+{
+    const json_t *labels = json_object_get(where, "labels");
+    const json_t *range = json_object_get(where, "range");
+    const json_t *every = json_object_get(where, "every");
+    uint64_t pair[2];
+    int code = SHEAF_OK;
+
+    if (labels != NULL && (code = take_pair(labels, "labels", pair, err)) == SHEAF_OK) {
+        w->has_labels = true;
+        w->label_first = pair[0];
+        w->label_last = pair[1];
+    }
+    if (code == SHEAF_OK && range != NULL
+        && (code = take_pair(range, "range", pair, err)) == SHEAF_OK) {
+        w->has_range = true;
+        w->range_first = pair[0];
+        w->range_end = pair[1];
+    }
+    if (code == SHEAF_OK && every != NULL
+        && (code = take_pair(every, "every", pair, err)) == SHEAF_OK) {
+        w->every = pair[0];
+        w->every_at = pair[1];
+    }
+    if (code != SHEAF_OK)
+        return code;
+    if ((w->has_labels && w->label_first > w->label_last)
+        || (w->has_range && w->range_first >= w->range_end)
+        || (every != NULL && w->every_at >= w->every))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"where\" has %s that no sample can be in",
+                       every != NULL && w->every_at >= w->every ? "an \"every\""
+                       : w->has_labels && w->label_first > w->label_last ? "\"labels\""
+                       : "a \"range\"");
+    return SHEAF_OK;
+}
+
+static int take_where(json_t *where, struct view_where *w, struct sheaf_error *err)
+{
+    static const char *const known[] = { "classes", "labels", "keys", "not_keys", "key_glob",
+                                         "range", "every", NULL };
+    int code = SHEAF_OK;
+
+    if (where != NULL) {
+        code = check_names(where, known, "\"where\"", err);
+        if (code == SHEAF_OK)
+            code = take_names(json_object_get(where, "classes"), "classes", &w->classes,
+                              &w->class_count, err);
+        if (code == SHEAF_OK)
+            code = take_string(json_object_get(where, "keys"), "keys", &w->keys, err);
+        if (code == SHEAF_OK)
+            code = take_string(json_object_get(where, "not_keys"), "not_keys", &w->not_keys, err);
+        if (code == SHEAF_OK)
+            code = take_string(json_object_get(where, "key_glob"), "key_glob", &w->key_glob, err);
+        if (code == SHEAF_OK)
+            code = take_ranges(where, w, err);
+    }
+    if (code != SHEAF_OK)
+        return code;
+    w->text = where == NULL || json_object_size(where) == 0
+              ? strdup("") : json_dump_text(where, JSON_COMPACT | JSON_SORT_KEYS);
+    return w->text != NULL ? SHEAF_OK : err_memory(err, 1);
+}
+
+/* ---- Sources -------------------------------------------------------------------------------- */
+
+static int take_source(json_t *value, struct view_source *s, struct sheaf_error *err)
+{
+    static const char *const known[] = { "source", "weight", "repeat", "where", "fields", NULL };
+    const json_t *weight, *repeat;
+    int code = check_names(value, known, "a source", err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (json_object_get(value, "source") == NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "a source has no \"source\"");
+    weight = json_object_get(value, "weight");
+    repeat = json_object_get(value, "repeat");
+    s->has_weight = weight != NULL;
+    s->has_repeat = repeat != NULL;
+    s->repeat = VIEW_REPEAT_ONE;
+    code = take_string(json_object_get(value, "source"), "source", &s->source, err);
+    if (code == SHEAF_OK && s->has_weight)
+        code = take_number(weight, "weight", 0, INT64_MAX, &s->weight, err);
+    if (code == SHEAF_OK && s->has_repeat)
+        code = take_repeat(repeat, &s->repeat, err);
+    if (code == SHEAF_OK)
+        code = take_where(json_object_get(value, "where"), &s->where, err);
+    if (code == SHEAF_OK)
+        code = take_names(json_object_get(value, "fields"), "fields", &s->fields,
+                          &s->field_count, err);
+    return code;
+}
+
+static int take_sources(const json_t *list, struct view *v, struct sheaf_error *err)
+{
+    const size_t count = json_array_size(list);
+    size_t weights = 0, repeats = 0;
+    int code = SHEAF_OK;
+
+    if (count == 0 || count > VIEW_SOURCES_MOST)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"sources\" is not a list of 1 to %u sources",
+                       VIEW_SOURCES_MOST);
+    v->sources = calloc(count, sizeof(v->sources[0]));
+    if (v->sources == NULL)
+        return err_memory(err, count * sizeof(v->sources[0]));
+    for (; v->source_count < count && code == SHEAF_OK; v->source_count++) {
+        struct view_source *s = &v->sources[v->source_count];
+
+        code = take_source(json_array_get(list, v->source_count), s, err);
+        if (code != SHEAF_OK && err != NULL)
+            err_prefix(err, "source %zu: ", v->source_count + 1);
+        weights += s->has_weight;
+        repeats += s->has_repeat;
+    }
+    v->has_weights = weights != 0;
+    if (code == SHEAF_OK && weights != 0 && (weights != count || repeats != 0))
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%zu of %zu source%s ha%s a \"weight\": expected "
+                       "one for each, and no \"repeat\" beside it", weights, count, plural(count),
+                       weights == 1 ? "s" : "ve");
+    return code;
+}
+
+/* ---- Stages and the whole ------------------------------------------------------------------- */
+
+static int take_stage(json_t *value, struct view *v, struct sheaf_error *err)
+{
+    static const char *const known[] = { "samples", "weights", NULL };
+    struct view_stage *stage = &v->stages[v->stage_count];
+    const json_t *weights;
+    uint64_t sum = 0;
+    int code = check_names(value, known, "a stage", err);
+
+    if (code != SHEAF_OK)
+        return code;
+    weights = json_object_get(value, "weights");
+    if (json_array_size(weights) != v->source_count)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"weights\" is not a list of %zu weight%s, one "
+                       "for each source", v->source_count, plural(v->source_count));
+    stage->weights = calloc(v->source_count, sizeof(stage->weights[0]));
+    if (stage->weights == NULL)
+        return err_memory(err, v->source_count * sizeof(stage->weights[0]));
+    code = take_number(json_object_get(value, "samples"), "samples", 1, INT64_MAX,
+                       &stage->samples, err);
+    for (size_t i = 0; i < v->source_count && code == SHEAF_OK; i++) {
+        code = take_number(json_array_get(weights, i), "weights", 0, INT64_MAX,
+                           &stage->weights[i], err);
+        sum |= stage->weights[i];
+    }
+    if (code == SHEAF_OK && sum == 0)
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "all weights are 0");
+    if (code == SHEAF_OK && v->stage_count != 0 && stage->samples <= stage[-1].samples)
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "\"samples\" is not more than those of the stage "
+                       "before");
+    return code;
+}
+
+static int take_stages(const json_t *list, struct view *v, struct sheaf_error *err)
+{
+    const size_t count = json_array_size(list);
+    int code = SHEAF_OK;
+
+    if (list == NULL)
+        return SHEAF_OK;
+    if (!json_is_array(list) || count > VIEW_STAGES_MOST || (count != 0 && !v->has_weights))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"stages\" is not a list of at most %u stages of "
+                       "a view whose sources have weights", VIEW_STAGES_MOST);
+    v->stages = calloc(count + 1, sizeof(v->stages[0]));
+    if (v->stages == NULL)
+        return err_memory(err, count * sizeof(v->stages[0]));
+    for (; v->stage_count < count && code == SHEAF_OK; v->stage_count++) {
+        code = take_stage(json_array_get(list, v->stage_count), v, err);
+        if (code != SHEAF_OK && err != NULL)
+            err_prefix(err, "stage %zu: ", v->stage_count + 1);
+    }
+    return code;
+}
+
+/* How long an epoch is. */
+static int take_length(const json_t *document, struct view *v, struct sheaf_error *err)
+{
+    const json_t *samples = json_object_get(document, "samples");
+    const json_t *until = json_object_get(document, "until");
+    const char *word = until == NULL ? "" : json_string_value(until);
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < v->source_count; i++)
+        sum |= v->has_weights ? v->sources[i].weight : v->sources[i].repeat;
+    if (sum == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "all %s are 0",
+                       v->has_weights ? "weights" : "repeats");
+    if (v->has_weights ? (samples == NULL) == (until == NULL) : samples != NULL || until != NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, v->has_weights
+                       ? "with weights an epoch has no length of its own: give \"samples\", or "
+                         "\"until\": \"first\" or \"all\""
+                       : "\"samples\" and \"until\" are for sources with weights: without, an "
+                         "epoch is as long as its sources");
+    if (samples != NULL)
+        return take_number(samples, "samples", 1, INT64_MAX, &v->samples, err);
+    if (until == NULL)
+        return SHEAF_OK;
+    if (word == NULL || (strcmp(word, "first") != 0 && strcmp(word, "all") != 0))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"until\" is neither \"first\" nor \"all\"");
+    v->until = strcmp(word, "first") == 0 ? VIEW_FIRST : VIEW_ALL;
+    return SHEAF_OK;
+}
+
+static int take_classes(const json_t *classes, struct view *v, struct sheaf_error *err)
+{
+    const char *word = classes == NULL ? "by-name" : json_string_value(classes);
+
+    if (word == NULL || (strcmp(word, "by-name") != 0 && strcmp(word, "by-number") != 0))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"classes\" is neither \"by-name\" nor "
+                       "\"by-number\"");
+    v->by_number = strcmp(word, "by-number") == 0;
+    return SHEAF_OK;
+}
+
+static int take_document(json_t *document, struct view *v, struct sheaf_error *err)
+{
+    static const char *const known[] = { "sheaf_view", "samples", "until", "classes", "sources",
+                                         "stages", NULL };
+    const json_t *version = json_object_get(document, "sheaf_view");
+    int code;
+
+    if (json_is_integer(version) && json_integer_value(version) != VERSION)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "a view of version %" JSON_INTEGER_FORMAT
+                       ", expected %d", json_integer_value(version), VERSION);
+    code = check_names(document, known, "the view", err);
+    if (code == SHEAF_OK && !json_is_integer(version))
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "the view has no \"sheaf_view\": %d", VERSION);
+    if (code == SHEAF_OK)
+        code = take_sources(json_object_get(document, "sources"), v, err);
+    if (code == SHEAF_OK)
+        code = take_stages(json_object_get(document, "stages"), v, err);
+    if (code == SHEAF_OK)
+        code = take_length(document, v, err);
+    if (code == SHEAF_OK)
+        code = take_classes(json_object_get(document, "classes"), v, err);
+    return code;
+}
+
+int view_parse(const char *text, size_t size, struct view *view, struct sheaf_error *err)
+{
+    json_error_t found;
+    json_t *document;
+    int code;
+
+    *view = (struct view){ 0 };
+    if (size > VIEW_BYTES_MOST)
+        return err_set(err, SHEAF_ERR_LIMIT, "a view of %zu bytes, expected at most %zu", size,
+                       VIEW_BYTES_MOST);
+    code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &document, &found, err);
+    if (code == SHEAF_ERR_CORRUPT)
+        return err_set(err, code, "line %d, column %d: %s", found.line, found.column, found.text);
+    if (code != SHEAF_OK)
+        return code;
+    code = take_document(document, view, err);
+    json_decref(document);
+    if (code != SHEAF_OK)
+        view_free(view);
+    return code;
+}
+
+static void free_names(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+void view_free(struct view *v)
+{
+    for (size_t i = 0; i < v->source_count; i++) {
+        struct view_source *s = &v->sources[i];
+
+        free_names(s->where.classes, s->where.class_count);
+        free_names(s->fields, s->field_count);
+        free(s->where.keys);
+        free(s->where.not_keys);
+        free(s->where.key_glob);
+        free(s->where.text);
+        free(s->source);
+    }
+    for (size_t i = 0; i < v->stage_count; i++)
+        free(v->stages[i].weights);
+    free(v->stages);
+    free(v->sources);
+    *v = (struct view){ 0 };
+}

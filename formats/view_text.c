@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The canonical text of a view; see view.h.  What a document may leave out is left out, names stand
+ * in one order, numbers in one form. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/json_dump.h"
+#include "formats/json_load.h"
+#include "formats/view.h"
+
+/* All of these return false when there was no memory; what they set goes to the object. */
+
+static bool set(json_t *object, const char *name, json_t *value)
+{
+    return value != NULL && json_object_set_new(object, name, value) == 0;
+}
+
+static json_t *list_of_names(char *const *names, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count && list != NULL; i++)
+        if (json_array_append_new(list, json_string(names[i])) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
+static json_t *list_of_numbers(const uint64_t *numbers, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count && list != NULL; i++)
+        if (json_array_append_new(list, json_integer((json_int_t)numbers[i])) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
+static json_t *repeat_of(const struct view_source *s)
+{
+    return s->repeat % VIEW_REPEAT_ONE == 0
+           ? json_integer((json_int_t)(s->repeat / VIEW_REPEAT_ONE))
+           : json_real((double)s->repeat / (double)VIEW_REPEAT_ONE);
+}
+
+static json_t *where_of(const struct view_where *w)
+{
+    json_error_t found;
+    json_t *where;
+
+    return json_load_text(w->text, strlen(w->text), 0, &where, &found, NULL) == SHEAF_OK
+           ? where : NULL;
+}
+
+static bool set_name(json_t *where, const char *name, const char *text)
+{
+    return text == NULL || set(where, name, json_string(text));
+}
+
+int view_where_text(struct view_where *w, const char *keys, const char *not_keys,
+                    struct sheaf_error *err)
+{
+    json_t *where = w->text[0] == '\0' ? NULL : where_of(w);
+    char *text = where != NULL && set_name(where, "keys", keys)
+                 && set_name(where, "not_keys", not_keys)
+                 ? json_dump_text(where, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+
+    json_decref(where);
+    if (w->text[0] == '\0')
+        return SHEAF_OK;
+    if (text == NULL)
+        return err_memory(err, strlen(w->text));
+    free(w->text);
+    w->text = text;
+    return SHEAF_OK;
+}
+
+static json_t *source_of(const struct view_source *s, const char *name)
+{
+    json_t *object = json_object();
+
+    if (object != NULL && set(object, "source", json_string(name))
+        && (!s->has_weight || set(object, "weight", json_integer((json_int_t)s->weight)))
+        && (s->repeat == VIEW_REPEAT_ONE || set(object, "repeat", repeat_of(s)))
+        && (s->where.text[0] == '\0' || set(object, "where", where_of(&s->where)))
+        && (s->fields == NULL
+            || set(object, "fields", list_of_names(s->fields, s->field_count))))
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *sources_of(const struct view *v, const char *const *names)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < v->source_count && list != NULL; i++) {
+        const char *name = names != NULL ? names[i] : v->sources[i].source;
+
+        if (json_array_append_new(list, source_of(&v->sources[i], name)) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *stages_of(const struct view *v, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count && list != NULL; i++) {
+        json_t *stage = json_object();
+
+        if (stage == NULL
+            || !set(stage, "samples", json_integer((json_int_t)v->stages[i].samples))
+            || !set(stage, "weights", list_of_numbers(v->stages[i].weights, v->source_count))) {
+            json_decref(stage);
+            stage = NULL;
+        }
+        if (json_array_append_new(list, stage) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *document_of(const struct view *v, const char *const *names, size_t stages)
+{
+    json_t *object = json_object();
+
+    if (object != NULL && set(object, "sheaf_view", json_integer(1))
+        && (v->samples == 0 || set(object, "samples", json_integer((json_int_t)v->samples)))
+        && (v->until == VIEW_SAMPLES
+            || set(object, "until", json_string(v->until == VIEW_FIRST ? "first" : "all")))
+        && (!v->by_number || set(object, "classes", json_string("by-number")))
+        && set(object, "sources", sources_of(v, names))
+        && (stages == 0 || set(object, "stages", stages_of(v, stages))))
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+int view_text(const struct view *view, const char *const *sources, size_t stages, char **text,
+              struct sheaf_error *err)
+{
+    json_t *document = document_of(view, sources, MIN(stages, view->stage_count));
+    char *dumped = document == NULL ? NULL
+                 : json_dump_text(document, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+    const size_t size = dumped == NULL ? 0 : strlen(dumped);
+
+    json_decref(document);
+    *text = dumped == NULL ? NULL : realloc(dumped, size + 2);
+    if (*text == NULL) {
+        free(dumped);
+        return err_memory(err, size);
+    }
+    memcpy(*text + size, "\n", 2);
+    return SHEAF_OK;
+}

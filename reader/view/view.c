@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening a view: its sources are opened and united, its conditions become numbers, its weights
+ * tables; see dataset_view.h. */
+#include "reader/view/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash_text.h"
+#include "base/text.h"
+#include "reader/view/view_select.h"
+#include "store/store.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t size = strlen(text), end_size = strlen(end);
+
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+bool dataset_is_view_path(const char *source)
+{
+    return ends_with(source, ".view") || (ends_with(source, ".json")
+                                          && !ends_with(source, "/" MANIFEST_NAME)
+                                          && strcmp(source, MANIFEST_NAME) != 0);
+}
+
+static char *directory_of(const char *url)
+{
+    const char *slash = strrchr(url, '/');
+
+    return slash == NULL ? strdup("") : strndup(url, (size_t)(slash - url) + 1);
+}
+
+char *view_path(const char *directory, const char *path)
+{
+    const bool is_whole = path[0] == '/' || strstr(path, "://") != NULL || directory[0] == '\0';
+
+    return is_whole ? strdup(path) : store_join(directory, path);
+}
+
+void dataset_view_free(struct dataset_view *v)
+{
+    if (v == NULL)
+        return;
+    for (size_t i = 0; v->chosen != NULL && i < v->document.source_count; i++)
+        selection_free(&v->chosen[i].chosen);
+    mix_free(&v->mix);
+    view_free(&v->document);
+    free(v->chosen);
+    free(v->fingerprints);
+    free(v);
+}
+
+/* ---- Sources -------------------------------------------------------------------------------- */
+
+static int open_source(struct dataset_view *v, size_t i, const char *directory,
+                       struct sheaf_dataset **source, struct sheaf_error *err)
+{
+    struct view_source *s = &v->document.sources[i];
+    char *path = view_path(directory, s->source);
+    const char *const paths[] = { path };
+    int code = path == NULL ? err_memory(err, strlen(s->source))
+                            : sheaf_dataset_open(paths, 1, source, err);
+
+    if (code == SHEAF_OK && (*source)->view != NULL)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a view of a view: name its sources instead",
+                       path);
+    if (code == SHEAF_OK && (*source)->is_stream)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: shards that are read as a stream, whose "
+                       "samples are not known: index them first", path);
+    if (code == SHEAF_OK)
+        code = view_select(*source, &s->where, directory, &v->chosen[i].chosen, err);
+    free(path);
+    return code;
+}
+
+/* Opens all sources; those that are open are to be freed on failure. */
+static int open_sources(struct dataset_view *v, const char *directory,
+                        struct sheaf_dataset **sources, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < v->document.source_count && code == SHEAF_OK; i++) {
+        code = open_source(v, i, directory, &sources[i], err);
+        if (code == SHEAF_OK) {
+            sources[i]->fields = v->document.sources[i].fields;
+            sources[i]->field_count = v->document.sources[i].field_count;
+            v->chosen_total += v->chosen[i].chosen.count;
+        }
+    }
+    return code;
+}
+
+/* ---- Numbers -------------------------------------------------------------------------------- */
+
+/* Sources whose fingerprint and conditions are equal differ by how many there are before. */
+static int name_sources(struct dataset_view *v, struct sheaf_dataset *const *sources,
+                        struct sheaf_error *err)
+{
+    for (size_t i = 0; i < v->mix.source_count; i++) {
+        const char *const fingerprint = sources[i]->manifest.fingerprint;
+        const char *const where = v->document.sources[i].where.text;
+        struct buf name = BUF_INIT(VIEW_BYTES_MOST);
+        uint64_t before = 0;
+        int code;
+
+        for (size_t j = 0; j < i; j++)
+            before += strcmp(fingerprint, sources[j]->manifest.fingerprint) == 0
+                      && strcmp(where, v->document.sources[j].where.text) == 0;
+        code = buf_printf(&name, err, "%s%s", fingerprint, where);
+        if (code == SHEAF_OK)
+            v->mix.sources[i].id = XXH3_64bits_withSeed(name.data, name.size, before);
+        buf_free(&name);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return SHEAF_OK;
+}
+
+static int make_stage(struct dataset_view *v, const uint64_t *weights, uint64_t samples,
+                      struct sheaf_error *err)
+{
+    const size_t count = v->mix.source_count;
+    struct mix_stage *stage = &v->mix.stages[v->mix.stage_count++];
+
+    stage->samples = samples;
+    stage->weights = calloc(count, sizeof(stage->weights[0]));
+    if (stage->weights == NULL)
+        return err_memory(err, count * sizeof(stage->weights[0]));
+    for (size_t i = 0; i < count; i++)
+        stage->weights[i] = weights != NULL ? weights[i] : v->document.sources[i].weight;
+    stage->period = mix_apportion(stage->weights, count);
+    stage->table = stage->period == 0 ? NULL : calloc(stage->period, sizeof(stage->table[0]));
+    if (stage->table == NULL)
+        return err_memory(err, MIX_PERIOD_MOST * sizeof(stage->table[0]));
+    return mix_make_table(stage->weights, count, stage->period, stage->table, err);
+}
+
+/* How long an epoch is that ends when the first source, or the last, was drawn once. */
+static uint64_t length_until(const struct mix *mix, bool is_first)
+{
+    const struct mix_stage *stage = &mix->stages[0];
+    uint64_t length = is_first ? UINT64_MAX : 0;
+
+    for (size_t i = 0; i < mix->source_count; i++) {
+        const unsigned __int128 steps = (unsigned __int128)mix->sources[i].samples * stage->period;
+
+        if (stage->weights[i] == 0)
+            continue;
+        length = is_first ? MIN(length, (uint64_t)(steps / stage->weights[i]))
+               : MAX(length, (uint64_t)((steps + stage->weights[i] - 1) / stage->weights[i]));
+    }
+    return MAX(length, 1);
+}
+
+static int make_weights(struct dataset_view *v, struct sheaf_error *err)
+{
+    const struct view *document = &v->document;
+    int code;
+
+    v->mix.stages = calloc(document->stage_count + 1, sizeof(v->mix.stages[0]));
+    if (v->mix.stages == NULL)
+        return err_memory(err, document->stage_count * sizeof(v->mix.stages[0]));
+    code = make_stage(v, NULL, 0, err);
+    for (size_t i = 0; i < document->stage_count && code == SHEAF_OK; i++)
+        code = make_stage(v, document->stages[i].weights, document->stages[i].samples, err);
+    if (code == SHEAF_OK)
+        v->mix.samples = document->until == VIEW_SAMPLES
+                         ? document->samples : length_until(&v->mix, document->until == VIEW_FIRST);
+    return code;
+}
+
+static int make_counts(struct dataset_view *v, struct sheaf_error *err)
+{
+    for (size_t i = 0; i < v->mix.source_count; i++) {
+        struct mix_source *s = &v->mix.sources[i];
+        const unsigned __int128 millionths = (unsigned __int128)s->samples
+                                             * v->document.sources[i].repeat;
+
+        s->count = (uint64_t)((millionths + VIEW_REPEAT_ONE / 2) / VIEW_REPEAT_ONE);
+        v->mix.samples += s->count;
+    }
+    return v->mix.samples != 0 ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_ARGUMENT, "an epoch of the view has no sample");
+}
+
+static int make_mix(struct dataset_view *v, struct sheaf_dataset *const *sources,
+                    struct sheaf_error *err)
+{
+    const size_t count = v->document.source_count;
+    int code;
+
+    v->mix.sources = calloc(count, sizeof(v->mix.sources[0]));
+    if (v->mix.sources == NULL)
+        return err_memory(err, count * sizeof(v->mix.sources[0]));
+    v->mix.source_count = count;
+    for (size_t i = 0; i < count; i++)
+        v->mix.sources[i].samples = v->chosen[i].chosen.count;
+    code = name_sources(v, sources, err);
+    if (code != SHEAF_OK)
+        return code;
+    return v->document.has_weights ? make_weights(v, err) : make_counts(v, err);
+}
+
+/* ---- Fingerprints ---------------------------------------------------------------------------- */
+
+static int name_stage(struct dataset_view *v, const char *const *names, size_t stage,
+                      struct sheaf_error *err)
+{
+    char *text;
+    const int code = view_text(&v->document, names, stage, &text, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    hash_text(XXH3_128bits(text, strlen(text)), v->fingerprints[stage]);
+    free(text);
+    return SHEAF_OK;
+}
+
+/* The document with its sources' fingerprints for their names is all that a view is. */
+static int name_stages(struct dataset_view *v, struct sheaf_dataset *const *sources,
+                       struct sheaf_error *err)
+{
+    const size_t stages = v->document.stage_count + 1;
+    const char **names = calloc(v->document.source_count, sizeof(names[0]));
+    int code = SHEAF_OK;
+
+    v->fingerprints = calloc(stages, sizeof(v->fingerprints[0]));
+    if (names == NULL || v->fingerprints == NULL) {
+        free(names);
+        return err_memory(err, stages * sizeof(v->fingerprints[0]));
+    }
+    for (size_t i = 0; i < v->document.source_count; i++)
+        names[i] = sources[i]->manifest.fingerprint;
+    for (size_t i = 0; i < stages && code == SHEAF_OK; i++)
+        code = name_stage(v, names, i, err);
+    free(names);
+    return code;
+}
+
+size_t dataset_view_stage(const struct dataset_view *v, const struct order *order, uint64_t rounds)
+{
+    const uint64_t step = order->epoch * mix_rounds(&v->mix, order) + rounds;
+    size_t stage = 0;
+
+    while (stage + 1 < v->mix.stage_count
+           && v->mix.stages[stage + 1].samples / order->lanes <= step)
+        stage++;
+    return stage;
+}
+
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+/* The part of an epoch that a source gives. */
+static double share_of(const struct dataset_view *v, size_t i)
+{
+    return v->mix.stages == NULL
+           ? (double)v->mix.sources[i].count / (double)v->mix.samples
+           : (double)v->mix.stages[0].weights[i] / (double)v->mix.stages[0].period;
+}
+
+/* Gives the view, whose sources are one data set now, the numbers of that. */
+static void take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
+{
+    for (size_t i = 0; i < d->source_count; i++) {
+        v->chosen[i].first_number = d->sources[i]->first_number;
+        v->chosen[i].first_shard = d->sources[i]->first_shard;
+        v->chosen[i].end_shard = d->sources[i]->end_shard;
+        v->chosen[i].first_numbers = d->first_numbers;
+        d->sources[i]->chosen = v->chosen[i].chosen.count;
+        d->sources[i]->share = share_of(v, i);
+    }
+    memcpy(d->manifest.fingerprint, v->fingerprints[v->document.stage_count],
+           sizeof(d->manifest.fingerprint));
+    d->view = v;
+    d->free_view = dataset_view_free;
+    d->epoch_samples = v->mix.samples;
+}
+
+static int open_document(struct dataset_view *v, const char *url, struct sheaf_dataset **dataset,
+                         struct sheaf_error *err)
+{
+    const size_t count = v->document.source_count;
+    struct sheaf_dataset **sources = calloc(count, sizeof(sources[0]));
+    char *directory = directory_of(url), *shown = text_shown_url(url);
+    int code = SHEAF_OK;
+
+    v->chosen = calloc(count, sizeof(v->chosen[0]));
+    if (sources == NULL || directory == NULL || shown == NULL || v->chosen == NULL)
+        code = err_memory(err, count * sizeof(v->chosen[0]));
+    if (code == SHEAF_OK)
+        code = open_sources(v, directory, sources, err);
+    if (code == SHEAF_OK)
+        code = make_mix(v, sources, err);
+    if (code == SHEAF_OK)
+        code = name_stages(v, sources, err);
+    if (code == SHEAF_OK) {
+        const struct union_options options = { .is_view = true,
+                                               .by_number = v->document.by_number };
+
+        code = dataset_unite(sources, count, &options, dataset, err);   /* takes them */
+    } else {
+        for (size_t i = 0; sources != NULL && i < count; i++)
+            sheaf_dataset_free(sources[i]);
+    }
+    free(sources);
+    free(directory);
+    if (code == SHEAF_OK) {
+        free((*dataset)->url);
+        (*dataset)->url = shown;
+        take_numbers(*dataset, v);
+        return SHEAF_OK;
+    }
+    free(shown);
+    return code;
+}
+
+int dataset_open_document(const char *text, size_t size, const char *url,
+                          struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    struct dataset_view *v = calloc(1, sizeof(*v));
+    int code = v == NULL ? err_memory(err, sizeof(*v))
+                         : view_parse(text, size, &v->document, err);
+
+    if (code != SHEAF_OK && err != NULL)
+        err_prefix(err, "%s: ", url);
+    if (code == SHEAF_OK)
+        code = open_document(v, url, dataset, err);
+    if (code != SHEAF_OK)
+        dataset_view_free(v);
+    return code;
+}
+
+int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    int code = store_get(url, VIEW_BYTES_MOST, &text, &size, err);
+
+    if (code == SHEAF_ERR_NOT_FOUND || (code == SHEAF_OK && !view_begins(text, size)))
+        code = SHEAF_END;
+    if (code == SHEAF_OK)
+        code = dataset_open_document(text, size, url, dataset, err);
+    free(text);
+    return code;
+}
+
+int sheaf_view_write(const char *document, const char *path, int overwrite,
+                     struct sheaf_error *err)
+{
+    struct sheaf_dataset *d = NULL;
+    uint64_t bytes;
+    char *text;
+    int code = store_size(path, &bytes, err);
+
+    if (code == SHEAF_OK && !overwrite)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: exists", path);
+    if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
+        return code;
+    if (!dataset_is_view_path(path))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the name of a view ends with .view or .json",
+                       path);
+    code = dataset_open_document(document, strlen(document), path, &d, err);
+    if (code == SHEAF_OK)
+        code = view_text(&d->view->document, NULL, SIZE_MAX, &text, err);
+    sheaf_dataset_free(d);
+    if (code != SHEAF_OK)
+        return code;
+    code = store_put(path, text, strlen(text), err);
+    free(text);
+    return code;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A view: chosen samples of several data sets, and how they are mixed.  It is a union of its
+ * sources (dataset.h), which has beside their shards what the order needs to know. */
+#ifndef READER_VIEW_VIEW_H
+#define READER_VIEW_VIEW_H
+
+#include "formats/view.h"
+#include "reader/dataset.h"
+#include "reader/view/mix.h"
+
+struct dataset_view {
+    struct view document;
+    struct mix mix;
+    struct order_chosen *chosen;        /* of each source */
+    uint64_t chosen_total;
+    char (*fingerprints)[33];           /* of the view up to each stage, the first included */
+};
+
+/* Whether a source may be a view, by its name. */
+bool dataset_is_view_path(const char *source);
+
+/* Opens the view that is at `url`.  SHEAF_END: it is none. */
+int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
+/* Opens the view that this document is, as if it were at `url`. */
+int dataset_open_document(const char *text, size_t size, const char *url,
+                          struct sheaf_dataset **dataset, struct sheaf_error *err);
+void dataset_view_free(struct dataset_view *view);      /* NULL is fine */
+
+/* The stage (0, 1, ...) that a round of an epoch is in. */
+size_t dataset_view_stage(const struct dataset_view *view, const struct order *order,
+                          uint64_t rounds);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Documents of views: what is parsed is written, and parsed again as the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/view.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct sheaf_error err;
+    struct view view, again;
+    char *text, *second;
+
+    (void)view_begins(data, size);
+    if (view_parse((const char *)data, size, &view, &err) != SHEAF_OK)
+        return 0;
+    if (view_text(&view, NULL, SIZE_MAX, &text, &err) != SHEAF_OK
+        || view_parse(text, strlen(text), &again, &err) != SHEAF_OK
+        || view_text(&again, NULL, SIZE_MAX, &second, &err) != SHEAF_OK
+        || strcmp(text, second) != 0)
+        abort();
+    view_free(&view);
+    view_free(&again);
+    free(text);
+    free(second);
+    return 0;
+}

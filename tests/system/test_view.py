@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""Views: what is chosen, in which order it comes, and what is refused.  The order is compared with
+an implementation that was written from ORDER.md alone."""
+
+import json
+import os
+import random
+from fractions import Fraction
+
+import libsheaf
+from order_reference import DROP, KEEP, PAD
+from support import Case, listing, make_tree, pack, sheaf, write
+from view_reference import source_ids, view_order
+
+CLASSES = ("cat", "dog", "eel")
+
+
+def tree(name, count, classes):
+    return {"%s/%s%04d.txt" % (classes[i % len(classes)], name, i): b"%s %d" % (name.encode(), i) *
+            (1 + i % 7) for i in range(count)}
+
+
+class View(Case):
+    @classmethod
+    def share(cls):
+        cls.sets = {}
+        for name, count, classes, container, codec in (
+                ("large", 2500, CLASSES, "webdataset", "none"),
+                ("middle", 300, CLASSES[1:], "recordio", "lz4"),
+                ("small", 17, CLASSES[:1], "tfrecord", "gzip")):
+            cls.sets[name] = os.path.join(cls.shared, name)
+            pack(make_tree(os.path.join(cls.shared, "tree-" + name), tree(name, count, classes)),
+                 cls.sets[name], container, codec, "--shard-size", "20kB")
+        cls.samples = {name: libsheaf.samples(path, no_shuffle=1)
+                       for name, path in cls.sets.items()}
+        cls.prints = {name: json.loads(sheaf("info", path, "--json").stdout)["fingerprint"]
+                      for name, path in cls.sets.items()}
+
+    def view(self, sources, **rest):
+        """Writes a view; sources: (name, members of the document)."""
+        path = self.path("v%d.view" % len(os.listdir(self.folder)))
+        write(path, json.dumps({"sheaf_view": 1, **rest, "sources": [
+            {"source": self.sets[name], **members} for name, members in sources]}).encode())
+        return path
+
+    @staticmethod
+    def texts(*sources, **options):
+        return [s.fields["txt"] for s in libsheaf.samples(*sources, **options)]
+
+    @staticmethod
+    def position(view, taken, **options):
+        with libsheaf.DataSet(view) as data_set, libsheaf.Reader(data_set, **options) as reader:
+            for _ in range(taken):
+                next(reader)
+            return reader.position()
+
+    @staticmethod
+    def rest(view, position, **options):
+        with libsheaf.DataSet(view) as data_set, libsheaf.Reader(data_set, **options) as reader:
+            reader.resume(position)
+            return [s.fields["txt"] for s in reader]
+
+    def chosen(self, name, where):
+        """The samples of a set that fulfil the conditions."""
+        result = [s for s in self.samples[name]
+                  if ("classes" not in where or s.class_name in where["classes"])
+                  and ("labels" not in where
+                       or where["labels"][0] <= s.labels[0] <= where["labels"][1])]
+        if "range" in where:
+            result = result[where["range"][0]:where["range"][1]]
+        if "every" in where:
+            result = result[where["every"][1]::where["every"][0]]
+        return result
+
+    def expected(self, sources, options, total=None, stages=()):
+        wheres = [members.get("where", {}) for _, members in sources]
+        chosen = [self.chosen(name, where) for (name, _), where in zip(sources, wheres)]
+        names = source_ids([(self.prints[name], json.dumps(where, sort_keys=True, separators=(
+            ",", ":")) if where else "") for (name, _), where in zip(sources, wheres)])
+        if "weight" in sources[0][1]:
+            shares = {"weights": [members["weight"] for _, members in sources]}
+        else:
+            shares = {"counts": [int(len(c) * Fraction(str(members.get("repeat", 1)))
+                                     + Fraction(1, 2))
+                                 for c, (_, members) in zip(chosen, sources)]}
+        order = view_order([len(c) for c in chosen], names, total=total, stages=stages,
+                           **shares, **options)
+        return [chosen[source][number].fields["txt"] for source, number in order]
+
+    def check(self, sources, total=None, stages=(), **options):
+        rest = {} if total is None else {"samples": total}
+        if stages:
+            rest["stages"] = [{"samples": at, "weights": w} for at, w in stages]
+        view = self.view(sources, **rest)
+        expected = self.expected(sources, options, total, stages)
+        given = dict(seed=options.get("seed", 0), epoch=options.get("epoch", 0),
+                     no_shuffle=int(not options.get("shuffle", True)),
+                     shuffle_buffer=options.get("buffer", 10000), lanes=options.get("lanes", 1),
+                     rank=options.get("rank", 0), world_size=options.get("world", 1),
+                     remainder=(KEEP, DROP, PAD).index(options.get("remainder", KEEP)) + 1)
+        self.assertEqual(self.texts(view, **given), expected, (sources, options, total, stages))
+
+    def test_shares(self):
+        sources = [("large", {"weight": 3}), ("middle", {"weight": 1}), ("small", {"weight": 1})]
+        self.check(sources, 1000)
+        self.check(sources, 1000, epoch=3, seed=7, lanes=4, rank=1, world=2, remainder=PAD)
+        self.check(sources, 999, stages=[(500, [1, 0, 4]), (1500, [1, 1, 1])], epoch=1, lanes=2,
+                   buffer=40)
+
+    def test_union_and_repeats(self):
+        self.check([("large", {}), ("middle", {"repeat": 2.5}), ("small", {"repeat": 0.5})])
+        self.check([("large", {}), ("middle", {"repeat": 2.5}), ("small", {})], lanes=3,
+                   remainder=PAD, epoch=1, buffer=100)
+
+    def test_conditions(self):
+        self.check([("large", {"where": {"classes": ["eel", "cat"], "range": [10, 700],
+                                         "every": [3, 1]}}),
+                    ("middle", {"where": {"labels": [1, 1]}}), ("middle", {})], seed=4, buffer=64)
+
+    def test_random_views(self):
+        chance = random.Random(3)
+        for _ in range(25):
+            k = chance.randrange(1, 4)
+            weighted = chance.random() < 0.5
+            sources = []
+            for name in (chance.choice(("large", "middle", "small")) for _ in range(k)):
+                members = {"weight": chance.randrange(0 if sources else 1, 9)} if weighted else (
+                    {"repeat": chance.choice((1.5, 2, 0.25))} if chance.random() < 0.5 else {})
+                if chance.random() < 0.5:
+                    members["where"] = {"every": [2, chance.randrange(2)]}
+                sources.append((name, members))
+            lanes = chance.choice((1, 2, 6))
+            world = chance.choice([w for w in (1, 2, 3) if lanes % w == 0])
+            self.check(sources, chance.randrange(6, 600) if weighted else None,
+                       seed=chance.getrandbits(64), epoch=chance.randrange(4), lanes=lanes,
+                       world=world, rank=chance.randrange(world), shuffle=chance.random() < 0.8,
+                       buffer=chance.choice((0, 5, 300)),
+                       remainder=chance.choice((KEEP, DROP, PAD)))
+
+    def test_resume(self):
+        view = self.view([("large", {"weight": 2}), ("small", {"weight": 1})], samples=300)
+        longer = self.view([("large", {"weight": 2}), ("small", {"weight": 1})], samples=300,
+                           stages=[{"samples": 900, "weights": [0, 1]}])
+        options = dict(lanes=4, shuffle_buffer=50, epoch=1)
+        whole = self.texts(view, **options)
+        for taken in (0, 4, 148, 296, 300):
+            position = self.position(view, taken, **options)
+            self.assertLessEqual(len(position), 256)
+            for path in (view, longer):     # a stage that comes later changes nothing
+                self.assertEqual(self.rest(path, position), whole[taken:])
+            halves = [self.rest(view, position, lanes=2, rank=r, world_size=2) for r in (0, 1)]
+            self.assertEqual([t for pair in zip(*halves) for t in pair], whole[taken:])
+        other = self.view([("large", {"weight": 3}), ("small", {"weight": 1})], samples=300)
+        with self.assertRaisesRegex(libsheaf.Error, "belongs to"):
+            self.rest(other, position)
+
+    def test_keys(self):
+        write(self.path("keep.txt"), b"cat/large0003\r\ndog/large0004\n\ncat/large0006\nnot/there\n")
+        write(self.path("bad.txt"), b"dog/large0004\n")
+        os.makedirs(self.path("views"))
+        view = self.path("views/keys.view")
+        write(view, json.dumps({"sheaf_view": 1, "sources": [
+            {"source": self.sets["large"],
+             "where": {"keys": "../keep.txt", "not_keys": "../bad.txt"}},
+            {"source": self.sets["middle"], "where": {"key_glob": "dog/*001?"}}]}).encode())
+        keys = [line.split("\t")[0] for line in listing(view)]
+        self.assertEqual(sorted(keys), ["cat/large0003", "cat/large0006"] + sorted(
+            s.key for s in self.samples["middle"] if s.key.startswith("dog/") and
+            s.key[-2] == "1" and s.key[-4:-2] == "00"))
+
+    def test_until(self):
+        sources = [("large", {"weight": 1}), ("middle", {"weight": 1})]
+        self.assertEqual(len(self.texts(self.view(sources, until="first"))), 600)
+        texts = self.texts(self.view(sources, until="all"))
+        self.assertEqual(len(texts), 5000)
+        self.assertEqual(len(set(t for t in texts if t.startswith(b"large"))), 2500)
+
+    def test_fields_and_classes(self):
+        two = make_tree(self.path("two"), {"dog/a.txt": b"a", "dog/a.json": b"{}"})
+        pack(two, self.path("packed"), "webdataset")
+        self.sets["two"] = self.path("packed")
+        for fields, left in ((["json"], {"json"}), (["txt", "json"], {"txt", "json"})):
+            view = self.view([("two", {"fields": fields}), ("small", {})])
+            samples = libsheaf.samples(view)
+            own = [s for s in samples if s.key == "dog/a"]
+            self.assertEqual([(set(s.fields) - {"cls"}, s.class_name) for s in own],
+                             [(left, "dog")])
+            self.assertEqual({s.class_name: s.labels[0] for s in samples}, {"dog": 0, "cat": 1})
+
+    def test_refused(self):
+        for sources, rest, reason in (
+                ([("large", {"where": {"classes": ["cow"]}})], {}, 'there is no class "cow"'),
+                ([("large", {"where": {"labels": [7, 9]}})], {}, 'no sample fulfils "where"'),
+                ([("large", {"weight": 1})], {}, "no length of its own"),
+                ([("large", {"wieght": 1})], {}, 'unknown name "wieght"')):
+            view = self.view(sources, **rest)
+            message = sheaf("cat", view, "--list", status=2).stderr.decode()
+            self.assertIn(reason, message)
+            self.assertIn("large" if "where" in sources[0][1] else view, message)
+        nested = self.view([("small", {})])
+        self.sets["nested"] = nested
+        self.assertIn("a view of a view", sheaf(
+            "cat", self.view([("nested", {})]), "--list", status=1).stderr.decode())
+        self.assertIn("cannot be opened together", sheaf(
+            "cat", nested, self.sets["small"], "--list", status=1).stderr.decode())
+        write(self.path("other.json"), b'{"samples": 3}')
+        sheaf("cat", self.path("other.json"), "--list", status=1)

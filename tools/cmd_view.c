@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf view: writes the document of a view.  The options become its JSON; what they mean, and
+ * whether it is right, is the library's to say. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/json.h"
+#include "tools/options.h"
+
+enum until { UNTIL_NONE, UNTIL_FIRST, UNTIL_ALL };
+
+static const struct choice until_choices[] = {
+    { "first", UNTIL_FIRST }, { "all", UNTIL_ALL }, { NULL, 0 },
+};
+
+static const struct choice classes_choices[] = {
+    { "by-name", 0 }, { "by-number", 1 }, { NULL, 0 },
+};
+
+struct settings {
+    const char *output, *weights, *repeats, *keys, *not_keys, *fields;
+    uint64_t samples;
+    int until, classes, overwrite;
+    struct option_texts where;
+};
+
+/* ---- Lists ---------------------------------------------------------------------------------- */
+
+/* The next piece of a list, which ends at a comma or at the end; *at is moved behind it. */
+static size_t next_piece(const char **at, const char **piece)
+{
+    const size_t size = strcspn(*at, ",");
+
+    *piece = *at;
+    *at += size + ((*at)[size] == ',');
+    return size;
+}
+
+static size_t pieces_of(const char *list)
+{
+    size_t count = 1;
+
+    for (; *list != '\0'; list++)
+        count += *list == ',';
+    return count;
+}
+
+static void print_piece(FILE *file, const char *piece, size_t size)
+{
+    char *copy = strndup(piece, size);
+
+    print_json_string(file, copy != NULL ? copy : "");
+    free(copy);
+}
+
+/* A list of names as JSON. */
+static void print_names(FILE *file, const char *list)
+{
+    const char *piece;
+
+    putc('[', file);
+    for (const char *at = list; *at != '\0';) {
+        const size_t size = next_piece(&at, &piece);
+
+        print_piece(file, piece, size);
+        if (*at != '\0')
+            putc(',', file);
+    }
+    putc(']', file);
+}
+
+/* Piece `i` of a list of numbers, as it is: the library checks it. */
+static void print_number(FILE *file, const char *list, size_t i)
+{
+    const char *piece = list;
+    size_t size = 0;
+
+    for (size_t n = 0; n <= i; n++)
+        size = next_piece(&list, &piece);
+    fprintf(file, "%.*s", (int)size, piece);
+}
+
+static bool are_numbers(const char *list)
+{
+    for (; *list != '\0'; list++)
+        if (!isdigit((unsigned char)*list) && *list != '.' && *list != ',')
+            return false;
+    return true;
+}
+
+/* ---- Conditions ----------------------------------------------------------------------------- */
+
+/* Two numbers with `between` between them, as a JSON pair. */
+static bool print_pair(FILE *file, const char *text, const char *between)
+{
+    uint64_t a, b;
+    char *end;
+
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    a = strtoull(text, &end, 10);
+    if (strncmp(end, between, strlen(between)) != 0
+        || !isdigit((unsigned char)end[strlen(between)]))
+        return false;
+    b = strtoull(end + strlen(between), &end, 10);
+    fprintf(file, "[%" PRIu64 ",%" PRIu64 "]", a, b);
+    return *end == '\0';
+}
+
+/* One --where EXPR as a member of "where"; false: it is none. */
+static bool print_condition(FILE *file, const char *text)
+{
+    if (strncmp(text, "class=", 6) == 0 && text[6] != '\0') {
+        fputs("\"classes\":", file);
+        print_names(file, text + 6);
+        return true;
+    }
+    if (strncmp(text, "label=", 6) == 0) {
+        fputs("\"labels\":", file);
+        return print_pair(file, text + 6, "..");
+    }
+    if (strncmp(text, "key=", 4) == 0 && text[4] != '\0') {
+        fputs("\"key_glob\":", file);
+        print_json_string(file, text + 4);
+        return true;
+    }
+    if (strncmp(text, "every=", 6) == 0) {
+        fputs("\"every\":", file);
+        return print_pair(file, text + 6, "/");
+    }
+    fputs("\"range\":", file);
+    return strncmp(text, "range=", 6) == 0 && print_pair(file, text + 6, "..");
+}
+
+/* A path on the command line, as the document has it, which may lie elsewhere. */
+static void print_path(FILE *file, const struct settings *s, const char *path)
+{
+    char *directory;
+    char *whole = NULL;
+
+    if (path[0] == '/' || strstr(path, "://") != NULL || strchr(s->output, '/') == NULL) {
+        print_json_string(file, path);
+        return;
+    }
+    directory = getcwd(NULL, 0);
+    if (directory == NULL || asprintf(&whole, "%s/%s", directory, path) < 0)
+        whole = NULL;
+    print_json_string(file, whole != NULL ? whole : path);
+    free(directory);
+    free(whole);
+}
+
+static int print_where(FILE *file, const struct settings *s)
+{
+    const char *comma = "";
+
+    fputs(",\"where\":{", file);
+    for (size_t i = 0; i < s->where.count; i++) {
+        fputs(comma, file);
+        if (!print_condition(file, s->where.texts[i]))
+            return misuse("view: --where: \"%s\" is not a condition: expected class=NAME,..., "
+                          "label=A..B, key=GLOB, range=A..B or every=N/R", s->where.texts[i]);
+        comma = ",";
+    }
+    if (s->keys != NULL) {
+        fprintf(file, "%s\"keys\":", comma);
+        print_path(file, s, s->keys);
+        comma = ",";
+    }
+    if (s->not_keys != NULL) {
+        fprintf(file, "%s\"not_keys\":", comma);
+        print_path(file, s, s->not_keys);
+    }
+    putc('}', file);
+    return STATUS_OK;
+}
+
+/* ---- The document --------------------------------------------------------------------------- */
+
+static int print_source(FILE *file, const struct settings *s, const char *source, size_t i)
+{
+    int status = STATUS_OK;
+
+    fputs("{\"source\":", file);
+    print_path(file, s, source);
+    if (s->weights != NULL) {
+        fputs(",\"weight\":", file);
+        print_number(file, s->weights, i);
+    }
+    if (s->repeats != NULL) {
+        fputs(",\"repeat\":", file);
+        print_number(file, s->repeats, i);
+    }
+    if (s->where.count != 0 || s->keys != NULL || s->not_keys != NULL)
+        status = print_where(file, s);
+    if (s->fields != NULL) {
+        fputs(",\"fields\":", file);
+        print_names(file, s->fields);
+    }
+    putc('}', file);
+    return status;
+}
+
+static int print_document(FILE *file, const struct settings *s, char **sources, size_t count)
+{
+    int status = STATUS_OK;
+
+    fputs("{\"sheaf_view\":1", file);
+    if (s->samples != 0)
+        fprintf(file, ",\"samples\":%" PRIu64, s->samples);
+    if (s->until != UNTIL_NONE)
+        fprintf(file, ",\"until\":\"%s\"", s->until == UNTIL_FIRST ? "first" : "all");
+    if (s->classes != 0)
+        fputs(",\"classes\":\"by-number\"", file);
+    fputs(",\"sources\":[", file);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        fputs(i == 0 ? "" : ",", file);
+        status = print_source(file, s, sources[i], i);
+    }
+    fputs("]}", file);
+    return status;
+}
+
+static int check_list(const char *name, const char *list, size_t count)
+{
+    if (list == NULL)
+        return STATUS_OK;
+    if (!are_numbers(list) || pieces_of(list) != count)
+        return misuse("view: --%s: \"%s\" is not a list of %zu number%s, one for each source",
+                      name, list, count, plural(count));
+    return STATUS_OK;
+}
+
+static int check(const struct settings *s, size_t count)
+{
+    int status;
+
+    if (s->output == NULL)
+        return misuse("view: --output is required");
+    if (s->weights != NULL && s->repeats != NULL)
+        return misuse("view: --weights and --repeat exclude each other");
+    if (s->weights != NULL && (s->samples != 0) == (s->until != UNTIL_NONE))
+        return misuse("view: with --weights, either --samples or --until says how long an epoch "
+                      "is");
+    if (s->weights == NULL && (s->samples != 0 || s->until != UNTIL_NONE))
+        return misuse("view: --samples and --until are for --weights: without them, an epoch is as "
+                      "long as its sources");
+    status = check_list("weights", s->weights, count);
+    return status == STATUS_OK ? check_list("repeat", s->repeats, count) : status;
+}
+
+static int write_view(const struct settings *s, char **sources, size_t count)
+{
+    struct sheaf_error error;
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    int status, code;
+
+    if (file == NULL)
+        return misuse("view: out of memory");
+    status = print_document(file, s, sources, count);
+    if (fclose(file) != 0)
+        status = misuse("view: out of memory");
+    if (status == STATUS_OK) {
+        code = sheaf_view_write(text, s->output, s->overwrite, &error);
+        status = code == SHEAF_OK ? STATUS_OK : refuse(&error);
+    }
+    free(text);
+    return status;
+}
+
+static int cmd_view(const struct command *command, int argc, char **argv)
+{
+    struct settings s = { .until = UNTIL_NONE };
+    int status;
+    size_t count;
+
+    {
+        const struct option table[] = {
+            { "output", OPTION_TEXT, "VIEW", .letter = 'o', .text = &s.output,
+              .meaning = "the document to write, *.view or *.json (required)" },
+            { "weights", OPTION_TEXT, "W,W,...", .text = &s.weights, .standard = "none",
+              .meaning = "each source's share of an epoch, in whole numbers" },
+            { "repeat", OPTION_TEXT, "R,R,...", .text = &s.repeats, .standard = "1 for each",
+              .meaning = "without weights: how often each source comes in an epoch" },
+            { "samples", OPTION_NUMBER, "N", .number = &s.samples, .standard = "",
+              .meaning = "with weights: samples of an epoch" },
+            { "until", OPTION_CHOICE, "WHICH", .choice = &s.until, .choices = until_choices,
+              .standard = "", .meaning = "with weights: an epoch ends when the first source, or "
+                                         "all, came once" },
+            { "where", OPTION_TEXTS, "EXPR", .texts = &s.where, .standard = "",
+              .meaning = "choose samples; it may be given several times: class=NAME,..., "
+                         "label=A..B, key=GLOB, range=A..B (without B) or every=N/R" },
+            { "keys", OPTION_TEXT, "FILE", .text = &s.keys, .standard = "",
+              .meaning = "choose the samples whose keys are lines of FILE" },
+            { "not-keys", OPTION_TEXT, "FILE", .text = &s.not_keys, .standard = "",
+              .meaning = "leave out the samples whose keys are lines of FILE" },
+            { "fields", OPTION_TEXT, "NAME,...", .text = &s.fields, .standard = "all",
+              .meaning = "fields that samples keep" },
+            { "classes", OPTION_CHOICE, "HOW", .choice = &s.classes, .choices = classes_choices,
+              .meaning = "which classes of the sources are the same" },
+            { "overwrite", OPTION_FLAG, .flag = &s.overwrite,
+              .meaning = "replace an existing document" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    status = check(&s, count);
+    return status != STATUS_OK ? status : write_view(&s, argv, count);
+}
+
+const struct command view_command = {
+    .name = "view",
+    .arguments = "SRC... -o VIEW [OPTION]...",
+    .least = 1,
+    .most = SIZE_MAX,
+    .summary = "choose, weigh and mix the samples of data sets",
+    .text = "Writes a view: a small document that opens wherever a data set does. Without weights, "
+            "each chosen sample comes once an epoch (or as often as --repeat says); with them, "
+            "each source has its share of every stretch of the epoch. Conditions hold for every "
+            "source; a document for which they differ is written by hand.",
+    .example = "  sheaf view s3://b/photos/ drawings/ -o mix.view --weights 3,1 --until all\n"
+               "  sheaf view photos/ -o cats.view --where class=cat --where every=10/0\n",
+    .run = cmd_view,
+};
