@@ -349,13 +349,13 @@ static void test_existing_data_sets(void **state)
     assert_int_equal(sheaf_packer_open(tree_path(&tree, "out"), &options, &packer, &err),
                      SHEAF_ERR_EXISTS);
     assert_null(packer);
-    assert_int_equal(tree_count(&tree, "out"), 3);
+    assert_int_equal(tree_count(&tree, "out"), 4);
     options.overwrite = 1;
     options.container = SHEAF_TFRECORD;
     open_packer("out");
     assert_int_equal(append("b", "txt", "1", 1), SHEAF_OK);
     assert_int_equal(sheaf_packer_finish(packer, NULL), SHEAF_OK);
-    assert_int_equal(tree_count(&tree, "out"), 3);
+    assert_int_equal(tree_count(&tree, "out"), 4);
     assert_true(tree_has(&tree, "out/shard-000000.tfrecord"));
 }
 
