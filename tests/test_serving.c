@@ -393,6 +393,33 @@ static void test_the_program_asks_without_a_socket(void **state)
     }
 }
 
+/* As a worker does that has lost its connection. */
+static void test_what_was_given_may_be_asked_for_again(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    for (int is_stream = 0; is_stream < 2; is_stream++) {
+        struct fixture f;
+        struct given given;
+
+        make(&f, is_stream != 0);
+        start(&f, 1);
+        serving_begin(f.serving, &(struct serving_pass){ 1, 0, 0 });
+        for (uint64_t first = 0, next = 0; next < SAMPLES; first = rng_below(&rng, next)) {
+            const size_t count = (size_t)MIN(1 + rng_below(&rng, 3 * BATCH), SAMPLES - first);
+
+            get(&f, 1, first, count, &given);
+            look_at(&given, serving_arena(f.serving)->base, &f.order[0][first], count);
+            free_own(&f, &given);
+            next = next < first + count ? first + count : next;
+        }
+        serving_stop(f.serving);
+        unmake(&f);
+    }
+}
+
 static void test_what_was_asked_for_may_be_left(void **state)
 {
     struct fixture f;
@@ -499,6 +526,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_workers_share_a_pass),
         cmocka_unit_test(test_the_program_asks_without_a_socket),
+        cmocka_unit_test(test_what_was_given_may_be_asked_for_again),
         cmocka_unit_test(test_what_was_asked_for_may_be_left),
         cmocka_unit_test(test_it_ends_while_workers_ask),
         cmocka_unit_test(test_ranks_of_a_host_share_it),

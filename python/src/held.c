@@ -316,14 +316,24 @@ static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t ste
 }
 
 /* Whether these are held, or the reader will come to them. */
-static bool is_ahead(const struct held *h, uint64_t first)
+static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
 {
-    if (first >= h->place)
-        return true;
-    for (const struct piece *p = h->first; p != NULL; p = p->next)
+    for (const struct piece *p = h->first; p != NULL && first < end; p = p->next)
         if (p->from <= first && first < p->end)
-            return true;
-    return false;
+            first = p->end;
+    return first >= end || first >= h->place;
+}
+
+/* The reader goes back: what it will read again is held no more. */
+static int go_back(struct held *h, uint64_t ordinal, struct sheaf_error *error)
+{
+    for (struct piece **at = &h->first; *at != NULL;) {
+        if ((*at)->from >= ordinal)
+            unlist(h, at);
+        else
+            at = &(*at)->next;
+    }
+    return seek(h, ordinal, error);
 }
 
 /* ---- Giving --------------------------------------------------------------------------------- */
@@ -347,7 +357,8 @@ static bool room_for(struct held *h, size_t count)
     return true;
 }
 
-/* Puts the samples of [first, end) that are held into `out`. */
+/* Puts the samples of [first, end) that are held into `out`, each once: where the reader went back,
+ * two pieces may have one. */
 static void gather(struct held *h, uint64_t first, uint64_t end)
 {
     h->out_count = 0;
@@ -357,6 +368,7 @@ static void gather(struct held *h, uint64_t first, uint64_t end)
                 continue;
             h->out[h->out_count] = p->samples[i];
             h->out_pieces[h->out_count++] = p;
+            first = p->samples[i].ordinal + 1;
         }
     }
 }
@@ -480,8 +492,8 @@ int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
         *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
         return SHEAF_ERR_MEMORY;
     }
-    if (h->place != UINT64_MAX && !is_ahead(h, from))
-        code = seek(h, from, error);        /* it was given before */
+    if (h->place != UINT64_MAX && !is_ahead(h, from, end))
+        code = go_back(h, from, error);     /* some were given before */
     if (code == SHEAF_OK && (h->place == UINT64_MAX || h->place < end))
         code = read_until(h, from, end, count, error);
     if (code != SHEAF_OK)
