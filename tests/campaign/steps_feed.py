@@ -141,7 +141,7 @@ def unpacked(chain, files):
             file.write(chance.choice([packed[bad][:-1], packed[bad] + b"more", b"plain", b""]))
         chain.lines.append("# but %s" % ascii(bad))
         words = ["pipe", folder, chain.new("pipes"), "--epochs", 1, "--compression", "gzip"]
-        from_pipes(chain, words, [0], [model.printable(bad)])
+        from_pipes(chain, words, [0], [bad])
         return
     names = sorted(files, key=os.fsencode)
     Fed(chain, [[files[name]] for name in names]).check(folder, "--compression", "gzip")
