@@ -17,7 +17,7 @@ except ImportError as error:
     raise unittest.SkipTest("no torch: %s" % error)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-EPOCHS = 10
+EPOCHS = 15
 
 
 class TrainingTest(Case):
