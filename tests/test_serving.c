@@ -143,7 +143,9 @@ static void receive_all(int descriptor, void *data, size_t size)
     check(size == 0 || recv(descriptor, data, size, MSG_WAITALL) == (ssize_t)size);
 }
 
-static void join(const struct fixture *f, uint32_t worker, uint32_t workers, struct connection *c)
+/* False: the serving has ended. */
+static bool try_join(const struct fixture *f, uint32_t worker, uint32_t workers,
+                     struct connection *c)
 {
     const struct serving_hello hello = { worker, workers };
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -156,15 +158,19 @@ static void join(const struct fixture *f, uint32_t worker, uint32_t workers, str
 
     memcpy(address.sun_path + 1, f->name, strlen(f->name));
     c->descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
-    check(connect(c->descriptor, (struct sockaddr *)&address,
-                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(f->name))) == 0);
-    check(send(c->descriptor, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello));
-    check(recvmsg(c->descriptor, &message, 0) == (ssize_t)sizeof(welcome));
+    if (connect(c->descriptor, (struct sockaddr *)&address,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(f->name))) != 0 ||
+        send(c->descriptor, &hello, sizeof(hello), MSG_NOSIGNAL) != (ssize_t)sizeof(hello) ||
+        recvmsg(c->descriptor, &message, 0) != (ssize_t)sizeof(welcome)) {
+        close(c->descriptor);
+        return false;
+    }
     memcpy(&arena, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(arena));
     c->bytes = welcome.bytes;
     c->memory = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, arena, 0);
     check(c->memory != MAP_FAILED);
     close(arena);
+    return true;
 }
 
 static void part(struct connection *c)
@@ -267,7 +273,7 @@ static void *work(void *argument)
     struct connection c;
     size_t count = 0;
 
-    join(w->f, w->number, w->workers, &c);
+    check(try_join(w->f, w->number, w->workers, &c));
     for (uint64_t first = w->number * BATCH; first < SAMPLES; first += w->workers * BATCH) {
         const size_t batch = (size_t)MIN(SAMPLES - first, BATCH);
         struct given given;
@@ -452,7 +458,8 @@ static void *wait_in_vain(void *argument)
     struct connection c;
     struct given given;
 
-    join(w->f, w->number, w->workers, &c);
+    if (!try_join(w->f, w->number, w->workers, &c))
+        return NULL;
     while (ask(&c, 1, w->number * BATCH, BATCH, &given))    /* until the serving ends */
         end(&given, c.memory);
     part(&c);

@@ -152,9 +152,16 @@ class LoaderTest(Case):
     def test_a_signal_interrupts_the_wait(self):
         server = FileServer(self, self.set, silent=("shard-",))
         loader = sheaf.torch.DataLoader(server.url, 8, seed=5, decode=number_of, collate_fn=list)
-        threading.Thread(target=lambda: (server.asked.wait(), os.kill(os.getpid(),
-                                                                      signal.SIGINT))).start()
+        begun = threading.Event()
+
+        def interrupt():
+            server.asked.wait()
+            begun.wait()
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
         with self.assertRaises(KeyboardInterrupt):
+            begun.set()
             next(iter(loader))
         server.goes_on.set()
         loader.set_epoch(0)
