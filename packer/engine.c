@@ -31,10 +31,11 @@ int engine_share(const char *dest, const struct block_setup *setup, uint64_t sha
     *sent_bytes = part == 0 ? 0 : MAX(MIN(good, memory_bytes / 2), least) / part * part;
     if (part == 0 || *sent_bytes < memory_bytes)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_LIMIT, "%s: a shard of about %llu bytes is sent in parts of %llu "
-                   "bytes, which needs %llu bytes of memory and as much for the samples; the limit "
-                   "is %llu", dest, (unsigned long long)shard_bytes, (unsigned long long)part,
-                   (unsigned long long)*sent_bytes, (unsigned long long)memory_bytes);
+    err_set(err, SHEAF_ERR_LIMIT, "%s: a shard of about %llu bytes is sent in parts of %llu bytes, "
+            "which needs %llu bytes of memory and as much for the samples; the limit is %llu", dest,
+            (unsigned long long)shard_bytes, (unsigned long long)part,
+            (unsigned long long)*sent_bytes, (unsigned long long)memory_bytes);
+    return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
 static int open_parts(struct engine *e, uint64_t shard_bytes, uint64_t memory_bytes,

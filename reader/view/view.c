@@ -345,7 +345,9 @@ int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sh
     size_t size = 0;
     int code = store_get(url, VIEW_BYTES_MOST, &text, &size, err);
 
-    if (code == SHEAF_ERR_NOT_FOUND || (code == SHEAF_OK && !view_begins(text, size)))
+    /* What is not there, or is a directory or a large shard of such a name, is no view. */
+    if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
+        || (code == SHEAF_OK && !view_begins(text, size)))
         code = SHEAF_END;
     if (code == SHEAF_OK)
         code = dataset_open_document(text, size, url, dataset, err);
