@@ -219,7 +219,10 @@ static void look_at(const struct given *given, const char *memory, const uint64_
     const struct packed_field *fields;
     const char *base = given->answer.word == SERVING_NO_WORD ? given->message : memory;
 
-    check(given->answer.code == SHEAF_OK);
+    if (given->answer.code != SHEAF_OK) {
+        fprintf(stderr, "%.*s\n", (int)given->answer.bytes, given->message);
+        die("an answer is an error");
+    }
     check(given->answer.samples == count && head->samples == count && head->fields == count);
     fields = (const struct packed_field *)(const void *)(samples + count);
     for (size_t i = 0; i < count; i++) {
@@ -414,7 +417,8 @@ static void test_what_was_given_may_be_asked_for_again(void **state)
         start(&f, 1);
         serving_begin(f.serving, &(struct serving_pass){ 1, 0, 0 });
         for (uint64_t first = 0, next = 0; next < SAMPLES; first = rng_below(&rng, next)) {
-            const size_t count = (size_t)MIN(1 + rng_below(&rng, 3 * BATCH), SAMPLES - first);
+            const uint64_t wanted = 1 + rng_below(&rng, 3 * BATCH);
+            const size_t count = (size_t)MIN(wanted, SAMPLES - first);
 
             get(&f, 1, first, count, &given);
             look_at(&given, serving_arena(f.serving)->base, &f.order[0][first], count);
