@@ -28,8 +28,8 @@ static int refuse_sample(const struct block *b, uint64_t needed, uint64_t limit,
 {
     const struct plan_sample *s = &b->plan->samples[b->end - 1];
 
-    err_set(err, SHEAF_ERR_LIMIT, "%s: a sample of %llu bytes needs %llu bytes of memory, the limit "
-            "is %llu", b->plan->files[s->file].path, (unsigned long long)s->payload_bytes,
+    err_set(err, SHEAF_ERR_LIMIT, "%s: a sample of %llu bytes needs %llu bytes of memory, the "
+            "limit is %llu", b->plan->files[s->file].path, (unsigned long long)s->payload_bytes,
             (unsigned long long)needed, (unsigned long long)limit);
     return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
