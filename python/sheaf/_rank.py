@@ -37,10 +37,6 @@ class RankReader:
         self.dataset, self.rank, self.world_size = dataset, rank, world_size
         self.local_rank, self.local_size = (0, 1) if not dataset.is_pipe else \
             local_rank_of(rank, world_size)
-        if self.local_size > 1:
-            raise sheaf.UnsupportedError("%s is a pipe, which one process of a host reads, but this "
-                                         "host has %d ranks: use File or FastFile mode, or S3 "
-                                         "directly" % (dataset.url, self.local_size))
         self.has_workers = True             # False: nobody else will ask
         self._report: Optional[Callable[[sheaf.Problem], Any]] = report
         self._options = options
@@ -87,6 +83,13 @@ class RankReader:
         if self._server is not None and self._report is not None:
             for values in self._server.reports():
                 self._report(sheaf.Problem(*values))
+
+    def wait_for_others(self, number: int) -> None:
+        """At the end of a pass: whoever has the reader of a pipe stays until all ranks of the host
+        have come there."""
+        while self.local_size > 1 and self._server is not None \
+                and not self._server.is_over(number):
+            time.sleep(0.02)
 
     def skipped(self, number: int, end: int) -> int:
         """How many ordinals of a pass below `end` were skipped as corrupt."""

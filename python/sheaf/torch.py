@@ -307,6 +307,8 @@ class _Batches:
             self.own.count = 0
         for _ in self.inner:
             pass
+        if self.own is not None:
+            self.loader.dataset.reader.wait_for_others(self.own.number)
 
 
 _DATASET_OPTIONS = frozenset(("seed", "no_shuffle", "shuffle_buffer", "lanes", "elastic", "rank",

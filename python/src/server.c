@@ -297,6 +297,15 @@ static PyObject *server_skipped(struct server_object *self, PyObject *args)
     return PyLong_FromUnsignedLongLong(serving_skipped(self->serving, number, end));
 }
 
+static PyObject *server_is_over(struct server_object *self, PyObject *args)
+{
+    unsigned long long number;
+
+    if (!PyArg_ParseTuple(args, "K:is_over", &number) || !is_open(self))
+        return NULL;
+    return PyBool_FromLong(serving_is_over(self->serving, number));
+}
+
 /* ---- Samples, without a socket -------------------------------------------------------------- */
 
 /* An answer that lies in the arena. */
@@ -418,6 +427,8 @@ static PyMethodDef server_methods[] = {
       "listen(name): workers may come to this abstract address." },
     { "get", (PyCFunction)server_get, METH_VARARGS,
       "get(pass, first, count): (a Batch, or None without samples; how many this rank has)." },
+    { "is_over", (PyCFunction)server_is_over, METH_VARARGS,
+      "is_over(pass): whether all ranks that share it have come to the pass's end." },
     { "skipped", (PyCFunction)server_skipped, METH_VARARGS,
       "skipped(pass, end): how many ordinals below `end` were skipped as corrupt." },
     { "begin", (PyCFunction)server_begin, METH_VARARGS,

@@ -167,6 +167,7 @@ static bool receive(struct serving *s, struct client *c)
     c->input_size = 0;
     if (!c->is_welcome) {
         memcpy(&c->hello, c->input, sizeof(c->hello));
+        s->expected = c->hello.workers > s->expected ? c->hello.workers : s->expected;
         return welcome(s, c);
     }
     if (c->ask.count != 0)
@@ -191,20 +192,35 @@ static bool find_pass(struct serving *s, uint64_t number, struct serving_pass *p
     return found;
 }
 
-/* Whether a shared serving may turn to the pass: it was begun, and nobody is in the midst of the
- * pass before. */
+/* Whether all who share the serving have asked in the pass under way, and nobody is in its midst:
+ * who is there was told its end, or waits for another pass. */
+static bool is_over(const struct serving *s)
+{
+    for (size_t i = 0; i < s->client_count; i++) {
+        const struct client *c = &s->clients[i];
+
+        if (c->pass == s->pass.number && c->end == UINT64_MAX &&
+            (c->ask.count == 0 || c->ask.pass <= s->pass.number))
+            return false;
+    }
+    return s->joined >= s->expected;
+}
+
 static bool may_turn(struct serving *s, uint64_t number)
 {
     struct serving_pass pass;
 
-    for (size_t i = 0; i < s->client_count; i++) {
-        const struct client *c = &s->clients[i];
+    return (s->pass.number == 0 || is_over(s)) && find_pass(s, number, &pass);
+}
 
-        if (s->pass.number != 0 && c->pass == s->pass.number && c->end == UINT64_MAX &&
-            (c->ask.count == 0 || c->ask.pass <= s->pass.number))
-            return false;
-    }
-    return find_pass(s, number, &pass);
+static void note_over(struct serving *s)
+{
+    const bool over = s->pass.number != 0 && is_over(s);
+
+    pthread_mutex_lock(&s->lock);
+    if (over)
+        s->locked.over = s->pass.number;
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* Of all that wait and can be answered, the first of the earliest pass. */
@@ -234,8 +250,10 @@ static void note_asks(struct serving *s)
         if (c->ask.count == 0 || c->is_noted || c->ask.pass != s->pass.number)
             continue;
         c->is_noted = true;
-        if (c->pass != c->ask.pass)
+        if (c->pass != c->ask.pass) {
             c->end = UINT64_MAX;
+            s->joined++;
+        }
         c->pass = c->ask.pass;
         c->latest = c->ask.first;
         if (c->ask.first < s->asked_first)
@@ -286,6 +304,7 @@ static bool turn_to(struct serving *s, struct client *c)
         return false;
     }
     s->pass = pass;
+    s->joined = 0;
     s->asked_first = UINT64_MAX;
     held_begin(&s->held, pass.epoch, pass.first);
     return true;
@@ -334,7 +353,7 @@ static void answer(struct serving *s, struct client *c)
 
     a.code = held_give(&s->held, c->ask.first, c->ask.count, c->descriptor, &a, &message, &error);
     note_stats(s);
-    if (s->held.real <= c->ask.first)
+    if (s->held.real < c->ask.first + c->ask.count)
         c->end = s->held.real;
     if (a.code != SHEAF_OK)
         deliver_error(s, c, a.code, error.message);
@@ -452,7 +471,10 @@ void *serving_run(void *argument)
     struct serving *s = argument;
     bool work = false;
 
-    while (take_in(s, work))
+    while (take_in(s, work)) {
         work = step(s);
+        if (s->is_shared)
+            note_over(s);
+    }
     return NULL;
 }

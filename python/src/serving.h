@@ -74,6 +74,8 @@ bool serving_listen(struct serving *serving, const char *name);
 void serving_begin(struct serving *serving, const struct serving_pass *pass);
 /* Of the reader; `failed`: it can only be closed. */
 void serving_get_stats(struct serving *serving, struct sheaf_reader_stats *stats, bool *failed);
+/* Whether all who share it have come to the end of the pass, or are gone. */
+bool serving_is_over(struct serving *serving, uint64_t pass);
 /* How many ordinals of the pass below `end` were skipped as corrupt, of those that were read. */
 uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
 

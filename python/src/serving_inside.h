@@ -35,12 +35,14 @@ struct serving {
     struct client clients[CLIENTS_MOST];    /* the first is this process, with no descriptor */
     size_t client_count;
     struct serving_pass pass;       /* under way; number 0: none yet */
+    uint32_t joined, expected;      /* clients that have asked in it; all that will */
     uint64_t asked_first;           /* the least ordinal asked for in it; UINT64_MAX: none */
     pthread_mutex_t lock;
     pthread_cond_t done;
     struct {
         int listener;               /* -1: nobody else may come */
         bool ending;
+        uint64_t over;              /* a pass that all have ended */
         struct serving_pass passes[PASSES_MOST];    /* a ring */
         size_t pass_count;
         struct sheaf_reader_stats stats;

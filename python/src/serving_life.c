@@ -59,6 +59,7 @@ struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint3
     if (s == NULL)
         return NULL;
     s->is_shared = ranks > 1;
+    s->expected = ranks;
     s->locked.listener = -1;
     s->clients[0] = (struct client){ .descriptor = HELD_OWN, .is_welcome = true, .end = UINT64_MAX,
                                      .hello = { .workers = ranks } };
@@ -94,6 +95,16 @@ void serving_get_stats(struct serving *s, struct sheaf_reader_stats *stats, bool
     *stats = s->locked.stats;
     *failed = s->locked.failed;
     pthread_mutex_unlock(&s->lock);
+}
+
+bool serving_is_over(struct serving *s, uint64_t pass)
+{
+    bool is;
+
+    pthread_mutex_lock(&s->lock);
+    is = s->locked.over >= pass;
+    pthread_mutex_unlock(&s->lock);
+    return is;
 }
 
 uint64_t serving_skipped(struct serving *s, uint64_t pass, uint64_t end)
