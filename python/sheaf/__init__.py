@@ -246,6 +246,8 @@ class Dataset(_sheaf.Dataset):
         self.container: Optional[str] = info["container"]
         self.codec: Optional[str] = info["codec"]
         self.samples: Optional[int] = info["samples"]       # None: a stream
+        self.is_view: bool = info["is_view"]
+        self.epoch_samples: Optional[int] = info["epoch_samples"]   # of a view those of an epoch
         self.bytes: int = info["bytes"]
         self.payload_bytes: int = info["payload_bytes"]
         self.label_base: int = info["label_base"]

@@ -118,12 +118,12 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 raise ValueError("%s is a stream of unknown length, whose ranks cannot be made "
                                  "equal: only remainder=\"keep\" is possible" % self.dataset.url)
             return
-        if self.remainder == "pad" and len(self.dataset) < self.world_size:
+        if self.remainder == "pad" and self.epoch_samples < self.world_size:
             raise ValueError("%d samples cannot be shared out equally among %d ranks: "
                              "remainder=\"keep\" lets some have none"
-                             % (len(self.dataset), self.world_size))
+                             % (self.epoch_samples, self.world_size))
         if order.lanes > self.world_size and not order.no_shuffle \
-                and order.shuffle_buffer < 100 * order.lanes < len(self.dataset):
+                and order.shuffle_buffer < 100 * order.lanes < self.epoch_samples:
             warnings.warn("each of %d lanes has %d samples of the shuffle buffer, which mixes "
                           "little: give shuffle_buffer=%d, or fewer lanes"
                           % (order.lanes, order.shuffle_buffer // order.lanes, 100 * order.lanes),
@@ -157,6 +157,12 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     def __len__(self) -> int:
         return len(self.dataset)
+
+    @property
+    def epoch_samples(self) -> int:
+        """Of an epoch of all ranks, which of a view are not those of its sources."""
+        samples = self.dataset.epoch_samples
+        return len(self.dataset) if samples is None else samples
 
     def __getitem__(self, number: int) -> Any:
         return self.__getitems__([number])[0]

@@ -76,7 +76,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
 
     def __len__(self) -> int:
         """Of a whole epoch."""
-        return share_of(len(self.source), self.source.rank, self.source.world_size,
+        return share_of(self.source.epoch_samples, self.source.rank, self.source.world_size,
                         self.source.remainder).count
 
     def __iter__(self) -> "_Ordinals":
@@ -107,7 +107,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """The next pass goes on from there."""
-        place = place_of(state, self.source.order, self.source.dataset.samples,
+        place = place_of(state, self.source.order, self.source.dataset.epoch_samples,
                          self.source.world_size)
         self.source._set_lanes(place.lanes)
         self.next_place = place
@@ -119,7 +119,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
         if source.dataset.is_stream:
             first, count = place.done * source.reader.local_size // source.world_size, ENDLESS
         else:
-            first, count = share_of(len(source), source.rank, source.world_size, source.remainder,
+            first, count = share_of(source.epoch_samples, source.rank, source.world_size, source.remainder,
                                     place.done)
         number = source.reader.begin(source.order, place.epoch, first)
         self.latest = _Progress(place, number, first, count)

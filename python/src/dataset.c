@@ -172,7 +172,7 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
     container = sheaf_container_name(info.container);
     codec = sheaf_codec_name(info.codec);
     return Py_BuildValue("{s:(II),s:{s:K,s:K,s:K,s:I},s:O,"
-                         "s:N,s:O,s:O,s:z,s:z,s:N,s:K,s:K,s:i,s:s,s:z}",
+                         "s:N,s:O,s:O,s:z,s:z,s:N,s:O,s:N,s:K,s:K,s:i,s:s,s:z}",
                          "world", self->rank, self->world_size,
                          "order", "seed", (unsigned long long)self->order.seed,
                          "epoch", (unsigned long long)self->order.epoch, "shuffle_buffer",
@@ -184,6 +184,8 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
                          "is_stream", info.is_stream ? Py_True : Py_False,
                          "container", container, "codec", codec,
                          "samples", count_or_none(&info, info.samples),
+                         "is_view", info.is_view ? Py_True : Py_False,
+                         "epoch_samples", count_or_none(&info, info.epoch_samples),
                          "bytes", (unsigned long long)info.bytes,
                          "payload_bytes", (unsigned long long)info.payload_bytes,
                          "label_base", info.label_base, "fingerprint", info.fingerprint,
