@@ -158,6 +158,10 @@ class Symbols(Case):
         found = self.symbols("-D", "--defined-only", os.path.join(BUILD, "libsheaf.so"))
         self.assertEqual({s for s in found if not s.startswith("LIBSHEAF")}, self.declared())
 
+    def test_the_package_lists_them(self):
+        text = read(os.path.join(ROOT, "tools/packaging/debian/libsheaf0.symbols")).decode()
+        self.assertEqual(set(re.findall(r"^ (sheaf_\w+)@SHEAF_0 ", text, re.M)), self.declared())
+
     def test_the_archive_defines_them(self):
         found = self.symbols("--defined-only", os.path.join(BUILD, "libsheaf.a"))
         self.assertEqual(self.declared() - found, set())
