@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # run_modules.sh RUNNER AT-ONCE MODULE...: runs unittest modules of this directory with PYTHON, so many
 # at a time, says of each whether it passed, how long it took and what it skipped, shows those that
-# fail in full, with the line (RUNNER MODULE) that runs one alone, and adds up their tests.
+# fail in full, with the line (RUNNER MODULE) that runs one alone, and adds up their tests.  A shell
+# makes what it starts in the background ignore SIGINT, which some tests send.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 logs=$(mktemp -d)
@@ -16,7 +17,7 @@ shift 2
 printf '%s\n' "$@" | xargs -P "$at_once" -n 1 sh -c '
     log=$1/$3.log
     begin=$(date +%s)
-    if "$PYTHON" -m unittest -v "$3" >"$log" 2>&1; then
+    if env --default-signal=INT "$PYTHON" -m unittest -v "$3" >"$log" 2>&1; then
         printf "  %-8s %s (%d s)\n" PASS "$3" $(($(date +%s) - begin))
         grep " ... skipped " "$log"
     else
