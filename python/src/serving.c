@@ -31,11 +31,15 @@ static bool is_ending(struct serving *s)
     return is;
 }
 
+/* The child of a fork closes what is in the list, so nothing is there that is closed already: its
+ * number may be another file's by then. */
 void serving_drop_client(struct serving *s, struct client *c)
 {
-    close(c->descriptor);
-    held_forget_owner(&s->held, c->descriptor);
+    const int descriptor = c->descriptor;
+
     *c = s->clients[--s->client_count];
+    held_forget_owner(&s->held, descriptor);
+    close(descriptor);
 }
 
 /* False: the client is gone, or the serving ends. */
