@@ -2,11 +2,12 @@
  *
  * Codecs over any container, as a table: gzip, LZ4 frames, zstd frames.
  *
- * A compressed shard is one gzip member or one LZ4 frame, since many readers stop after the first.
- * It is cut into BLOCKS of a few MiB of container bytes, each beginning with a sample: pieces of
- * the member that refer to nothing before them (deflate flushed to a byte boundary; LZ4 blocks), so
- * a block is compressed, and unpacked, without the others.  Shards of older releases have a member
- * or frame of its own for each block; they are read, and no longer written. */
+ * A compressed shard is one gzip member or one LZ4 frame, since many readers stop after the first,
+ * or zstd frames.  It is cut into BLOCKS of a few MiB of container bytes, each beginning with a
+ * sample: pieces of the member that refer to nothing before them (deflate flushed to a byte
+ * boundary; LZ4 blocks), so a block is compressed, and unpacked, without the others.  Shards of
+ * older releases have a member or frame of its own for each block; they are read, and no longer
+ * written. */
 #ifndef FORMATS_CODEC_H
 #define FORMATS_CODEC_H
 

@@ -18,7 +18,8 @@
 #define VIEW_REPEAT_ONE   ((uint64_t)1000000)   /* repeats are in millionths */
 #define VIEW_REPEAT_MOST  ((uint64_t)1000000 * VIEW_REPEAT_ONE)
 
-/* All conditions must hold; range and every then choose among the samples that are left. */
+/* All conditions must hold.  The range then chooses among the samples that are left, and every
+ * among those of the range. */
 struct view_where {
     char **classes;
     size_t class_count;

@@ -21,7 +21,7 @@ struct feed {
     struct cache *cache;        /* NULL: none */
     struct pipe_shift pipe_shift;
     struct prefetch *prefetches;    /* one for each lane of this reader, in their turn */
-    uint32_t lane_count;            /* of a view: for each of its sources */
+    uint32_t lane_count;            /* of a view: as many for each source */
     size_t outstanding;         /* chunks planned and not yet consumed */
     size_t outstanding_limit;
     struct window window;       /* of remote reads: outstanding_limit follows it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * From which source each step of a lane draws, where several are mixed, and which places of the
- * source's line that are: version 2 of the order (ORDER.md, sections 9 and 10), as pure functions
+ * source's line that are: version 2 of the order (ORDER.md, sections 8 to 11), as pure functions
  * of numbers.
  *
  *     step of a lane --turns--> source, and its draw d --stretch--> source epoch, place on its line

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opening a view: its sources are opened and united, its conditions become numbers, its weights
- * tables; see dataset_view.h. */
+ * tables; see view.h. */
 #include "reader/view/view.h"
 
 #include <inttypes.h>
