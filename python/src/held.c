@@ -454,10 +454,11 @@ static int answer_with(struct held *h, int owner, struct serving_answer *answer,
     return SHEAF_ERR_MEMORY;
 }
 
-/* The sample behind the last one of the rank is that once more. */
+/* The sample behind the last one of the rank is that once more; nothing, if that was skipped,
+ * whatever else is in the batch. */
 static void repeat_last(struct held *h)
 {
-    if (h->out_count == 0)
+    if (h->out_count == 0 || h->out[h->out_count - 1].ordinal + 1 != h->real)
         return;
     h->out[h->out_count] = h->out[h->out_count - 1];
     h->out_pieces[h->out_count] = h->out_pieces[h->out_count - 1];

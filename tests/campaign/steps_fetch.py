@@ -84,7 +84,7 @@ def lines(chain, source):
     """The objects of lines, named by their keys, and the lines themselves."""
     keys = [[attribute.value for attribute in attributes if attribute.kind == "object"]
             for _, attributes in source.lines]
-    says = ["line "] if source.has_bad else \
+    says = ["line "] + ["no objects found"] * (not any(keys)) if source.has_bad else \
         ["missing/"] if any(key not in source.objects for own in keys for key in own) else \
         [] if any(keys) else ["no objects found"]
     if says:

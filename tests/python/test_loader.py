@@ -4,6 +4,7 @@ any world, and nothing left behind by whatever is killed."""
 
 import collections
 import gc
+import glob
 import json
 import os
 import signal
@@ -148,6 +149,26 @@ class LoaderTest(Case):
             self.assertEqual(len(sockets()), before)
         loader = self.loader(8, 2)
         self.assertGreater(len(sockets()), before)
+
+    def test_what_was_skipped_pads_nothing(self):
+        """Rank 1 of 2 has samples 3 and 4 of five, and 4 once more: where that is damaged, nothing."""
+        folder = pack(self.path("five"), [("c/%d" % i, {"txt": b"content of %d" % i}, 0)
+                                          for i in range(5)], format="webdataset")
+        for path in glob.glob(folder + "/*.tar"):
+            with open(path, "rb") as file:
+                at = file.read().find(b"content of 4")
+            if at >= 0:
+                flip(path, at)
+        for batch_size in (1, 2, 3, 8):
+            loader = sheaf.torch.DataLoader(folder, batch_size, no_shuffle=True, rank=1,
+                                            world_size=2, on_corrupt="skip", decode=number_of,
+                                            collate_fn=list)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if batch_size < 3:      # a rank with a batch less would let the others wait
+                    self.assertRaises(sheaf.CorruptError, list, loader)
+                else:
+                    self.assertEqual(sum(loader, []), [3])
 
     def test_a_signal_interrupts_the_wait(self):
         server = FileServer(self, self.set, silent=("shard-",))
