@@ -5,12 +5,16 @@
 # unpacked below BUILD/cross and installed nowhere, so neither root nor a foreign architecture of dpkg
 # is needed for them.  What starts the command starts a script that starts qemu: no binfmt_misc.
 # CROSS_UNIT: the unit programs to run, all by default, none if empty.  CROSS_MIRROR, CROSS_SUITE:
-# where the libraries come from.
+# where the libraries come from; by default the archive that apt has here.
 set -eu
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
-mirror=${CROSS_MIRROR:-http://deb.debian.org/debian}
+# shellcheck disable=SC2016
+mirror=${CROSS_MIRROR:-$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' \
+                             'Origin: Debian' 'Component: main' |
+                         sort -u | grep -v -e -security | head -n 1)}
+[ -n "$mirror" ] || { echo "cross.sh: apt knows no archive of Debian: set CROSS_MIRROR" >&2; exit 1; }
 suite=${CROSS_SUITE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 arch=${1:?the architecture, such as arm64 or s390x}
 shift
