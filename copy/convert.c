@@ -115,7 +115,7 @@ static int name_sources(struct convert *c, struct names *names, struct sheaf_err
     return SHEAF_OK;
 }
 
-/* What a later run has to find the same, to go on with this one. */
+/* What must be unchanged for a later run to resume this one. */
 static int identify(struct convert *c, struct names *names, struct sheaf_error *err)
 {
     char digits[33];

@@ -8,8 +8,8 @@
  * Keys themselves are not in it: an entry is a candidate, and its sample says whether it has the
  * key.  Where everything lies follows from the number of samples alone.  So a lookup takes two
  * reads, a record's and a bucket's, and both are checked by sums in which the fingerprint of the
- * manifest is: a table of another data set, or of an earlier state of this one, is no use by
- * accident.  formats/FORMATS.md has the bytes. */
+ * manifest is, so that the table of another data set, or of an earlier state of this one, is
+ * refused.  formats/FORMATS.md has the bytes. */
 #ifndef FORMATS_KEY_TABLE_H
 #define FORMATS_KEY_TABLE_H
 
@@ -41,7 +41,7 @@ struct key_table {
 int key_table_make(struct key_table *table, const char *fingerprint, uint64_t samples,
                    struct sheaf_error *err);
 
-/* The bucket of a key; there is none in a table without samples. */
+/* The bucket of a key.  The table must have samples. */
 uint64_t key_table_bucket(const struct key_table *table, uint64_t hash);
 
 /* Whether a file begins like a table of keys. */
@@ -70,8 +70,8 @@ int key_table_find_bucket(const struct key_table *table, uint64_t bucket, const 
                           struct key_bucket *found, struct sheaf_error *err);
 int key_table_check_bucket(const struct key_table *table, const struct key_bucket *bucket,
                            const uint8_t *data, struct sheaf_error *err);
-/* The next sample that may have a key with this hash, in a bucket that was checked, from byte *at
- * on; false: there is none. */
+/* Finds the next sample that may have a key with this hash, in a bucket that was checked, from byte
+ * *at on.  Returns whether it found one. */
 bool key_table_next(const struct key_table *table, const struct key_bucket *bucket,
                     const uint8_t *data, uint64_t hash, size_t *at, uint64_t *number);
 

@@ -35,7 +35,7 @@ int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* Frees what m points to, and zeroes it. */
 void manifest_clear(struct manifest *m);
 
-/* A string among the options that a manifest keeps, in memory of its own; NULL: there is none. */
+/* Copies a string option of the manifest to *value, to be freed; NULL: it has no such option. */
 int manifest_option(const struct manifest *manifest, const char *name, char **value,
                     struct sheaf_error *err);
 

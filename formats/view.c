@@ -77,7 +77,7 @@ static int take_pair(const json_t *value, const char *name, uint64_t pair[2],
     return code;
 }
 
-/* A string of at least one character; NULL if there is no value. */
+/* Copies a string of at least one character; without a value, *text stays NULL. */
 static int take_string(const json_t *value, const char *name, char **text,
                        struct sheaf_error *err)
 {

@@ -6,12 +6,25 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "reader/shuffle.h"
 
 #define LANES_MOST 64
+
+uint64_t order_number(char **text)
+{
+    char *end;
+    uint64_t value;
+
+    *text += strspn(*text, " |");
+    value = strtoull(*text, &end, 10);
+    assert_ptr_not_equal(*text, end);
+    *text = end;
+    return value;
+}
 
 struct lane {
     struct order_lane lane;

@@ -18,4 +18,7 @@ struct order_set {
 size_t order_play(const struct order *order, const struct order_member *member,
                   const struct order_set *set, uint64_t rounds, uint64_t *numbers, size_t most);
 
+/* The next number of a line of vectors, whose parts are divided by " |"; *text is moved past it. */
+uint64_t order_number(char **text);
+
 #endif

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "reader/view/mix.h"
 #include "reader/shuffle.h"
+#include "tests/common_order.h"
 #include "tests/common_random.h"
 
 #define VECTORS      "tests/corpus/view_vectors.txt"
@@ -30,18 +31,6 @@ struct vector {
     uint64_t first_numbers[SOURCES_MOST + 1];
     uint64_t expected_count, expected_hash, expected[8];
 };
-
-static uint64_t number(char **text)
-{
-    char *end;
-    uint64_t value;
-
-    *text += strspn(*text, " |");
-    value = strtoull(*text, &end, 10);
-    assert_ptr_not_equal(*text, end);
-    *text = end;
-    return value;
-}
 
 static void make_stage(struct vector *v, size_t stage, uint64_t samples, const uint64_t *weights)
 {
@@ -61,8 +50,8 @@ static void make_stage(struct vector *v, size_t stage, uint64_t samples, const u
 
 static void parse_stages(struct vector *v, char **text, const uint64_t *shares)
 {
-    const bool has_weights = number(text) != 0;
-    const uint64_t count = number(text);
+    const bool has_weights = order_number(text) != 0;
+    const uint64_t count = order_number(text);
     uint64_t weights[SOURCES_MOST];
 
     if (!has_weights)
@@ -71,10 +60,10 @@ static void parse_stages(struct vector *v, char **text, const uint64_t *shares)
     assert_non_null(v->mix.stages);
     make_stage(v, 0, 0, shares);
     for (size_t i = 1; i <= count; i++) {
-        const uint64_t before = number(text);
+        const uint64_t before = order_number(text);
 
         for (size_t s = 0; s < v->mix.source_count; s++)
-            weights[s] = number(text);
+            weights[s] = order_number(text);
         make_stage(v, i, before, weights);
     }
 }
@@ -84,26 +73,26 @@ static void vector_parse(char *text, struct vector *v)
     uint64_t shares[SOURCES_MOST];
 
     memset(v, 0, sizeof(*v));
-    v->order.seed = number(&text);
-    v->order.epoch = number(&text);
-    v->order.shuffle = number(&text) != 0;
-    v->order.buffer = number(&text);
-    v->order.lanes = (uint32_t)number(&text);
-    v->order.remainder = (enum sheaf_remainder)number(&text);
+    v->order.seed = order_number(&text);
+    v->order.epoch = order_number(&text);
+    v->order.shuffle = order_number(&text) != 0;
+    v->order.buffer = order_number(&text);
+    v->order.lanes = (uint32_t)order_number(&text);
+    v->order.remainder = (enum sheaf_remainder)order_number(&text);
     v->member = (struct order_member){ .workers = 1 };
-    v->member.rank = (uint32_t)number(&text);
-    v->member.world_size = (uint32_t)number(&text);
-    v->mix.samples = number(&text);
-    v->mix.source_count = number(&text);
+    v->member.rank = (uint32_t)order_number(&text);
+    v->member.world_size = (uint32_t)order_number(&text);
+    v->mix.samples = order_number(&text);
+    v->mix.source_count = order_number(&text);
     assert_true(v->mix.source_count <= SOURCES_MOST);
     v->mix.sources = calloc(v->mix.source_count, sizeof(v->mix.sources[0]));
     assert_non_null(v->mix.sources);
     for (size_t i = 0; i < v->mix.source_count; i++) {
         struct mix_source *s = &v->mix.sources[i];
 
-        s->samples = number(&text);
-        s->id = number(&text);
-        s->count = shares[i] = number(&text);
+        s->samples = order_number(&text);
+        s->id = order_number(&text);
+        s->count = shares[i] = order_number(&text);
         v->first_numbers[i + 1] = v->first_numbers[i] + s->samples;
         v->chosen[i] = (struct order_chosen){
             .first_number = v->first_numbers[i], .first_numbers = v->first_numbers,
@@ -111,10 +100,10 @@ static void vector_parse(char *text, struct vector *v)
         assert_int_equal(selection_all(&v->chosen[i].chosen, s->samples, NULL), SHEAF_OK);
     }
     parse_stages(v, &text, shares);
-    v->expected_count = number(&text);
-    v->expected_hash = number(&text);
+    v->expected_count = order_number(&text);
+    v->expected_hash = order_number(&text);
     for (size_t i = 0; i < 2 * MIN(v->expected_count, 4); i++)
-        v->expected[i] = number(&text);
+        v->expected[i] = order_number(&text);
     assert_string_equal(text, "\n");
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "reader/shuffle.h"
+#include "tests/common_order.h"
 
 #define VECTORS "tests/corpus/order_vectors.txt"
 #define SHARDS_MOST 64
@@ -29,43 +30,31 @@ struct vector {
     uint64_t expected_count;
 };
 
-static uint64_t number(char **text)
-{
-    char *end;
-    uint64_t value;
-
-    *text += strspn(*text, " |");
-    value = strtoull(*text, &end, 10);
-    assert_ptr_not_equal(*text, end);
-    *text = end;
-    return value;
-}
-
 static void vector_parse(char *text, struct vector *v)
 {
     memset(v, 0, sizeof(*v));
-    v->order.seed = number(&text);
-    v->order.epoch = number(&text);
-    v->order.shuffle = number(&text) != 0;
-    v->order.buffer = number(&text);
-    v->order.lanes = (uint32_t)number(&text);
-    v->order.remainder = (enum sheaf_remainder)number(&text);
-    v->member.rank = (uint32_t)number(&text);
-    v->member.world_size = (uint32_t)number(&text);
-    v->member.worker = (uint32_t)number(&text);
-    v->member.workers = (uint32_t)number(&text);
-    v->shard_count = number(&text);
+    v->order.seed = order_number(&text);
+    v->order.epoch = order_number(&text);
+    v->order.shuffle = order_number(&text) != 0;
+    v->order.buffer = order_number(&text);
+    v->order.lanes = (uint32_t)order_number(&text);
+    v->order.remainder = (enum sheaf_remainder)order_number(&text);
+    v->member.rank = (uint32_t)order_number(&text);
+    v->member.world_size = (uint32_t)order_number(&text);
+    v->member.worker = (uint32_t)order_number(&text);
+    v->member.workers = (uint32_t)order_number(&text);
+    v->shard_count = order_number(&text);
     assert_true(v->shard_count <= SHARDS_MOST);
     for (size_t i = 0; i < v->shard_count; i++) {
         v->firsts[i] = v->samples;
-        v->counts[i] = number(&text);
+        v->counts[i] = order_number(&text);
         v->samples += v->counts[i];
     }
-    v->expected_count = number(&text);
+    v->expected_count = order_number(&text);
     v->expected = calloc(v->expected_count + 1, sizeof(v->expected[0]));
     assert_non_null(v->expected);
     for (uint64_t i = 0; i < v->expected_count; i++)
-        v->expected[i] = number(&text);
+        v->expected[i] = order_number(&text);
     assert_string_equal(text, "\n");
 }
 
@@ -144,10 +133,10 @@ static void draws_check(char *text)
     struct rng rng;
 
     for (size_t i = 0; i < COUNT_OF(words); i++)
-        words[i] = number(&text);
+        words[i] = order_number(&text);
     rng_seed(&rng, (enum rng_purpose)words[0], words[1], words[2], words[3]);
     for (int i = 0; i < 8; i++)
-        assert_int_equal(rng_below(&rng, words[4]), number(&text));
+        assert_int_equal(rng_below(&rng, words[4]), order_number(&text));
 }
 
 static void test_vectors(void **state)

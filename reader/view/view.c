@@ -93,7 +93,6 @@ static int open_sources(struct dataset_view *v, const char *directory,
         if (code == SHEAF_OK) {
             sources[i]->fields = v->document.sources[i].fields;
             sources[i]->field_count = v->document.sources[i].field_count;
-            v->chosen_total += v->chosen[i].chosen.count;
         }
     }
     return code;

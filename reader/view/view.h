@@ -13,7 +13,6 @@ struct dataset_view {
     struct view document;
     struct mix mix;
     struct order_chosen *chosen;        /* of each source */
-    uint64_t chosen_total;
     char (*fingerprints)[33];           /* of the view up to each stage, the first included */
 };
 
