@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """sheaf.torch: what a sample is without a decode, who this process is, and streams, which have neither
-numbers nor a length.  test_loader.py has the batches, their order and their states.  Needs torch
+numbers nor a length.  test_loader.py has the batches and their order.  Needs torch
 (Debian: python3-torch)."""
 
 import glob
