@@ -34,6 +34,15 @@ def share_of(samples: int, rank: int, world_size: int, remainder: str, done: int
     return Share(first, max(0, -(-(samples - rank) // world_size) - first))
 
 
+def batches_of(samples: int, world_size: int, remainder: str, done: int, batch_size: int,
+               drop_last: bool) -> int:
+    """Of the rest of an epoch, on the rank that has most of it: the epoch is over, for all ranks,
+    when that rank has had its last batch."""
+    left = max(0, samples - done)
+    most = left // world_size if remainder == "drop" else -(-left // world_size)
+    return most // batch_size if drop_last else -(-most // batch_size)
+
+
 class Order(NamedTuple):
     """What the order of an epoch depends on, besides the data set."""
     fingerprint: str

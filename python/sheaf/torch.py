@@ -31,7 +31,7 @@ import torch.utils.data.distributed
 
 import sheaf
 import sheaf._shared
-from sheaf._loader import BITS, Place, place_of, share_of, state_of
+from sheaf._loader import BITS, Place, batches_of, place_of, share_of, state_of
 from sheaf._map_style import Collate, Dataset, Fields, Nothing, as_it_is, to_dict
 from sheaf._rank import close_all
 
@@ -50,6 +50,7 @@ class _Progress:
     def __init__(self, place: Place, number: int, first: int, count: int) -> None:
         self.place, self.number, self.first, self.count = place, number, first, count
         self.yielded = 0
+        self.is_over = False            # its end was told
 
 
 class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
@@ -89,18 +90,24 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
 
     def state_dict(self) -> Dict[str, Any]:
         """Where the latest pass is, by what was yielded."""
-        return self.state(None if self.latest is None else self.latest.yielded, 1)
+        return self.state_of_yielded(self.latest)
 
-    def state(self, batches: Optional[int], batch_size: int,
-              drop_last: bool = False, own: Optional[_Progress] = None) -> Dict[str, Any]:
-        """After so many batches of the latest pass, or of `own`; None: before the next one."""
-        source, own = self.source, own or self.latest
-        if batches is None or own is None:
+    def state_of_yielded(self, own: Optional[_Progress]) -> Dict[str, Any]:
+        """After what a pass has yielded."""
+        return self.state(own, None if own is None or own.is_over else own.yielded, 1)
+
+    def state(self, own: Optional[_Progress], batches: Optional[int], batch_size: int,
+              drop_last: bool = False) -> Dict[str, Any]:
+        """After so many batches of the pass `own`; None: before the next one.  The same for every
+        rank: where some have a batch more, the epoch is over when they have had it."""
+        source = self.source
+        if own is None or batches is None:
             return state_of(source.order, self.next_place, 0, batch_size, source.world_size, 0)
         place, skipped = own.place, source.reader.skipped(own.number,
                                                           own.first + batches * batch_size)
-        last = own.count // batch_size if drop_last else -(-own.count // batch_size)
-        if 0 < batches >= last and not source.dataset.is_stream:
+        if 0 < batches and not source.dataset.is_stream and batches >= batches_of(
+                source.epoch_samples, source.world_size, source.remainder, place.done, batch_size,
+                drop_last):
             # what is left out is over too
             place, batches, skipped = Place(place.epoch + 1, 0, place.lanes), 0, 0
         return state_of(source.order, place, batches, batch_size, source.world_size, skipped)
@@ -142,6 +149,7 @@ class _Ordinals:
             self.own = self.sampler.begin()
         own, reader, block = self.own, self.sampler.source.reader, self.sampler.block
         if own.yielded >= own.count:
+            own.is_over = True
             raise StopIteration
         ordinal = own.yielded
         own.yielded += 1
@@ -152,9 +160,7 @@ class _Ordinals:
 
     def state_dict(self) -> Dict[str, Any]:
         """For loaders that keep the state of a sampler's iterator."""
-        if self.own is None:
-            return self.sampler.state(None, 1)
-        return self.sampler.state(self.own.yielded, 1, False, self.own)
+        return self.sampler.state_of_yielded(self.own)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """This pass goes on from there."""
@@ -227,7 +233,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             raise sheaf.StateError("where the program is cannot be told: what wraps the loader has "
                                    "taken a batch ahead; with Ray, prepare_data_loader(loader, "
                                    "move_to_device=False)")
-        return self.sampler.state(self.batches_given, self.batch_size, self.drop_last)
+        return self.sampler.state(self.sampler.latest, self.batches_given, self.batch_size,
+                                  self.drop_last)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """The next pass goes on from there."""

@@ -42,12 +42,13 @@ class LoaderCase(Case):
         self.addCleanup(made.close)
         return made
 
-    def consume(self, state, world, batches, workers=0, batch_size=6, lanes=None):
+    def consume(self, state, world, batches, workers=0, batch_size=6, lanes=None,
+                **options):
         """What all ranks read, and their state."""
         read, states = [], []
         for rank in range(world):
             loader = self.loader(batch_size, workers, rank=rank, world_size=world,
-                                 decode=marked, lanes=lanes)
+                                 decode=marked, lanes=lanes, **options)
             if state is not None:
                 loader.load_state_dict(state)
             given = iter(loader)

@@ -102,6 +102,28 @@ class ResumeTest(LoaderCase):
             self.assertEqual(other.state_dict()["epoch"], 1)
             self.assertEqual(len(list(other)), len(loader))
 
+    def test_all_ranks_have_one_state_where_some_have_a_batch_more(self):
+        """200 samples are 67, 67 and 66 of three ranks: 12, 12 and 11 batches of 6."""
+        for workers, options in ((0, {}), (2, {}), (0, {"drop_last": True})):
+            loaders = [self.loader(6, workers, rank=rank, world_size=3, remainder="keep",
+                                   decode=marked, **options) for rank in range(3)]
+            passes, read, states = [iter(loader) for loader in loaders], [], []
+            for step in range(14):
+                read.append(sum((next(batches, []) for batches in passes), []))
+                states.append([loader.state_dict() for loader in loaders])
+                self.assertEqual(states[step][1:], states[step][:-1], "step %d" % step)
+            lengths = [len(samples) for samples in read]
+            self.assertEqual(lengths, [18] * 11 + ([0] * 3 if options else [2, 0, 0]))
+            for step in range(0 if options else 11):
+                rest, _ = self.consume(states[step][0], 3, 1000, workers, remainder="keep")
+                self.check_rest(sum(read[:step + 1], []), rest, 1)
+            last = 10 if options else 11
+            self.assertEqual([(state[2]["epoch"], state[2]["batches"]) for state in states[8:13]],
+                             [(0, 9), (0, 10), (0, 11), (1, 0), (1, 0)] if last == 11 else
+                             [(0, 9), (0, 10), (1, 0), (1, 0), (1, 0)])
+            for loader in loaders:
+                loader.close()
+
     def test_the_state_before_the_first_batch_is_where_the_pass_begins(self):
         """Workers have numbers of the pass by then."""
         whole = list(self.loader(8))
@@ -156,6 +178,18 @@ class ResumeTest(LoaderCase):
             self.loader(8, rank=0, world_size=3).load_state_dict(state)
         with self.assertRaisesRegex(sheaf.ArgumentError, "not a state"):
             self.loader(8).load_state_dict({"epoch": 3})
+
+    def test_a_sampler_that_has_told_its_end_is_at_the_next_epoch(self):
+        """Also where another rank has a sample more."""
+        dataset = sheaf.torch.Dataset(self.set, rank=2, world_size=3, remainder="keep")
+        self.addCleanup(dataset.close)
+        sampler = dataset.sampler()
+        numbers = iter(sampler)
+        for _ in range(66):
+            next(numbers)
+        self.assertEqual((numbers.state_dict()["epoch"], sampler.state_dict()["batches"]), (0, 66))
+        self.assertRaises(StopIteration, next, numbers)
+        self.assertEqual((numbers.state_dict()["epoch"], sampler.state_dict()["epoch"]), (1, 1))
 
     def test_the_sampler_s_iterator_has_a_state(self):
         dataset = sheaf.torch.Dataset(self.set, seed=5, shuffle_buffer=60, decode=number_of)
