@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 
 /* While the packer waits, this call's progress goes on being shown. */
 static void show(void *context, const struct sheaf_progress *packed)
@@ -33,11 +34,11 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
     *c = (struct convert){ .packer = NULL };
     sheaf_pack_options_init(&c->packing, sizeof(c->packing));
     if (options != NULL)
-        memcpy(&c->packing, options, MIN(sizeof(c->packing), options->sizeof_options));
+        sized_take(&c->packing, sizeof(c->packing), options, options->sizeof_options);
     c->packing.sizeof_options = sizeof(c->packing);
     sheaf_reader_options_init(&c->reading, sizeof(c->reading));
     if (reading != NULL)
-        memcpy(&c->reading, reading, MIN(sizeof(c->reading), reading->sizeof_options));
+        sized_take(&c->reading, sizeof(c->reading), reading, reading->sizeof_options);
     c->reading.sizeof_options = sizeof(c->reading);
     c->reading.threads = c->packing.jobs;
     c->reading.memory_bytes = c->packing.memory_bytes / 2;

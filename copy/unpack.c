@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "copy/copying.h"
 #include "copy/extract.h"
 
@@ -97,7 +98,7 @@ int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
     error = error != NULL ? error : &own_error;
     *result = (struct sheaf_unpack_result){ .samples = 0 };
     if (options != NULL)
-        memcpy(&o, options, MIN(sizeof(o), options->sizeof_options));
+        sized_take(&o, sizeof(o), options, options->sizeof_options);
     copying_init(&c, dataset, &(struct watch){ .progress = o.progress, .context = o.context,
                                                .interrupt = o.interrupt }, "unpack");
     code = copying_open(&c, reading, error);

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "modes/channel_config.h"
 #include "modes/channel_list.h"
 #include "modes/channel_order.h"
@@ -46,8 +47,7 @@ void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t si
         .wait_seconds = WAIT_SECONDS,
     };
 
-    memset(options, 0, sizeof_options);
-    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+    sized_give(options, sizeof_options, &defaults, sizeof(defaults));
 }
 
 static struct sheaf_channel_options take_options(const struct sheaf_channel_options *given)
@@ -56,7 +56,7 @@ static struct sheaf_channel_options take_options(const struct sheaf_channel_opti
 
     sheaf_channel_options_init(&o, sizeof(o));
     if (given != NULL)
-        memcpy(&o, given, MIN(given->sizeof_options, sizeof(o)));
+        sized_take(&o, sizeof(o), given, given->sizeof_options);
     if (o.root == NULL)
         o.root = ROOT;
     o.wait_seconds = MIN(o.wait_seconds, WAIT_MOST);
@@ -268,8 +268,7 @@ void sheaf_channel_get_info(const struct sheaf_channel *c, struct sheaf_channel_
         .description = c->description,
     };
 
-    memset(info, 0, sizeof_info);
-    memcpy(info, &all, MIN(sizeof_info, sizeof(all)));
+    sized_give(info, sizeof_info, &all, sizeof(all));
 }
 
 /* ---- As a data set -------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "formats/codec.h"
 #include "formats/recordio.h"
 #include "modes/fifo.h"
@@ -55,8 +56,7 @@ void sheaf_feed_options_init(struct sheaf_feed_options *options, size_t sizeof_o
         .memory_bytes = (uint64_t)256 << 20,
     };
 
-    memset(options, 0, sizeof_options);
-    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+    sized_give(options, sizeof_options, &defaults, sizeof(defaults));
 }
 
 static int check_channel(const char *channel, struct sheaf_error *err)
@@ -416,7 +416,7 @@ int sheaf_feed(const char *source, const char *directory,
     int code;
 
     sheaf_feed_options_init(&o, sizeof(o));
-    memcpy(&o, options, MIN(options->sizeof_options, sizeof(o)));
+    sized_take(&o, sizeof(o), options, options->sizeof_options);
     f.watch = (struct watch){ .progress = o.progress, .context = o.context,
                               .interrupt = o.interrupt };
     *result = (struct sheaf_feed_result){ 0 };

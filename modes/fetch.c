@@ -20,6 +20,7 @@
 #include "base/budget.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "formats/manifest.h"
 #include "modes/safe_path.h"
 #include "modes/share.h"
@@ -435,15 +436,14 @@ void sheaf_fetch_options_init(struct sheaf_fetch_options *options, size_t sizeof
         .sizeof_options = sizeof_options, .hosts = 1, .memory_bytes = (uint64_t)256 << 20,
     };
 
-    memset(options, 0, sizeof_options);
-    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+    sized_give(options, sizeof_options, &defaults, sizeof(defaults));
 }
 
 struct watch fetch_options_take(const struct sheaf_fetch_options *given,
                                 struct sheaf_fetch_options *o)
 {
     sheaf_fetch_options_init(o, sizeof(*o));
-    memcpy(o, given, MIN(given->sizeof_options, sizeof(*o)));
+    sized_take(o, sizeof(*o), given, given->sizeof_options);
     return (struct watch){ .progress = o->progress, .context = o->context,
                            .interrupt = o->interrupt };
 }

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "formats/manifest.h"
 #include "modes/fetch.h"
 #include "modes/objects.h"
@@ -120,6 +121,6 @@ int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
         code = measure(&objects, &s, err);
     objects_free(&objects);
     if (code == SHEAF_OK)
-        memcpy(survey, &s, MIN(sizeof_survey, sizeof(s)));
+        sized_give(survey, sizeof_survey, &s, sizeof(s));
     return code;
 }

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "formats/interop_index.h"
 #include "formats/json_dump.h"
 #include "formats/name.h"
@@ -32,8 +33,7 @@ void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t sizeof_o
 
     set_defaults(&defaults);
     defaults.sizeof_options = sizeof_options;
-    memset(options, 0, sizeof_options);
-    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+    sized_give(options, sizeof_options, &defaults, sizeof(defaults));
 }
 
 static int check_prefix(const char *prefix, struct sheaf_error *err)
@@ -88,7 +88,7 @@ int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_
     if (given != NULL && given->sizeof_options == 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
     if (given != NULL)
-        memcpy(o, given, MIN(given->sizeof_options, sizeof(*o)));
+        sized_take(o, sizeof(*o), given, given->sizeof_options);
     return check_options(o, err);
 }
 

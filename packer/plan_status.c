@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "packer/destination.h"
 #include "packer/entries.h"
 #include "packer/planned.h"
@@ -154,8 +154,7 @@ void sheaf_plan_get_info(const struct sheaf_plan *p, struct sheaf_plan_info *inf
         .committed = p->committed, .parts = p->parts,
     };
 
-    memset(info, 0, size);
-    memcpy(info, &all, MIN(size, sizeof(all)));
+    sized_give(info, size, &all, sizeof(all));
 }
 
 int sheaf_plan_shard(const struct sheaf_plan *p, uint64_t index, struct sheaf_plan_shard *shard,

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "formats/interop_index.h"
 #include "formats/key_table.h"
 #include "reader/lookup/key_file.h"
@@ -252,7 +253,7 @@ int sheaf_index(const char *directory, const char *index, int overwrite,
 
     sheaf_verify_options_init(&own, sizeof(own));
     if (options != NULL)
-        memcpy(&own, options, MIN(options->sizeof_options, sizeof(own)));
+        sized_take(&own, sizeof(own), options, options->sizeof_options);
     memset(result, 0, sizeof(*result));
     code = dataset_refuse_unfinished(directory, err);
     if (code == SHEAF_OK)

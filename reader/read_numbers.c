@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "base/watch.h"
 #include "reader/decode.h"
 #include "reader/detach.h"
@@ -490,8 +491,7 @@ void sheaf_read_options_init(struct sheaf_read_options *options, size_t size)
     const struct sheaf_read_options all = { .sizeof_options = size,
                                             .memory_bytes = UINT64_C(1) << 30 };
 
-    memset(options, 0, size);
-    memcpy(options, &all, MIN(size, sizeof(all)));
+    sized_give(options, size, &all, sizeof(all));
 }
 
 static struct sheaf_read_options options_of(const struct sheaf_read_options *given)
@@ -500,7 +500,7 @@ static struct sheaf_read_options options_of(const struct sheaf_read_options *giv
 
     sheaf_read_options_init(&own, sizeof(own));
     if (given != NULL)
-        memcpy(&own, given, MIN(given->sizeof_options, sizeof(own)));
+        sized_take(&own, sizeof(own), given, given->sizeof_options);
     return own;
 }
 

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
+#include "base/sized.h"
 #include "reader/decode.h"
 #include "reader/epoch.h"
 #include "reader/memory.h"
@@ -325,8 +326,7 @@ void sheaf_reader_get_stats(const struct sheaf_reader *r, struct sheaf_reader_st
         all.memory_peak_bytes += CACHE_MEMORY;
         cache_counts(r->feed.cache, &all.cached_bytes, &fetched, &all.uncached_objects);
     }
-    memset(stats, 0, sizeof_stats);
-    memcpy(stats, &all, MIN(sizeof_stats, sizeof(all)));
+    sized_give(stats, sizeof_stats, &all, sizeof(all));
 }
 
 const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *r)

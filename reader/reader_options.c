@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 
 void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t sizeof_options)
 {
@@ -21,8 +22,7 @@ void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size
         .cache_bytes = 64000000000,
     };
 
-    memset(options, 0, sizeof_options);
-    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+    sized_give(options, sizeof_options, &defaults, sizeof(defaults));
 }
 
 void reader_options_take(struct sheaf_reader_options *taken,
@@ -30,7 +30,7 @@ void reader_options_take(struct sheaf_reader_options *taken,
 {
     sheaf_reader_options_init(taken, sizeof(*taken));
     if (given != NULL)
-        memcpy(taken, given, MIN(given->sizeof_options, sizeof(*taken)));
+        sized_take(taken, sizeof(*taken), given, given->sizeof_options);
 }
 
 /* Streams have no counts: whole shards go to lanes, which end when they end. */

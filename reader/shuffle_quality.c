@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "reader/view/labels.h"
 #include "reader/reader_options.h"
 #include "reader/shuffle.h"
@@ -251,8 +252,7 @@ int sheaf_dataset_mixing(const struct sheaf_dataset *d, const struct sheaf_reade
     if (code == SHEAF_OK)
         code = run(&replay, &tally, err);
     if (code == SHEAF_OK) {
-        memset(mixing, 0, sizeof_mixing);
-        memcpy(mixing, all, MIN(sizeof_mixing, sizeof(*all)));
+        sized_give(mixing, sizeof_mixing, all, sizeof(*all));
     }
     replay_free(&replay);
     free(tally.near);

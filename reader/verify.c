@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "base/workers.h"
 #include "formats/key_table.h"
 #include "formats/label.h"
@@ -72,8 +73,7 @@ void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size
         .memory_bytes = (uint64_t)1 << 30,
     };
 
-    memset(options, 0, sizeof_options);
-    memcpy(options, &defaults, MIN(sizeof_options, sizeof(defaults)));
+    sized_give(options, sizeof_options, &defaults, sizeof(defaults));
 }
 
 /* ---- One shard, on a worker ----------------------------------------------------------------- */
@@ -557,7 +557,7 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
 
     sheaf_verify_options_init(&own, sizeof(own));
     if (options != NULL)
-        memcpy(&own, options, MIN(options->sizeof_options, sizeof(own)));
+        sized_take(&own, sizeof(own), options, options->sizeof_options);
     threads = own.threads != 0 ? own.threads : MIN(workers_processors(), 8u);
     memset(result, 0, sizeof(*result));
     if (own.part >= MAX(own.parts, 1u))

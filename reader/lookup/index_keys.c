@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "formats/key_table.h"
 #include "reader/lookup/key_file.h"
 
@@ -118,7 +118,7 @@ int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *o
 
     sheaf_verify_options_init(&own, sizeof(own));
     if (options != NULL)
-        memcpy(&own, options, MIN(options->sizeof_options, sizeof(own)));
+        sized_take(&own, sizeof(own), options, options->sizeof_options);
     memset(result, 0, sizeof(*result));
     code = index_keys(&x, err);
     sheaf_reader_free(x.reader);
