@@ -58,14 +58,21 @@ bool foreign_is_side_file(const char *name)
 {
     static const char *const suffixes[] = {
         ".idx", ".lst", ".tfindex", ".index", ".json", ".jsonl", ".txt", ".tsv", ".csv", ".md",
-        ".yaml", ".yml", ".sqlite", ".uuid", ".html", ".sha256", ".md5",
+        ".yaml", ".yml", ".sqlite", ".uuid", ".html", ".sha256", ".md5", ".toml", ".py", ".ipynb",
+        ".sh", ".sbatch", ".c", ".h", ".log", ".out", ".err", ".pt", ".pth", ".ckpt",
+    };
+    static const char *const names[] = {
+        KEYS_NAME, "_SUCCESS", "README", "LICENSE", "Makefile", "MD5SUMS", "SHA256SUMS",
     };
     const char *dot = strrchr(name, '.');
 
     for (size_t i = 0; dot != NULL && i < COUNT_OF(suffixes); i++)
         if (strcasecmp(dot, suffixes[i]) == 0)
             return true;
-    return strcmp(name, KEYS_NAME) == 0;
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
 }
 
 struct directory {
@@ -344,6 +351,9 @@ static int take_shard(struct sheaf_dataset *d, uint32_t i, const struct look *lo
 {
     struct manifest_shard *shard = &d->manifest.shards[i];
 
+    if (look->code == SHEAF_ERR_UNSUPPORTED && d->manifest.shard_count > 1)
+        return err_set(err, look->code, "%s; if it is not a shard, name the shards alone, such as "
+                       "'train-*.tar'", look->error.message);
     if (look->code != SHEAF_OK) {
         *err = look->error;
         return look->code;

@@ -213,6 +213,10 @@ static int refuse(const char *directory, int overwrite, const struct sheaf_datas
         return code;
     if (d->format == NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe cannot be indexed", d->url);
+    if (strlen(d->urls[0]) <= strlen(directory) ||
+        strncmp(d->urls[0], directory, strlen(directory)) != 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: names shards, expected their directory, in "
+                       "which the index is written", directory);
     if (d->codec != NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its shards are compressed (%s) by another "
                        "program, so no index can point into them: convert them instead", d->url,

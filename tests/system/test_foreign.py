@@ -410,6 +410,21 @@ class Naming(Foreign):
         found = listing("@list", "--no-shuffle", cwd=cwd)
         self.assertEqual(found, self.all[6:9] + self.all[:3])
 
+    def test_what_lies_beside_them(self):
+        for name in ("train.py", "job.sbatch", "slurm-7.out", "state.pt", "_SUCCESS", "README"):
+            write(self.path("d", name), b"no shard")
+        self.assertEqual(listing(".", "--no-shuffle", cwd=self.path("d")), self.all)
+        write(self.path("d", "a.bin"), b"no shard")
+        done = sheaf("info", ".", cwd=self.path("d"), status=1)
+        self.assert_error(done, "a.bin: not a TFRecord", "name the shards alone, such as "
+                          "'train-*.tar'")
+        os.unlink(self.path("d", "a.bin"))
+        for name in ("train-*.tar", "train-000000.tar", "train-{000000..000003}.tar"):
+            done = sheaf("index", name, cwd=self.path("d"), status=2)
+            self.assert_error(done, "names shards, expected their directory")
+        sheaf("index", ".", cwd=self.path("d"))
+        sheaf("verify", ".", cwd=self.path("d"))
+
     def test_several(self):
         found = listing(self.path("d", "train-000003.tar"), self.path("d", "train-000001.tar"),
                         "--no-shuffle")
