@@ -394,6 +394,8 @@ static void test_fork(void **state)
     pid_t child;
 
     (void)state;
+    if (getenv("UNDER_QEMU") != NULL)
+        skip();                         /* nor can qemu 7.2: it ends the child */
     must(store_open("s3://bucket/dir/object", &object, &error));
     child = fork();
     assert_true(child >= 0);
