@@ -38,6 +38,30 @@ int output_put_over(const struct output *o, const char *directory, const char *n
     return code;
 }
 
+int output_write_over(const struct output *o, const char *directory, const char *name,
+                      int (*content)(void *context, struct store_writer *writer,
+                                     struct sheaf_error *err),
+                      void *context, struct sheaf_error *err)
+{
+    char *url = store_join(directory, name);
+    struct store_writer *writer = NULL;
+    struct store_seen seen, now;
+    int code = url == NULL ? err_memory(err, strlen(name)) : store_see(url, &seen, err);
+
+    if (code == SHEAF_OK)
+        code = store_create(url, &writer, err);
+    if (code == SHEAF_OK)
+        code = content(context, writer, err);
+    if (code == SHEAF_OK)
+        code = journal_check(&o->journal, err);
+    if (code == SHEAF_OK)
+        code = store_commit_over(writer, &seen, &now, err);
+    else
+        store_abort(writer);
+    free(url);
+    return code;
+}
+
 int output_remove(const struct output *o, const char *directory, const char *name,
                   struct sheaf_error *err)
 {

@@ -5,10 +5,16 @@
 #define PACKER_OUTPUT_REMOVE_H
 
 #include "packer/output.h"
+#include "store/store.h"
 
 /* Writes or removes a file of DEST: looks, checks the claim, and acts on what was there. */
 int output_put_over(const struct output *output, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err);
+/* The same of what `content` writes, which is called once. */
+int output_write_over(const struct output *output, const char *directory, const char *name,
+                      int (*content)(void *context, struct store_writer *writer,
+                                     struct sheaf_error *err),
+                      void *context, struct sheaf_error *err);
 int output_remove(const struct output *output, const char *directory, const char *name,
                   struct sheaf_error *err);
 

@@ -135,17 +135,39 @@ static int list_libraries(const struct libraries *l, struct manifest *m, struct 
 
 /* ---- Index and manifest ---------------------------------------------------------------------- */
 
-/* Joins the sections, as the journal has them, and gathers manifest and keys on the way. */
-static int write_index(const struct output *o, uint32_t split, uint64_t shard_count,
-                       struct manifest *m, struct publish_keys *keys, struct store_writer *writer,
-                       struct sheaf_error *err)
+/* What the index of a split is made of, and what is gathered while it is written. */
+struct joining {
+    const struct output *output;
+    uint32_t split;
+    uint64_t shard_count;
+    struct manifest *manifest;
+    struct publish_keys *keys;
+};
+
+static int join_section(const struct joining *j, const struct journal_entry *entry,
+                        struct libraries *libraries, struct store_writer *writer,
+                        struct sheaf_error *err)
 {
-    const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, split);
+    int code = describe_shard(j->manifest, entry, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    add_library(libraries, entry->facts.library);
+    code = store_write(writer, entry->section.data, entry->section.size, err);
+    return code == SHEAF_OK ? publish_keys_add(j->keys, entry, err) : code;
+}
+
+/* Joins the sections, as the journal has them. */
+static int write_index(void *context, struct store_writer *writer, struct sheaf_error *err)
+{
+    struct joining *j = context;
+    const struct output *o = j->output;
+    const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, j->split);
     struct libraries libraries = { .count = 0 };
     struct entries *entries = NULL;
-    int code = entries_open(o, shard_count, shard_of_split, &split, &entries, err);
+    int code = entries_open(o, j->shard_count, shard_of_split, &j->split, &entries, err);
 
-    for (uint64_t k = 0; k < shard_count && code == SHEAF_OK; k++) {
+    for (uint64_t k = 0; k < j->shard_count && code == SHEAF_OK; k++) {
         const struct journal_entry *entry;
 
         code = entries_next(entries, &entry, err);
@@ -154,38 +176,10 @@ static int write_index(const struct output *o, uint32_t split, uint64_t shard_co
             code = err_set(err, SHEAF_ERR_CHANGED, "%s: the entry of shard %llu vanished or was "
                            "changed", o->journal.directory, (unsigned long long)k);
         if (code == SHEAF_OK)
-            code = describe_shard(m, entry, err);
-        if (code == SHEAF_OK)
-            add_library(&libraries, entry->facts.library);
-        if (code == SHEAF_OK)
-            code = store_write(writer, entry->section.data, entry->section.size, err);
-        if (code == SHEAF_OK)
-            code = publish_keys_add(keys, entry, err);
+            code = join_section(j, entry, &libraries, writer, err);
     }
     entries_close(entries);
-    return code == SHEAF_OK ? list_libraries(&libraries, m, err) : code;
-}
-
-static int put_index(const struct output *o, uint32_t split, uint64_t shard_count,
-                     struct manifest *m, struct publish_keys *keys, struct sheaf_error *err)
-{
-    char *url = store_join(o->directories[split], INDEX_NAME);
-    struct store_writer *writer = NULL;
-    struct store_seen seen, now;
-    int code = url == NULL ? err_memory(err, strlen(o->dest)) : store_see(url, &seen, err);
-
-    if (code == SHEAF_OK)
-        code = store_create(url, &writer, err);
-    if (code == SHEAF_OK)
-        code = write_index(o, split, shard_count, m, keys, writer, err);
-    if (code == SHEAF_OK)
-        code = journal_check(&o->journal, err);
-    if (code == SHEAF_OK)
-        code = store_commit_over(writer, &seen, &now, err);
-    else
-        store_abort(writer);
-    free(url);
-    return code;
+    return code == SHEAF_OK ? list_libraries(&libraries, j->manifest, err) : code;
 }
 
 static int put_interop(const struct output *o, uint32_t split, const struct manifest *m,
@@ -272,12 +266,13 @@ static int publish_split(struct output *o, const struct publish_facts *f, uint32
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
     struct publish_keys keys = { .samples = 0 };
     struct manifest m;
+    struct joining joining = { o, split, f->splits[split].shard_count, &m, &keys };
     int code = start_manifest(o, f, split, &m, err);
 
     if (code == SHEAF_OK)
         code = publish_keys_open(&keys, o->directories[split], err);
     if (code == SHEAF_OK)
-        code = put_index(o, split, f->splits[split].shard_count, &m, &keys, err);
+        code = output_write_over(o, o->directories[split], INDEX_NAME, write_index, &joining, err);
     if (code == SHEAF_OK)
         code = manifest_write(&m, &text, err);
     if (code == SHEAF_OK)

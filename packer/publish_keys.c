@@ -11,7 +11,6 @@
 #include "base/tempfile.h"
 #include "formats/key_table.h"
 #include "packer/output_remove.h"
-#include "store/over.h"
 #include "store/store.h"
 
 #define SORT_BYTES ((size_t)32 << 20)   /* of memory: a million samples; more go to a file */
@@ -48,38 +47,28 @@ static int write_some(void *writer, const void *data, size_t size, struct sheaf_
     return store_write(writer, data, size, err);
 }
 
-static int write_table(const struct publish_keys *k, const struct manifest *m,
-                       struct store_writer *writer, struct sheaf_error *err)
-{
-    struct key_table table;
-    const int code = key_table_make(&table, m->fingerprint, k->samples, err);
+/* What goes into the table. */
+struct contents {
+    const struct publish_keys *keys;
+    const struct manifest *manifest;
+};
 
-    return code == SHEAF_OK ? key_table_write(&table, k->sort, write_some, writer, err) : code;
+static int write_table(void *context, struct store_writer *writer, struct sheaf_error *err)
+{
+    const struct contents *c = context;
+    struct key_table table;
+    const int code = key_table_make(&table, c->manifest->fingerprint, c->keys->samples, err);
+
+    return code == SHEAF_OK ? key_table_write(&table, c->keys->sort, write_some, writer, err)
+                            : code;
 }
 
 int publish_keys_put(struct publish_keys *k, const struct output *o, uint32_t split,
                      const struct manifest *m, struct sheaf_error *err)
 {
-    const char *directory = o->directories[split];
-    struct store_writer *writer = NULL;
-    struct store_seen seen, now;
-    char *url;
-    int code;
+    struct contents contents = { k, m };
 
     if (k->is_incomplete)
-        return output_remove(o, directory, KEYS_NAME, err);
-    url = store_join(directory, KEYS_NAME);
-    code = url == NULL ? err_memory(err, strlen(directory)) : store_see(url, &seen, err);
-    if (code == SHEAF_OK)
-        code = store_create(url, &writer, err);
-    if (code == SHEAF_OK)
-        code = write_table(k, m, writer, err);
-    if (code == SHEAF_OK)
-        code = journal_check(&o->journal, err);
-    if (code == SHEAF_OK)
-        code = store_commit_over(writer, &seen, &now, err);
-    else
-        store_abort(writer);
-    free(url);
-    return code;
+        return output_remove(o, o->directories[split], KEYS_NAME, err);
+    return output_write_over(o, o->directories[split], KEYS_NAME, write_table, &contents, err);
 }
