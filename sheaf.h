@@ -329,8 +329,7 @@ SHEAF_CALL int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t ep
 /* Starts it at sample `sample`, from 0, of this reader's part of it; earlier ones are not read.
  * SHEAF_ERR_ARGUMENT: the part has fewer samples, or it is a stream. */
 SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t epoch, uint64_t sample);
-/* The exact number of samples in this reader's part of the epoch, records skipped as corrupt
- * included; UINT64_MAX for a stream. */
+/* The samples in this reader's part of the epoch, with corrupt records; UINT64_MAX for a stream. */
 SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader);
 /* The next sample, valid until the next call on this reader.  SHEAF_END at the end of the epoch.
  * After SHEAF_ERR_CORRUPT or _TRUNCATED under on_corrupt = FAIL, and after any other error except
@@ -385,6 +384,7 @@ struct sheaf_reader_stats {
     uint64_t passed_over;           /* members of foreign tars that are no sample's: links, ... */
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
     uint64_t lost_bytes;            /* of foreign shards: behind damage, no record up to the end */
+    uint64_t chosen_bytes;          /* of shards, for the samples alone; read_bytes has gaps, too */
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
     struct sheaf_reader_stats *stats, size_t sizeof_stats);

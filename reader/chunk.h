@@ -5,12 +5,12 @@
  *     plan (runs of records) --job--> items, each a frame that is right, or the error that says
  *                                     why it is not
  *
- * In the order of the line there is one run; where samples are read as they are drawn, each is a
- * run of its own.  Frames either lie together in the chunk's buffer (no copy is made after the
- * kernel's) or, for a shuffle buffer of samples, each in a piece of the reader's heap, so that one
- * sample does not hold back its neighbours.  The buffer is such a piece, too, so that it can be
- * lent to the program.  The planning thread takes the pieces before the job
- * runs and gives them back; the job only fills them.
+ * In the order of the line there is one run, or several where samples between them were not chosen;
+ * where samples are read as they are drawn, each is a run of its own.  Frames either lie together
+ * in the chunk's buffer (no copy is made after the kernel's) or, for a shuffle buffer of samples,
+ * each in a piece of the reader's heap, so that one sample does not hold back its neighbours.
+ * The buffer is such a piece, too, so that it can be lent to the program.  The planning thread
+ * takes the pieces before the job runs and gives them back; the job only fills them.
  *
  * A chunk that is ALONE has one record and memory of its own: it is read where the heap has no room
  * for it.  So has one that is PASSING, of any run: the lane moves each item into the heap as it
@@ -71,8 +71,8 @@ struct chunk {
     bool is_passing;            /* nor are these, until they are taken */
     bool is_picked;             /* only items with a piece, of whoever made the chunk, are wanted */
     bool shares_block;          /* runs of one record, whose pieces were taken before */
-    bool in_pieces;             /* its run is within one codec block, of which it reads and unpacks
-                                   as much as it needs, a little at a time */
+    bool in_pieces;             /* its runs are within one codec block, of which it reads and
+                                   unpacks as much as it needs, a little at a time */
     bool is_shrunk;             /* by chunk_shrink */
     volatile int cancelled;     /* nonzero: its job ends soon */
     uint64_t memory_bytes;      /* taken from the budget until the chunk is consumed; */
@@ -111,8 +111,8 @@ uint64_t chunk_memory(const struct run *runs, size_t run_count, bool own_frames,
  * runs. */
 uint64_t chunk_shared_memory(const struct run *runs, size_t run_count);
 uint64_t chunk_shared_passing(const struct run *run, bool in_pieces);
-/* Whether the run can be read in pieces. */
-bool chunk_can_be_in_pieces(const struct run *run);
+/* Whether the runs can be read in pieces: they are one read, of one block. */
+bool chunk_can_be_in_pieces(const struct run *runs, size_t run_count);
 
 /* What a chunk of one record takes at most, in pieces, in a shard like this, whose index is not
  * looked at. */
@@ -165,8 +165,8 @@ size_t chunk_kept_bytes(const struct chunk *chunk);
 /* The job's function: chunk->job.run. */
 void chunk_run(struct job *job);
 
-/* Starts reading the remote chunk, of one run, and submits its job once that is done.  (A
- * local chunk is read by its job, so that it is checked on the processor whose cache has it.) */
+/* Starts reading the remote chunk, whose runs are one read, and submits its job once that is done.
+ * (A local chunk is read by its job, so that it is checked on the processor whose cache has it.) */
 void chunk_fetch(struct chunk *chunk);
 /* Makes reads that are under way end soon. */
 void chunk_cancel(struct chunk *chunk);

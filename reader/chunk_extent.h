@@ -7,12 +7,20 @@
 
 #include "reader/shard.h"
 
-/* Consecutive records of one shard. */
+/* Consecutive records of one shard.  Runs that JOIN are read as one, with what lies between them:
+ *
+ *     shard:   ..[ run ] gap [ run ] gap [run]........[ run ]..
+ *                 \------- one read --------/           another                                 */
 struct run {
     struct shard *shard;
     uint64_t first;
     size_t count;
+    bool joins;                 /* the run before it, which lies before it in its shard */
 };
+
+/* How many of the runs, from the first on, are one read; *whole: from its first record to its
+ * last. */
+size_t run_row(const struct run *runs, size_t run_count, struct run *whole);
 
 /* The raw bytes that are unpacked for a run: [begin, end) of the shard.  With a codec, of blocks
  * [block, block_end): whole ones, unless it is done in pieces. */

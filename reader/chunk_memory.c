@@ -5,6 +5,17 @@
 #include "reader/chunk.h"
 #include "reader/unpack.h"
 
+size_t run_row(const struct run *runs, size_t run_count, struct run *whole)
+{
+    size_t n = 1;
+
+    while (n < run_count && runs[n].joins)
+        n++;
+    *whole = runs[0];
+    whole->count = (size_t)(runs[n - 1].first - runs[0].first) + runs[n - 1].count;
+    return n;
+}
+
 struct chunk_extent chunk_extent(const struct run *run, bool in_pieces)
 {
     const struct index_section *s = run->shard->section;
@@ -23,11 +34,15 @@ struct chunk_extent chunk_extent(const struct run *run, bool in_pieces)
     return e;
 }
 
-bool chunk_can_be_in_pieces(const struct run *run)
+bool chunk_can_be_in_pieces(const struct run *runs, size_t run_count)
 {
-    const struct chunk_extent e = chunk_extent(run, true);
+    struct run whole;
+    struct chunk_extent e;
 
-    return run->shard->section->blocks != NULL && e.block_end == e.block + 1;
+    if (runs[0].shard->section->blocks == NULL || run_row(runs, run_count, &whole) != run_count)
+        return false;
+    e = chunk_extent(&whole, true);
+    return e.block_end == e.block + 1;
 }
 
 uint64_t chunk_stored_memory(const struct run *run, const struct chunk_extent *e, bool in_pieces)
@@ -50,13 +65,17 @@ struct chunk_sizes chunk_sizes(const struct run *runs, size_t run_count, bool in
 {
     struct chunk_sizes z = { 0 };
 
-    for (size_t i = 0; i < run_count; i++) {
-        const struct chunk_extent e = chunk_extent(&runs[i], in_pieces);
+    for (size_t i = 0, row; i < run_count; i += row) {
+        struct run whole;
+        struct chunk_extent e;
 
+        row = run_row(runs + i, run_count - i, &whole);
+        e = chunk_extent(&whole, in_pieces);
         z.data += e.end - e.begin;
-        z.names += chunk_names_bytes(runs[i].shard->section, runs[i].first, runs[i].count);
-        z.count += runs[i].count;
-        z.stored = MAX(z.stored, chunk_stored_memory(&runs[i], &e, in_pieces));
+        z.names += chunk_names_bytes(whole.shard->section, whole.first, whole.count);
+        z.stored = MAX(z.stored, chunk_stored_memory(&whole, &e, in_pieces));
+        for (size_t k = i; k < i + row; k++)
+            z.count += runs[k].count;
     }
     return z;
 }

@@ -14,32 +14,34 @@
 #include "reader/unpack.h"
 #include "store/interrupt.h"
 
-/* A run on its way through the job. */
+/* Runs that are one read, on their way through the job. */
 struct pass {
     struct chunk *chunk;
-    const struct run *run;
+    const struct run *runs;
+    size_t run_count;
+    struct run whole;           /* from their first record to their last */
     const struct index_section *section;
-    struct chunk_extent extent;
-    struct item *items;         /* of the run, in the chunk's table */
-    uint8_t *data;              /* where its bytes go */
+    struct chunk_extent extent; /* of the whole */
+    struct item *items;         /* of the runs, in the chunk's table */
+    uint8_t *data;              /* where the whole's bytes go */
     char *names;                /* and its .lst lines; NULL: it has none */
 };
 
 static const char *url_of(const struct pass *p)
 {
-    return p->chunk->dataset->urls[p->run->shard->number];
+    return p->chunk->dataset->urls[p->whole.shard->number];
 }
 
 /* What the manifest says that the shard has. */
 static uint64_t expected_bytes(const struct pass *p)
 {
-    return p->chunk->dataset->manifest.shards[p->run->shard->number].bytes;
+    return p->chunk->dataset->manifest.shards[p->whole.shard->number].bytes;
 }
 
-/* Notes that record i of the run is bad; what `error` says is put behind its place. */
-static int mark_bad(struct pass *p, size_t i, const struct sheaf_error *error)
+/* Notes that the record of this item is bad; what `error` says is put behind its place. */
+static int mark_bad(struct pass *p, struct item *item, uint64_t record,
+                    const struct sheaf_error *error)
 {
-    const uint64_t record = p->run->first + i;
     struct sheaf_error *bad = malloc(sizeof(*bad));
 
     if (bad == NULL)
@@ -47,7 +49,7 @@ static int mark_bad(struct pass *p, size_t i, const struct sheaf_error *error)
     bad->code = error->code;
     err_set(bad, error->code, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", url_of(p),
             p->section->offsets[record], record, error->message);
-    p->items[i].bad = bad;
+    item->bad = bad;
     return SHEAF_OK;
 }
 
@@ -76,8 +78,8 @@ static int read_object(struct chunk *chunk, struct store_object *object,
 static int read_stored(struct pass *p, uint64_t begin, uint64_t end, uint8_t *data,
                        uint64_t *have)
 {
-    *have = stored_there(p->run->shard, begin, end);
-    return read_object(p->chunk, p->run->shard->object, &p->chunk->data_fetch, begin, data,
+    *have = stored_there(p->whole.shard, begin, end);
+    return read_object(p->chunk, p->whole.shard->object, &p->chunk->data_fetch, begin, data,
                        *have);
 }
 
@@ -85,15 +87,19 @@ static int read_stored(struct pass *p, uint64_t begin, uint64_t end, uint8_t *da
 static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
                       const struct sheaf_error *error)
 {
+    struct item *item = p->items;
     int code = SHEAF_OK;
 
-    for (size_t i = 0; code == SHEAF_OK && i < p->run->count; i++) {
-        const uint64_t record = p->run->first + i;
-        const uint64_t from = p->section->offsets[record];
-        const uint64_t to = from + index_frame_bytes(p->section, record);
+    for (size_t r = 0; r < p->run_count; r++) {
+        const struct run *run = &p->runs[r];
 
-        if (from < end && to > begin && p->items[i].bad == NULL)
-            code = mark_bad(p, i, error);
+        for (size_t i = 0; code == SHEAF_OK && i < run->count; i++, item++) {
+            const uint64_t record = run->first + i, from = p->section->offsets[record];
+            const uint64_t to = from + index_frame_bytes(p->section, record);
+
+            if (from < end && to > begin && item->bad == NULL)
+                code = mark_bad(p, item, record, error);
+        }
     }
     return code;
 }
@@ -104,7 +110,7 @@ static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
     struct sheaf_error error;
 
     err_set(&error, SHEAF_ERR_TRUNCATED, "the shard has %" PRIu64 " byte%s, but %" PRIu64 " are "
-            "expected", p->run->shard->object->bytes, plural(p->run->shard->object->bytes),
+            "expected", p->whole.shard->object->bytes, plural(p->whole.shard->object->bytes),
             expected_bytes(p));
     return mark_range(p, begin, end, &error);
 }
@@ -122,7 +128,7 @@ static int read_plain(struct pass *p)
 
 static const struct sheaf_dataset *source_of(const struct pass *p)
 {
-    return dataset_source(p->chunk->dataset, p->run->shard->number);
+    return dataset_source(p->chunk->dataset, p->whole.shard->number);
 }
 
 /* Unpacks parts of a block, a little at a time. */
@@ -197,10 +203,10 @@ static int read_packed(struct pass *p)
     const uint64_t begin = p->section->blocks[e->block].stored_offset;
     const uint64_t end = p->section->blocks[e->block_end].stored_offset;
     uint8_t *stored = chunk_room(&p->chunk->kept_stored,
-                                 chunk_stored_memory(p->run, e, p->chunk->in_pieces),
+                                 chunk_stored_memory(&p->whole, e, p->chunk->in_pieces),
                                  &p->chunk->error);
-    struct unpack pieces = { .object = p->run->shard->object, .begin = begin, .room = stored,
-                             .end = begin + stored_there(p->run->shard, begin, end) };
+    struct unpack pieces = { .object = p->whole.shard->object, .begin = begin, .room = stored,
+                             .end = begin + stored_there(p->whole.shard, begin, end) };
     uint64_t have;
     int code;
 
@@ -216,9 +222,9 @@ static int read_packed(struct pass *p)
 
 static int read_names(struct pass *p)
 {
-    const struct shard *shard = p->run->shard;
-    const uint64_t size = chunk_names_bytes(p->section, p->run->first, p->run->count);
-    const uint64_t offset = size == 0 ? 0 : p->section->name_offsets[p->run->first];
+    const struct shard *shard = p->whole.shard;
+    const uint64_t size = chunk_names_bytes(p->section, p->whole.first, p->whole.count);
+    const uint64_t offset = size == 0 ? 0 : p->section->name_offsets[p->whole.first];
 
     if (size == 0 || (shard->names == NULL && shard->lines == NULL)) {
         p->names = NULL;
@@ -233,14 +239,12 @@ static int read_names(struct pass *p)
 
 /* ---- Checking ------------------------------------------------------------------------------- */
 
-/* Where item i lies in the chunk's buffers. */
-static void place_item(struct pass *p, size_t i)
+/* Where the record's item lies in the chunk's buffers. */
+static void place_item(struct pass *p, struct item *item, uint64_t record)
 {
     const struct index_section *s = p->section;
-    const uint64_t record = p->run->first + i;
-    struct item *item = &p->items[i];
 
-    item->shard = p->run->shard->number;
+    item->shard = p->whole.shard->number;
     item->record = record;
     item->data = p->data + (s->offsets[record] - p->extent.begin);
     item->size = index_frame_bytes(s, record);
@@ -249,15 +253,14 @@ static void place_item(struct pass *p, size_t i)
     item->has_name = p->names != NULL;
     item->offset = s->offsets[record];
     if (item->has_name) {       /* each line with its newline */
-        item->name = p->names + (s->name_offsets[record] - s->name_offsets[p->run->first]);
+        item->name = p->names + (s->name_offsets[record] - s->name_offsets[p->whole.first]);
         item->name_size = (uint32_t)(s->name_offsets[record + 1] - s->name_offsets[record]) - 1;
     }
 }
 
-static int check_item(struct pass *p, size_t i)
+static int check_item(struct pass *p, struct item *item)
 {
     const struct index_section *s = p->section;
-    struct item *item = &p->items[i];
     struct sheaf_error error;
     uint32_t crc;
 
@@ -265,18 +268,18 @@ static int check_item(struct pass *p, size_t i)
         return SHEAF_OK;
     if (dataset_source(p->chunk->dataset, item->shard)->format->check(item->data, item->size, &crc,
                                                                        &error) != SHEAF_OK)
-        return mark_bad(p, i, &error);
+        return mark_bad(p, item, item->record, &error);
     if (item->has_name && item->name[item->name_size] != '\n') {
         err_set(&error, SHEAF_ERR_CORRUPT, "its line in the .lst ends with byte 0x%02x, not with a "
                 "newline", (uint8_t)item->name[item->name_size]);
-        return mark_bad(p, i, &error);
+        return mark_bad(p, item, item->record, &error);
     }
     if (item->has_name)
         crc = crc32c(crc, item->name, item->name_size);
     if (s->crcs != NULL && crc != s->crcs[item->record]) {
         err_set(&error, SHEAF_ERR_CORRUPT, "CRC-32C 0x%08x, but the index has 0x%08x", crc,
                 s->crcs[item->record]);
-        return mark_bad(p, i, &error);
+        return mark_bad(p, item, item->record, &error);
     }
     return SHEAF_OK;
 }
@@ -291,22 +294,31 @@ static void move_item(struct item *item)
         item->name = memcpy(item->piece + item->size, item->name, item->name_size);
 }
 
-static int finish_items(struct pass *p)
+static int finish_item(struct pass *p, struct item *item, uint64_t record)
 {
-    int code = SHEAF_OK;
+    int code;
 
-    for (size_t i = 0; code == SHEAF_OK && i < p->run->count; i++) {
-        if (p->chunk->is_picked && !p->items[i].owns)
-            continue;
-        place_item(p, i);
-        code = check_item(p, i);
-        if (p->chunk->own_frames && p->items[i].bad == NULL)
-            move_item(&p->items[i]);
-    }
+    if (p->chunk->is_picked && !item->owns)
+        return SHEAF_OK;
+    place_item(p, item, record);
+    code = check_item(p, item);
+    if (p->chunk->own_frames && item->bad == NULL)
+        move_item(item);
     return code;
 }
 
-static int read_run(struct pass *p)
+static int finish_items(struct pass *p)
+{
+    struct item *item = p->items;
+    int code = SHEAF_OK;
+
+    for (size_t r = 0; r < p->run_count; r++)
+        for (size_t i = 0; code == SHEAF_OK && i < p->runs[r].count; i++)
+            code = finish_item(p, item++, p->runs[r].first + i);
+    return code;
+}
+
+static int read_row(struct pass *p)
 {
     int code = p->section->blocks == NULL ? read_plain(p) : read_packed(p);
 
@@ -331,15 +343,18 @@ static int read_runs(struct chunk *chunk)
     char *names = chunk_room(&chunk->kept_names, z.names, &chunk->error);
     int code = data == NULL || names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 
-    for (size_t i = 0; code == SHEAF_OK && i < chunk->run_count; i++) {
-        const struct run *run = &chunk->runs[i];
-        struct pass p = { chunk, run, run->shard->section, chunk_extent(run, chunk->in_pieces),
-                          items, data, names };
+    for (size_t i = 0; code == SHEAF_OK && i < chunk->run_count;) {
+        struct pass p = { .chunk = chunk, .runs = chunk->runs + i, .items = items, .data = data,
+                          .names = names };
 
-        code = read_run(&p);
-        items += run->count;
+        p.run_count = run_row(p.runs, chunk->run_count - i, &p.whole);
+        p.section = p.whole.shard->section;
+        p.extent = chunk_extent(&p.whole, chunk->in_pieces);
+        code = read_row(&p);
         data += p.extent.end - p.extent.begin;
-        names += chunk_names_bytes(p.section, run->first, run->count);
+        names += chunk_names_bytes(p.section, p.whole.first, p.whole.count);
+        for (size_t end = i + p.run_count; i < end; i++)
+            items += chunk->runs[i].count;
     }
     return code;
 }
@@ -351,7 +366,7 @@ static struct pass pass_of(struct chunk *chunk, size_t i, char *names)
 {
     const struct run *run = &chunk->runs[i];
 
-    return (struct pass){ chunk, run, run->shard->section, chunk_extent(run, true),
+    return (struct pass){ chunk, run, 1, *run, run->shard->section, chunk_extent(run, true),
                           &chunk->items[i], chunk->items[i].piece, names };
 }
 
@@ -362,14 +377,14 @@ static int find_stored(struct chunk *chunk, struct unpack *u)
     const struct index_block *b = &p.section->blocks[p.extent.block];
     const uint64_t begin = b[0].stored_offset, end = b[1].stored_offset;
     uint8_t *stored = chunk_room(&chunk->kept_stored,
-                                 chunk_shared_passing(p.run, chunk->in_pieces), &chunk->error);
+                                 chunk_shared_passing(&p.whole, chunk->in_pieces), &chunk->error);
     uint64_t have;
 
     if (stored == NULL)
         return SHEAF_ERR_MEMORY;
     u->begin = begin;
-    u->end = begin + stored_there(p.run->shard, begin, end);
-    u->object = p.run->shard->object;
+    u->end = begin + stored_there(p.whole.shard, begin, end);
+    u->object = p.whole.shard->object;
     u->room = stored;
     if (chunk->in_pieces)
         return SHEAF_OK;
@@ -421,7 +436,7 @@ static int read_shared(struct chunk *chunk)
     for (size_t i = 0; code == SHEAF_OK && i < count; i++) {
         struct pass p = pass_of(chunk, i, names);
 
-        names += chunk_names_bytes(p.section, p.run->first, 1);
+        names += chunk_names_bytes(p.section, p.whole.first, 1);
         code = read_names(&p);
         if (code == SHEAF_OK)
             code = finish_items(&p);
@@ -465,27 +480,31 @@ static void start_fetch(struct chunk *chunk, struct fetch *fetch, struct store_o
 
 void chunk_fetch(struct chunk *chunk)
 {
-    const struct run *run = &chunk->runs[0];
-    const struct index_section *s = run->shard->section;
-    const struct chunk_extent e = chunk_extent(run, false);
-    const uint64_t names = run->shard->names == NULL
-                         ? 0 : chunk_names_bytes(s, run->first, run->count);
-    const uint64_t begin = s->blocks == NULL ? e.begin : s->blocks[e.block].stored_offset;
-    const uint64_t end = s->blocks == NULL ? e.end : s->blocks[e.block_end].stored_offset;
-    void *data = s->blocks == NULL ? data_room(chunk, end - begin)
-                                   : chunk_room(&chunk->kept_stored, end - begin, &chunk->error);
-    void *lines = chunk_room(&chunk->kept_names, names, &chunk->error);
+    const struct shard *shard = chunk->runs[0].shard;
+    const struct index_section *s = shard->section;
+    struct run whole;
+    struct chunk_extent e;
+    uint64_t names, begin, end;
+    void *data, *lines;
 
+    (void)run_row(chunk->runs, chunk->run_count, &whole);
+    e = chunk_extent(&whole, false);
+    names = shard->names == NULL ? 0 : chunk_names_bytes(s, whole.first, whole.count);
+    begin = s->blocks == NULL ? e.begin : s->blocks[e.block].stored_offset;
+    end = s->blocks == NULL ? e.end : s->blocks[e.block_end].stored_offset;
+    data = s->blocks == NULL ? data_room(chunk, end - begin)
+                             : chunk_room(&chunk->kept_stored, end - begin, &chunk->error);
+    lines = chunk_room(&chunk->kept_names, names, &chunk->error);
     if (data == NULL || lines == NULL) {
         workers_submit(chunk->workers, &chunk->job);    /* it will fail there, and say so */
         return;
     }
     chunk->is_fetched = true;
     atomic_init(&chunk->fetches_left, 1);   /* this call's own, given up at its end */
-    start_fetch(chunk, &chunk->data_fetch, run->shard->object, begin, data,
-                stored_there(run->shard, begin, end));
+    start_fetch(chunk, &chunk->data_fetch, shard->object, begin, data,
+                stored_there(shard, begin, end));
     if (names != 0)
-        start_fetch(chunk, &chunk->names_fetch, run->shard->names, s->name_offsets[run->first],
+        start_fetch(chunk, &chunk->names_fetch, shard->names, s->name_offsets[whole.first],
                     lines, names);
     one_less(chunk);
 }

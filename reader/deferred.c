@@ -27,7 +27,7 @@ struct recall {
 static bool take_memory(struct feed *feed, const struct run *run, bool reserved,
                         struct feed_memory *memory)
 {
-    const bool can = chunk_can_be_in_pieces(run);
+    const bool can = chunk_can_be_in_pieces(run, 1);
     uint64_t bytes;
 
     if (can && run->shard->object->is_remote) {
@@ -44,7 +44,7 @@ static bool take_memory(struct feed *feed, const struct run *run, bool reserved,
 int alone_begin(struct feed *feed, struct shard *shard, uint64_t record, bool reserved,
                 struct chunk **result, struct sheaf_error *err)
 {
-    const struct run run = { shard, record, 1 };
+    const struct run run = { shard, record, 1, false };
     struct feed_memory memory;
     int code;
 
@@ -177,9 +177,9 @@ static int take_alone(struct feed *feed, struct recalls *recalls, const struct i
 
 bool recall_can_be_shared(const struct shard *shard, uint64_t record)
 {
-    const struct run run = { (struct shard *)(uintptr_t)shard, record, 1 };
+    const struct run run = { (struct shard *)(uintptr_t)shard, record, 1, false };
 
-    return chunk_can_be_in_pieces(&run)
+    return chunk_can_be_in_pieces(&run, 1)
            && (shard->names == NULL || !shard->object->is_remote);  /* a request for each line */
 }
 

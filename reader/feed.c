@@ -122,18 +122,19 @@ bool feed_take_memory(struct feed *feed, const struct feed_memory *memory)
     return false;
 }
 
-bool feed_take_passing(struct feed *feed, const struct run *run, struct feed_memory *memory)
+bool feed_take_passing(struct feed *feed, const struct run *runs, size_t run_count,
+                       struct feed_memory *memory)
 {
-    const bool can = chunk_can_be_in_pieces(run);
+    const bool can = chunk_can_be_in_pieces(runs, run_count);
 
     *memory = (struct feed_memory){ .frames = FEED_PASSING };
-    if (run->shard->object->is_remote || !can) {
-        memory->bytes = chunk_memory(run, 1, true, false);
+    if (runs[0].shard->object->is_remote || !can) {
+        memory->bytes = chunk_memory(runs, run_count, true, false);
         if (feed_take_memory(feed, memory))
             return true;
     }
     memory->in_pieces = can;
-    memory->bytes = chunk_memory(run, 1, true, can);
+    memory->bytes = chunk_memory(runs, run_count, true, can);
     return can && feed_take_memory(feed, memory);
 }
 
@@ -176,7 +177,7 @@ static int prepare_shared(struct feed *feed, struct chunk *chunk, struct shard *
         goto out;
     }
     for (size_t i = 0; i < count; i++) {
-        runs[i] = (struct run){ shard, items[i]->record, 1 };
+        runs[i] = (struct run){ shard, items[i]->record, 1, false };
         pieces[i] = items[i]->piece;
     }
     code = SHEAF_END;
@@ -279,11 +280,11 @@ void feed_free(struct feed *feed)
 int feed_is_full(const struct feed *feed, const struct shard *shard, uint64_t record,
                  struct sheaf_error *err)
 {
-    const struct run run = { (struct shard *)(uintptr_t)shard, record, 1 };
+    const struct run run = { (struct shard *)(uintptr_t)shard, record, 1, false };
 
     return err_set(err, SHEAF_ERR_LIMIT, "%s: record %" PRIu64 " takes %" PRIu64 " bytes of "
                    "memory, but of the budget of %" PRIu64 " bytes %" PRIu64 " are in use",
                    feed->dataset->urls[shard->number], record,
-                   chunk_memory(&run, 1, true, chunk_can_be_in_pieces(&run)),
+                   chunk_memory(&run, 1, true, chunk_can_be_in_pieces(&run, 1)),
                    feed->budget.limit, feed->budget.used);
 }

@@ -63,7 +63,8 @@ struct feed_memory {
 bool feed_take_memory(struct feed *feed, const struct feed_memory *memory);
 /* Takes that of a chunk which passes its items on as they are taken, and says what it is.
  * Remotely, one request for a whole block is better than many for pieces of it. */
-bool feed_take_passing(struct feed *feed, const struct run *run, struct feed_memory *memory);
+bool feed_take_passing(struct feed *feed, const struct run *runs, size_t run_count,
+                       struct feed_memory *memory);
 
 /* A chunk of these runs, for which the memory was taken: it goes to the chunk, or back.  SHEAF_END:
  * the heap has no room. */

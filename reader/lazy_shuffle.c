@@ -93,7 +93,8 @@ static int draw(struct draws *d, struct sheaf_error *err)
         d->repeat = d->drawn;
     d->drawn++;
     run = locate(d, input);
-    d->due[d->due_count++] = (struct run){ d->shards->open[run.shard], run.record, 1 };
+    d->due[d->due_count++] = (struct run){ d->shards->open[run.shard], run.record, 1,
+                                           false };
     return SHEAF_OK;
 }
 

@@ -150,9 +150,9 @@ static uint64_t alone_in(struct shard *shard)
     uint64_t most = 0;
 
     for (uint64_t i = 0; i < shard->section->samples; i++) {
-        const struct run run = { shard, i, 1 };
+        const struct run run = { shard, i, 1, false };
 
-        most = MAX(most, chunk_memory(&run, 1, true, chunk_can_be_in_pieces(&run)));
+        most = MAX(most, chunk_memory(&run, 1, true, chunk_can_be_in_pieces(&run, 1)));
     }
     return most;
 }

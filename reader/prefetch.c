@@ -12,8 +12,8 @@
 #include "reader/deferred.h"
 #include "reader/lazy_shuffle.h"
 #include "reader/stream.h"
+#include "reader/view/stretch.h"
 
-#define CHUNK_FIRST_BYTES ((uint64_t)64 << 10)     /* of a lane's first chunk */
 #define DRAWS_COLD        32u   /* the first samples of a lane, which wait for no others */
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -94,8 +94,8 @@ static void shrink_chunks(struct feed *feed)
 static bool is_for_pieces(const struct feed *feed, const struct run *runs, size_t run_count,
                           bool reserved)
 {
-    return run_count == 1 && (runs[0].shard->object->is_remote ? reserved : feed->cuts_blocks)
-           && chunk_can_be_in_pieces(&runs[0]);
+    return (runs[0].shard->object->is_remote ? reserved : feed->cuts_blocks)
+           && chunk_can_be_in_pieces(runs, run_count);
 }
 
 /* Takes the memory for the lane's next chunk. */
@@ -103,10 +103,10 @@ static bool take_memory(struct feed *feed, const struct run *runs, size_t run_co
                         bool reserved, struct feed_memory *memory)
 {
     if (feed->cuts_blocks && !reserved) {
-        if (feed_take_passing(feed, runs, memory))
+        if (feed_take_passing(feed, runs, run_count, memory))
             return true;
         shrink_chunks(feed);
-        return feed_take_passing(feed, runs, memory);
+        return feed_take_passing(feed, runs, run_count, memory);
     }
     memory->in_pieces = is_for_pieces(feed, runs, run_count, reserved);
     memory->bytes = chunk_memory(runs, run_count, feed->own_frames, memory->in_pieces);
@@ -195,61 +195,11 @@ static int enter_shard(struct feed *feed, struct prefetch *p, const struct order
     return code;
 }
 
-/* Raw bytes of the lane's next chunk.  The first ones are small, so that the first sample does not
- * wait for many, unless their block would be unpacked again for the next. */
-static uint64_t chunk_bytes(const struct feed *feed, const struct prefetch *p)
-{
-    return feed->cuts_blocks ? feed->chunk_bytes
-                             : MIN(feed->chunk_bytes, CHUNK_FIRST_BYTES * (1 + p->planned));
-}
-
-/* Frames so large are deferred: in the shuffle buffer they would take the place of many. */
-static bool is_outsize(const struct feed *feed, const struct index_section *s, uint64_t record)
-{
-    return s->offsets[record + 1] - s->offsets[record] > feed->outsize_bytes;
-}
-
-/* What is left of a block, in even parts of `bytes` at most. */
-static uint64_t stop_in_block(const struct index_section *s, uint64_t offset, uint64_t bytes)
-{
-    const uint64_t left = s->blocks[index_block_of(s, offset) + 1].raw_offset - offset;
-    const uint64_t parts = (left + bytes - 1) / bytes;
-
-    return offset + (left + parts - 1) / parts;
-}
-
-/* How many records from the lane's next intake on make the next chunk: consecutive places in one
- * shard, of chunk_bytes together or, as long as there is memory, to the end of the codec block that
- * passes them. */
-static size_t chunk_count(const struct feed *feed, const struct prefetch *p,
-                          const struct order_run *run, uint64_t place)
-{
-    const struct index_section *s = p->shard->section;
-    const uint64_t left = MIN(intakes_count(p->intakes) - p->planned, run->count);
-    uint64_t stop = s->offsets[run->record] + chunk_bytes(feed, p);
-    size_t count = 1;
-
-    if (s->blocks != NULL && feed->cuts_blocks) {
-        stop = stop_in_block(s, s->offsets[run->record], chunk_bytes(feed, p));
-    } else if (s->blocks != NULL) {
-        const uint64_t block = index_block_of(s, MIN(stop, s->offsets[s->samples]) - 1);
-
-        stop = s->blocks[block].raw_offset;
-        if (stop <= s->offsets[run->record])
-            stop = s->blocks[block + 1].raw_offset;
-    }
-    while (count < left && s->offsets[run->record + count + 1] <= stop
-           && !is_outsize(feed, s, run->record + count)
-           && intakes_place(p->intakes, p->planned + count) == place + count)
-        count++;
-    return count;
-}
-
 /* How many of the records that are due make the next chunk. */
 static size_t draw_count(const struct feed *feed, const struct prefetch *p)
 {
     const struct draws *d = p->draws;
-    const uint64_t most = chunk_bytes(feed, p);
+    const uint64_t most = stretch_bytes(feed, p->planned);
     uint64_t bytes = 0;
     size_t count = 0;
 
@@ -314,21 +264,24 @@ static struct order_run next_run(const struct prefetch *p)
 static int plan_stretch(struct feed *feed, struct prefetch *p, bool reserved,
                         struct sheaf_error *err)
 {
-    const uint64_t place = intakes_place(p->intakes, p->planned);
     const struct order_run found = next_run(p);
-    struct run run;
+    struct stretch stretch;
     int code = enter_shard(feed, p, &found, p->planned, err);
 
     if (code == SHEAF_OK)
         code = feed_open_shard(feed, p->shard, err);
     if (code != SHEAF_OK)
         return code;
-    if (is_outsize(feed, p->shard->section, found.record))
+    if (stretch_is_outsize(feed, p->shard->section, found.record))
         return defer(feed, p, &found, 0, false, err);
-    run = (struct run){ p->shard, found.record, chunk_count(feed, p, &found, place) };
-    code = begin_chunk(feed, p, &run, 1, reserved, err);
+    stretch.shard = p->shard;
+    stretch.line = p->line;
+    stretch.intakes = p->intakes;
+    stretch.planned = p->planned;
+    stretch_plan(feed, &found, &stretch);
+    code = begin_chunk(feed, p, stretch.runs, stretch.run_count, reserved, err);
     if (code == SHEAF_OK)
-        run.shard->users++;
+        p->shard->users += (unsigned)stretch.run_count;
     return code;
 }
 

@@ -268,7 +268,7 @@ static void place_items(const struct call *c, const struct group *g, uint8_t **s
 /* A codec's block is unpacked as far as needed, unless one request had better bring all of it. */
 static bool is_in_pieces(const struct group *g)
 {
-    return chunk_can_be_in_pieces(&g->run) && !g->run.shard->object->is_remote;
+    return chunk_can_be_in_pieces(&g->run, 1) && !g->run.shard->object->is_remote;
 }
 
 static uint64_t memory_of(const struct group *g)

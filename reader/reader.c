@@ -196,9 +196,21 @@ static int decode(struct sheaf_reader *r, size_t i)
                        &r->samples[i], &r->error);
 }
 
+/* What the item takes in its shard, with its part of the codec's blocks. */
+static uint64_t stored_bytes(const struct sheaf_reader *r, const struct item *item)
+{
+    const struct manifest_shard *m = &r->dataset->manifest.shards[item->shard];
+    const uint64_t size = item->size + (item->has_name ? item->name_size + 1 : 0);
+
+    if (r->dataset->is_stream || dataset_source(r->dataset, item->shard)->codec == NULL)
+        return size;
+    return (uint64_t)((double)size * (double)m->bytes / (double)MAX(m->raw_bytes, 1));
+}
+
 static void count_sample(struct sheaf_reader *r, const struct item *item,
                          const struct sheaf_sample *sample)
 {
+    r->stats.chosen_bytes += stored_bytes(r, item);
     if (r->stats.samples++ == 0)
         r->stats.first_sample_ns = clock_ns() - r->opened_ns;
     r->stats.repeated += item->repeats;

@@ -192,6 +192,9 @@ static void print_statistics(const struct cat *cat, const struct sheaf_reader_st
     printf("samples %" PRIu64 "\n", cat->samples);
     printf("payload_bytes %" PRIu64 "\n", cat->payload_bytes);
     printf("read_bytes %" PRIu64 "\n", stats->read_bytes);
+    printf("chosen_bytes %" PRIu64 "\n", stats->chosen_bytes);
+    printf("amplification %.3f\n", stats->chosen_bytes == 0 ? 1
+           : (double)stats->read_bytes / (double)stats->chosen_bytes);
     printf("cached_bytes %" PRIu64 "\n", stats->cached_bytes);
     printf("uncached_objects %" PRIu64 "\n", stats->uncached_objects);
     printf("corrupt %" PRIu64 "\n", stats->corrupt);

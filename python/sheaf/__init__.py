@@ -167,10 +167,12 @@ class VerifyResult(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """Counters of a reader."""
+    """Counters of a reader.  read_bytes / chosen_bytes is how much more was read than the samples
+    take, such as what lies between those that a view chose."""
     samples: int
     payload_bytes: int
     read_bytes: int
+    chosen_bytes: int
     cached_bytes: int
     uncached_objects: int
     corrupt: int

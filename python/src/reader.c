@@ -162,10 +162,11 @@ static Py_ssize_t reader_length(struct reader_object *self)
 
 PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats)
 {
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
                          "samples", (unsigned long long)stats->samples,
                          "payload_bytes", (unsigned long long)stats->payload_bytes,
                          "read_bytes", (unsigned long long)stats->read_bytes,
+                         "chosen_bytes", (unsigned long long)stats->chosen_bytes,
                          "cached_bytes", (unsigned long long)stats->cached_bytes,
                          "uncached_objects", (unsigned long long)stats->uncached_objects,
                          "corrupt", (unsigned long long)stats->corrupt,

@@ -65,7 +65,8 @@ class ReaderStats(Structure):
     _fields_ = [(name, c_uint64) for name in (
         "samples", "payload_bytes", "read_bytes", "corrupt", "stall_ns", "first_sample_ns",
         "memory_bytes", "memory_peak_bytes", "cached_bytes", "epoch",
-        "uncached_objects", "passed_over")]
+        "uncached_objects", "passed_over", "repeated", "lost_bytes",
+        "chosen_bytes")]
 
 
 _library = ctypes.CDLL(os.path.join(BUILD, "libsheaf.so"))

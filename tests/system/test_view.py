@@ -168,6 +168,32 @@ class View(Case):
             s.key for s in self.samples["middle"] if s.key.startswith("dog/") and
             s.key[-2] == "1" and s.key[-4:-2] == "00"))
 
+    def test_blocks_once(self):
+        """Samples that lie scattered in a block are unpacked together, and come right."""
+        files = {"%05d.txt" % i: b"%d " % i * 2000 for i in range(3000)}
+        folder = make_tree(self.path("blocks"), files)
+        for codec in ("none", "gzip", "lz4", "zstd"):
+            for container in ("webdataset", "recordio"):
+                packed = self.path("%s-%s" % (container, codec))
+                pack(folder, packed, container, codec, "--shard-size", "1MB")
+                stored = json.loads(sheaf("info", packed, "--json").stdout)["bytes"]
+                self.sets["blocks"] = packed
+                view = self.view([("blocks", {"where": {"every": [7, 2]}})])
+                texts = sorted(s.fields["txt"] for s in
+                               libsheaf.samples(packed, no_shuffle=1)[2::7])
+                for options in (dict(no_shuffle=1), {}, dict(shuffle_buffer=100)):
+                    with libsheaf.DataSet(view) as data_set, \
+                            libsheaf.Reader(data_set, **options) as reader:
+                        read = sorted(s.fields["txt"] for s in reader)
+                        stats = reader.stats()
+                    self.assertTrue(read == texts, (container, codec, options))
+                    self.assertLessEqual(stats.chosen_bytes, stats.read_bytes)
+                    self.assertAlmostEqual(stats.chosen_bytes / stored, 1 / 7, delta=0.02)
+                    if codec == "none":     # the gaps are larger than is read along
+                        self.assertEqual(stats.chosen_bytes, stats.read_bytes)
+                    else:
+                        self.assertLess(stats.read_bytes, 2 * stored)     # with .lst lines
+
     def test_until(self):
         sources = [("large", {"weight": 1}), ("middle", {"weight": 1})]
         self.assertEqual(len(self.texts(self.view(sources, until="first"))), 600)
