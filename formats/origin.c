@@ -56,9 +56,13 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
                                     .label_base = m->label_base };
     json_t *options = NULL;
     json_error_t found;
-    int code = json_load_text(text, strlen(text), 0, &options, &found, err);
+    int code;
 
     *is = false;
+    if (strstr(text, "\"program\"") == NULL)    /* the source that a conversion has; a union of
+                                                   many data sets asks about each pair */
+        return SHEAF_OK;
+    code = json_load_text(text, strlen(text), 0, &options, &found, err);
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_MEMORY ? code : SHEAF_OK;
     plan = json_string_value(json_object_get(options, "plan"));
