@@ -496,7 +496,7 @@ struct sheaf_coming {
 typedef void sheaf_coming_fn(void *context, const struct sheaf_coming *coming);
 /* When samples come in options->epoch: calls `each` for every coming of the samples with these
  * numbers, in the order of the epoch.  One that is dropped does not come; one that pads a lane
- * comes again.  rank and worker are ignored; lanes are replayed.  _UNSUPPORTED: view, stream. */
+ * comes again.  rank and worker are ignored; lanes are replayed.  _UNSUPPORTED: a stream. */
 SHEAF_CALL int sheaf_dataset_locate(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, const uint64_t *numbers, size_t count,
     sheaf_coming_fn *each, void *context, struct sheaf_error *error);

@@ -18,6 +18,7 @@ struct locate {
     uint64_t epochs, batch;         /* batch 0: steps are not asked for */
     int json;
     struct sheaf_dataset *dataset;
+    struct sheaf_dataset_info info;
     uint64_t *numbers;
     char **keys;
     bool *comes;                    /* in the epoch that is replayed */
@@ -119,8 +120,10 @@ static int locate_epoch(struct locate *l)
         return refuse(&error);
     for (size_t i = 0; i < l->count; i++)
         if (!l->comes[i])
-            complain("%s: does not come in epoch %" PRIu64 ", whose remainder is dropped",
-                     shown(l->keys[i]), l->options.epoch);
+            complain("%s: does not come in epoch %" PRIu64 ": %s", shown(l->keys[i]),
+                     l->options.epoch, l->info.is_view
+                     ? "the view does not choose it, or draws others then"
+                     : "the remainder is dropped");
     return -1;
 }
 
@@ -133,6 +136,7 @@ static int locate(struct locate *l, char **arguments, size_t count, const uint64
 
     if (sheaf_dataset_open(&source, 1, &l->dataset, &error) != SHEAF_OK)
         return refuse(&error);
+    sheaf_dataset_get_info(l->dataset, &l->info, sizeof(l->info));
     if (number != NULL)
         status = find_number(l, *number);
     for (size_t i = 0; i < count - 1 && status < 0; i += KEYS_ONCE)

@@ -64,6 +64,17 @@ uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
 /* The order of a source in this one: its seed, and its slots of the buffer. */
 struct order mix_source_order(const struct mix *mix, const struct order *order, size_t source);
 
+/* How many of the numbers below x go to a lane, where number n goes to lane n mod L. */
+static inline uint64_t mix_lane_share(uint64_t x, uint32_t lanes, uint32_t lane)
+{
+    return x / lanes + (lane < x % lanes);
+}
+
+/* Where a stage begins, as a global step; UINT64_MAX: there is none of this number. */
+uint64_t mix_stage_begin(const struct mix *mix, const struct order *order, size_t stage);
+/* Where in the table of a stage the lane begins. */
+uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uint32_t lane);
+
 /* ---- The turns of a lane --------------------------------------------------------------------- */
 
 struct mix_turns {
@@ -84,6 +95,11 @@ struct mix_turns {
  * beginning of the run, or without weights of the epoch.  `mix` is borrowed. */
 int mix_turns_begin(struct mix_turns *turns, const struct mix *mix, const struct order *order,
                     uint32_t lane, uint64_t step, uint64_t *drawn, struct sheaf_error *err);
+/* Without weights: the turns from the beginning of the block on that has draw `draw` of a source,
+ * which the lane makes in the epoch. */
+int mix_turns_begin_block(struct mix_turns *turns, const struct mix *mix,
+                          const struct order *order, uint32_t lane, size_t source, uint64_t draw,
+                          uint64_t *drawn, struct sheaf_error *err);
 void mix_turns_free(struct mix_turns *turns);
 
 /* The source of the next step, which must be below turns->steps.  SHEAF_ERR_MEMORY. */
@@ -101,5 +117,11 @@ struct mix_stretch {
 /* The stretch with draw `draw` of a lane from a source, counted as mix_turns_begin does. */
 struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t draw);
+
+/* The stretch of a source epoch that the epoch draws from, with .before 0, and the draw that it
+ * begins with.  offset: the lane of the source's first draw of the epoch; 0 with weights. */
+struct mix_stretch mix_stretch_in(const struct mix *mix, const struct order *order, uint32_t lane,
+                                  size_t source, uint64_t source_epoch, uint64_t offset,
+                                  uint64_t *draw);
 
 #endif

@@ -12,13 +12,7 @@
 
 #define BLOCK_STEPS ((uint64_t)65536)       /* of the turns without weights, about */
 
-/* How many numbers below x go to the lane, where number n goes to lane n mod L. */
-static uint64_t lane_share(uint64_t x, uint32_t lanes, uint32_t lane)
-{
-    return x / lanes + (lane < x % lanes);
-}
-
-/* And how many to the lanes before it. */
+/* How many numbers below x go to the lanes before a lane; see mix_lane_share. */
 static uint64_t earlier_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
     return x / lanes * lane + MIN(x % lanes, (uint64_t)lane);
@@ -26,8 +20,7 @@ static uint64_t earlier_share(uint64_t x, uint32_t lanes, uint32_t lane)
 
 /* ---- Turns by weights ------------------------------------------------------------------------ */
 
-/* Where in the table of a stage the lane begins. */
-static uint64_t phase_of(const struct mix_stage *stage, const struct order *order, uint32_t lane)
+uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uint32_t lane)
 {
     uint64_t phase = stage->period * lane / order->lanes;
     struct rng rng;
@@ -59,7 +52,7 @@ static void count_stage(const struct mix_turns *t, const struct mix_stage *stage
     uint64_t first;
 
     if (t->order.lanes > 1) {
-        count_draws(t->mix, stage, phase_of(stage, &t->order, t->lane), to - from, 1, drawn);
+        count_draws(t->mix, stage, mix_phase(stage, &t->order, t->lane), to - from, 1, drawn);
         return;
     }
     first = MIN((from + rounds - 1) / rounds * rounds, to);
@@ -68,11 +61,14 @@ static void count_stage(const struct mix_turns *t, const struct mix_stage *stage
     count_draws(t->mix, stage, 0, (to - first) % rounds, 1, drawn);
 }
 
-/* Where a stage begins, as a global step. */
+uint64_t mix_stage_begin(const struct mix *mix, const struct order *order, size_t stage)
+{
+    return stage < mix->stage_count ? mix->stages[stage].samples / order->lanes : UINT64_MAX;
+}
+
 static uint64_t stage_begin(const struct mix_turns *t, size_t stage)
 {
-    return stage < t->mix->stage_count ? t->mix->stages[stage].samples / t->order.lanes
-                                       : UINT64_MAX;
+    return mix_stage_begin(t->mix, &t->order, stage);
 }
 
 /* Goes to the stage that global step g is in. */
@@ -89,7 +85,7 @@ static void enter_stage(struct mix_turns *t, size_t number, uint64_t g)
     t->stage = number;
     t->table = stage->table;
     t->period = stage->period;
-    t->at = (phase_of(stage, &t->order, t->lane) + (g - begin)) % stage->period;
+    t->at = (mix_phase(stage, &t->order, t->lane) + (g - begin)) % stage->period;
 }
 
 static void begin_weighted(struct mix_turns *t, uint64_t rounds, uint64_t *drawn)
@@ -176,7 +172,8 @@ static int go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn, struct she
     return code;
 }
 
-static int begin_counted(struct mix_turns *t, uint64_t *drawn, struct sheaf_error *err)
+/* What the lane draws from each source, and its blocks. */
+static int begin_blocks(struct mix_turns *t, struct sheaf_error *err)
 {
     const struct mix *mix = t->mix;
     uint64_t first = 0, all = 0;
@@ -186,14 +183,21 @@ static int begin_counted(struct mix_turns *t, uint64_t *drawn, struct sheaf_erro
     if (t->counts == NULL || t->block == NULL)
         return err_memory(err, BLOCK_STEPS * sizeof(t->block[0]));
     for (size_t i = 0; i < mix->source_count; i++) {
-        t->counts[i] = lane_share(first + mix->sources[i].count, t->order.lanes, t->lane)
-                       - lane_share(first, t->order.lanes, t->lane);
+        t->counts[i] = mix_lane_share(first + mix->sources[i].count, t->order.lanes, t->lane)
+                       - mix_lane_share(first, t->order.lanes, t->lane);
         all += t->counts[i];
         first = (first + mix->sources[i].count) % t->order.lanes;
     }
     t->block_count = MAX((all + BLOCK_STEPS - 1) / BLOCK_STEPS, 1);
     t->table = t->block;
-    return go_to(t, t->step, drawn, err);
+    return SHEAF_OK;
+}
+
+static int begin_counted(struct mix_turns *t, uint64_t *drawn, struct sheaf_error *err)
+{
+    const int code = begin_blocks(t, err);
+
+    return code == SHEAF_OK ? go_to(t, t->step, drawn, err) : code;
 }
 
 /* ---- Turns ----------------------------------------------------------------------------------- */
@@ -212,6 +216,32 @@ int mix_turns_begin(struct mix_turns *t, const struct mix *mix, const struct ord
         begin_weighted(t, mix_rounds(mix, order), drawn);
     else
         code = begin_counted(t, drawn, err);
+    if (code != SHEAF_OK)
+        mix_turns_free(t);
+    return code;
+}
+
+int mix_turns_begin_block(struct mix_turns *t, const struct mix *mix, const struct order *order,
+                          uint32_t lane, size_t source, uint64_t draw, uint64_t *drawn,
+                          struct sheaf_error *err)
+{
+    uint64_t block;
+    bool padded;
+    int code;
+
+    *t = (struct mix_turns){ .mix = mix, .order = *order, .lane = lane };
+    t->steps = mix_lane_steps(mix, order, lane, &padded) - padded;
+    code = begin_blocks(t, err);
+    if (code == SHEAF_OK) {
+        /* The first one with more draws before its end than `draw`. */
+        block = (uint64_t)((((unsigned __int128)draw + 1) * t->block_count - 1)
+                           / t->counts[source]);
+        for (size_t i = 0; i < mix->source_count; i++) {
+            drawn[i] = in_blocks(t, i, block);
+            t->step += drawn[i];
+        }
+        code = enter_block(t, block, err);
+    }
     if (code != SHEAF_OK)
         mix_turns_free(t);
     return code;
@@ -245,46 +275,62 @@ int mix_turns_next(struct mix_turns *t, size_t *source, struct sheaf_error *err)
 /* ---- Stretches ------------------------------------------------------------------------------- */
 
 static struct mix_stretch stretch_weighted(const struct mix *mix, const struct order *order,
-                                           uint32_t lane, size_t source, uint64_t draw)
+                                           uint32_t lane, size_t source, uint64_t epoch,
+                                           uint64_t *draw)
 {
     const uint64_t samples = mix->sources[source].samples;
-    const uint64_t epoch = (draw * order->lanes + lane) / samples;
     const uint64_t from = epoch * samples, to = from + samples;
-    const uint64_t first = lane_share(from, order->lanes, lane);
 
+    *draw = mix_lane_share(from, order->lanes, lane);
     return (struct mix_stretch){
         .source_epoch = epoch,
         .start = earlier_share(to, order->lanes, lane) - earlier_share(from, order->lanes, lane),
-        .count = lane_share(to, order->lanes, lane) - first,
-        .before = draw - first,
+        .count = mix_lane_share(to, order->lanes, lane) - *draw,
     };
 }
 
 static struct mix_stretch stretch_counted(const struct mix *mix, const struct order *order,
-                                          uint32_t lane, size_t source, uint64_t draw)
+                                          uint32_t lane, size_t source, uint64_t epoch,
+                                          uint64_t offset, uint64_t *draw)
 {
     const uint64_t samples = mix->sources[source].samples, count = mix->sources[source].count;
-    const uint64_t lanes = order->lanes, offset = first_lane(mix, order, source);
     const uint64_t begin = order->epoch * count;            /* of the epoch's draws */
-    const uint64_t number = begin + (lane + lanes - offset) % lanes + draw * lanes;
-    const uint64_t epoch = number / samples;
     const uint64_t from = MAX(begin, epoch * samples);
     const uint64_t to = MIN(begin + count, (epoch + 1) * samples);
     const uint64_t low = offset + (from - begin), high = offset + (to - begin);
 
+    *draw = mix_lane_share(low, order->lanes, lane) - mix_lane_share(offset, order->lanes, lane);
     return (struct mix_stretch){
         .source_epoch = epoch,
         .start = from - epoch * samples + earlier_share(high, order->lanes, lane)
                  - earlier_share(low, order->lanes, lane),
-        .count = lane_share(high, order->lanes, lane) - lane_share(low, order->lanes, lane),
-        .before = draw - (lane_share(low, order->lanes, lane)
-                          - lane_share(offset, order->lanes, lane)),
+        .count = mix_lane_share(high, order->lanes, lane) - *draw
+                 - mix_lane_share(offset, order->lanes, lane),
     };
+}
+
+struct mix_stretch mix_stretch_in(const struct mix *mix, const struct order *order, uint32_t lane,
+                                  size_t source, uint64_t source_epoch, uint64_t offset,
+                                  uint64_t *draw)
+{
+    return mix->stages != NULL
+           ? stretch_weighted(mix, order, lane, source, source_epoch, draw)
+           : stretch_counted(mix, order, lane, source, source_epoch, offset, draw);
 }
 
 struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t draw)
 {
-    return mix->stages != NULL ? stretch_weighted(mix, order, lane, source, draw)
-                               : stretch_counted(mix, order, lane, source, draw);
+    const uint64_t lanes = order->lanes;
+    const uint64_t offset = mix->stages != NULL ? 0 : first_lane(mix, order, source);
+    const uint64_t number = mix->stages != NULL ? draw * lanes + lane
+                          : order->epoch * mix->sources[source].count
+                            + (lane + lanes - offset) % lanes + draw * lanes;
+    uint64_t first;
+    struct mix_stretch stretch = mix_stretch_in(mix, order, lane, source,
+                                                number / mix->sources[source].samples, offset,
+                                                &first);
+
+    stretch.before = draw - first;
+    return stretch;
 }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * At which steps a lane emits what is looked for; see locate.h.  Of the shuffle buffer, only the
+ * slots that hold a target are followed. */
+#include "reader/lookup/locate.h"
+
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+/* ---- Targets and comings --------------------------------------------------------------------- */
+
+int targets_add(struct targets *t, uint32_t lane, uint64_t input, size_t asked,
+                struct sheaf_error *err)
+{
+    if (t->count == t->capacity) {
+        const size_t capacity = 2 * t->capacity + 16;
+        struct target *grown = reallocarray(t->list, capacity, sizeof(*grown));
+
+        if (grown == NULL)
+            return err_memory(err, capacity * sizeof(*grown));
+        t->list = grown;
+        t->capacity = capacity;
+    }
+    t->list[t->count++] = (struct target){ lane, input, asked, UINT64_MAX };
+    return SHEAF_OK;
+}
+
+static int by_input(const void *x, const void *y)
+{
+    const struct target *a = x, *b = y;
+
+    if (a->lane != b->lane)
+        return a->lane < b->lane ? -1 : 1;
+    return (a->input > b->input) - (a->input < b->input);
+}
+
+void targets_sort(struct targets *t)
+{
+    if (t->count != 0)
+        qsort(t->list, t->count, sizeof(t->list[0]), by_input);
+}
+
+size_t targets_of_lane(const struct target *first, const struct target *end)
+{
+    const struct target *t = first;
+
+    while (t < end && t->lane == first->lane)
+        t++;
+    return (size_t)(t - first);
+}
+
+int comings_add(struct comings *c, uint32_t lane, uint64_t step, size_t asked,
+                struct sheaf_error *err)
+{
+    const uint32_t lanes = c->order.lanes, world = c->member.world_size;
+
+    if (c->count == c->capacity) {
+        const size_t capacity = 2 * c->capacity + 16;
+        struct sheaf_coming *grown = reallocarray(c->list, capacity, sizeof(*grown));
+
+        if (grown == NULL)
+            return err_memory(err, capacity * sizeof(*grown));
+        c->list = grown;
+        c->capacity = capacity;
+    }
+    c->list[c->count++] = (struct sheaf_coming){
+        .asked = asked, .sample = step * lanes + lane, .rank = lane % world,
+        .ordinal = step * (lanes / world) + lane / world,
+    };
+    return SHEAF_OK;
+}
+
+/* ---- Replay ---------------------------------------------------------------------------------- */
+
+/* The targets of one lane, in the order of their inputs. */
+struct replay {
+    struct shuffle shuffle;
+    uint64_t step;
+    struct target *next, *end;          /* those that are not in the buffer yet */
+    struct target **holders;            /* of each slot; NULL: nothing that is looked for.  Of
+                                           equal targets the first one */
+    size_t inside;                      /* slots with a holder */
+};
+
+/* Passes over the targets with the same input; they are emitted at `step`. */
+static struct target *pass(const struct replay *r, struct target *first, uint64_t step)
+{
+    struct target *t = first;
+
+    for (; t < r->end && t->input == first->input; t++)
+        t->step = step;
+    return t;
+}
+
+static void enter(struct replay *r, uint64_t slot)
+{
+    r->holders[slot] = r->next;
+    r->next = pass(r, r->next, UINT64_MAX);
+    r->inside++;
+}
+
+static void leave(struct replay *r, uint64_t slot)
+{
+    if (r->holders[slot] == NULL)
+        return;
+    pass(r, r->holders[slot], r->step);
+    r->holders[slot] = NULL;
+    r->inside--;
+}
+
+static void replay_step(struct replay *r)
+{
+    const struct shuffle_step step = shuffle_next(&r->shuffle);
+
+    leave(r, step.slot);
+    if (!step.refill) {
+        r->holders[step.slot] = r->holders[step.last];
+        r->holders[step.last] = NULL;
+    } else if (r->next < r->end && r->next->input == step.input) {
+        enter(r, step.slot);
+    }
+    r->step++;
+}
+
+/* Makes the draws before an input comes in; nothing is followed, and the buffer stays full.  The
+ * generator is copied, so that it is in registers: this is nearly all the time of a replay. */
+static void skip_to(struct replay *r, uint64_t input)
+{
+    struct shuffle *s = &r->shuffle;
+    const uint64_t steps = input - s->next, filled = s->filled;
+    struct rng rng = s->rng;
+
+    for (uint64_t i = 0; i < steps; i++)
+        (void)rng_below(&rng, filled);
+    s->rng = rng;
+    s->next = input;
+    r->step += steps;
+}
+
+/* Without a buffer inputs are emitted as they come. */
+static void emit_in_order(struct replay *r, uint64_t limit)
+{
+    while (r->next < r->end && r->next->input < limit)
+        r->next = pass(r, r->next, r->next->input);
+}
+
+int locate_replay(const struct shuffle *shuffle, struct target *targets, size_t count,
+                  uint64_t limit, struct sheaf_error *err)
+{
+    const uint64_t filled = shuffle->filled;
+    struct replay r = { .shuffle = *shuffle, .next = targets, .end = targets + count };
+
+    if (filled == 1) {
+        emit_in_order(&r, limit);
+        return SHEAF_OK;
+    }
+    r.holders = calloc(filled, sizeof(r.holders[0]));
+    if (r.holders == NULL)
+        return err_memory(err, filled * sizeof(r.holders[0]));
+    while (r.next < r.end && r.next->input < filled)
+        enter(&r, r.next->input);
+    while (r.step < limit && (r.inside != 0 || r.next < r.end)) {
+        if (r.inside == 0 && r.next->input - filled >= limit)
+            break;                      /* it comes in too late */
+        if (r.inside == 0)
+            skip_to(&r, r.next->input);
+        replay_step(&r);
+    }
+    free(r.holders);
+    return SHEAF_OK;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * When samples come in an epoch of a view; see locate.h.  Each of its sources has lines of its own:
+ *
+ *     number -> source, rank among its chosen -> for each source epoch: place on its line
+ *            -> lane and input of its stretch -> draw of the lane -> step (mix_steps.h) */
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/lookup/locate.h"
+#include "reader/view/mix_steps.h"
+#include "reader/view/view.h"
+
+/* A sample that is asked for. */
+struct wanted {
+    size_t source;
+    uint64_t rank;              /* among the chosen ones */
+    size_t asked;
+};
+
+struct locating {
+    const struct dataset_view *view;
+    struct comings *comings;
+    struct mix_steps steps;
+    struct targets targets;
+};
+
+/* ---- What is asked for ----------------------------------------------------------------------- */
+
+static int by_source(const void *x, const void *y)
+{
+    const struct wanted *a = x, *b = y;
+
+    if (a->source != b->source)
+        return a->source < b->source ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* The chosen ones among the numbers, by their sources.  Returns how many. */
+static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
+                          struct wanted *wanted)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const size_t source = dataset_source_of(d, dataset_shard_of(d, numbers[i]));
+        const struct order_chosen *chosen = &d->view->chosen[source];
+
+        wanted[found] = (struct wanted){ .source = source, .asked = i };
+        found += selection_rank(&chosen->chosen, numbers[i] - chosen->first_number,
+                                &wanted[found].rank);
+    }
+    if (found != 0)
+        qsort(wanted, found, sizeof(wanted[0]), by_source);
+    return found;
+}
+
+/* ---- One source epoch ------------------------------------------------------------------------ */
+
+/* The inputs that the samples are in a source epoch.  piece_places: where each piece of the line
+ * is on it. */
+static int find_inputs(struct locating *x, const struct wanted *wanted, size_t count,
+                       uint64_t source_epoch, const uint64_t *piece_places,
+                       struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    x->targets.count = 0;
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        const struct wanted *w = &wanted[i];
+        const uint64_t place = piece_places[w->rank / ORDER_PIECE] + w->rank % ORDER_PIECE;
+        uint64_t input;
+        uint32_t lane;
+
+        if (mix_steps_lane_of(&x->steps, w->source, source_epoch, place, &lane, &input))
+            code = targets_add(&x->targets, lane, input, w->asked, err);
+    }
+    targets_sort(&x->targets);
+    return code;
+}
+
+/* The lane's step comes, and with it perhaps the one that pads it. */
+static int add_step(struct locating *x, uint32_t lane, uint64_t step, size_t asked,
+                    struct sheaf_error *err)
+{
+    bool padded;
+    const uint64_t steps = mix_lane_steps(&x->view->mix, &x->comings->order, lane, &padded);
+    int code = SHEAF_OK;
+
+    if (step < steps - padded)
+        code = comings_add(x->comings, lane, step, asked, err);
+    if (code == SHEAF_OK && padded && step == 0)
+        code = comings_add(x->comings, lane, steps - 1, asked, err);
+    return code;
+}
+
+/* Follows the targets of one lane, which are inputs of one stretch. */
+static int follow_lane(struct locating *x, size_t source, const struct order *order,
+                       struct target *targets, size_t count, struct sheaf_error *err)
+{
+    const uint32_t lane = targets->lane;
+    uint64_t begin, first, end, step;
+    const struct mix_stretch stretch = mix_steps_lane_stretch(&x->steps, lane, source,
+                                                              order->epoch, &begin);
+    struct shuffle shuffle;
+    int code;
+
+    mix_steps_draws(&x->steps, lane, source, &first, &end);
+    if (end <= begin)
+        return SHEAF_OK;
+    shuffle_begin(&shuffle, order, lane, stretch.count);
+    code = locate_replay(&shuffle, targets, count, end - begin, err);
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        const uint64_t draw = begin + targets[i].step;
+
+        if (targets[i].step == UINT64_MAX || draw < first || draw >= end)
+            continue;                   /* in another epoch of the view */
+        code = mix_steps_find(&x->steps, lane, source, draw, &step, err);
+        if (code == SHEAF_OK)
+            code = add_step(x, lane, step, targets[i].asked, err);
+    }
+    return code;
+}
+
+static int follow_lanes(struct locating *x, size_t source, const struct order *order,
+                        struct sheaf_error *err)
+{
+    struct target *t = x->targets.list, *end = t + x->targets.count;
+    int code = SHEAF_OK;
+
+    while (t < end && code == SHEAF_OK) {
+        const size_t count = targets_of_lane(t, end);
+
+        code = follow_lane(x, source, order, t, count, err);
+        t += count;
+    }
+    return code;
+}
+
+static size_t pieces_of(const struct order_chosen *chosen)
+{
+    return (size_t)((chosen->chosen.count + ORDER_PIECE - 1) / ORDER_PIECE);
+}
+
+/* Where each piece of a line is on it. */
+static void find_pieces(const struct order_line *line, size_t count, uint64_t *places)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t place = (uint64_t)i * ORDER_PIECE;
+
+        places[line->pieces[i]] = place <= line->short_start
+                                  ? place : place - (ORDER_PIECE - line->short_places);
+    }
+}
+
+/* ---- One source ------------------------------------------------------------------------------ */
+
+/* Finds samples of one source in one source epoch; `order` is its own there. */
+static int locate_in_epoch(struct locating *x, const struct order *order,
+                           const struct wanted *wanted, size_t count, uint64_t *places,
+                           struct sheaf_error *err)
+{
+    const struct order_chosen *chosen = &x->view->chosen[wanted->source];
+    struct order_line line;
+    int code = order_line_of_pieces(order, chosen, &line, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    find_pieces(&line, pieces_of(chosen), places);
+    order_line_free(&line);
+    code = find_inputs(x, wanted, count, order->epoch, places, err);
+    return code == SHEAF_OK ? follow_lanes(x, wanted->source, order, err) : code;
+}
+
+/* Finds them in all its source epochs. */
+static int locate_in_source(struct locating *x, const struct wanted *wanted, size_t count,
+                            struct sheaf_error *err)
+{
+    const size_t source = wanted->source;
+    const size_t pieces = pieces_of(&x->view->chosen[source]);
+    struct order order = mix_source_order(&x->view->mix, &x->comings->order, source);
+    uint64_t *places = calloc(pieces + 1, sizeof(places[0]));
+    uint64_t first, last;
+    int code = places == NULL ? err_memory(err, pieces * sizeof(places[0])) : SHEAF_OK;
+
+    if (code == SHEAF_OK && mix_steps_epochs(&x->steps, source, &first, &last))
+        for (order.epoch = first; order.epoch <= last && code == SHEAF_OK; order.epoch++)
+            code = locate_in_epoch(x, &order, wanted, count, places, err);
+    free(places);
+    return code;
+}
+
+int locate_in_view(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
+                   struct comings *comings, struct sheaf_error *err)
+{
+    struct locating x = { .view = d->view, .comings = comings };
+    struct wanted *wanted = calloc(count + 1, sizeof(wanted[0]));
+    int code = wanted == NULL ? err_memory(err, count * sizeof(wanted[0]))
+                              : mix_check(&d->view->mix, &comings->order, err);
+
+    if (code == SHEAF_OK)
+        code = mix_steps_begin(&x.steps, &d->view->mix, &comings->order, err);
+    if (code == SHEAF_OK) {
+        const size_t found = find_wanted(d, numbers, count, wanted);
+
+        for (size_t i = 0, end; i < found && code == SHEAF_OK; i = end) {
+            for (end = i; end < found && wanted[end].source == wanted[i].source;)
+                end++;
+            code = locate_in_source(&x, wanted + i, end - i, err);
+        }
+    }
+    mix_steps_free(&x.steps);
+    free(x.targets.list);
+    free(wanted);
+    return code;
+}
