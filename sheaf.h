@@ -89,7 +89,8 @@ enum sheaf_reason {
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
     SHEAF_REASON_NOT_DIRECT,        /* UNSUPPORTED: the channel cannot be read directly */
-    SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED  /* UNSUPPORTED: keys cannot be found */
+    SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED, /* UNSUPPORTED: keys cannot be found */
+    SHEAF_REASON_UNUSED_FILTER      /* note: a pattern has decided nothing */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -524,16 +525,13 @@ SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
  * sheaf_pack makes a data set from files, in one call.  The source is one of
  *   - a directory tree: a file's directory is its class;
  *   - s3://BUCKET/PREFIX: a tree of objects;
- *   - a list, recognised by its name: *.lst (MXNet: index, label[s], path), *.csv (path, label[s]),
- *     *.jsonl (objects with "path" and "label"), any other file (one path per line; the directory
- *     is the class);
- *   - SageMaker's manifest file or augmented manifest, *.manifest, *.json or *.jsonl, recognised by
- *     its content (packer/source/augmented.h specifies its attributes);
- *   - a local archive, *.tar, *.zip, *.tar.gz, *.tgz, *.tar.xz, *.tar.zst, ...: the directory that
- *     it would unpack to (doc/prepare.md).
- * Lists and their root may be in S3.  Files whose paths agree up to the first dot of the base name
- * are one sample.  The plan (keys, labels, splits, order, shard boundaries) is made before any file
- * is read.  The plan and the files alone determine every byte of the output, not jobs or time. */
+ *   - a list, by its name: *.lst (MXNet: index, label[s], path), *.csv (path, label[s]), *.jsonl
+ *     ("path" and "label"), any other file (a path per line; the directory is the class);
+ *   - SageMaker's manifest file or augmented manifest (packer/source/augmented.h), *.manifest,
+ *     *.json or *.jsonl, by its content;
+ *   - a local archive, *.tar, *.zip, *.tar.gz, ...: the directory that it would unpack to.
+ * Files whose paths agree up to the first dot of the base name are one sample.  The plan (keys,
+ * labels, order, shards), made before any file is read, and the files determine every byte. */
 /* One shard of a plan. */
 struct sheaf_plan_shard {
     const char *split;          /* the split's name; "" without splits */
@@ -541,14 +539,14 @@ struct sheaf_plan_shard {
     uint64_t samples, payload_bytes;
 };
 typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
+/* Paths below the source, by a pattern as in a .gitignore, and whether they are packed. */
+struct sheaf_filter { const char *pattern; int packs; };
 struct sheaf_pack_options {
     size_t sizeof_options;          /* set by _init */
     enum sheaf_container container; /* SHEAF_WEBDATASET */
-    enum sheaf_codec codec;         /* NONE; else a shard is one gzip member or LZ4 frame, in
-                                       independent blocks, or a zstd frame for each block */
+    enum sheaf_codec codec;         /* NONE; a shard is a gzip member, LZ4 frame or zstd frames */
     uint64_t shard_bytes;           /* target payload of a shard; 150000000 */
-    uint64_t shard_count;           /* 0: from shard_bytes; else the number of shards (per split),
-                                       at most one for each sample */
+    uint64_t shard_count;           /* 0: from shard_bytes; else of each split (at most samples) */
     const char *prefix;             /* "shard" */
     const char *root;               /* NULL: the list's directory; the whole archive */
     int no_shuffle;                 /* 0; 1: samples stay in byte order of keys */
@@ -563,9 +561,8 @@ struct sheaf_pack_options {
     int dry_run;                    /* 0; 1: only plan; *error: why dest would be refused, or OK */
     const char *index;              /* NULL; index files of "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* threads; 0: the processors, 8 at most */
-    uint64_t memory_bytes;          /* 512 MiB: hard limit, without the plan; a quarter is for data
-                                       on its way to S3, at least a part (8 MiB; 1/5000 of shards
-                                       beyond 40 GB) */
+    uint64_t memory_bytes;          /* 512 MiB: hard limit, without the plan; a quarter, or a part
+                                       (8 MiB; 1/5000 of shards beyond 40 GB), for data to S3 */
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
     sheaf_plan_fn *plan;            /* NULL; with dry_run, called for each shard of the plan */
@@ -575,13 +572,15 @@ struct sheaf_pack_options {
     const char *origin;             /* NULL: as identity; identifies the samples independently of
                                        location and time: its hash goes into the manifest, and
                                        resume recognises a finished data set by it */
+    const struct sheaf_filter *filters;     /* NULL: all is packed; else by the last that matches */
+    size_t filter_count;                    /*   (if none does: unless the first one packs) */
+    sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for what is worth knowing */
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
 
 struct sheaf_pack_result {
-    uint64_t files;             /* in the source; of a part, in its shards; of sheaf_packer, fields.
-                                   files == files_packed + skipped, or the call fails (of
-                                   sheaf_packer: the same for samples) */
+    uint64_t files;             /* in the source; of a part, in its shards; of sheaf_packer, fields;
+                                   == files_packed + skipped, or the call fails */
     uint64_t files_packed;      /* fields in the shards */
     uint64_t samples;           /* packed (with dry_run: planned) */
     uint64_t payload_bytes;     /* of their fields */
@@ -595,6 +594,7 @@ struct sheaf_pack_result {
     uint64_t left_out;          /* ignored: hidden directories, .DS_Store, ._*, Thumbs.db, ... */
     uint64_t unlabelled;        /* samples without a label, where others have one */
     char first_unlabelled[512]; /* the first of their keys in byte order, or its beginning */
+    uint64_t filtered;          /* left out by filters: files, and directories with all in them */
 };
 
 /* Writes shards, dataset.index, dataset.keys and, last, dataset.json to the directory `dest`, which
@@ -616,11 +616,10 @@ SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
 /* Makes the plan of `count` sources (as for sheaf_pack; or of one data set, to be converted by
  * sheaf_convert_part), prepares the directory `dest` for it (as options->resume and
  * overwrite specify), and stores it at `plan`, a path or an s3:// URL.  Local paths are stored as
- * absolute paths and must mean the same on every machine.  Memory does not grow with the number of
- * files: sorting uses temporary files in the directory TMPDIR, or else in the plan's directory, or,
- * if that is in S3 or read-only, in /var/tmp; so does sheaf_pack, beside a local `dest`.  dry_run
- * is ignored.  The result has the planned samples, bytes and shards.  SHEAF_ERR_LIMIT: packing a
- * sample needs more than memory_bytes, or a shard of this size cannot be sent with it. */
+ * absolute paths and must mean the same on every machine.  Sorting uses temporary files, in TMPDIR,
+ * or beside the plan, or in /var/tmp.  dry_run is ignored.  The result has the planned samples,
+ * bytes and shards.  SHEAF_ERR_LIMIT: packing a sample needs more than memory_bytes, or a shard of
+ * this size cannot be sent with it. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);

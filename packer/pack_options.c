@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -109,7 +110,8 @@ void pack_options_watch(const struct sheaf_pack_options *o, struct watch *watch,
         .progress = o->progress, .context = o->context, .interrupt = o->interrupt,
     };
     *problems = (struct problems){
-        .on_error = o->on_error, .report = o->report, .context = o->context,
+        .on_error = o->on_error, .report = o->report, .note = o->note,
+        .context = o->context,
     };
 }
 
@@ -117,6 +119,34 @@ void pack_options_watch(const struct sheaf_pack_options *o, struct watch *watch,
 static void set(json_t *object, int *failed, const char *name, json_t *value)
 {
     *failed |= json_object_set_new(object, name, value);
+}
+
+/* As text: "+*.jpg" packs. */
+static json_t *filter_json(const struct sheaf_filter *filter)
+{
+    const size_t size = sheaf_show(filter->pattern, NULL, 0);
+    char *text = malloc(size + 2);
+    json_t *json;
+
+    if (text == NULL)
+        return NULL;
+    text[0] = filter->packs ? '+' : '-';
+    sheaf_show(filter->pattern, text + 1, size + 1);
+    json = json_string(text);
+    free(text);
+    return json;
+}
+
+static json_t *filters_json(const struct sheaf_pack_options *o)
+{
+    json_t *list = json_array();
+    int failed = list == NULL;
+
+    for (size_t i = 0; i < o->filter_count && !failed; i++)
+        failed = json_array_append_new(list, filter_json(&o->filters[i]));
+    if (failed)
+        json_decref(list);
+    return failed ? NULL : list;
 }
 
 char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
@@ -134,6 +164,8 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
         set(object, &failed, "shard_bytes", json_integer((json_int_t)o->shard_bytes));
     if (o->index != NULL && o->index[0] != '\0')
         set(object, &failed, "index", json_string(o->index));
+    if (o->filter_count != 0)
+        set(object, &failed, "filters", filters_json(o));
     if (plan_hash != NULL)
         set(object, &failed, "plan", json_string(plan_hash));
     if (split_name != NULL) {

@@ -21,16 +21,22 @@ int planner_open(struct planner *p, const struct sheaf_pack_options *options,
                  struct problems *problems, struct watch *watch, struct plan *plan,
                  const char *near, struct sheaf_error *err)
 {
+    int code;
+
     *p = (struct planner){
         .options = options, .problems = problems, .watch = watch, .plan = plan,
     };
-    return plan_sort_open(&p->sort, options, problems, watch,
-                          near != NULL && store_is_local(near) ? near : NULL, err);
+    code = filter_open(&p->filter, options->filters, options->filter_count, err);
+    if (code == SHEAF_OK)
+        code = plan_sort_open(&p->sort, options, problems, watch,
+                              near != NULL && store_is_local(near) ? near : NULL, err);
+    return code;
 }
 
 void planner_close(struct planner *p)
 {
     plan_sort_close(&p->sort);
+    filter_close(&p->filter);
     for (size_t i = 0; i < p->source_count; i++)
         source_close(&p->sources[i]);
     free(p->sources);
@@ -76,10 +82,30 @@ int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error
     return code;
 }
 
+/* Tells what each filter has left out, and which has decided nothing: it may be mistyped. */
+static void tell_filters(const struct planner *p)
+{
+    for (size_t i = 0; i < p->filter.count; i++) {
+        const struct filter_rule *rule = &p->filter.rules[i];
+
+        if (!rule->matched)
+            problems_note(p->problems, SHEAF_REASON_UNUSED_FILTER, rule->given.pattern,
+                          "the pattern \"%s\" has decided nothing", rule->given.pattern);
+        else if (rule->left_out != 0)
+            problems_note(p->problems, SHEAF_REASON_NONE, rule->given.pattern,
+                          "%llu left out by the pattern \"%s\"",
+                          (unsigned long long)rule->left_out, rule->given.pattern);
+    }
+    if (p->filter.unmatched != 0)
+        problems_note(p->problems, SHEAF_REASON_NONE, "", "%llu file%s left out that no pattern "
+                      "includes", (unsigned long long)p->filter.unmatched,
+                      plural(p->filter.unmatched));
+}
+
 static int scan_sources(struct planner *p, struct sheaf_error *err)
 {
     struct scan scan = { .catalog = &p->sort.catalog, .problems = p->problems,
-                         .watch = p->watch };
+                         .watch = p->watch, .filter = &p->filter };
     int code = p->source_count > 1 ? source_join(p->sources, p->source_count, err) : SHEAF_OK;
 
     for (size_t i = 0; i < p->source_count && code == SHEAF_OK; i++)
@@ -87,6 +113,9 @@ static int scan_sources(struct planner *p, struct sheaf_error *err)
     p->files = scan.found;
     p->passed_over = scan.passed_over;
     p->left_out = scan.left_out;
+    p->filtered = scan.filtered;
+    if (code == SHEAF_OK)
+        tell_filters(p);
     return code;
 }
 
@@ -173,8 +202,9 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = make_shards(p, err);
     if (code == SHEAF_OK && p->plan->sample_count == 0)
-        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found)", p->name,
-                       (unsigned long long)p->files);
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found, %llu left "
+                       "out by patterns)", p->name, (unsigned long long)p->files,
+                       (unsigned long long)p->filtered);
     return code;
 }
 
@@ -323,6 +353,7 @@ void planner_result(const struct planner *p, struct sheaf_pack_result *result)
     result->files = p->files;
     result->passed_over = p->passed_over;
     result->left_out = p->left_out;
+    result->filtered = p->filtered;
     result->files_packed = p->files_packed;
     result->skipped = p->problems->count;
     result->plan_bytes = p->sort.memory_peak;

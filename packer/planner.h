@@ -20,7 +20,8 @@ struct planner {
     struct source *sources;     /* with one root */
     size_t source_count;
     struct plan_sort sort;
-    uint64_t files, passed_over, left_out;      /* as in struct scan */
+    struct filter filter;
+    uint64_t files, passed_over, left_out, filtered;    /* as in struct scan */
     uint64_t files_packed;
     const struct block_setup *setup;    /* NULL; or samples are refused that could not be packed
                                            with so much memory */

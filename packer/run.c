@@ -351,6 +351,7 @@ static void take_result(struct running *r, struct sheaf_pack_result *result)
     result->files = before.files;
     result->passed_over = before.passed_over;
     result->left_out = before.left_out;
+    result->filtered = before.filtered;
     result->unlabelled = before.unlabelled;
     memcpy(result->first_unlabelled, before.first_unlabelled, sizeof(before.first_unlabelled));
     result->plan_bytes = MAX(before.plan_bytes, r->batch_bytes);

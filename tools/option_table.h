@@ -13,16 +13,17 @@
 enum option_kind {
     OPTION_FLAG,        /* no value; stores 1 */
     OPTION_TEXT,
-    OPTION_TEXTS,       /* it may be given more than once */
+    OPTION_TEXTS,       /* it may be given more than once, among others with the same texts */
     OPTION_NUMBER,      /* decimal, from least to most */
     OPTION_SIZE,        /* bytes, or with kB MB GB TB (1000) or KiB MiB GiB TiB (1024) after it */
     OPTION_CHOICE,      /* one of a few words */
 };
 
-#define OPTION_TEXTS_MOST 64u
+#define OPTION_TEXTS_MOST 256u
 
 struct option_texts {
-    const char *texts[OPTION_TEXTS_MOST];
+    const char *texts[OPTION_TEXTS_MOST + 1];   /* with a NULL behind the last one */
+    const char *names[OPTION_TEXTS_MOST];       /* of the options that they are of */
     size_t count;
 };
 

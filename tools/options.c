@@ -177,6 +177,7 @@ static int store(const struct option *option, const char *text)
     case OPTION_TEXTS:
         if (option->texts->count == OPTION_TEXTS_MOST)
             return misuse("--%s: given more than %u times", option->name, OPTION_TEXTS_MOST);
+        option->texts->names[option->texts->count] = option->name;
         option->texts->texts[option->texts->count++] = text;
         return -1;
     case OPTION_NUMBER:

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/advice.h"
+
 const struct choice label_base_choices[] = { { "0", 0 }, { "1", 1 }, { NULL, 0 } };
 
 void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options)
@@ -17,7 +19,19 @@ void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *
     };
 }
 
-int pack_choices_take(const struct pack_choices *choices, const char *command,
+static void take_filters(struct pack_choices *choices, struct sheaf_pack_options *options)
+{
+    const struct option_texts *given = &choices->patterns;
+
+    for (size_t i = 0; i < given->count; i++)
+        choices->filters[i] = (struct sheaf_filter){
+            given->texts[i], strcmp(given->names[i], "include") == 0,
+        };
+    options->filters = choices->filters;
+    options->filter_count = given->count;
+}
+
+int pack_choices_take(struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options)
 {
     if (choices->container == 0)
@@ -26,6 +40,8 @@ int pack_choices_take(const struct pack_choices *choices, const char *command,
     options->codec = (enum sheaf_codec)choices->codec;
     options->on_error = (enum sheaf_on_error)choices->on_error;
     options->jobs = (unsigned)choices->jobs;
+    options->note = report_note;
+    take_filters(choices, options);
     return -1;
 }
 
@@ -38,6 +54,17 @@ void print_files(const struct sheaf_pack_result *r, const char *done)
                r->passed_over == 1 ? "y" : "ies");
     if (r->left_out != 0)
         printf(", %" PRIu64 " ignored", r->left_out);
+    if (r->filtered != 0)
+        printf(", %" PRIu64 " left out by patterns", r->filtered);
+}
+
+void report_note(void *context, const char *about, const struct sheaf_error *note)
+{
+    const char *advice = advice_of(command_name, note);
+
+    (void)context;
+    (void)about;
+    complain("%s%s%s", note->message, advice == NULL ? "" : "; ", advice == NULL ? "" : advice);
 }
 
 void complain_of_source(const struct sheaf_pack_result *r)

@@ -11,6 +11,8 @@ struct pack_choices {
     int container;              /* 0: not given */
     int codec, on_error;
     uint64_t jobs;
+    struct option_texts patterns;       /* of --include and --exclude, in order */
+    struct sheaf_filter filters[OPTION_TEXTS_MOST];
 };
 
 extern const struct choice label_base_choices[];
@@ -19,11 +21,13 @@ extern const struct choice label_base_choices[];
 void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options);
 
 /* Puts the choices into the options.  -1, or the exit status: there is no container. */
-int pack_choices_take(const struct pack_choices *choices, const char *command,
+int pack_choices_take(struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options);
 
 /* Prints what became of the files: "; 11 of 12 files packed, 1 file skipped". */
 void print_files(const struct sheaf_pack_result *result, const char *done);
+/* As sheaf_report_fn: reports what is worth knowing, with what can be done about it. */
+void report_note(void *context, const char *about, const struct sheaf_error *note);
 /* Reports what was ignored in the source, and samples without a label among others. */
 void complain_of_source(const struct sheaf_pack_result *result);
 /* Says so where there are fewer shards than were asked for. */
@@ -44,6 +48,11 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
     { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \
       .meaning = "what the paths in a list are relative to",                                    \
       .standard = "the list's directory" },                                                     \
+    { "include", OPTION_TEXTS, "GLOB", .texts = &(c)->patterns,                                 \
+      .meaning = "pack only what matches; repeatable, as a line of a .gitignore; of several "   \
+                 "--include and --exclude, the last match decides" },                           \
+    { "exclude", OPTION_TEXTS, "GLOB", .texts = &(c)->patterns,                                 \
+      .meaning = "do not pack what matches; repeatable" },                                      \
     { "no-shuffle", OPTION_FLAG, .flag = &(o)->no_shuffle,                                      \
       .meaning = "keep the samples in byte order of their keys" },                              \
     { "seed", OPTION_NUMBER, "S", .number = &(o)->seed,                                         \

@@ -78,6 +78,22 @@ int problems_add(struct problems *p, struct sheaf_error *err, const char *path, 
     return SHEAF_OK;
 }
 
+void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,
+                   const char *text, ...)
+{
+    struct sheaf_error note = { .code = SHEAF_OK, .reason = (int)reason };
+    char shown[sizeof(note.message)];
+    va_list args;
+
+    if (p->note == NULL)
+        return;
+    va_start(args, text);
+    vsnprintf(shown, sizeof(shown), text, args);
+    va_end(args);
+    sheaf_show(shown, note.message, sizeof(note.message));
+    p->note(p->context, about, &note);
+}
+
 static int compare(const void *a, const void *b)
 {
     const struct problem *x = a, *y = b;

@@ -25,6 +25,7 @@ struct problem {
 struct problems {
     enum sheaf_on_error on_error;
     sheaf_report_fn *report;    /* NULL: none */
+    sheaf_report_fn *note;
     void *context;
     struct arena arena;
     struct problem *items;
@@ -44,6 +45,10 @@ void problems_tell_labels(const struct problems *p, struct sheaf_pack_result *re
  * memory. */
 int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
                  const char *reason, ...) __attribute__((format(printf, 5, 6)));
+
+/* Tells what is no error but worth knowing. */
+void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,
+                   const char *text, ...) __attribute__((format(printf, 4, 5)));
 
 /* SHEAF_OK, or with SHEAF_FAIL and any problem the error that names the first one, of those that
  * are no file left out with another. */

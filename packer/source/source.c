@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "formats/codec.h"
+#include "packer/source/clutter.h"
 #include "store/file_system.h"
 #include "store/store.h"
 
@@ -247,6 +248,7 @@ void source_close(struct source *s)
 
 int source_scan(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
+    scan->below_size = s->below == NULL || s->below[0] == '\0' ? 0 : strlen(s->below) + 1;
     return s->ops->scan(s, scan, err);
 }
 
@@ -387,6 +389,26 @@ int scan_add_bad(struct scan *scan, const char *path, int errnum, const char *wh
         return err_errno(err, errnum, "%s: %s", path, what);
     err_errno(&found, errnum, "%s", what);
     return scan_add_problem(scan, path, &found, err);
+}
+
+int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *out,
+                struct sheaf_error *err)
+{
+    const size_t below = MIN(scan->below_size, strlen(path));
+    int code = SHEAF_OK;
+
+    *out = false;
+    if (scan->filter != NULL)
+        code = filter_ask(scan->filter, path + below, is_directory, out, err);
+    scan->filtered += *out;
+    return code;
+}
+
+int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err)
+{
+    *out = clutter_is_path(path + MIN(scan->below_size, strlen(path)));
+    scan->left_out += *out;
+    return *out ? SHEAF_OK : scan_filter(scan, path, false, out, err);
 }
 
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,

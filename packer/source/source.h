@@ -10,6 +10,7 @@
 
 #include "base/watch.h"
 #include "packer/source/catalog.h"
+#include "packer/source/filter.h"
 #include "packer/source/list.h"
 #include "packer/source/problems.h"
 
@@ -89,6 +90,9 @@ struct scan {
                                    or not below the root */
     uint64_t left_out;          /* what is no data (clutter.h): files, and directories, of which
                                    what is in them is not looked at; or objects */
+    struct filter *filter;      /* NULL: none */
+    size_t below_size;          /* so many bytes of each path are before the source's own part */
+    uint64_t filtered;          /* what it has left out: files, objects, and directories as above */
     uint64_t numbers_line, class_line;  /* of a list: where the first label of each kind was met;
                                            0: not yet */
 };
@@ -133,6 +137,11 @@ int scan_add_object(struct scan *scan, const char *path, const struct catalog_st
                     uint32_t label, struct sheaf_error *err);
 int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
                      struct sheaf_error *err);
+/* Sets *out: whether the filter leaves a path out, which is counted then; */
+int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *out,
+                struct sheaf_error *err);
+/* or whether that is no data (clutter.h), of sources that have the whole paths of files. */
+int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err);
 /* Counts an entry that is neither a file nor part of a sample. */
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,
                 struct sheaf_error *err);

@@ -26,7 +26,6 @@
 #include "formats/format.h"
 #include "formats/name.h"
 #include "packer/source/archive_file.h"
-#include "packer/source/clutter.h"
 #include "packer/source/libarchive.h"
 #include "packer/source/source.h"
 #include "packer/source/zip.h"
@@ -239,16 +238,16 @@ static int take_member(void *context, const struct archive_member *m, struct she
                                        .url = m->where };
     struct sheaf_error found;
     uint32_t label;
+    bool out;
     int code;
 
     if (path == NULL) {
         x->scan->passed_over++;
         return SHEAF_OK;
     }
-    if (clutter_is_path(path)) {
-        x->scan->left_out++;
-        return SHEAF_OK;
-    }
+    code = scan_leave_out(x->scan, path, &out, err);
+    if (code != SHEAF_OK || out)
+        return code;
     if (problem != NULL) {
         err_set(&found, SHEAF_ERR_UNSUPPORTED, "%s (in the archive %s)", problem, x->source->root);
         return scan_add_problem(x->scan, path, &found, err);

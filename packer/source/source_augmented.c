@@ -20,7 +20,11 @@ static int take_field(struct reading *r, const struct augmented_field *field, ui
 {
     const char *path = augmented_text(&r->line, field->path);
     const struct catalog_stat text = { .bytes = field->size, .text = field->text };
+    bool out;
+    const int code = scan_filter(r->scan, path, false, &out, err);
 
+    if (code != SHEAF_OK || out)
+        return code;
     if (field->url == SIZE_MAX)
         return scan_add_object(r->scan, path, &text, label, err);
     return sizes_add(r->sizes, path, augmented_text(&r->line, field->url), false, label, err);

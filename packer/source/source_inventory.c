@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "formats/json_load.h"
-#include "packer/source/clutter.h"
 #include "packer/source/lines.h"
 #include "packer/source/source.h"
 #include "store/etag.h"
@@ -110,16 +109,16 @@ static int take_object(struct inventory *x, const char *key, const struct list_c
                                        .stamp = etag == NULL ? 0 : etag_stamp(etag->text) };
     const char *path = key + x->below_size;
     uint32_t label;
+    bool out;
     int code;
 
     if (strncmp(key, x->below, x->below_size) != 0)
         return pass_over(x);
     if (bytes == 0 && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
         return pass_over(x);
-    if (clutter_is_path(path)) {
-        x->scan->left_out++;
-        return SHEAF_OK;
-    }
+    code = scan_leave_out(x->scan, path, &out, err);
+    if (code != SHEAF_OK || out)
+        return code;
     code = scan_class_of(x->scan, path, &label, err);
     return code == SHEAF_OK ? scan_add_object(x->scan, path, &stat, label, err) : code;
 }

@@ -65,12 +65,16 @@ static int take_line(struct reading *r, uint64_t number, const char *line, size_
     struct list_entry entry;
     struct sheaf_error found;
     uint32_t label;
+    bool out;
     int code = list_parse(&r->parser, line, size, &entry, &found);
 
     code = scan_line(r->scan, r->source->url, number, code, &found, &entry, &label, err);
     if (code != SHEAF_OK)
         return code == SHEAF_END ? SHEAF_OK : code;
     entry.path = relative(r->source, entry.path);
+    code = scan_filter(r->scan, entry.path, false, &out, err);
+    if (code != SHEAF_OK || out)
+        return code;
     if (r->parser.kind == LIST_PLAIN)     /* it says nothing of labels, so as in a tree */
         code = scan_class_of(r->scan, entry.path, &label, err);
     return code == SHEAF_OK ? look_for(r, entry.path, label, err) : code;

@@ -19,13 +19,16 @@ static int take_path(const char *root, const char *entry, struct sizes *sizes,
     const char *path = entry;
     const size_t size = strlen(root);
     uint32_t label;
+    bool out;
     char *url;
     int code;
 
     if (size != 0 && root[size - 1] != '/')
         path += *path == '/';
-    code = scan_class_of(scan, path, &label, err);
-    if (code != SHEAF_OK)
+    code = scan_filter(scan, path, false, &out, err);
+    if (code == SHEAF_OK && !out)
+        code = scan_class_of(scan, path, &label, err);
+    if (code != SHEAF_OK || out)
         return code;
     if (asprintf(&url, "%s%s", root, entry) < 0)
         return err_memory(err, size);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "packer/source/clutter.h"
 #include "store/store.h"
 
 struct walking {
@@ -23,8 +22,12 @@ static int take_object(const struct walking *w, const char *path,
 {
     const struct catalog_stat found = { .bytes = entry->bytes, .stamp = entry->stamp };
     uint32_t label;
-    int code = scan_class_of(w->scan, path, &label, w->err);
+    bool out;
+    int code = scan_leave_out(w->scan, path, &out, w->err);
 
+    if (code != SHEAF_OK || out)
+        return code;
+    code = scan_class_of(w->scan, path, &label, w->err);
     return code == SHEAF_OK ? scan_add_object(w->scan, path, &found, label, w->err) : code;
 }
 
@@ -36,10 +39,6 @@ static int take(void *context, const struct store_entry *entry)
 
     if (store_is_mark(entry)) {
         w->scan->passed_over++;
-        return SHEAF_OK;
-    }
-    if (clutter_is_path(entry->name)) {
-        w->scan->left_out++;
         return SHEAF_OK;
     }
     if (w->below == NULL)

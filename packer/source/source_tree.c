@@ -105,12 +105,19 @@ static int found(void *context, const char *path, uint32_t label, int errnum,
     struct tree *t = context;
     const char *slash = strrchr(path, '/');
 
+    const bool is_directory = errnum == 0 && S_ISDIR(st->st_mode);
+    bool out;
+    int code;
+
+    if (is_directory && clutter_is_directory(slash == NULL ? path : slash + 1))
+        return leave_out(t);
+    code = scan_filter(t->scan, path, is_directory, &out, err);
+    if (code != SHEAF_OK || out)
+        return code;
     if (errnum != 0)
         return scan_add_bad(t->scan, path, errnum, "cannot stat", err);
-    if (S_ISDIR(st->st_mode) && clutter_is_directory(slash == NULL ? path : slash + 1))
-        return leave_out(t);
-    return S_ISDIR(st->st_mode) ? keep_directory(t, path, true, err)
-                                : scan_add(t->scan, path, st, label, err);
+    return is_directory ? keep_directory(t, path, true, err)
+                        : scan_add(t->scan, path, st, label, err);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -127,10 +134,15 @@ static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
 static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
                    struct sheaf_error *err)
 {
+    bool out = false;
+    int code = SHEAF_OK;
+
     if (d->d_type == DT_DIR ? clutter_is_directory(d->d_name) : clutter_is_file(d->d_name))
         return leave_out(t);
-    return d->d_type == DT_DIR ? keep_directory(t, t->path, t->linked, err)
-                               : stat_queue_add(t->queue, t->path, label, err);
+    if (d->d_type != DT_DIR)
+        return stat_queue_add(t->queue, t->path, label, err);
+    code = scan_filter(t->scan, t->path, true, &out, err);
+    return code != SHEAF_OK || out ? code : keep_directory(t, t->path, t->linked, err);
 }
 
 static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)

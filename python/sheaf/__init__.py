@@ -37,7 +37,7 @@ from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptErr
 from ._member import rank_of as _rank_of
 
 __all__ = ["Batch", "Channel", "Dataset", "FetchResult", "PackResult", "Packer", "PlanShard",
-           "Problem", "Progress", "Reader", "Sample", "Shard", "SourceInfo", "Stats",
+           "Note", "Problem", "Progress", "Reader", "Sample", "Shard", "SourceInfo", "Stats",
            "VerifyResult",
            "ConvertResult", "PipeResult", "UnpackResult",
            "commit", "convert", "fetch", "index", "info", "job", "pack", "pack_part", "pipe",
@@ -111,6 +111,12 @@ class Problem(NamedTuple):
     message: str
 
 
+class Note(NamedTuple):
+    """What is no error but worth knowing: what it is about, such as a pattern, and the message."""
+    about: str
+    message: str
+
+
 class PlanShard(NamedTuple):
     """One shard of a plan."""
     split: str
@@ -136,6 +142,7 @@ class PackResult(NamedTuple):
     left_out: int
     unlabelled: int
     first_unlabelled: str
+    filtered: int
 
 
 class FetchResult(NamedTuple):
@@ -475,6 +482,15 @@ class Packer(_sheaf.Packer):
             self.finish()
 
 
+Patterns = Union[str, Sequence[str]]
+
+
+def _filters(include: Patterns, exclude: Patterns) -> List[Tuple[str, bool]]:
+    """The patterns in order, each with whether it packs."""
+    return [(pattern, packs) for patterns, packs in ((include, True), (exclude, False))
+            for pattern in ([patterns] if isinstance(patterns, str) else patterns)]
+
+
 def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "none",
          shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
          prefix: str = "shard", root: Optional[Path] = None, no_shuffle: bool = False,
@@ -484,8 +500,11 @@ def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "
          memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
          progress: Optional[Callable[[Progress], Any]] = None,
          report: Optional[Callable[[Problem], Any]] = None,
-         plan: Optional[Callable[[PlanShard], Any]] = None) -> PackResult:
-    """Packs a directory tree or a list into a data set at `dest`, as `sheaf pack` does."""
+         plan: Optional[Callable[[PlanShard], Any]] = None,
+         include: Patterns = (), exclude: Patterns = (),
+         note: Optional[Callable[[Note], Any]] = None) -> PackResult:
+    """Packs a directory tree or a list into a data set at `dest`, as `sheaf pack` does.  include and
+    exclude are patterns as in a .gitignore, in this order; "!" before one makes it the other."""
     return PackResult(**_sheaf.pack(
         source, dest, format=format, codec=codec,
         shard_bytes=_size("shard_size", shard_size, shard_bytes), shard_count=shard_count,
@@ -495,7 +514,8 @@ def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "
         overwrite=overwrite, dry_run=dry_run, index=index, jobs=jobs,
         memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress), report=_told(report, Problem),
-        plan=_told(plan, PlanShard)))
+        plan=_told(plan, PlanShard), filters=_filters(include, exclude),
+        note=_told(note, Note)))
 
 
 def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
@@ -507,7 +527,9 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
          resume: bool = False, overwrite: bool = False, index: Optional[str] = None,
          jobs: int = 0, memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
          progress: Optional[Callable[[Progress], Any]] = None,
-         report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
+         report: Optional[Callable[[Problem], Any]] = None,
+         include: Patterns = (), exclude: Patterns = (),
+         note: Optional[Callable[[Note], Any]] = None) -> PackResult:
     """Packing on many machines: 1. plan, once; 2. pack_part, for each part, anywhere; 3. commit.
     Lists the sources, and stores what is to go into which shard of `dest` in `plan`, a path or an
     s3:// URL, as `sheaf plan` does."""
@@ -518,7 +540,8 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
         no_shuffle=no_shuffle, seed=seed, label_base=label_base, split=split, on_error=on_error,
         resume=resume, overwrite=overwrite, index=index, jobs=jobs,
         memory_bytes=_size("memory", memory, memory_bytes),
-        progress=_told(progress, Progress), report=_told(report, Problem)))
+        progress=_told(progress, Progress), report=_told(report, Problem),
+        filters=_filters(include, exclude), note=_told(note, Note)))
 
 
 def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None, *,

@@ -8,14 +8,14 @@
 PyObject *pack_result_dict(const struct sheaf_pack_result *r)
 {
 #define COUNT(name) #name, (unsigned long long)r->name
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N}",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:K}",
                          COUNT(files),
                          COUNT(files_packed), COUNT(samples), COUNT(payload_bytes),
                          COUNT(stored_bytes),
                          COUNT(shards), COUNT(shards_kept), COUNT(skipped),
                          COUNT(multipart_records), COUNT(memory_peak_bytes), COUNT(plan_bytes),
                          COUNT(passed_over), COUNT(left_out), COUNT(unlabelled),
-                         "first_unlabelled", text_of(r->first_unlabelled));
+                         "first_unlabelled", text_of(r->first_unlabelled), COUNT(filtered));
 #undef COUNT
 }
 
@@ -38,6 +38,7 @@ static int packing_init(struct packing *p, PyObject *keywords)
     calls_take(&p->calls, keywords);
     p->options.progress = calls_progress;
     p->options.report = calls_report;
+    p->options.note = calls_note;
     p->options.plan = calls_plan;
     p->options.context = &p->calls;
     p->options.interrupt = &p->calls.interrupt;
@@ -53,7 +54,7 @@ static PyObject *packing_result(const struct packing *p)
 PyObject *action_pack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     PyObject *source = NULL, *dest = NULL, *made = NULL;
-    struct packing p;
+    struct packing p = { 0 };
 
     if (PyArg_ParseTuple(args, "O&O&:pack", PyUnicode_FSConverter, &source,
                          PyUnicode_FSConverter, &dest) && packing_init(&p, keywords) == 0) {
@@ -65,6 +66,7 @@ PyObject *action_pack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
             (void)PyErr_WarnEx(PyExc_UserWarning, p.error.message, 1);
         made = packing_result(&p);
     }
+    pack_options_free(&p.options);
     Py_XDECREF(source);
     Py_XDECREF(dest);
     return made;
@@ -74,7 +76,7 @@ PyObject *action_plan(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
 {
     PyObject *given, *dest = NULL, *plan = NULL, *made = NULL;
     struct sources sources = { 0 };
-    struct packing p;
+    struct packing p = { 0 };
 
     if (PyArg_ParseTuple(args, "OO&O&:plan", &given, PyUnicode_FSConverter, &dest,
                          PyUnicode_FSConverter, &plan) &&
@@ -86,6 +88,7 @@ PyObject *action_plan(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
         made = packing_result(&p);
         sources_free(&sources);
     }
+    pack_options_free(&p.options);
     Py_XDECREF(dest);
     Py_XDECREF(plan);
     return made;

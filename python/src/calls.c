@@ -9,6 +9,7 @@ void calls_take(struct calls *calls, PyObject *keywords)
     *calls = (struct calls){
         .progress = options_call(keywords, "progress"),
         .report = options_call(keywords, "report"),
+        .note = options_call(keywords, "note"),
         .plan = options_call(keywords, "plan"),
     };
 }
@@ -67,6 +68,17 @@ void calls_report(void *context, const char *where, const struct sheaf_error *er
     calls_end(calls);
     call(calls, calls->report, Py_BuildValue("(NsN)", text_of(where), error_name(error->code),
                                              text_of(error->message)));
+    calls_begin(calls);
+}
+
+void calls_note(void *context, const char *about, const struct sheaf_error *note)
+{
+    struct calls *calls = context;
+
+    if (calls->interrupt != 0 || calls->note == NULL)
+        return;
+    calls_end(calls);
+    call(calls, calls->note, Py_BuildValue("(NN)", text_of(about), text_of(note->message)));
     calls_begin(calls);
 }
 

@@ -62,7 +62,8 @@ PyObject *text_of(const char *text);
 /* ---- options.c ---------------------------------------------------------------------------- */
 
 enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONTAINER,
-                   OPTION_CODEC, OPTION_ON_ERROR, OPTION_REMAINDER, OPTION_CALL };
+                   OPTION_CODEC, OPTION_ON_ERROR, OPTION_REMAINDER, OPTION_CALL,
+                   OPTION_FILTERS };
 
 /* One keyword and its place in an options struct.  Of an OPTION_CALL the place is left alone:
  * the caller takes the callable from the keywords. */
@@ -80,6 +81,8 @@ int options_set(void *options, const struct option *table, PyObject *keywords);
 PyObject *options_call(PyObject *keywords, const char *name);
 
 extern const struct option pack_options_table[];
+/* Frees what they have of the keywords. */
+void pack_options_free(struct sheaf_pack_options *options);
 
 /* A list of byte strings from a path or a sequence of paths. */
 struct sources {
@@ -191,7 +194,7 @@ void watch_free(struct watch *watch);
 /* A long call without the GIL, and the callables that it takes back to Python. */
 struct calls {
     PyThreadState *thread;      /* saved while the library runs */
-    PyObject *progress, *report, *plan;     /* borrowed; NULL: none */
+    PyObject *progress, *report, *note, *plan;      /* borrowed; NULL: none */
     volatile int interrupt;     /* set when a callable raised, or a signal's handler did */
 };
 
@@ -205,6 +208,7 @@ PyObject *calls_raise(const struct sheaf_error *error);
 /* For the options structs; the context is the struct calls. */
 void calls_progress(void *context, const struct sheaf_progress *progress);
 void calls_report(void *context, const char *where, const struct sheaf_error *error);
+void calls_note(void *context, const char *about, const struct sheaf_error *note);
 void calls_plan(void *context, const struct sheaf_plan_shard *shard);
 
 /* ---- aside.c ------------------------------------------------------------------------------ */

@@ -126,6 +126,29 @@ static int set_named(void *member, const struct option *option, PyObject *value)
     return 0;
 }
 
+/* Pairs of a pattern and whether it packs. */
+static int set_filters(struct sheaf_pack_options *options, PyObject *value)
+{
+    const Py_ssize_t count = PySequence_Size(value);
+    struct sheaf_filter *filters = count < 0 ? NULL : PyMem_Calloc((size_t)count + 1,
+                                                                   sizeof(*filters));
+
+    if (filters == NULL)
+        return count < 0 ? -1 : (PyErr_NoMemory(), -1);
+    options->filters = filters;
+    options->filter_count = (size_t)count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *pair = PySequence_GetItem(value, i);
+        const int fits = pair != NULL && PyArg_ParseTuple(pair, "sp:filter", &filters[i].pattern,
+                                                          &filters[i].packs);
+
+        Py_XDECREF(pair);       /* the sequence has it */
+        if (!fits)
+            return -1;
+    }
+    return 0;
+}
+
 static int set(void *options, const struct option *option, PyObject *value)
 {
     void *member = (char *)options + option->offset;
@@ -139,6 +162,8 @@ static int set(void *options, const struct option *option, PyObject *value)
     case OPTION_TEXT:
         *(const char **)member = PyUnicode_AsUTF8AndSize(value, NULL);
         return *(const char **)member == NULL ? refuse_type(option, "a str", value) : 0;
+    case OPTION_FILTERS:
+        return set_filters(options, value);
     case OPTION_CALL:
         if (PyCallable_Check(value))
             return 0;
@@ -146,6 +171,12 @@ static int set(void *options, const struct option *option, PyObject *value)
     default:
         return set_named(member, option, value);
     }
+}
+
+void pack_options_free(struct sheaf_pack_options *options)
+{
+    PyMem_Free((void *)(uintptr_t)options->filters);
+    options->filters = NULL;
 }
 
 int options_set(void *options, const struct option *table, PyObject *keywords)
@@ -185,7 +216,8 @@ const struct option pack_options_table[] = {
     PACK(split, OPTION_TEXT), PACK(on_error, OPTION_ON_ERROR), PACK(resume, OPTION_BOOL),
     PACK(overwrite, OPTION_BOOL), PACK(dry_run, OPTION_BOOL), PACK(index, OPTION_TEXT),
     PACK(jobs, OPTION_U32), PACK(memory_bytes, OPTION_U64), PACK(progress, OPTION_CALL),
-    PACK(report, OPTION_CALL), PACK(plan, OPTION_CALL), { NULL, OPTION_CALL, 0 },
+    PACK(report, OPTION_CALL), PACK(note, OPTION_CALL), PACK(plan, OPTION_CALL),
+    PACK(filters, OPTION_FILTERS), { NULL, OPTION_CALL, 0 },
 };
 
 /* ---- Sources -------------------------------------------------------------------------------- */

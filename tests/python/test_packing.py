@@ -30,6 +30,24 @@ class PackTest(Case):
         self.assertEqual(sheaf.Dataset(self.path("set")).classes, ["class0", "class1", "class2"])
 
 
+    def test_filters(self):
+        source, notes = tree(self.path("tree")), []
+        result = sheaf.pack(source, self.path("set"), include="*.txt",
+                            exclude=["class0/", "!class0/", "3.*", "/2.txt"], note=notes.append)
+        self.assertEqual((result.files, result.samples, result.filtered), (9, 9, 3))
+        self.assertEqual([note.about for note in notes], ["class0/", "3.*", "/2.txt"])
+        self.assertEqual(notes[1].message, '3 left out by the pattern "3.*"')
+        result = sheaf.plan(source, self.path("other"), self.path("plan"), exclude="*1.txt")
+        self.assertEqual((result.samples, result.filtered), (9, 3))
+        with self.assertRaisesRegex(sheaf.ArgumentError, r'invalid pattern "\["'):
+            sheaf.pack(source, self.path("none"), exclude="[")
+        for wrong in (1, [2], [("a", True)]):
+            with self.assertRaises(TypeError):
+                sheaf.pack(source, self.path("none"), include=wrong)
+        with self.assertRaisesRegex(sheaf.ArgumentError, 'invalid pattern ""'):
+            sheaf.pack(source, self.path("none"), include=[""])
+
+
 class PackerTest(Case):
     def test_labels_are_the_numbers_of_classes(self):
         with sheaf.Packer(self.path("set"), classes=["cat", "dog"], label_base=1) as packer:

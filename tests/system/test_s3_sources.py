@@ -78,6 +78,16 @@ class Prefix(servers.S3Case):
         pack(make_tree(self.path("tree"), files), self.path("local"))
         self.assert_same_tree(self.path("local"), self.path("out"))
 
+    def test_filters(self):
+        files = {"a/1.txt": b"1", "b/2.txt": b"2"}
+        others = {"a/1.tmp": b"x", "raw/3.txt": b"x", "raw/b/4.txt": b"x"}
+        self.client.put_tree(self.bucket, "in/", {**files, **others})
+        done = self.sheaf("pack", self.url("in"), self.path("out"), "--format", "webdataset",
+                          "--exclude", "/raw", "--exclude", "*.tmp")
+        self.assertIn(b'2 left out by the pattern "/raw"', done.stderr)
+        pack(make_tree(self.path("tree"), files), self.path("local"))
+        self.assertEqual(support.shards_of(self.path("out")), support.shards_of(self.path("local")))
+
     def test_markers_of_directories_are_no_files(self):
         self.client.put(self.bucket, "in/cat/", b"")
         self.client.put(self.bucket, "in/cat/1.txt", b"1")

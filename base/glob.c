@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Patterns of a shell.  Only the last star is ever tried again: what an earlier one could take in
+ * addition, the last one can take as well. */
+#include "base/glob.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* ---- Sets ------------------------------------------------------------------------------------ */
+
+static bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
+static bool is_lower(uint8_t c) { return c >= 'a' && c <= 'z'; }
+static bool is_upper(uint8_t c) { return c >= 'A' && c <= 'Z'; }
+static bool is_alpha(uint8_t c) { return is_lower(c) || is_upper(c); }
+static bool is_alnum(uint8_t c) { return is_alpha(c) || is_digit(c); }
+static bool is_blank(uint8_t c) { return c == ' ' || c == '\t'; }
+static bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static bool is_graph(uint8_t c) { return c > ' ' && c < 0x7f; }
+static bool is_print(uint8_t c) { return c >= ' ' && c < 0x7f; }
+static bool is_punct(uint8_t c) { return is_graph(c) && !is_alnum(c); }
+static bool is_cntrl(uint8_t c) { return c < ' ' || c == 0x7f; }
+static bool is_xdigit(uint8_t c) { return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
+
+/* Of ASCII, in any locale. */
+static const struct { const char *name; bool (*has)(uint8_t c); } classes[] = {
+    { "alnum", is_alnum }, { "alpha", is_alpha }, { "blank", is_blank }, { "cntrl", is_cntrl },
+    { "digit", is_digit }, { "graph", is_graph }, { "lower", is_lower }, { "print", is_print },
+    { "punct", is_punct }, { "space", is_space }, { "upper", is_upper }, { "xdigit", is_xdigit },
+};
+
+/* Takes the class "[:NAME:]" at *at; false if there is no such class.  *has: it has the byte. */
+static bool take_class(const char **at, const char *end, uint8_t byte, bool *has)
+{
+    const char *name = *at + 2, *close = memmem(name, (size_t)(end - name), ":]", 2);
+
+    for (size_t i = 0; close != NULL && i < sizeof(classes) / sizeof(classes[0]); i++)
+        if (strlen(classes[i].name) == (size_t)(close - name) &&
+            memcmp(classes[i].name, name, (size_t)(close - name)) == 0) {
+            *has |= classes[i].has(byte);
+            *at = close + 2;
+            return true;
+        }
+    return false;
+}
+
+/* Whether "[:" at *at begins a class: there is a "]" behind it, and the first has a ":" before. */
+static bool begins_class(const char *at, const char *end)
+{
+    const char *close = end - at > 2 && at[0] == '[' && at[1] == ':'
+                      ? memchr(at + 2, ']', (size_t)(end - at - 2)) : NULL;
+
+    return close != NULL && close > at + 2 && close[-1] == ':';
+}
+
+/* Takes a member's byte, perhaps with a backslash; false at the end. */
+static bool take_byte(const char **at, const char *end, uint8_t *byte)
+{
+    *at += *at < end && **at == '\\';
+    if (*at == end)
+        return false;
+    *byte = (uint8_t)*(*at)++;
+    return true;
+}
+
+/* Takes a member or a range of them; false if it is not valid. */
+static bool take_member(const char **at, const char *end, uint8_t byte, bool *has)
+{
+    uint8_t first, last;
+
+    if (begins_class(*at, end))
+        return take_class(at, end, byte, has);
+    if (!take_byte(at, end, &first))
+        return false;
+    last = first;
+    if (end - *at > 1 && (*at)[0] == '-' && (*at)[1] != ']') {
+        (*at)++;
+        if (!take_byte(at, end, &last))
+            return false;
+    }
+    *has |= byte >= first && byte <= last;
+    return true;
+}
+
+/* The size of the set at `pattern`, up to its "]"; 0: it has no end, or no valid member. */
+static size_t set_size(const char *pattern, size_t size, uint8_t byte, bool *has)
+{
+    const char *at = pattern + 1, *end = pattern + size;
+    const bool negated = at < end && (*at == '!' || *at == '^');
+    bool found = false;
+
+    at += negated;
+    do {
+        if (at == end || !take_member(&at, end, byte, &found))
+            return 0;
+    } while (at < end && *at != ']');
+    *has = found != negated;
+    return at == end ? 0 : (size_t)(at + 1 - pattern);
+}
+
+/* ---- Patterns -------------------------------------------------------------------------------- */
+
+/* The size of the piece at `pattern`, which is no star, and whether it is such a byte. */
+static size_t piece(const char *pattern, size_t size, uint8_t byte, bool *has)
+{
+    if (size == 0)
+        return 0;
+    if (pattern[0] == '[')
+        return set_size(pattern, size, byte, has);
+    if (pattern[0] == '\\') {
+        *has = size > 1 && (uint8_t)pattern[1] == byte;
+        return size > 1 ? 2 : 0;
+    }
+    *has = pattern[0] == '?' || (uint8_t)pattern[0] == byte;
+    return 1;
+}
+
+size_t glob_piece(const char *pattern, size_t size)
+{
+    bool has;
+
+    return piece(pattern, size, 0, &has);
+}
+
+const char *glob_problem(const char *pattern, size_t size)
+{
+    for (size_t at = 0, step; at < size; at += step) {
+        step = glob_piece(pattern + at, size - at);
+        if (step == 0)
+            return pattern[at] == '[' ? "a \"[\" without its \"]\", or with an unknown class"
+                                      : "it ends with a backslash";
+    }
+    return NULL;
+}
+
+bool glob_match(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
+{
+    size_t p = 0, t = 0, star = SIZE_MAX, taken = 0;    /* behind the last star; what it takes */
+
+    while (t < text_size || p < pattern_size) {
+        bool has = false;
+        size_t step;
+
+        if (p < pattern_size && pattern[p] == '*') {
+            star = ++p;
+            taken = t;
+            continue;
+        }
+        if (t == text_size)
+            return false;
+        step = piece(pattern + p, pattern_size - p, (uint8_t)text[t], &has);
+        if (step != 0 && has) {
+            p += step;
+            t++;
+        } else if (star != SIZE_MAX) {
+            p = star;
+            t = ++taken;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
