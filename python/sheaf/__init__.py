@@ -359,7 +359,8 @@ class Reader(_sheaf.Reader):
     whatever they say.  lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto"
     is "pad" if world_size > 1, else "keep".  memory_bytes is a hard ceiling.  on_corrupt="skip" skips bad records, up to max_corrupt
     of them, and calls report for each (a Problem), or else warns.  cache_directory is a local cache
-    for remote shards, shared by other readers and later epochs."""
+    for remote shards, shared by other readers and later epochs.  memory, cache and cache_size are
+    the command's names of memory_bytes, cache_directory and cache_bytes."""
 
     def __init__(self, source: Union[Source, Dataset], *, seed: Optional[int] = None,
                  epoch: Optional[int] = None, no_shuffle: bool = False,
@@ -369,7 +370,8 @@ class Reader(_sheaf.Reader):
                  remainder: str = "auto", memory_bytes: Size = 1 << 30,
                  memory: Optional[Size] = None, threads: int = 0,
                  on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
-                 cache_directory: Optional[Path] = None, cache_bytes: int = 64000000000,
+                 cache_directory: Optional[Path] = None, cache: Optional[Path] = None,
+                 cache_bytes: Size = 64000000000, cache_size: Optional[Size] = None,
                  report: Optional[Callable[[Problem], Any]] = None,
                  _arena: Optional[_sheaf.Arena] = None) -> None:
         dataset = source if isinstance(source, Dataset) else Dataset(source)
@@ -382,7 +384,8 @@ class Reader(_sheaf.Reader):
                          workers=workers, remainder=remainder,
                          memory_bytes=_size("memory", memory, memory_bytes),
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
-                         cache_directory=_text(cache_directory), cache_bytes=cache_bytes,
+                         cache_directory=_text(cache_directory if cache is None else cache),
+                         cache_bytes=_size("cache_size", cache_size, cache_bytes),
                          report=_told(_warn if report is None else report, Problem))
         self._order = {"seed": seed, "buffer": shuffle_buffer, "lanes": lanes,
                        "shuffle": int(not no_shuffle), "remainder": remainder}

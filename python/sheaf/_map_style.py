@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import enum
 import math
-import os
 import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -84,11 +83,13 @@ class Dataset(torch.utils.data.Dataset[Any]):
                  lanes: Optional[int] = None, elastic: int = 1, rank: Optional[int] = None,
                  world_size: Optional[int] = None, remainder: str = "auto",
                  decode: Optional[Callable[[sheaf.Sample], Any]] = None,
-                 memory_bytes: int = 1 << 30, threads: int = 0, on_corrupt: str = "fail",
+                 memory_bytes: sheaf.Size = 1 << 30, memory: Optional[sheaf.Size] = None,
+                 threads: int = 0, on_corrupt: str = "fail",
                  max_corrupt: Optional[int] = None,
                  report: Optional[Callable[[sheaf.Problem], Any]] = None,
                  cache_directory: Optional[sheaf.Path] = None,
-                 cache_bytes: int = 64000000000) -> None:
+                 cache: Optional[sheaf.Path] = None, cache_bytes: sheaf.Size = 64000000000,
+                 cache_size: Optional[sheaf.Size] = None) -> None:
         self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
         self.decode: Callable[[sheaf.Sample], Any] = to_dict if decode is None else decode
         self.rank, self.world_size = rank_of(rank, world_size, self.dataset)
@@ -99,10 +100,11 @@ class Dataset(torch.utils.data.Dataset[Any]):
         self.order = Order(self.dataset.fingerprint, seed, bool(no_shuffle), shuffle_buffer,
                            math.lcm(self.world_size, elastic) if lanes is None else lanes)
         self._check()
-        self._options = {"memory_bytes": memory_bytes, "threads": threads,
+        self._options = {"memory_bytes": sheaf._size("memory", memory, memory_bytes),
+                         "threads": threads,
                          "on_corrupt": on_corrupt, "max_corrupt": max_corrupt,
-                         "cache_directory": None if cache_directory is None
-                         else os.fspath(cache_directory), "cache_bytes": cache_bytes}
+                         "cache_directory": sheaf._text(cache_directory if cache is None else cache),
+                         "cache_bytes": sheaf._size("cache_size", cache_size, cache_bytes)}
         self.reader = RankReader(self.dataset, self.rank, self.world_size,
                                  sheaf._warn if report is None else report, self._options)
         self._drops_last = False            # what a DataLoader of this module says

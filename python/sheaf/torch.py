@@ -319,5 +319,6 @@ class _Batches:
 
 
 _DATASET_OPTIONS = frozenset(("seed", "no_shuffle", "shuffle_buffer", "lanes", "elastic", "rank",
-                              "world_size", "remainder", "memory_bytes", "threads", "on_corrupt",
-                              "max_corrupt", "report", "cache_directory", "cache_bytes"))
+                              "world_size", "remainder", "memory_bytes", "memory", "threads",
+                              "on_corrupt", "max_corrupt", "report", "cache_directory", "cache",
+                              "cache_bytes", "cache_size"))
