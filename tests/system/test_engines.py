@@ -12,6 +12,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import runpy
 import shutil
 import signal
@@ -22,7 +23,7 @@ import unittest
 from unittest import mock
 
 from engines import ENGINES, IMAGES, PARTS, Engine, environment_of, poll, text_of
-from support import ROOT
+from support import ROOT, read, write
 
 SLURM = os.path.join(ROOT, "tests", "slurm", "slurm.sh")
 
@@ -91,6 +92,33 @@ class Slurm(Engine):
                 self.assertIn("part %d of %d, by %s" % (part, PARTS, source), log)
         self.sheaf("commit", plan)
         self.assert_done(plan)
+
+    def test_the_guide_s_job_scripts(self):
+        """As they are written, but for the place, and for what this cluster is smaller by."""
+        page = text_of(os.path.join(ROOT, "doc", "many-machines.md"))
+        page = page[page.index("## Slurm"):].replace("/lustre", self.folder)
+        pack, submit, train = re.findall(r"^```\n(.*?)^```", page, re.S | re.M)[:3]
+        for name, text in ("pack.sbatch", pack), ("train.sbatch", train):
+            text = re.sub(r"--cpus-per-task=\d+", "--cpus-per-task=1", text)
+            text = re.sub(r" --gpus-per-node=\d+", "", text)
+            text = re.sub(r"--ntasks-per-node=\d+", "--ntasks-per-node=2", text)
+            write(self.path(name), re.sub(r"0-15", "0-%d" % (PARTS - 1), text).encode())
+        os.symlink(self.tree, self.path("images"))
+        subprocess.run(["sh", "-euc", submit], env=self.env, check=True, timeout=60,
+                       cwd=self.folder, stdout=subprocess.PIPE)
+        poll("all jobs", lambda: not self.ask("squeue", "-h", "-o", "%i"))
+        keys = self.sheaf("cat", self.path("shards"), "--list").stdout.splitlines()
+        self.assertEqual(len(keys), IMAGES)
+
+        write(self.path("train.py"), b"""import os, subprocess
+with open("rank-" + os.environ["SLURM_PROCID"], "wb") as file:
+    assert os.environ["MASTER_ADDR"] and os.environ["MASTER_PORT"]
+    subprocess.run(["sheaf", "cat", "shards", "--list", "--remainder", "keep"], stdout=file)
+""")
+        self.ask("sbatch", "train.sbatch")
+        poll("all jobs", lambda: not self.ask("squeue", "-h", "-o", "%i"))
+        parts = [read(self.path("rank-%d" % rank)).splitlines() for rank in range(4)]
+        self.assertEqual(sorted(sum(parts, [])), sorted(keys))
 
     def test_a_lost_node(self):
         plan = self.plan_in_directory()
