@@ -41,7 +41,8 @@ static int found(void *context, const char *path, uint32_t label, int errnum,
 {
     struct scan *scan = context;
 
-    return errnum != 0 ? scan_add_bad(scan, path, errnum, "cannot stat", err)
+    return errnum != 0 ? scan_add_bad(scan, path, errnum, "cannot stat below the list's "
+                                      "root", err)
                        : scan_add(scan, path, st, label, err);
 }
 

@@ -94,6 +94,9 @@ class Lists(Case):
         write(self.path("elsewhere.lst"), b"0\t1\tx/a.jpg\n")
         pack(self.path("elsewhere.lst"), self.path("out"), "tfrecord", "none",
              "--root", self.tree)
+        done = sheaf("pack", self.path("elsewhere.lst"), self.path("none"), "--format", "tfrecord",
+                     status=1)
+        self.assert_error(done, "x/a.jpg: cannot stat below the list's root")
         self.assertEqual([s.key for s in decoders.DataSet(self.path("out")).samples()], ["x/a"])
 
     def test_unpack_gives_the_listed_files(self):
