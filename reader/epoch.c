@@ -200,8 +200,7 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
              : order_line_make(&feed->order, d->samples, d->manifest.shard_count, &feed->line,
                                &r->error);
 
-    feed->shards.keep_lines = d->view == NULL
-                              && draws_are_possible(d, &feed->order, feed->lane_count);
+    feed->shards.keep_lines = draws_are_possible(d, &feed->order, r->own_lanes);
     feed->draws = feed->shards.keep_lines && memory_has_room_for_draws(r);
     feed->shards.keep_lines = feed->draws;
     feed->own_frames = order_buffer_slots(&feed->order) > 1 && !feed->draws;

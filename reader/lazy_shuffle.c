@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/view/view.h"
 
 /* Samples of fewer bytes are cheaper to copy into a buffer than to be read one by one. */
 #define DRAW_LEAST_BYTES ((uint64_t)16 << 10)
@@ -24,20 +25,43 @@ static uint64_t mean_bytes(const struct sheaf_dataset *d)
     return d->total_bytes / MAX(dataset_samples(d), 1);
 }
 
-uint64_t draws_shards(const struct sheaf_dataset *d, const struct order *order)
+/* Of a source of a view: the pieces in its part of the buffer lie anywhere. */
+static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
+                                 uint32_t lanes, size_t source)
+{
+    const struct order own = mix_source_order(&d->view->mix, order, source);
+    const struct order_chosen *of = &d->view->chosen[source];
+    const uint64_t shards = of->end_shard - of->first_shard;
+    const uint64_t in_shard = MAX(of->chosen.count / MAX(shards, 1), 1);
+    const uint64_t pieces = order_buffer_slots(&own) * LONGEST_STAY / ORDER_PIECE + 3;
+
+    return MIN(shards, lanes * pieces * (1 + ORDER_PIECE / in_shard));
+}
+
+uint64_t draws_shards(const struct sheaf_dataset *d, const struct order *order, uint32_t lanes)
 {
     const uint64_t samples = MAX(dataset_samples(d), 1), shards = d->manifest.shard_count;
     const uint64_t each = MAX(samples / MAX(shards, 1), 1);
+    uint64_t sum = 0;
 
-    return MIN(shards, order_buffer_slots(order) * LONGEST_STAY / each + 3);
+    if (d->view == NULL)
+        return lanes * MIN(shards, order_buffer_slots(order) * LONGEST_STAY / each + 3);
+    for (size_t i = 0; i < d->source_count; i++)
+        sum += shards_of_source(d, order, lanes, i);
+    return sum;
 }
 
-bool draws_are_possible(const struct sheaf_dataset *d, const struct order *order,
-                        uint32_t lane_count)
+uint64_t draws_bytes(const struct sheaf_dataset *d, const struct order *order, uint32_t lanes)
+{
+    const uint64_t more = d->view == NULL ? 0 : d->source_count;    /* a slot each, at least */
+
+    return lanes * (order_buffer_slots(order) + more) * sizeof(uint64_t);
+}
+
+bool draws_are_possible(const struct sheaf_dataset *d, const struct order *order, uint32_t lanes)
 {
     return dataset_is_local(d) && d->codec == NULL && order_buffer_slots(order) > 1
-           && mean_bytes(d) >= DRAW_LEAST_BYTES
-           && draws_shards(d, order) * lane_count <= SHARDS_MOST;
+           && mean_bytes(d) >= DRAW_LEAST_BYTES && draws_shards(d, order, lanes) <= SHARDS_MOST;
 }
 
 int draws_open(struct draws **draws, struct shards *shards, const struct order_line *line,
@@ -128,7 +152,27 @@ static void warm(struct job *job)
 {
     struct warming *w = (struct warming *)(void *)job;
 
-    store_warm(w->shard->object, w->offset, w->bytes);
+    for (unsigned i = 0; i < w->range_count; i++)
+        store_warm(w->shard->object, w->ranges[i].offset, w->ranges[i].bytes);
+}
+
+/* One range more, of the inputs from `input` on.  Returns of how many: 0 if they lie in another
+ * shard, or there is no room. */
+static uint64_t add_range(const struct draws *d, struct warming *w, uint64_t input)
+{
+    const struct order_run run = locate(d, input);
+    const uint64_t most = MIN(run.count, d->range->count - input);
+    const uint64_t *offsets = w->shard->section->offsets + run.record;
+    uint64_t count = 1;
+
+    if (run.shard != w->shard->number || w->range_count == WARM_RANGES || w->bytes >= WARM_BYTES)
+        return 0;
+    while (count < most && offsets[count] - offsets[0] < WARM_BYTES - w->bytes)
+        count++;
+    w->ranges[w->range_count].offset = offsets[0];
+    w->ranges[w->range_count++].bytes = offsets[count] - offsets[0];
+    w->bytes += offsets[count] - offsets[0];
+    return count;
 }
 
 /* Makes warm_shard the one that is to be warmed next; false: it is not open yet. */
@@ -149,25 +193,21 @@ static bool open_for_warming(struct draws *d, uint32_t number, struct workers *w
 static void begin_warming(struct draws *d, struct warming *w, struct workers *workers)
 {
     const struct order_run run = locate(d, d->warmed);
-    const uint64_t most = MIN(run.count, d->range->count - d->warmed);
-    const struct index_section *s;
-    uint64_t count = 1;
+    uint64_t count;
 
     if (!open_for_warming(d, run.shard, workers))
         return;
     if (d->warm_shard->code != SHEAF_OK) {
-        d->warmed += most;          /* who draws from it will be told */
+        d->warmed += MIN(run.count, d->range->count - d->warmed);   /* who draws will be told */
         return;
     }
-    s = d->warm_shard->section;
     w->shard = d->warm_shard;
     w->shard->users++;
-    w->offset = s->offsets[run.record];
-    while (count < most && s->offsets[run.record + count] < w->offset + WARM_BYTES)
-        count++;
-    w->bytes = s->offsets[run.record + count] - w->offset;
+    w->range_count = 0;
+    w->bytes = 0;
+    while (d->warmed < d->range->count && (count = add_range(d, w, d->warmed)) != 0)
+        d->warmed += count;
     w->job.run = warm;
-    d->warmed += count;
     workers_submit(workers, &w->job);
 }
 

@@ -25,11 +25,15 @@
 #define DRAWS_DUE  64u      /* that are drawn at once, at most */
 #define DRAWS_WARM 4u       /* warming jobs of a lane */
 
+#define WARM_RANGES 32u     /* of one job: where samples were chosen, others lie between them */
+
 /* Brings some of a file into the kernel's cache. */
 struct warming {
     struct job job;
     struct shard *shard;            /* used by it; NULL: the job was never started, or is over */
-    uint64_t offset, bytes;
+    struct { uint64_t offset, bytes; } ranges[WARM_RANGES];
+    unsigned range_count;
+    uint64_t bytes;
 };
 
 struct draws {
@@ -53,10 +57,13 @@ struct draws {
  * packed, are so large that a read of their own is worth it, and the buffer reaches into so few
  * shards that they can all be open. */
 bool draws_are_possible(const struct sheaf_dataset *dataset, const struct order *order,
-                        uint32_t lane_count);
+                        uint32_t lanes);
 
-/* How many shards a lane may have open. */
-uint64_t draws_shards(const struct sheaf_dataset *dataset, const struct order *order);
+/* How many shards so many lanes may have open; what their tables take. */
+uint64_t draws_shards(const struct sheaf_dataset *dataset, const struct order *order,
+                      uint32_t lanes);
+uint64_t draws_bytes(const struct sheaf_dataset *dataset, const struct order *order,
+                     uint32_t lanes);
 
 /* `shuffle` is at the epoch's start, and is replayed `steps` steps.  `shards`, `line` and `range`
  * are borrowed. */

@@ -117,7 +117,8 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
     const struct sheaf_dataset *d = r->dataset;
     const struct feed *feed = &r->feed;
     const uint64_t shards = d->manifest.shard_count;
-    const uint64_t open = feed->draws ? draws_shards(d, &feed->order) : 2;      /* of a lane */
+    const uint64_t open = feed->draws ? draws_shards(d, &feed->order, r->own_lanes)
+                                      : 2 * (uint64_t)feed->lane_count;
     uint64_t section = 0, bytes = 0, heads;
     int code = SHEAF_OK;
 
@@ -128,13 +129,13 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
         n->foresight += resident_bytes(r->lanes[i].slot_count);
     }
     if (feed->draws)
-        n->tables += feed->lane_count * order_buffer_slots(&feed->order) * sizeof(uint64_t);
+        n->tables += draws_bytes(d, &feed->order, r->own_lanes);
     for (uint32_t i = 0; !d->is_stream && i < shards; i++)
         add_shard(r, i, n, &section);
     n->reserve += CHUNK_DEFERRED_BYTES;
     if (r->alone_bytes != 0)
         n->reserve = r->alone_bytes;
-    n->sections = section * MIN(shards, open * feed->lane_count);
+    n->sections = section * MIN(shards, open);
     if (feed->own_frames)
         code = bytes_of_slots(d, n->slots, &bytes, err);
     heads = n->slots * HEAP_HEAD_BYTES;
@@ -405,8 +406,9 @@ bool memory_has_room_for_draws(const struct sheaf_reader *r)
 {
     const struct feed *feed = &r->feed;
     const uint64_t shards = r->dataset->manifest.shard_count;
-    const uint64_t open = MIN(shards, draws_shards(r->dataset, &feed->order) * feed->lane_count);
-    const uint64_t numbers = order_buffer_slots(&feed->order) * feed->lane_count;
+    const uint64_t open = MIN(shards, draws_shards(r->dataset, &feed->order, r->own_lanes));
+    const uint64_t numbers = draws_bytes(r->dataset, &feed->order, r->own_lanes)
+                             / sizeof(uint64_t);
     uint64_t section = 0, alone = 0;
 
     for (uint32_t i = 0; i < shards; i++) {

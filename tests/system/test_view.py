@@ -15,22 +15,26 @@ from view_reference import source_ids, view_order
 CLASSES = ("cat", "dog", "eel")
 
 
-def tree(name, count, classes):
+def tree(name, count, classes, times=1):
     return {"%s/%s%04d.txt" % (classes[i % len(classes)], name, i): b"%s %d" % (name.encode(), i) *
-            (1 + i % 7) for i in range(count)}
+            (1 + i % 7) * times for i in range(count)}
 
 
 class View(Case):
     @classmethod
     def share(cls):
         cls.sets = {}
-        for name, count, classes, container, codec in (
-                ("large", 2500, CLASSES, "webdataset", "none"),
-                ("middle", 300, CLASSES[1:], "recordio", "lz4"),
-                ("small", 17, CLASSES[:1], "tfrecord", "gzip")):
+        for name, count, classes, container, codec, times in (
+                ("large", 2500, CLASSES, "webdataset", "none", 1),
+                ("middle", 300, CLASSES[1:], "recordio", "lz4", 1),
+                ("small", 17, CLASSES[:1], "tfrecord", "gzip", 1),
+                ("heavy", 120, CLASSES, "tfrecord", "none", 1500),
+                ("heavy2", 50, CLASSES, "recordio", "none", 1500)):
             cls.sets[name] = os.path.join(cls.shared, name)
-            pack(make_tree(os.path.join(cls.shared, "tree-" + name), tree(name, count, classes)),
-                 cls.sets[name], container, codec, "--shard-size", "20kB")
+            pack(make_tree(os.path.join(cls.shared, "tree-" + name),
+                           tree(name, count, classes, times)),
+                 cls.sets[name], container, codec, "--shard-size",
+                 "20kB" if times == 1 else "600kB")
         cls.samples = {name: libsheaf.samples(path, no_shuffle=1)
                        for name, path in cls.sets.items()}
         cls.prints = {name: json.loads(sheaf("info", path, "--json").stdout)["fingerprint"]
@@ -116,6 +120,22 @@ class View(Case):
         self.check([("large", {"where": {"classes": ["eel", "cat"], "range": [10, 700],
                                          "every": [3, 1]}}),
                     ("middle", {"where": {"labels": [1, 1]}}), ("middle", {})], seed=4, buffer=64)
+
+    def test_heavy(self):
+        """Samples so large that they are read as they are drawn: the order is the same."""
+        sources = [("heavy", {"weight": 3}), ("heavy2", {"weight": 1})]
+        self.check(sources, 500)
+        self.check(sources, 400, epoch=2, seed=7, lanes=4, rank=1, world=2, remainder=PAD,
+                   buffer=30)
+        self.check([("heavy", {"where": {"every": [3, 1]}}), ("heavy", {"repeat": 2.5}),
+                    ("heavy2", {})], lanes=3, remainder=PAD, epoch=1, buffer=40)
+        view = self.view(sources, samples=300)
+        options = dict(lanes=2, shuffle_buffer=50, epoch=1)
+        whole = self.texts(view, **options)
+        for taken in (0, 1, 148, 299):
+            self.assertEqual(self.rest(view, self.position(view, taken, **options)), whole[taken:])
+        small = self.texts(view, memory_bytes=2 << 20, **options)
+        self.assertTrue(small == whole)
 
     def test_random_views(self):
         chance = random.Random(3)
