@@ -72,8 +72,10 @@ static bool joins(const struct shard *shard, uint64_t last, uint64_t record)
 }
 
 /* Adds a record, unless the chunk had better end before it: at *stop, which is further on if what
- * lies between is not read. */
-static bool add(const struct feed *feed, uint64_t record, struct stretch *t, uint64_t *stop)
+ * lies between is not read.  `resumed`: that was, before the position that the epoch goes on from,
+ * and resuming reads no more than it must. */
+static bool add(const struct feed *feed, uint64_t record, bool resumed, struct stretch *t,
+                uint64_t *stop)
 {
     const struct shard *shard = t->shard;
     const struct index_section *s = shard->section;
@@ -84,7 +86,7 @@ static bool add(const struct feed *feed, uint64_t record, struct stretch *t, uin
 
     if (record < end || stretch_is_outsize(feed, s, record))
         return false;
-    joined = is_next || joins(shard, end - 1, record);
+    joined = is_next || ((!resumed || s->blocks != NULL) && joins(shard, end - 1, record));
     if (!joined && (s->blocks != NULL || shard->object->is_remote))
         return false;           /* a chunk of one read */
     if (!joined)
@@ -111,14 +113,15 @@ void stretch_plan(const struct feed *feed, const struct order_run *found, struct
     t->run_count = t->count = 1;
     while (t->count < left) {
         const uint64_t next = intakes_place(t->intakes, t->planned + t->count);
+        const bool resumed = next != place + 1;
 
-        if (next == place + 1 && at.count > 1) {
+        if (!resumed && at.count > 1) {
             at.record++;
             at.count--;
         } else {
             at = order_line_locate(t->line, next);
         }
-        if (at.shard != t->shard->number || !add(feed, at.record, t, &stop))
+        if (at.shard != t->shard->number || !add(feed, at.record, resumed, t, &stop))
             return;
         place = next;
     }
