@@ -94,24 +94,36 @@ static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64
     return low;
 }
 
-/* Places before the short piece, in it, and behind it. */
-static struct order_run locate_in_pieces(const struct order_line *line, uint64_t place)
+/* The rank among the chosen ones that a place has, and how many places of its piece are left from
+ * it on.  A place is before the short piece, in it, or behind it. */
+static uint64_t rank_in_pieces(const struct order_line *line, uint64_t place, uint64_t *left)
 {
-    const struct order_chosen *of = line->of;
-    uint64_t before = place, size = ORDER_PIECE, number, run;
-    size_t at, shard;
+    uint64_t before = place, size = ORDER_PIECE;
 
     if (place >= line->short_start && place < line->short_start + line->short_places)
         size = line->short_places;
     else if (place >= line->short_start)
         before += ORDER_PIECE - line->short_places;
-    at = (size_t)(before / ORDER_PIECE);
-    before %= ORDER_PIECE;
-    number = of->first_number
-             + selection_number(&of->chosen, (uint64_t)line->pieces[at] * ORDER_PIECE + before,
-                                &run);
-    shard = last_start(of->first_numbers, of->first_shard, of->end_shard, number);
-    run = MIN(MIN(run, size - before), of->first_numbers[shard + 1] - number);
+    *left = size - before % ORDER_PIECE;
+    return (uint64_t)line->pieces[before / ORDER_PIECE] * ORDER_PIECE + before % ORDER_PIECE;
+}
+
+uint64_t order_line_rank(const struct order_line *line, uint64_t place)
+{
+    uint64_t left;
+
+    return rank_in_pieces(line, place, &left);
+}
+
+static struct order_run locate_in_pieces(const struct order_line *line, uint64_t place)
+{
+    const struct order_chosen *of = line->of;
+    uint64_t run, left;
+    const uint64_t rank = rank_in_pieces(line, place, &left);
+    const uint64_t number = of->first_number + selection_number(&of->chosen, rank, &run);
+    const size_t shard = last_start(of->first_numbers, of->first_shard, of->end_shard, number);
+
+    run = MIN(MIN(run, left), of->first_numbers[shard + 1] - number);
     return (struct order_run){ (uint32_t)shard, number - of->first_numbers[shard], run };
 }
 

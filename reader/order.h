@@ -57,6 +57,9 @@ struct order_chosen {
 int order_line_of_pieces(const struct order *order, const struct order_chosen *of,
                          struct order_line *line, struct sheaf_error *err);
 
+/* The rank among the chosen samples that a place of such a line has. */
+uint64_t order_line_rank(const struct order_line *line, uint64_t place);
+
 /* A run of places in one shard. */
 struct order_run {
     uint32_t shard;                 /* manifest number */

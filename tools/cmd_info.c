@@ -219,10 +219,10 @@ static int print_quality(const struct info *o, const struct sheaf_dataset *datas
         return refuse(&error);
     if (o->json) {
         printf(",\n  \"shuffle_quality\": ");
-        mixing_print_json(&mixing);
+        mixing_print_json(&mixing, &o->options);
     } else {
         printf("shuffle quality\n");
-        mixing_print(&mixing);
+        mixing_print(&mixing, &o->options);
     }
     return o->plot == NULL ? STATUS_OK : mixing_plot(&mixing, o->plot);
 }

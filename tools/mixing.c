@@ -1,27 +1,142 @@
 /* SPDX-License-Identifier: MIT
  *
- * Printing and plotting of struct sheaf_mixing. */
+ * Printing, judging and plotting of struct sheaf_mixing. */
 #include "tools/mixing.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "tools/json.h"
 #include "tools/tool.h"
 
 #define PLOT_SIZE 400       /* of the square, in pixels */
 #define MARGIN    40
+
+/* ---- The verdict ----------------------------------------------------------------------------- */
+
+/* Parts of the ideal, and neighbours more than there, from which on training notices it: rules of
+ * thumb. */
+#define LABELS_POOR     0.7
+#define LABELS_FAIR     0.95
+#define RUN_POOR        3.0
+#define RUN_FAIR        1.3
+#define NEIGHBOURS_POOR 0.5
+#define NEIGHBOURS_FAIR 0.2
+#define DISTANCE_POOR   0.3
+#define DISTANCE_FAIR   0.7
+
+enum grade { GRADE_GOOD, GRADE_FAIR, GRADE_POOR };
+
+static const char *const grade_names[] = { "good", "fair", "poor" };
+
+static enum grade grade_of(bool is_fair, bool is_poor)
+{
+    return is_poor ? GRADE_POOR : is_fair ? GRADE_FAIR : GRADE_GOOD;
+}
+
+static enum grade labels_grade(const struct sheaf_mixing *m)
+{
+    const double run = m->label_run / m->ideal_label_run;
+    const double batch = m->batch_labels > 0 ? m->batch_labels / m->ideal_batch_labels : 1;
+
+    return m->has_labels ? grade_of(run > RUN_FAIR || batch < LABELS_FAIR,
+                                    run > RUN_POOR || batch < LABELS_POOR) : GRADE_GOOD;
+}
+
+/* How near samples stay to where they lay.  That is poor where it may be by classes; where labels
+ * are known to mix, samples that meet in every epoch are the only loss. */
+static enum grade places_grade(const struct sheaf_mixing *m)
+{
+    const double more = m->neighbours - m->ideal_neighbours;
+    const double distance = m->displacement / m->ideal_displacement;
+    const enum grade grade = grade_of(more > NEIGHBOURS_FAIR || distance < DISTANCE_FAIR,
+                                      more > NEIGHBOURS_POOR || distance < DISTANCE_POOR);
+
+    return m->has_labels && grade == GRADE_POOR ? GRADE_FAIR : grade;
+}
+
+/* What would change it. */
+static void write_advice(FILE *f, const struct sheaf_mixing *m,
+                         const struct sheaf_reader_options *o)
+{
+    const uint64_t buffer = o->shuffle_buffer * 10 > 10000 ? o->shuffle_buffer * 10 : 10000;
+    const uint64_t larger = buffer < m->samples ? buffer : m->samples;
+
+    if (o->no_shuffle)
+        fprintf(f, "leave --no-shuffle out");
+    else if (o->shuffle_buffer < larger)
+        fprintf(f, "use --shuffle-buffer %" PRIu64 " (now %" PRIu64 "), or pack the samples in "
+                "shuffled order", larger, o->shuffle_buffer);
+    else
+        fprintf(f, "pack the samples in shuffled order, and into more shards");
+}
+
+static enum grade write_verdict(FILE *f, const struct sheaf_mixing *m)
+{
+    const enum grade labels = labels_grade(m), places = places_grade(m);
+    const enum grade grade = labels > places ? labels : places;
+
+    fputs(grade == GRADE_GOOD ? "well mixed, as an ideal shuffle would be"
+          : grade == GRADE_FAIR ? "mixed in part: " : "badly mixed: ", f);
+    if (labels != GRADE_GOOD)
+        fprintf(f, "samples of one label come %.3g in a row instead of %.3g", m->label_run,
+                m->ideal_label_run);
+    if (labels != GRADE_GOOD && m->batch_labels > 0)
+        fprintf(f, ", and %d samples have %.3g labels instead of %.3g", SHEAF_MIXING_BATCH,
+                m->batch_labels, m->ideal_batch_labels);
+    if (labels == GRADE_GOOD && places != GRADE_GOOD)
+        fprintf(f, "%s samples that lie together come together",
+                m->has_labels ? "labels are, but in each epoch" : "in each epoch");
+    return grade;
+}
+
+/* ---- Printing -------------------------------------------------------------------------------- */
+
+static void print_verdict(const struct sheaf_mixing *m, const struct sheaf_reader_options *o)
+{
+    printf("verdict: ");
+    if (write_verdict(stdout, m) != GRADE_GOOD) {
+        printf("\nto mix better: ");
+        write_advice(stdout, m, o);
+    }
+    putchar('\n');
+}
+
+static void print_json_verdict(const struct sheaf_mixing *m, const struct sheaf_reader_options *o)
+{
+    char *text = NULL, *advice = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    enum grade grade = GRADE_GOOD;
+
+    if (f != NULL) {
+        grade = write_verdict(f, m);
+        (void)fclose(f);
+    }
+    printf(", \"grade\": \"%s\", \"verdict\": ", grade_names[grade]);
+    print_json_string(stdout, text);
+    f = grade == GRADE_GOOD ? NULL : open_memstream(&advice, &size);
+    if (f != NULL) {
+        write_advice(f, m, o);
+        (void)fclose(f);
+        printf(", \"advice\": ");
+        print_json_string(stdout, advice);
+    }
+    free(text);
+    free(advice);
+}
 
 static void print_pair(const char *name, double value, double ideal)
 {
     printf("%s %.4g (ideal %.4g)\n", name, value, ideal);
 }
 
-void mixing_print(const struct sheaf_mixing *m)
+static void print_labels(const struct sheaf_mixing *m)
 {
-    printf("samples %" PRIu64 "\n", m->samples);
-    print_pair("displacement", m->displacement, m->ideal_displacement);
-    print_pair("neighbours_kept", m->neighbours, m->ideal_neighbours);
     if (!m->has_labels) {
         printf("labels unknown\n");
         return;
@@ -32,7 +147,16 @@ void mixing_print(const struct sheaf_mixing *m)
         print_pair("labels_in_256", m->batch_labels, m->ideal_batch_labels);
 }
 
-void mixing_print_json(const struct sheaf_mixing *m)
+void mixing_print(const struct sheaf_mixing *m, const struct sheaf_reader_options *options)
+{
+    printf("samples %" PRIu64 "\n", m->samples);
+    print_pair("displacement", m->displacement, m->ideal_displacement);
+    print_pair("neighbours_kept", m->neighbours, m->ideal_neighbours);
+    print_labels(m);
+    print_verdict(m, options);
+}
+
+void mixing_print_json(const struct sheaf_mixing *m, const struct sheaf_reader_options *options)
 {
     printf("{\"samples\": %" PRIu64 ", \"displacement\": %.6g, \"ideal_displacement\": %.6g, "
            "\"neighbours_kept\": %.6g, \"ideal_neighbours_kept\": %.6g", m->samples,
@@ -41,8 +165,11 @@ void mixing_print_json(const struct sheaf_mixing *m)
         printf(", \"label_run\": %.6g, \"ideal_label_run\": %.6g, \"longest_label_run\": %" PRIu64
                ", \"labels_in_256\": %.6g, \"ideal_labels_in_256\": %.6g", m->label_run,
                m->ideal_label_run, m->longest_label_run, m->batch_labels, m->ideal_batch_labels);
+    print_json_verdict(m, options);
     printf("}");
 }
+
+/* ---- The plot -------------------------------------------------------------------------------- */
 
 int mixing_plot(const struct sheaf_mixing *m, const char *path)
 {

@@ -8,11 +8,13 @@
 
 #include "sheaf.h"
 
-/* Lines of name, value, and the same of an ideal shuffle. */
-void mixing_print(const struct sheaf_mixing *mixing);
+/* Lines of name, value, and the same of an ideal shuffle; then a verdict in words, and what would
+ * mix it better.  `options` are those with which it was judged. */
+void mixing_print(const struct sheaf_mixing *mixing, const struct sheaf_reader_options *options);
 
 /* The same as a JSON object. */
-void mixing_print_json(const struct sheaf_mixing *mixing);
+void mixing_print_json(const struct sheaf_mixing *mixing,
+                       const struct sheaf_reader_options *options);
 
 /* A plot of where samples lay against when they came: an ideal shuffle fills the square evenly,
  * a weak one shows the diagonal or steps.  The exit status. */

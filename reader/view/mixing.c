@@ -8,16 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/view/view.h"
-
-/* The line of a source epoch, shared by the lanes that read it. */
-struct source_line {
-    struct source_line *next;
-    struct order_line line;
-    size_t source;
-    uint64_t source_epoch;
-    unsigned users;
-};
+#include "reader/view/source_line.h"
 
 /* What one lane draws from one source. */
 struct drawing {
@@ -80,61 +71,11 @@ void mixing_end(struct sheaf_reader *r)
         return;
     for (uint32_t i = 0; i < m->lane_count; i++)
         mix_turns_free(&m->turns[i]);
-    while (m->lines != NULL) {
-        struct source_line *line = m->lines;
-
-        m->lines = line->next;
-        order_line_free(&line->line);
-        free(line);
-    }
+    source_line_free(&m->lines);
     memset(m->turns, 0, m->lane_count * sizeof(m->turns[0]));
     memset(m->sources, 0, m->lane_count * sizeof(m->sources[0]));
     memset(m->pads, 0, m->lane_count * sizeof(m->pads[0]));
     memset(m->drawings, 0, m->lane_count * m->source_count * sizeof(m->drawings[0]));
-}
-
-/* ---- Lines ---------------------------------------------------------------------------------- */
-
-/* The line of the source epoch that `order`, the source's own, says. */
-static struct source_line *use_line(struct sheaf_reader *r, size_t source,
-                                    const struct order *order)
-{
-    struct mixing *m = r->mixing;
-    struct source_line *line = m->lines;
-
-    while (line != NULL && (line->source != source || line->source_epoch != order->epoch))
-        line = line->next;
-    if (line == NULL) {
-        line = calloc(1, sizeof(*line));
-        if (line == NULL) {
-            err_memory(&r->error, sizeof(*line));
-            return NULL;
-        }
-        if (order_line_of_pieces(order, &r->dataset->view->chosen[source], &line->line,
-                                 &r->error) != SHEAF_OK) {
-            free(line);
-            return NULL;
-        }
-        line->source = source;
-        line->source_epoch = order->epoch;
-        line->next = m->lines;
-        m->lines = line;
-    }
-    line->users++;
-    return line;
-}
-
-static void drop_line(struct mixing *m, struct source_line *line)
-{
-    struct source_line **at = &m->lines;
-
-    if (line == NULL || --line->users != 0)
-        return;
-    while (*at != line)
-        at = &(*at)->next;
-    *at = line->next;
-    order_line_free(&line->line);
-    free(line);
 }
 
 /* ---- Stretches ------------------------------------------------------------------------------ */
@@ -165,10 +106,10 @@ static int begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
     if (d->line != NULL) {
         prefetch_end(feed, prefetch);
         lane_clear(feed, lane);
-        drop_line(m, d->line);
+        source_line_drop(&m->lines, d->line);
     }
     order.epoch = stretch.source_epoch;
-    d->line = use_line(r, source, &order);
+    d->line = source_line_use(&m->lines, r->dataset->view, source, &order, &r->error);
     if (d->line == NULL)
         return r->error.code;
     d->left = stretch.count - stretch.before;
@@ -220,12 +161,12 @@ static int find_pad(struct sheaf_reader *r, uint32_t number, uint64_t *drawn,
     stretch = mix_stretch_of(&view->mix, &r->feed.order, number, source, 0);
     order = mix_source_order(&view->mix, &r->feed.order, source);
     order.epoch = stretch.source_epoch;
-    line = use_line(r, source, &order);
+    line = source_line_use(&r->mixing->lines, view, source, &order, &r->error);
     if (line == NULL)
         return r->error.code;
     shuffle_begin(&shuffle, &order, number, stretch.count);
     *pad = order_line_locate(&line->line, stretch.start + shuffle_next(&shuffle).slot);
-    drop_line(r->mixing, line);
+    source_line_drop(&r->mixing->lines, line);
     return SHEAF_OK;
 }
 

@@ -3,9 +3,11 @@
 are made of (info)."""
 
 import collections
+import itertools
 import json
 import os
 import random
+import re
 
 import support
 from support import Case, make_tree, pack, read, sheaf, write
@@ -134,3 +136,64 @@ class Locate(ViewCase):
         self.assertEqual([(f["sample"], f["key"]) for f in self.located(view, keys, *order)],
                          [(t, key) for t, key in enumerate(every) if key in set(keys)])
         self.assertEqual(collections.Counter(every).most_common()[0][1], 30)
+
+
+class Quality(ViewCase):
+    @staticmethod
+    def quality(*words):
+        return json.loads(sheaf("info", *words, "--shuffle-quality", "--json").stdout)[
+            "shuffle_quality"]
+
+    def test_it_agrees_with_what_is_read(self):
+        chance = random.Random(support.seed())
+        for _ in range(8):
+            view = self.random_view(chance)
+            order = ["--seed", chance.randrange(1 << 40), "--epoch", chance.randrange(3),
+                     "--shuffle-buffer", chance.choice((0, 10, 1000)),
+                     "--lanes", chance.choice((1, 3))]
+            labels = [key.split("/")[0] for key in self.keys(view, *order)]
+            runs = [len(list(group)) for _, group in itertools.groupby(labels)]
+            found = self.quality(view, *order)
+            with self.subTest(order=order, view=read(view)):
+                self.assertEqual(found["samples"], len(labels))
+                self.assertEqual(found["longest_label_run"], max(runs))
+                self.assertAlmostEqual(found["label_run"], len(labels) / len(runs), 3)
+                batches = [len(set(labels[i:i + 256])) for i in range(0, len(labels) - 255, 256)]
+                if batches:
+                    self.assertAlmostEqual(found["labels_in_256"], sum(batches) / len(batches), 3)
+
+    def test_the_verdict_and_what_to_change(self):
+        tree = os.path.join(self.shared, "tree-large")
+        pack(tree, self.path("sorted"), "recordio", "none", "--no-shuffle")
+        self.sets = {**self.sets, "sorted": self.path("sorted")}
+        view = self.view([("sorted", {})])
+        for source in (self.path("sorted"), view):
+            poor = self.quality(source, "--shuffle-buffer", 10)
+            self.assertEqual(poor["grade"], "poor")
+            self.assertIn("badly mixed: samples of one label come", poor["verdict"])
+            self.assertIn("use --shuffle-buffer 2500 (now 10)", poor["advice"])
+            good = self.quality(source, "--shuffle-buffer", 2500)
+            self.assertEqual(good["grade"], "good")
+            self.assertNotIn("advice", good)
+        text = sheaf("info", view, "--shuffle-quality", "--no-shuffle").stdout.decode()
+        self.assertIn("\nverdict: badly mixed", text)
+        self.assertTrue(text.endswith("\nto mix better: leave --no-shuffle out\n"))
+        fair = self.quality(self.sets["large"], "--no-shuffle")     # packed in random order
+        self.assertEqual(fair["grade"], "fair")
+
+    def test_the_plot(self):
+        view = self.view([("large", {"weight": 2}), ("small", {"weight": 1})], samples=3000)
+        sheaf("info", view, "--shuffle-quality", "--plot", self.path("plot.svg"))
+        plot = read(self.path("plot.svg")).decode()
+        heights = [float(h) for h in re.findall(r'cy="([0-9.]+)"', plot)]
+        self.assertEqual(len(heights), 750)         # every fourth
+        # The small set is the top of the square, a 150th of it, and has a third of the samples.
+        self.assertAlmostEqual(sum(h < 44 for h in heights) / len(heights), 1 / 3, 1)
+
+    def test_passes_of_a_small_source(self):
+        """A source that comes many times has its neighbours near, also in an ideal shuffle."""
+        view = self.view([("large", {"weight": 1}), ("small", {"weight": 4})], samples=2000)
+        found = self.quality(view)
+        self.assertAlmostEqual(found["neighbours_kept"], found["ideal_neighbours_kept"], 1)
+        self.assertGreater(found["neighbours_kept"], 1)
+        self.assertEqual(found["grade"], "good")

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An epoch of a view on numbers; see view_replay.h.  It does with numbers what mixing.c does with
+ * samples. */
+#include "reader/view/view_replay.h"
+
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/shuffle.h"
+#include "reader/view/source_line.h"
+
+/* What one lane draws from one source. */
+struct drawing {
+    uint64_t drawn;                 /* as mix_turns_begin counts */
+    struct source_line *line;       /* of the stretch; NULL: none was begun; */
+    uint64_t start, left;           /* its first place, and draws until its end */
+    struct shuffle shuffle;
+    uint64_t *slots;                /* inputs */
+};
+
+struct view_replay {
+    const struct sheaf_dataset *dataset;
+    struct order order;
+    struct mix_turns *turns;        /* of each lane */
+    struct drawing *drawings;       /* of each lane's sources */
+    struct source_line *lines;
+    size_t source_count;
+};
+
+void view_replay_free(struct view_replay *r)
+{
+    if (r == NULL)
+        return;
+    for (uint32_t l = 0; r->turns != NULL && l < r->order.lanes; l++)
+        mix_turns_free(&r->turns[l]);
+    for (size_t i = 0; r->drawings != NULL && i < r->order.lanes * r->source_count; i++)
+        free(r->drawings[i].slots);
+    source_line_free(&r->lines);
+    free(r->turns);
+    free(r->drawings);
+    free(r);
+}
+
+static int begin_lanes(struct view_replay *r, struct sheaf_error *err)
+{
+    uint64_t *drawn = calloc(r->source_count + 1, sizeof(drawn[0]));
+    int code = drawn == NULL ? err_memory(err, r->source_count * sizeof(drawn[0])) : SHEAF_OK;
+
+    for (uint32_t l = 0; l < r->order.lanes && code == SHEAF_OK; l++) {
+        code = mix_turns_begin(&r->turns[l], &r->dataset->view->mix, &r->order, l, 0, drawn, err);
+        for (size_t s = 0; s < r->source_count && code == SHEAF_OK; s++)
+            r->drawings[l * r->source_count + s].drawn = drawn[s];
+    }
+    free(drawn);
+    return code;
+}
+
+int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *d,
+                      const struct order *order, struct sheaf_error *err)
+{
+    struct view_replay *r = calloc(1, sizeof(*r));
+    int code = mix_check(&d->view->mix, order, err);
+
+    *replay = r;
+    if (r == NULL)
+        return err_memory(err, sizeof(*r));
+    r->dataset = d;
+    r->order = *order;
+    r->source_count = d->source_count;
+    r->turns = calloc(order->lanes, sizeof(r->turns[0]));
+    r->drawings = calloc(order->lanes * r->source_count, sizeof(r->drawings[0]));
+    if (r->turns == NULL || r->drawings == NULL)
+        return err_memory(err, order->lanes * r->source_count * sizeof(r->drawings[0]));
+    return code == SHEAF_OK ? begin_lanes(r, err) : code;
+}
+
+/* Begins the stretch of the next draw, and goes to that draw in it. */
+static int begin_stretch(struct view_replay *r, uint32_t lane, size_t source,
+                         struct sheaf_error *err)
+{
+    const struct dataset_view *view = r->dataset->view;
+    struct drawing *d = &r->drawings[lane * r->source_count + source];
+    const struct mix_stretch stretch = mix_stretch_of(&view->mix, &r->order, lane, source,
+                                                      d->drawn);
+    struct order order = mix_source_order(&view->mix, &r->order, source);
+
+    order.epoch = stretch.source_epoch;
+    source_line_drop(&r->lines, d->line);
+    d->line = source_line_use(&r->lines, view, source, &order, err);
+    if (d->line == NULL)
+        return err == NULL ? SHEAF_ERR_MEMORY : err->code;
+    if (d->slots == NULL)
+        d->slots = calloc(order_buffer_slots(&order), sizeof(d->slots[0]));
+    if (d->slots == NULL)
+        return err_memory(err, order_buffer_slots(&order) * sizeof(d->slots[0]));
+    d->start = stretch.start;
+    d->left = stretch.count - stretch.before;
+    shuffle_begin(&d->shuffle, &order, lane, stretch.count);
+    shuffle_replay(&d->shuffle, stretch.before, d->slots);
+    return SHEAF_OK;
+}
+
+int view_replay_next(struct view_replay *r, uint32_t lane, size_t *source, uint64_t *rank,
+                     struct sheaf_error *err)
+{
+    struct mix_turns *turns = &r->turns[lane];
+    struct drawing *d;
+    int code;
+
+    if (turns->step == turns->steps)
+        return SHEAF_END;
+    code = mix_turns_next(turns, source, err);
+    if (code != SHEAF_OK)
+        return code;
+    d = &r->drawings[lane * r->source_count + *source];
+    if (d->left == 0)
+        code = begin_stretch(r, lane, *source, err);
+    if (code != SHEAF_OK)
+        return code;
+    d->left--;
+    d->drawn++;
+    *rank = order_line_rank(&d->line->line, d->start + shuffle_draw(&d->shuffle, d->slots));
+    return SHEAF_OK;
+}
