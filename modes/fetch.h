@@ -15,8 +15,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
+#include "base/xxh3_wide.h"
 #include "modes/objects.h"
 #include "store/read_item.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/xxh3_wide.h"
 #include "store/store.h"
 
 /* ---- Life ------------------------------------------------------------------------------------ */

@@ -7,12 +7,12 @@
 #define PACKER_SHARD_WRITER_H
 
 #include <stdbool.h>
-#include <xxhash.h>
 
+#include "base/hash_text.h"
+#include "base/xxh3_wide.h"
 #include "formats/index.h"
 #include "formats/interop_index.h"
 #include "formats/manifest.h"
-#include "base/hash_text.h"
 #include "packer/block.h"
 #include "store/part_memory.h"
 #include "store/store.h"

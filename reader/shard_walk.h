@@ -5,8 +5,8 @@
 #define READER_SHARD_WALK_H
 
 #include <stdatomic.h>
-#include <xxhash.h>
 
+#include "base/xxh3_wide.h"
 #include "reader/dataset.h"
 #include "reader/frames.h"
 #include "store/store.h"

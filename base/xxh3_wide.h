@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * XXH3 of whole shards, with the widest vectors that the CPU has.  On x86-64, Debian's libxxhash
+ * uses SSE2 unless it is asked to choose at run time; the hashes are the same, at twice the rate.
+ * (Hashes of a few bytes gain nothing, and include xxhash.h.) */
+#ifndef BASE_XXH3_WIDE_H
+#define BASE_XXH3_WIDE_H
+
+#include <xxhash.h>
+#if defined(__x86_64__) && XXH_VERSION_NUMBER >= 801 && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>
+#endif
+
+#endif
