@@ -54,7 +54,7 @@ for _c in CONTAINERS:
     _check(2, _c + ": samples", _name, "items/s", "webdataset shuffled", least=20)
     _check(2, _c + ": samples", _name, "items/s", "tf.data shuffled", least=10)
 
-for _order, _least in (("in order", 10e6), ("shuffled", 4e6)):
+for _order, _least in (("in order", 10e6), ("shuffled", 6e6)):
     _name = "sheaf " + _order
     _check(3, _order, _name, "items/s", least=_least)
     _check(3, _order, _name, "items/s", "tf.data " + _order, least=10)
