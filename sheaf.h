@@ -569,9 +569,8 @@ struct sheaf_pack_options {
     void *context; const volatile int *interrupt;
     const char *const *sources;     /* NULL; for sheaf_packer_open: sources, which must not be in */
     size_t source_count;            /*   `dest`, as overwrite would delete them */
-    const char *origin;             /* NULL: as identity; identifies the samples independently of
-                                       location and time: its hash goes into the manifest, and
-                                       resume recognises a finished data set by it */
+    const char *origin;             /* NULL: as identity; identifies the samples wherever they are:
+                                       by its hash, resume recognises a finished data set */
     const struct sheaf_filter *filters;     /* NULL: all is packed; else by the last that matches */
     size_t filter_count;                    /*   (if none does: unless the first one packs) */
     sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for what is worth knowing */
@@ -603,17 +602,21 @@ struct sheaf_pack_result {
 SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
+/* Several sources: directories and lists, or prefixes of one bucket and lists.  Keys are relative
+ * to what these have in common, classes to their source (of a file right in it: its name). */
+SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
+    const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+    struct sheaf_error *error);
 
 /* ---- Packing on many machines ---------------------------------------------------------------
  *   1) sheaf_plan_make, once: lists the sources and stores a plan
  *   2) sheaf_pack_part, for each part 0 .. parts - 1: anywhere, in any order, any number of times
  *   3) sheaf_commit, once all parts are done
- * The result is byte for byte that of sheaf_pack.  A plan is one file or S3 object; a part reads
- * only its own shards' sections of it.  A part may run twice, concurrently or after it was
- * killed: the result is the same, each shard is published atomically, and finished shards are not
- * packed again.  packer/PLAN.md specifies the plan. */
+ * The result is byte for byte that of sheaf_pack.  A plan is one file or S3 object, specified by
+ * packer/PLAN.md.  A part may run twice, concurrently or after it was killed: the result is the
+ * same, and finished shards are not packed again. */
 
-/* Makes the plan of `count` sources (as for sheaf_pack; or of one data set, to be converted by
+/* Makes the plan of `count` sources (as above; or of one data set, to be converted by
  * sheaf_convert_part), prepares the directory `dest` for it (as options->resume and
  * overwrite specify), and stores it at `plan`, a path or an s3:// URL.  Local paths are stored as
  * absolute paths and must mean the same on every machine.  Sorting uses temporary files, in TMPDIR,
@@ -624,11 +627,10 @@ SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const c
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
 
-/* Packs part `part` of `parts`: a range of the plan's shards with about its share of the bytes;
- * none if there are more parts than shards.  Only jobs, memory_bytes, progress, report and
- * interrupt of the options are used.  SHEAF_ERR_CHANGED: a file has changed since the plan was made
- * (with on_error FAIL; its shard is not published), or `dest` is for another plan.
- * SHEAF_ERR_LIMIT: a sample of the part needs more than memory_bytes; nothing was written. */
+/* Packs part `part` of `parts`: a range of the plan's shards with about its share of the bytes.
+ * Only jobs, memory_bytes, progress, report and interrupt of the options are used.
+ * SHEAF_ERR_CHANGED: a file has changed since the plan was made (with on_error FAIL), or `dest` is
+ * for another plan.  SHEAF_ERR_LIMIT: a sample needs more than memory_bytes. */
 SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -642,12 +644,10 @@ SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *o
     struct sheaf_pack_result *result, struct sheaf_error *error);
 
 /* The part and the number of parts of this process, from the first of these in its environment:
- * SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT and _STEP (a Slurm array; the default step is 1);
- * AWS_BATCH_JOB_ARRAY_INDEX and _SIZE; JOB_COMPLETION_INDEX with JOB_COMPLETIONS (a Kubernetes
- * Indexed Job, whose template must set the latter); OMPI_COMM_WORLD_RANK and _SIZE; SLURM_PROCID
- * and SLURM_NTASKS; SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in the directory
- * `config` (NULL: /opt/ml/config and /opt/ml/input/config).  Otherwise as
- * sheaf_world_from_environment. */
+ * SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT and _STEP; AWS_BATCH_JOB_ARRAY_INDEX and _SIZE;
+ * JOB_COMPLETION_INDEX with JOB_COMPLETIONS; OMPI_COMM_WORLD_RANK and _SIZE; SLURM_PROCID and
+ * SLURM_NTASKS; SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in `config` (NULL:
+ * /opt/ml/config and /opt/ml/input/config).  Otherwise as sheaf_world_from_environment. */
 SHEAF_CALL int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
     const char **source, struct sheaf_error *error);
 

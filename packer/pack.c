@@ -47,13 +47,14 @@ static int stash_samples(struct pack *p, struct sheaf_error *err)
     return code == SHEAF_OK ? plan_stash_end(&p->stash, &p->plan, err) : code;
 }
 
-static int make_plan(struct pack *p, const char *source, struct sheaf_error *err)
+static int make_plan(struct pack *p, const char *const *sources, size_t count,
+                     struct sheaf_error *err)
 {
     struct planner *planner = &p->planner;
     int code = planner_open(planner, &p->options, &p->problems, &p->watch, &p->plan, p->dest, err);
 
     if (code == SHEAF_OK)
-        code = planner_make(planner, &source, 1, p->options.dry_run ? NULL : p->dest, err);
+        code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
         code = stash_samples(p, err);
     /* Shards have their sources in the journal, so that only those are packed again of which a file
@@ -173,10 +174,12 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
-static int pack_source(struct pack *p, const char *source, struct sheaf_error *err)
+static int pack_sources(struct pack *p, const char *const *sources, size_t count,
+                        struct sheaf_error *err)
 {
     struct run all;
-    int code = make_plan(p, source, err);
+    int code = count == 0 ? err_set(err, SHEAF_ERR_ARGUMENT, "no sources")
+                          : make_plan(p, sources, count, err);
 
     if (code == SHEAF_OK)
         code = output_open(&p->output, p->dest, &p->setup, p->options.prefix, &p->plan, err);
@@ -195,6 +198,13 @@ static int pack_source(struct pack *p, const char *source, struct sheaf_error *e
 int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_options *options,
                struct sheaf_pack_result *result, struct sheaf_error *error)
 {
+    return sheaf_pack_sources(&source, 1, dest, options, result, error);
+}
+
+int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
+                       const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+                       struct sheaf_error *error)
+{
     struct pack p = { .dest = dest, .stash.blocks.fd = -1, .output.lock = -1 };
     struct sheaf_error found;
     int code = pack_options_take(options, &p.options, &found);
@@ -202,7 +212,7 @@ int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_opt
     if (code == SHEAF_OK) {
         pack_options_setup(&p.options, &p.setup);
         pack_options_watch(&p.options, &p.watch, &p.problems);
-        code = pack_source(&p, source, &found);
+        code = pack_sources(&p, sources, count, &found);
     }
     output_close(&p.output);
     plan_stash_close(&p.stash);

@@ -44,8 +44,9 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
     putchar('\n');
 }
 
-static int pack(const char *source, const char *dest, struct sheaf_pack_options *options)
+static int pack(char **sources, size_t count, struct sheaf_pack_options *options)
 {
+    const char *dest = sources[count];
     struct sheaf_pack_result result;
     struct sheaf_error error;
     int code;
@@ -56,7 +57,7 @@ static int pack(const char *source, const char *dest, struct sheaf_pack_options 
     options->plan = print_shard;
     options->interrupt = &signals_caught;
     signals_catch();
-    code = sheaf_pack(source, dest, options, &result, &error);
+    code = sheaf_pack_sources((const char *const *)sources, count, dest, options, &result, &error);
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
@@ -149,21 +150,21 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
                       "--jobs and --memory");
     if (plan == NULL && part != NULL)
         return misuse("pack: --part requires --plan");
-    if (plan == NULL && count != 2)
+    if (plan == NULL && count < 2)
         return misuse("pack: an argument is missing; usage: sheaf pack %s", command->arguments);
     if (plan != NULL) {
         o.jobs = (unsigned)choices.jobs;
         return pack_part(plan, part, &o);
     }
     status = pack_choices_take(&choices, "pack", &o);
-    return status >= 0 ? status : pack(argv[0], argv[1], &o);
+    return status >= 0 ? status : pack(argv, count - 1, &o);
 }
 
 const struct command pack_command = {
     .name = "pack",
-    .arguments = "SRC DEST --format NAME [OPTION]... | --plan PLAN [--part I/N]",
+    .arguments = "SRC... DEST --format NAME [OPTION]... | --plan PLAN [--part I/N]",
     .least = 0,
-    .most = 2,
+    .most = SIZE_MAX,
     .summary = "pack files into shards",
     .text = "Packs the files of SRC into shards of about the same size in the directory DEST, "
             "with an index and a manifest (dataset.json) that is written last. Files whose paths "
@@ -171,7 +172,8 @@ const struct command pack_command = {
             "directory tree, where a file's directory is its class, or a list, recognised by its "
             "name: *.lst (MXNet), *.csv, *.jsonl, or any other file with one path a "
             "line; or an archive, *.tar, *.zip or *.tar.gz, as the directory that it would unpack "
-            "to.\n\nWith --plan, packs the shards of one part of a stored plan, on any "
+            "to. Several directories and lists can be packed together; a class of the same name is "
+            "one class.\n\nWith --plan, packs the shards of one part of a stored plan, on any "
             "machine, in any order, any number of times. When all parts are done, sheaf commit "
             "publishes the data set.",
     .example = "  sheaf pack photos/ shards/ --format webdataset --split train=0.9,val=0.1\n",

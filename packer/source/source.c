@@ -434,12 +434,25 @@ int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char 
 
 int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct sheaf_error *err)
 {
-    const char *slash = strrchr(path, '/');
+    const char *own = path + MIN(scan->below_size, strlen(path)), *slash = strrchr(own, '/');
+    size_t size = slash == NULL ? 0 : (size_t)(slash - own);
 
     *label = LABEL_NONE;
-    if (slash == NULL || slash == path)
+    if (slash == NULL && own != path) {     /* right in one of several sources, which names it */
+        const char *end = own - 1;
+
+        for (own = end; own > path && own[-1] != '/'; own--)
+            ;
+        size = (size_t)(end - own);
+    }
+    if (size == 0)
         return SHEAF_OK;
-    return catalog_class(scan->catalog, path, (size_t)(slash - path), label, err);
+    if (scan->numbers_line != 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: its label is the name of a class, but "
+                       "that of line %llu of a list is a number", path,
+                       (unsigned long long)scan->numbers_line);
+    scan->class_line = scan->class_line != 0 ? scan->class_line : LINE_NONE;
+    return catalog_class(scan->catalog, own, size, label, err);
 }
 
 /* Notes a line that makes no file; SHEAF_END if that is to be skipped. */
@@ -462,10 +475,14 @@ static int entry_label(struct scan *scan, const char *url, uint64_t line,
     if (entry->class_name == NULL && entry->label_count == 0)
         return SHEAF_OK;
     if (other != 0) {
-        snprintf(reason, sizeof(reason), "the label is %s, but that of line %llu is %s",
-                 entry->class_name != NULL ? "the name of a class" : "a number",
-                 (unsigned long long)other,
-                 entry->class_name != NULL ? "a number" : "the name of a class");
+        if (other == LINE_NONE)
+            snprintf(reason, sizeof(reason), "the label is a number, but directories of other "
+                     "sources are classes");
+        else
+            snprintf(reason, sizeof(reason), "the label is %s, but that of line %llu is %s",
+                     entry->class_name != NULL ? "the name of a class" : "a number",
+                     (unsigned long long)other,
+                     entry->class_name != NULL ? "a number" : "the name of a class");
         return refuse_line(scan, url, line, reason, err);
     }
     if (entry->class_name == NULL) {

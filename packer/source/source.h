@@ -41,8 +41,8 @@ struct source_ops {
     const char *const *suffixes;    /* what names of such files end with, perhaps before a codec's
                                        suffix; up to a NULL.  NULL: with anything */
     bool is_tree;               /* all that is below a directory or prefix, wherever else it is
-                                   listed: several can be joined, and none may hold what is made
-                                   of it */
+                                   listed: none may hold what is made of it */
+    bool joins;                 /* its files are below its root: it can be one of several */
     bool takes_root;            /* the user may say what its paths are relative to */
 
     /* Whether a file with such a name is one, from its first bytes, a byte order mark and blanks
@@ -76,8 +76,10 @@ struct source {
     bool is_remote;             /* the content is in a store, to be fetched */
     int root_fd;                /* -1, or the root, a directory */
     void *content;              /* of a kind that reads its files itself; else NULL */
-    char *below;                /* NULL; or the part of the root that is scanned: "a/b" */
+    char *below;                /* NULL; or the source's own part of a common root: "a/b" */
 };
+
+#define LINE_NONE UINT64_MAX
 
 /* What a scan fills and asks. */
 struct scan {
@@ -94,7 +96,7 @@ struct scan {
     size_t below_size;          /* so many bytes of each path are before the source's own part */
     uint64_t filtered;          /* what it has left out: files, objects, and directories as above */
     uint64_t numbers_line, class_line;  /* of a list: where the first label of each kind was met;
-                                           0: not yet */
+                                           0: not yet; LINE_NONE: in what has no lines */
 };
 
 /* Finds out what it is.  `root`: NULL, or what its paths are relative to, where they are to
@@ -108,8 +110,9 @@ int source_reopen(const char *kind, const char *root, bool is_remote, struct sou
 char *source_root_name(const struct source *source);
 void source_close(struct source *source);
 
-/* Several sources as one: directories, or prefixes in one store, become parts of the directory
- * or prefix that they have in common, whose paths they then have.  No two may overlap. */
+/* Several sources as one: directories and lists, or prefixes and lists in one store, become parts
+ * of the directory or prefix that their roots have in common: paths are relative to that, classes
+ * to the source's own part of it.  No two directories may overlap. */
 int source_join(struct source *sources, size_t count, struct sheaf_error *err);
 
 /* Fills the catalog.  Bad files and lines are noted; an error means that the source as a whole
@@ -153,7 +156,8 @@ int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char 
 int scan_line(struct scan *scan, const char *url, uint64_t line, int code,
               const struct sheaf_error *found, const struct list_entry *entry, uint32_t *label,
               struct sheaf_error *err);
-/* The label of the class that is the directory of a path. */
+/* The label of the class that is the directory of a path, below the source's own part of it; right
+ * in that, the class has its name. */
 int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Several directories or prefixes as one source: their common parent becomes the root, so that
- * their files have different paths. */
+ * Several sources as one: what their roots have in common becomes the root, so that files in
+ * different directories have different paths. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -41,10 +41,17 @@ static bool is_root(const char *root, size_t size)
 
 static int check_kinds(const struct source *sources, size_t count, struct sheaf_error *err)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!sources[i].ops->is_tree || sources[i].ops != sources[0].ops)
-            return err_set(err, SHEAF_ERR_ARGUMENT, "%s: several sources must all be directories, "
-                           "or all prefixes of one bucket", sources[i].url);
+    for (size_t i = 0; i < count; i++) {
+        const struct source *s = &sources[i];
+
+        if (!s->ops->joins)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%s: one of several sources must be a "
+                           "directory, a list or a prefix, and this is a source of the kind %s",
+                           s->url, s->ops->noun);
+        if (s->is_remote != sources[0].is_remote)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%s and %s: several sources must all be local, "
+                           "or all in one bucket", sources[0].url, s->url);
+    }
     return SHEAF_OK;
 }
 
@@ -53,7 +60,8 @@ static int check_overlaps(const struct source *sources, char **roots, size_t cou
 {
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j++)
-            if (i != j && strncmp(roots[i], roots[j], strlen(roots[i])) == 0)
+            if (i != j && sources[i].ops->is_tree && sources[j].ops->is_tree &&
+                strncmp(roots[i], roots[j], strlen(roots[i])) == 0)
                 return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is inside %s, which is also a source",
                                sources[j].url, sources[i].url);
     return SHEAF_OK;
@@ -64,7 +72,7 @@ static int set_root(struct source *s, const char *whole, size_t size, struct she
 {
     free(s->root);
     s->root = strndup(whole, size);
-    s->below = strndup(whole + size, strlen(whole) - size - 1);
+    s->below = strndup(whole + size, strlen(whole) - size - (strlen(whole) > size));
     if (s->root == NULL || s->below == NULL)
         return err_memory(err, strlen(whole));
     if (s->root_fd < 0)

@@ -14,6 +14,8 @@
 
 struct reading {
     const struct source *source;
+    char *root;                 /* that the paths in the list are relative to */
+    char *path;                 /* of the line, relative to the source's root */
     struct scan *scan;
     struct list_parser parser;
     struct lines lines;
@@ -21,19 +23,23 @@ struct reading {
     struct sizes *sizes;        /* else of objects */
 };
 
-/* Takes off the root, if the path is absolute and below it, and leading "./". */
-static const char *relative(const struct source *s, const char *path)
+/* Takes off the root, if the path is absolute and below it, and leading "./"; puts the source's own
+ * part of a common root before it. */
+static int set_path(struct reading *r, const char *path, struct sheaf_error *err)
 {
-    size_t size = strlen(s->root);
+    const struct source *s = r->source;
+    size_t size = strlen(r->root);
 
-    while (size > 0 && s->root[size - 1] == '/')
+    while (size > 0 && r->root[size - 1] == '/')
         size--;
-    if ((s->root[0] == '/' || s->is_remote) && strncmp(path, s->root, size) == 0 &&
+    if ((r->root[0] == '/' || s->is_remote) && strncmp(path, r->root, size) == 0 &&
         path[size] == '/')
         path += size + 1;
     while (path[0] == '.' && path[1] == '/')
         path += 2;
-    return path;
+    free(r->path);
+    r->path = s->below == NULL ? strdup(path) : store_join(s->below, path);
+    return r->path == NULL ? err_memory(err, strlen(path)) : SHEAF_OK;
 }
 
 static int found(void *context, const char *path, uint32_t label, int errnum,
@@ -72,24 +78,29 @@ static int take_line(struct reading *r, uint64_t number, const char *line, size_
     code = scan_line(r->scan, r->source->url, number, code, &found, &entry, &label, err);
     if (code != SHEAF_OK)
         return code == SHEAF_END ? SHEAF_OK : code;
-    entry.path = relative(r->source, entry.path);
-    code = scan_filter(r->scan, entry.path, false, &out, err);
+    code = set_path(r, entry.path, err);
+    if (code == SHEAF_OK)
+        code = scan_filter(r->scan, r->path, false, &out, err);
     if (code != SHEAF_OK || out)
         return code;
     if (r->parser.kind == LIST_PLAIN)     /* it says nothing of labels, so as in a tree */
-        code = scan_class_of(r->scan, entry.path, &label, err);
-    return code == SHEAF_OK ? look_for(r, entry.path, label, err) : code;
+        code = scan_class_of(r->scan, r->path, &label, err);
+    return code == SHEAF_OK ? look_for(r, r->path, label, err) : code;
 }
 
 static int scan_list(const struct source *source, enum list_kind kind, struct scan *scan,
                      struct sheaf_error *err)
 {
-    struct reading r = { .source = source, .scan = scan };
+    struct reading r = { .source = source, .scan = scan,
+                         .root = source->below == NULL ? strdup(source->root)
+                                                       : store_join(source->root, source->below) };
     const char *line;
     size_t size;
     uint64_t number;
     int code;
 
+    if (r.root == NULL)
+        return err_memory(err, strlen(source->root));
     list_parser_init(&r.parser, kind);
     code = lines_open(&r.lines, source->url, &r.parser, err);
     if (code == SHEAF_OK)
@@ -107,6 +118,8 @@ static int scan_list(const struct source *source, enum list_kind kind, struct sc
     stat_queue_close(r.queue);
     list_parser_free(&r.parser);
     lines_close(&r.lines);
+    free(r.path);
+    free(r.root);
     return code;
 }
 
@@ -147,17 +160,21 @@ static int scan_jsonl(struct source *s, struct scan *scan, struct sheaf_error *e
 }
 
 const struct source_ops source_list_ops = {
-    .name = "list", .noun = "list", .takes_root = true, .open = open_list, .scan = scan_plain,
+    .name = "list", .noun = "list", .takes_root = true, .joins = true,
+    .open = open_list, .scan = scan_plain,
 };
 const struct source_ops source_lst_ops = {
-    .name = "lst", .noun = "list", .takes_root = true, .open = open_list, .scan = scan_lst,
+    .name = "lst", .noun = "list", .takes_root = true, .joins = true,
+    .open = open_list, .scan = scan_lst,
     .suffixes = (const char *const[]){ ".lst", NULL },
 };
 const struct source_ops source_csv_ops = {
-    .name = "csv", .noun = "list", .takes_root = true, .open = open_list, .scan = scan_csv,
+    .name = "csv", .noun = "list", .takes_root = true, .joins = true,
+    .open = open_list, .scan = scan_csv,
     .suffixes = (const char *const[]){ ".csv", NULL },
 };
 const struct source_ops source_jsonl_ops = {
-    .name = "jsonl", .noun = "list", .takes_root = true, .open = open_list, .scan = scan_jsonl,
+    .name = "jsonl", .noun = "list", .takes_root = true, .joins = true,
+    .open = open_list, .scan = scan_jsonl,
     .suffixes = (const char *const[]){ ".jsonl", NULL },
 };

@@ -58,6 +58,6 @@ static int scan_prefix(struct source *s, struct scan *scan, struct sheaf_error *
 
 const struct source_ops source_prefix_ops = {
     .name = "tree", .noun = "prefix", .at = SOURCE_AT_PREFIX,
-    .objects = SOURCE_OBJECTS_BELOW, .is_tree = true,
+    .objects = SOURCE_OBJECTS_BELOW, .is_tree = true, .joins = true,
     .open = source_open_here, .scan = scan_prefix,
 };

@@ -34,7 +34,7 @@ struct tree {
     bool linked;                /* the path may lead over a symbolic link: only then can it loop */
     size_t start;               /* of the path: the directory that the walk began with */
     size_t path_size;
-    char path[PATH_BYTES];      /* of what is being looked at, relative to the root */
+    char path[PATH_BYTES + 1];  /* of what is being looked at, relative to the root */
 };
 
 /* Appends a name to the path; false if that becomes too long. */
@@ -42,7 +42,7 @@ static bool push(struct tree *t, const char *name)
 {
     const size_t size = strlen(name), slash = t->path_size != 0;
 
-    if (size + slash + 1 > sizeof(t->path) - t->path_size)
+    if (size + slash + 1 > PATH_BYTES - t->path_size)
         return false;
     if (slash)
         t->path[t->path_size] = '/';
@@ -122,12 +122,20 @@ static int found(void *context, const char *path, uint32_t label, int errnum,
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
+/* Of the files in the directory that is being read. */
 static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
 {
+    const size_t size = t->path_size;
+    int code;
+
     *label = LABEL_NONE;
-    if (t->path_size == 0)
+    if (size == 0)
         return SHEAF_OK;
-    return catalog_class(t->scan->catalog, t->path, t->path_size, label, err);
+    t->path[size] = '/';
+    t->path[size + 1] = '\0';
+    code = scan_class_of(t->scan, t->path, label, err);
+    pop(t, size);
+    return code;
 }
 
 /* Only entries that are certainly not directories need no stat. */
@@ -262,6 +270,6 @@ static int scan_tree(struct source *source, struct scan *scan, struct sheaf_erro
 
 const struct source_ops source_tree_ops = {
     .name = "tree", .noun = "directory", .at = SOURCE_AT_DIRECTORY,
-    .objects = SOURCE_OBJECTS_BELOW, .is_tree = true,
+    .objects = SOURCE_OBJECTS_BELOW, .is_tree = true, .joins = true,
     .open = source_open_here, .scan = scan_tree,
 };

@@ -494,7 +494,7 @@ def _filters(include: Patterns, exclude: Patterns) -> List[Tuple[str, bool]]:
             for pattern in ([patterns] if isinstance(patterns, str) else patterns)]
 
 
-def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "none",
+def pack(source: Union[Path, Sequence[Path]], dest: Path, *, format: str = "webdataset", codec: str = "none",
          shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
          prefix: str = "shard", root: Optional[Path] = None, no_shuffle: bool = False,
          seed: int = 0, label_base: int = 0, split: Optional[str] = None,
@@ -506,7 +506,7 @@ def pack(source: Path, dest: Path, *, format: str = "webdataset", codec: str = "
          plan: Optional[Callable[[PlanShard], Any]] = None,
          include: Patterns = (), exclude: Patterns = (),
          note: Optional[Callable[[Note], Any]] = None) -> PackResult:
-    """Packs a directory tree or a list into a data set at `dest`, as `sheaf pack` does.  include and
+    """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf pack` does.  include and
     exclude are patterns as in a .gitignore, in this order; "!" before one makes it the other."""
     return PackResult(**_sheaf.pack(
         source, dest, format=format, codec=codec,

@@ -53,21 +53,22 @@ static PyObject *packing_result(const struct packing *p)
 
 PyObject *action_pack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
-    PyObject *source = NULL, *dest = NULL, *made = NULL;
+    PyObject *given, *dest = NULL, *made = NULL;
+    struct sources sources = { 0 };
     struct packing p = { 0 };
 
-    if (PyArg_ParseTuple(args, "O&O&:pack", PyUnicode_FSConverter, &source,
-                         PyUnicode_FSConverter, &dest) && packing_init(&p, keywords) == 0) {
+    if (PyArg_ParseTuple(args, "OO&:pack", &given, PyUnicode_FSConverter, &dest) &&
+        packing_init(&p, keywords) == 0 && sources_take(given, &sources) == 0) {
         calls_begin(&p.calls);
-        p.code = sheaf_pack(PyBytes_AsString(source), PyBytes_AsString(dest), &p.options,
-                            &p.result, &p.error);
+        p.code = sheaf_pack_sources(sources.texts, sources.count, PyBytes_AsString(dest),
+                                    &p.options, &p.result, &p.error);
         calls_end(&p.calls);
         if (p.code == SHEAF_OK && p.options.dry_run && p.error.code != SHEAF_OK)
             (void)PyErr_WarnEx(PyExc_UserWarning, p.error.message, 1);
         made = packing_result(&p);
+        sources_free(&sources);
     }
     pack_options_free(&p.options);
-    Py_XDECREF(source);
     Py_XDECREF(dest);
     return made;
 }

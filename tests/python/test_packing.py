@@ -30,6 +30,15 @@ class PackTest(Case):
         self.assertEqual(sheaf.Dataset(self.path("set")).classes, ["class0", "class1", "class2"])
 
 
+    def test_several_sources(self):
+        source = tree(self.path("tree"))
+        some = [os.path.join(source, "class%d" % c) for c in (0, 2)]
+        result = sheaf.pack(some, self.path("set"))
+        self.assertEqual((result.files, result.samples), (8, 8))
+        self.assertEqual(sheaf.Dataset(self.path("set")).classes, ["class0", "class2"])
+        with self.assertRaisesRegex(sheaf.ArgumentError, "no sources"):
+            sheaf.pack([], self.path("none"))
+
     def test_filters(self):
         source, notes = tree(self.path("tree")), []
         result = sheaf.pack(source, self.path("set"), include="*.txt",

@@ -101,7 +101,6 @@ class Misuse(Case):
 
     def test_arguments(self):
         self.refused("pack", "a", "--format", "tfrecord")
-        self.refused("pack", "a", "b", "c", "--format", "tfrecord")
         self.refused("pack", "a", "b", says=["--format"])
         self.refused("convert", "a", "b", says=["--format"])
         for command in COMMANDS:
