@@ -90,6 +90,7 @@ enum sheaf_reason {
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
     SHEAF_REASON_NOT_DIRECT,        /* UNSUPPORTED: the channel cannot be read directly */
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED, /* UNSUPPORTED: keys cannot be found */
+    SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest of a host's objects */
     SHEAF_REASON_UNUSED_FILTER      /* note: a pattern has decided nothing */
 };
 struct sheaf_error {
@@ -211,6 +212,7 @@ struct sheaf_dataset_info {
     const char *manifest_json;  /* its text; NULL for foreign shards, or several sources */
     size_t source_count;        /* at least 1 */
     int is_view; uint64_t epoch_samples;    /* of all ranks, before the remainder */
+    uint32_t host, hosts; size_t all_shards;    /* of a ShardedByS3Key channel; else 0, 0, all */
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
@@ -371,14 +373,12 @@ SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text
  * then continues normally.  From any thread, and from a signal handler. */
 SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
 struct sheaf_reader_stats {
-    uint64_t samples;               /* handed out, over all epochs */
-    uint64_t payload_bytes;         /* of their fields */
+    uint64_t samples, payload_bytes;    /* handed out, over all epochs; of their fields */
     uint64_t read_bytes;            /* of shards and indices, from the store or the cache */
     uint64_t corrupt;               /* records skipped; <= samples of the data set x epochs */
     uint64_t stall_ns;              /* time in which next() waited for data */
     uint64_t first_sample_ns;       /* from open to the first sample */
-    uint64_t memory_bytes;          /* in use; <= memory_peak_bytes */
-    uint64_t memory_peak_bytes;     /* <= options.memory_bytes */
+    uint64_t memory_bytes, memory_peak_bytes;   /* in use <= peak <= options.memory_bytes */
     uint64_t cached_bytes;          /* from the cache instead of the store, in whole blocks */
     uint64_t epoch;                 /* the current one */
     uint64_t uncached_objects;      /* opened but not cached: they have no strong ETag */
@@ -406,7 +406,6 @@ SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader
  *   5) it has a "DataSource": {"S3DataSource": {"S3Uri": ...}}, as in a SageMaker training job; the
  *      URI may name any source, which is read directly ("S3DataType": "S3Prefix", or
  *      "ManifestFile", whose objects are read as if in a directory).
- * A name is 1 to 64 of A-Z a-z 0-9 . - _
  *
  * Pipes.  Epoch E is the pipe NAME_E; if the first epoch requested has none, but another is being
  * written to, that one is read, and later epochs follow it.  Objects of any container come one
@@ -418,16 +417,16 @@ SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader
  * each NAME-ref, whose name is detected from its content, and for each other attribute.  But a
  * `label` (or else `class`) that is a number or an array of numbers is the label.  Positions work
  * if the platform does not shuffle (no "ShuffleConfig"): resuming reads forward. */
-/* DIRECT: from S3 or another store. */
 enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
-                          SHEAF_CHANNEL_DIRECT = 3 };
-
+                          SHEAF_CHANNEL_DIRECT = 3 };   /* from S3 or another store */
 struct sheaf_channel_options {
     size_t sizeof_options;          /* set by _init */
     const char *root;               /* "/opt/ml" */
     uint64_t wait_seconds;          /* 600: for a pipe, and then for its first byte */
     const char *attributes;         /* NULL: as configured; "image-ref,label": of an augmented
                                        manifest in a pipe: each a RecordIO record, in order */
+    const char *manifest;           /* of a host's part of the objects: path or URL of the data
+                                       set's dataset.json; NULL: it is there, too */
 };
 /* Strings that are not specified are "". */
 struct sheaf_channel_info {
@@ -446,18 +445,22 @@ struct sheaf_channel_info {
 };
 SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t size);
 /* Detects the channel.  `options` may be NULL.  _NOT_FOUND: there is none of that name (the message
- * lists those that exist); _ARGUMENT: an invalid name; _CORRUPT: an invalid configuration. */
+ * lists those that exist); _ARGUMENT: the name is not 1 to 64 of A-Z a-z 0-9 . - _; _CORRUPT: an
+ * invalid configuration. */
 SHEAF_CALL int sheaf_channel_open(const char *name, const struct sheaf_channel_options *options,
     struct sheaf_channel **channel, struct sheaf_error *error);
 SHEAF_API void sheaf_channel_free(struct sheaf_channel *channel);
 SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
     struct sheaf_channel_info *info, size_t sizeof_info);
-/* Opens the channel as a data set, which outlives it. */
+/* Opens the channel as a data set, which outlives it.  Of a host's part of the objects
+ * (ShardedByS3Key) positions are this host's, and epochs are as long as on other hosts (PAD, the
+ * default, or DROP; ORDER.md, section 3), or _UNSUPPORTED. */
 SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* sheaf_world_from_environment for readers of this channel.  If each host has its own
  * objects (ShardedByS3Key), the world is the processes of this host: LOCAL_RANK, LOCAL_WORLD_SIZE;
- * OMPI_COMM_WORLD_LOCAL_RANK, _SIZE; SLURM_LOCALID, SLURM_NTASKS_PER_NODE. */
+ * OMPI_COMM_WORLD_LOCAL_RANK, _SIZE; SLURM_LOCALID, SLURM_NTASKS_PER_NODE; else 0 of 1.
+ * _ARGUMENT: the world is neither this host's nor that of equally many on each. */
 SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 /* Sets `options` (initialised) from the job's hyperparameters sheaf_seed, sheaf_epoch,
@@ -660,8 +663,7 @@ struct sheaf_plan_info {
     const char *hash;               /* 32 digits, of all that determines the data set's bytes */
     enum sheaf_container container;
     enum sheaf_codec codec;
-    uint64_t plan_bytes;            /* of the plan itself */
-    uint64_t files, samples, payload_bytes, shards;     /* planned */
+    uint64_t plan_bytes, files, samples, payload_bytes, shards; /* of the plan; planned */
     uint64_t done_shards;           /* of those: exist as they were packed */
     uint64_t done_samples, done_payload_bytes;
     int committed;                  /* the data set is published */
@@ -770,8 +772,7 @@ struct sheaf_verify_options {
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
 struct sheaf_verify_result {
     uint64_t shards, samples, bytes;    /* read */
-    uint64_t problems;          /* 0: the data set is sound */
-    uint64_t passed_over;       /* as in sheaf_reader_stats, without directories */
+    uint64_t problems, passed_over; /* 0: it is sound; as in sheaf_reader_stats, no directories */
     uint64_t unused_classes;    /* classes without samples; 0 of a part, or with problems */
     uint64_t labelled, unread_labels;   /* samples with a label; with a cls that is not numbers */
     char unlabelled[512];       /* the first sample without a label, and its location; "": none */
@@ -857,8 +858,7 @@ SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options, size_
 struct sheaf_feed_result {
     uint64_t epochs;            /* that had a reader */
     uint64_t closed_early;      /* of those: the reader closed the pipe early */
-    uint64_t objects;           /* written completely; over all epochs */
-    uint64_t bytes;             /* written */
+    uint64_t objects, bytes;    /* written completely; written; over all epochs */
     uint64_t left_out;          /* files in a data set's directory that are not its shards */
     uint64_t memory_peak_bytes; /* of the read-ahead */
 };

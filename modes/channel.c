@@ -15,6 +15,7 @@
 #include "modes/channel_config.h"
 #include "modes/channel_list.h"
 #include "modes/channel_order.h"
+#include "modes/host_shards.h"
 #include "modes/launcher.h"
 #include "reader/dataset.h"
 #include "reader/pipe.h"
@@ -30,6 +31,7 @@
 struct sheaf_channel {
     char *name, *root;
     char *attributes;           /* as the caller names them; NULL: as the configuration does */
+    char *manifest;             /* of a channel whose objects are shared out; NULL: there */
     char *text;                 /* of the configuration; NULL: there is none */
     struct channel_config config;
     enum sheaf_channel_kind kind;
@@ -225,7 +227,10 @@ int sheaf_channel_open(const char *name, const struct sheaf_channel_options *opt
     c->wait_seconds = o.wait_seconds;
     if (o.attributes != NULL)
         c->attributes = strdup(o.attributes);
-    if (c->name == NULL || c->root == NULL || (o.attributes != NULL && c->attributes == NULL))
+    if (o.manifest != NULL)
+        c->manifest = strdup(o.manifest);
+    if (c->name == NULL || c->root == NULL || (o.attributes != NULL && c->attributes == NULL) ||
+        (o.manifest != NULL && c->manifest == NULL))
         code = err_memory(err, strlen(o.root));
     else
         code = resolve(c, err);
@@ -243,6 +248,7 @@ void sheaf_channel_free(struct sheaf_channel *c)
     channel_config_free(&c->config);
     free(c->name);
     free(c->attributes);
+    free(c->manifest);
     free(c->root);
     free(c->text);
     free(c->location);
@@ -295,6 +301,49 @@ static char *attribute_list(const struct sheaf_channel *c)
     return (char *)list.data;
 }
 
+/* Which of the hosts this is; SHEAF_END: nothing says. */
+static int find_host(const struct sheaf_channel *c, struct host *host, struct sheaf_error *err)
+{
+    char *config = store_join(c->root, "input/config");
+    const int code = config == NULL ? err_memory(err, strlen(c->root))
+                                    : launcher_host(config, host, err);
+
+    free(config);
+    return code;
+}
+
+/* This host's part of the objects. */
+static int open_shared(const struct sheaf_channel *c, struct sheaf_dataset **dataset,
+                       struct sheaf_error *err)
+{
+    struct host host;
+    const int code = find_host(c, &host, err);
+
+    if (code == SHEAF_END)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "channel %s: each host has some of its objects "
+                       "(ShardedByS3Key), but nothing lists the hosts: neither SM_HOSTS nor "
+                       "%s/input/config/resourceconfig.json", c->name, c->root);
+    return code == SHEAF_OK ? host_shards_open(c->location, c->manifest, &host, dataset, err)
+                            : code;
+}
+
+/* Its positions are this host's. */
+static int open_own_pipes(const struct sheaf_channel *c, const struct pipe_source *source,
+                          const char *attributes, struct sheaf_dataset **dataset,
+                          struct sheaf_error *err)
+{
+    struct host host = { .count = 1 };
+    int code = is_sharded(c) ? find_host(c, &host, err) : SHEAF_OK;
+
+    if (code >= 0)
+        code = dataset_open_pipes(source, attributes, !c->config.is_shuffled, dataset, err);
+    if (code == SHEAF_OK && host.count > 1) {
+        (*dataset)->host = host.number;
+        (*dataset)->hosts = host.count;
+    }
+    return code;
+}
+
 static int open_pipes(const struct sheaf_channel *c, struct sheaf_dataset **dataset,
                       struct sheaf_error *err)
 {
@@ -309,7 +358,7 @@ static int open_pipes(const struct sheaf_channel *c, struct sheaf_dataset **data
 
     if (attributes == NULL)
         return err_memory(err, 1);
-    code = dataset_open_pipes(&source, attributes, !c->config.is_shuffled, dataset, err);
+    code = open_own_pipes(c, &source, attributes, dataset, err);
     free(attributes);
     return code == SHEAF_ERR_ARGUMENT ? err_prefix(err, "channel %s: ", c->name) : code;
 }
@@ -334,17 +383,18 @@ int sheaf_channel_dataset(const struct sheaf_channel *c, struct sheaf_dataset **
                           struct sheaf_error *err)
 {
     const char *const sources[] = { c->location };
+    const bool is_shared = c->kind == SHEAF_CHANNEL_DIRECTORY && is_sharded(c);
 
+    if (c->manifest != NULL && !is_shared)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "channel %s: a manifest is for a directory with a "
+                       "host's part of the objects (ShardedByS3Key) alone, and this is %s",
+                       c->name, c->description);
     if (c->kind == SHEAF_CHANNEL_PIPE)
         return open_pipes(c, dataset, err);
     if (c->kind == SHEAF_CHANNEL_DIRECT)
         return open_direct(c, dataset, err);
-    /* A manifest names shards that other hosts have. */
-    if (is_sharded(c)) {
-        const int code = dataset_refuse_unfinished(c->location, err);
-
-        return code == SHEAF_OK ? dataset_open_foreign(sources, 1, dataset, err) : code;
-    }
+    if (is_shared)
+        return open_shared(c, dataset, err);
     return sheaf_dataset_open(sources, 1, dataset, err);
 }
 
@@ -354,12 +404,11 @@ int sheaf_channel_world(const struct sheaf_channel *c, uint32_t *rank, uint32_t 
     char *config;
     int code;
 
-    if (is_sharded(c))
-        return launcher_of_host(rank, world_size, source, err);
     config = store_join(c->root, "input/config");
     if (config == NULL)
         return err_memory(err, strlen(c->root));
-    code = sheaf_world_from_environment(config, rank, world_size, source, err);
+    code = is_sharded(c) ? launcher_of_host(config, rank, world_size, source, err)
+                         : sheaf_world_from_environment(config, rank, world_size, source, err);
     free(config);
     return code;
 }

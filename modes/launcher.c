@@ -246,14 +246,52 @@ int sheaf_world_from_environment(const char *config, uint32_t *rank, uint32_t *w
     return answer(code, &member, found, rank, world_size, source);
 }
 
-int launcher_of_host(uint32_t *rank, uint32_t *world_size, const char **source,
-                     struct sheaf_error *err)
+int launcher_host(const char *config, struct host *host, struct sheaf_error *err)
 {
     struct member member;
     const char *found;
-    const int code = from_launchers(host_launchers, COUNT_OF(host_launchers), &member, &found,
-                                    err);
+    const int code = from_sagemaker(config, rank_directories, COUNT_OF(rank_directories), &member,
+                                    &found, err);
 
+    if (code == SHEAF_OK)
+        *host = (struct host){ .number = member.rank, .count = member.size };
+    return code;
+}
+
+/* A world of all hosts with more processes than these is known by its size: each would take the
+ * others' part of this host's samples for read. */
+static int check_world(const char *config, const struct member *local, struct sheaf_error *err)
+{
+    struct host host = { .count = 1 };
+    struct member world;
+    const char *source;
+    int code = from_launchers(rank_launchers, COUNT_OF(rank_launchers), &world, &source, err);
+
+    if (code != SHEAF_OK)
+        return code == SHEAF_END ? SHEAF_OK : code;
+    code = launcher_host(config, &host, err);
+    if (code < 0 || world.size == local->size ||
+        world.size == (uint64_t)local->size * host.count)
+        return code < 0 ? code : SHEAF_OK;
+    return err_set(err, SHEAF_ERR_ARGUMENT, "each host has its own objects: %s has a world of %u "
+                   "on %u host%s, but %u process%s on this one (LOCAL_RANK and LOCAL_WORLD_SIZE "
+                   "tell them apart)", source, world.size, host.count, plural(host.count),
+                   local->size, local->size == 1 ? "" : "es");
+}
+
+int launcher_of_host(const char *config, uint32_t *rank, uint32_t *world_size,
+                     const char **source, struct sheaf_error *err)
+{
+    struct member member = { 0, 1 };
+    const char *found = "one process on this host";
+    int code = from_launchers(host_launchers, COUNT_OF(host_launchers), &member, &found, err);
+
+    if (code == SHEAF_END) {
+        found = "one process on this host";
+        code = SHEAF_OK;
+    }
+    if (code == SHEAF_OK)
+        code = check_world(config, &member, err);
     return answer(code, &member, found, rank, world_size, source);
 }
 

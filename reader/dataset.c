@@ -77,6 +77,22 @@ int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err)
+{
+    char *url = text_shown_url(directory);
+
+    if (url == NULL)
+        return err_memory(err, strlen(directory));
+    free(d->url);
+    d->url = url;
+    free(d->samples);
+    free(d->first_numbers);
+    free(d->stems);
+    d->total_bytes = d->total_payload = 0;
+    find_place(d);
+    return dataset_make_tables(d, err);
+}
+
 static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
                          struct sheaf_error *err)
 {
@@ -413,6 +429,23 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
     free(d);
 }
 
+uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order)
+{
+    const uint64_t lanes = order->lanes;
+
+    if (d->hosts == 0 || order->remainder == SHEAF_KEEP)
+        return dataset_samples(d);
+    if (order->remainder == SHEAF_DROP)
+        return d->host_drop - d->host_drop % lanes;
+    return (d->host_pad + lanes - 1) / lanes * lanes;
+}
+
+struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
+                               uint32_t lane)
+{
+    return order_lane_of_line(order, dataset_samples(d), dataset_places(d, order), lane);
+}
+
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard)
 {
     const struct manifest *m = &dataset_source(d, shard)->manifest;
@@ -468,6 +501,9 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .source_count = d->sources == NULL ? 1 : d->source_count,
         .is_view = d->view != NULL,
         .epoch_samples = d->view != NULL ? d->epoch_samples : dataset_samples(d),
+        .host = d->host,
+        .hosts = d->hosts,
+        .all_shards = d->hosts != 0 ? d->all_shards : d->manifest.shard_count,
     };
 
     give(info, sizeof_info, &all, sizeof(all));

@@ -19,6 +19,7 @@
 #include "formats/index.h"
 #include "formats/manifest.h"
 #include "reader/classes.h"
+#include "reader/order.h"
 #include "reader/pipe.h"
 
 /* A place in a foreign shard where the header scan found damage.  What it lost is in no count. */
@@ -61,6 +62,11 @@ struct sheaf_dataset {
     struct dataset_view *view;          /* it is a view (view/view.h); else NULL */
     void (*free_view)(struct dataset_view *view);
     uint64_t epoch_samples;             /* of a view */
+    /* Of the shards that a platform has given to one host (modes/host_shards.h). */
+    uint32_t host, hosts;               /* 0 of 0: the data set is whole */
+    size_t all_shards;                  /* of all hosts */
+    uint64_t host_pad, host_drop;       /* samples of an epoch that each host can give, by
+                                           repeating some, or by leaving some out */
     /* A union's. */
     struct sheaf_dataset **sources;     /* whose shards are in the union's tables; else NULL */
     size_t source_count;
@@ -147,8 +153,16 @@ int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *e
  * `err` says "denied". */
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
+/* Says that its shards, which are some of its manifest's now, lie in `directory`. */
+int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err);
+
 /* Fills in what is summed up from the manifest's shards: numbers, stems, totals. */
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
+
+/* The places of an epoch's line: its samples, or as many as all hosts have. */
+uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order);
+struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
+                               uint32_t lane);
 
 /* The shard that has the sample with this number, which exists. */
 static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t number)

@@ -213,7 +213,8 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     r->epoch_samples = d->is_stream ? UINT64_MAX
                      : d->view != NULL
                      ? mix_member_samples(&d->view->mix, &feed->order, &r->member)
-                     : order_member_samples(&feed->order, &r->member, dataset_samples(d));
+                     : order_member_samples(&feed->order, &r->member,
+                                            dataset_places(d, &feed->order));
     r->turns = d->is_stream ? 0 : start;
     r->start_turns = start;
     r->handed = r->gap_count = 0;

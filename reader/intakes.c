@@ -29,7 +29,7 @@ uint64_t intakes_place(const struct intakes *in, uint64_t intake)
 
 bool intakes_repeat(const struct intakes *in, uint64_t intake)
 {
-    return in->range.padded && input_of(in, intake) == in->range.count;
+    return order_lane_repeats(&in->range, input_of(in, intake));
 }
 
 void intakes_begin(struct intakes *in, const struct shuffle *shuffle)

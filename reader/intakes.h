@@ -37,7 +37,7 @@ void intakes_free(struct intakes *intakes);
 /* How many there are, and which place on the line one of them is. */
 uint64_t intakes_count(const struct intakes *intakes);
 uint64_t intakes_place(const struct intakes *intakes, uint64_t intake);
-/* Whether that is the sample which comes once more, to pad the lane. */
+/* Whether that is a sample which comes once more. */
 bool intakes_repeat(const struct intakes *intakes, uint64_t intake);
 
 #endif

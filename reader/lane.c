@@ -39,10 +39,9 @@ static int begin_intakes(const struct feed *feed, struct lane *lane, uint64_t st
 
 struct lane_course lane_course_of(const struct feed *feed, uint32_t number)
 {
-    const uint64_t samples = feed->dataset->is_stream ? 0 : dataset_samples(feed->dataset);
-
     return (struct lane_course){ number, &feed->order, &feed->line,
-                                 order_lane_of(&feed->order, samples, number) };
+                                 feed->dataset->is_stream ? (struct order_lane){ 0 }
+                                 : dataset_lane(feed->dataset, &feed->order, number) };
 }
 
 int lane_begin(struct feed *feed, struct lane *lane, struct prefetch *prefetch,

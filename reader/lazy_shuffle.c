@@ -76,7 +76,6 @@ int draws_open(struct draws **draws, struct shards *shards, const struct order_l
     d->shards = shards;
     d->line = line;
     d->range = range;
-    d->repeat = UINT64_MAX;
     d->shuffle = *shuffle;
     d->held = calloc(shuffle->filled + 1, sizeof(d->held[0]));
     if (d->held == NULL)
@@ -100,21 +99,41 @@ static int enter(struct draws *d, uint64_t input, struct sheaf_error *err)
     return shards_use(d->shards, locate(d, input).shard, &shard, err);
 }
 
+/* Makes room for one more in the queue of those that come once more. */
+static int make_room(struct draws *d, struct sheaf_error *err)
+{
+    const size_t capacity = 2 * d->repeats.capacity + 16;
+    uint64_t *list = d->repeats.list;
+
+    if (d->repeats.first != 0 && d->repeats.first >= d->repeats.end / 2) {
+        d->repeats.end -= d->repeats.first;
+        memmove(list, list + d->repeats.first, d->repeats.end * sizeof(list[0]));
+        d->repeats.first = 0;
+    }
+    if (d->repeats.end < d->repeats.capacity)
+        return SHEAF_OK;
+    list = reallocarray(list, capacity, sizeof(list[0]));
+    if (list == NULL)
+        return err_memory(err, capacity * sizeof(list[0]));
+    d->repeats.list = list;
+    d->repeats.capacity = capacity;
+    return SHEAF_OK;
+}
+
 /* One step of the shuffle.  What may fail comes first, so that it may be tried again. */
 static int draw(struct draws *d, struct sheaf_error *err)
 {
+    int code = make_room(d, err);
     struct order_run run;
     uint64_t input;
 
-    if (d->shuffle.next < d->shuffle.inputs) {
-        const int code = enter(d, d->shuffle.next, err);
-
-        if (code != SHEAF_OK)
-            return code;
-    }
+    if (code == SHEAF_OK && d->shuffle.next < d->shuffle.inputs)
+        code = enter(d, d->shuffle.next, err);
+    if (code != SHEAF_OK)
+        return code;
     input = shuffle_draw(&d->shuffle, d->held);
-    if (d->range->padded && input == d->range->count)
-        d->repeat = d->drawn;
+    if (order_lane_repeats(d->range, input))
+        d->repeats.list[d->repeats.end++] = d->drawn;
     d->drawn++;
     run = locate(d, input);
     d->due[d->due_count++] = (struct run){ d->shards->open[run.shard], run.record, 1,
@@ -141,9 +160,11 @@ void draws_took(struct draws *d, size_t count)
     d->due_first += count;
 }
 
-bool draws_repeats(const struct draws *d, uint64_t number)
+bool draws_repeats(struct draws *d, uint64_t number)
 {
-    return number == d->repeat;
+    while (d->repeats.first < d->repeats.end && d->repeats.list[d->repeats.first] < number)
+        d->repeats.first++;
+    return d->repeats.first < d->repeats.end && d->repeats.list[d->repeats.first] == number;
 }
 
 /* ---- Warming -------------------------------------------------------------------------------- */
@@ -254,5 +275,6 @@ void draws_close(struct draws *d)
     for (uint64_t i = 0; d->held != NULL && i < MIN(d->entered, d->shuffle.filled); i++)
         shards_drop(d->shards, d->shards->open[locate(d, d->held[i]).shard]);
     free(d->held);
+    free(d->repeats.list);
     free(d);
 }

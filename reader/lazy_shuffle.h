@@ -46,7 +46,10 @@ struct draws {
     struct run due[DRAWS_DUE];      /* drawn, of one record each, their shards in use */
     size_t due_first, due_count;
     uint64_t drawn;                 /* in all; */
-    uint64_t repeat;                /* which of these pads the lane; UINT64_MAX: none so far */
+    struct {                        /* which of these come once more: a queue, ascending */
+        uint64_t *list;
+        size_t first, end, capacity;
+    } repeats;
     struct warming warming[DRAWS_WARM];
     struct shard *warm_shard;       /* the one that is warmed, in use for that; NULL: not yet */
     uint64_t warmed;                /* inputs before this were warmed, or will be soon */
@@ -78,8 +81,8 @@ int draws_fill(struct draws *draws, struct sheaf_error *err);
 /* The first `count` due have gone into a chunk, and their uses of shards with them. */
 void draws_took(struct draws *draws, size_t count);
 
-/* Whether draw number `number` is the sample that comes once more, to pad the lane. */
-bool draws_repeats(const struct draws *draws, uint64_t number);
+/* Whether draw number `number` is a sample that comes once more; asked in ascending order. */
+bool draws_repeats(struct draws *draws, uint64_t number);
 
 /* Begins to warm what the buffer takes in next, as far as it is time for it.  Returns a job that
  * further draws had better wait for, as what they draw from is not warm: else a disk would be read

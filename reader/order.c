@@ -133,6 +133,8 @@ struct order_run order_line_locate(const struct order_line *line, uint64_t place
 
     if (line->of != NULL)
         return locate_in_pieces(line, place);
+    if (place >= line->starts[line->shard_count])
+        place %= line->starts[line->shard_count];
     at = last_start(line->starts, 0, line->shard_count, place);
     return (struct order_run){ .shard = line->shards[at], .record = place - line->starts[at],
                                .count = line->starts[at + 1] - place };
@@ -154,6 +156,17 @@ struct order_lane order_lane_of(const struct order *order, uint64_t samples, uin
         l.padded = true;
         l.pad = each != 0 ? l.start : lane % samples;
     }
+    return l;
+}
+
+struct order_lane order_lane_of_line(const struct order *order, uint64_t samples, uint64_t places,
+                                     uint32_t lane)
+{
+    struct order_lane l = order_lane_of(order, places, lane);
+    const uint64_t end = l.start + l.count;
+
+    if (end > samples)
+        l.again = MIN(end - samples, l.count);
     return l;
 }
 

@@ -6,7 +6,8 @@
  *   shards --permute--> LINE of N places --cut--> L LANES --shuffle buffer each--> round-robin
  *
  * A PLACE is a number in [0, N) on the line; it stands for one sample, which order_line_locate
- * finds.  Nothing here is proportional to the number of samples but a lane's shuffle buffer. */
+ * finds.  A host's line may go on beyond N, where it begins again.  Nothing here is proportional to
+ * the number of samples but a lane's shuffle buffer. */
 #ifndef READER_ORDER_H
 #define READER_ORDER_H
 
@@ -68,7 +69,7 @@ struct order_run {
                                        the end of the shard, or as far as is easily known */
 };
 
-/* Place must be below N. */
+/* Place must be below N, or of a line with shards: they come again.  N must not be 0. */
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
@@ -80,9 +81,13 @@ struct order_lane {
     uint64_t count;                 /* without the pad */
     bool padded;
     uint64_t pad;
+    uint64_t again;                 /* so many of the last inputs are places beyond N */
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
+/* The same of a line of `places`, which those after `samples` repeat. */
+struct order_lane order_lane_of_line(const struct order *order, uint64_t samples, uint64_t places,
+                                     uint32_t lane);
 
 static inline uint64_t order_lane_inputs(const struct order_lane *lane)
 {
@@ -92,6 +97,12 @@ static inline uint64_t order_lane_inputs(const struct order_lane *lane)
 static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t input)
 {
     return input < lane->count ? lane->start + input : lane->pad;
+}
+
+/* Whether it is a sample that comes once more. */
+static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t input)
+{
+    return (lane->padded || lane->again != 0) && input >= lane->count - lane->again;
 }
 
 /* The lane that has a place among its own, which is its input place - start; order->lanes: it is

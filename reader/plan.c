@@ -13,7 +13,7 @@ static void list_lane(const struct sheaf_dataset *d, const struct order *order,
                       const struct order_line *line, struct sheaf_stretch *stretch,
                       sheaf_stretch_fn *each, void *context)
 {
-    const struct order_lane lane = order_lane_of(order, dataset_samples(d), stretch->lane);
+    const struct order_lane lane = dataset_lane(d, order, stretch->lane);
     const uint64_t inputs = order_lane_inputs(&lane);
     uint64_t input = 0;
 

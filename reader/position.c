@@ -25,6 +25,7 @@ struct position {
     struct order order;
     uint64_t rounds, extra;
     struct order_member member;     /* for which `extra` is meant */
+    uint32_t host, hosts;           /* 0 of 0: of a whole data set */
 };
 
 static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
@@ -117,6 +118,9 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
                     o->lanes, remainder_names[o->remainder],
                     turns / r->own_lanes, turns % r->own_lanes,
                     r->member.rank, r->member.world_size, r->member.worker, r->member.workers);
+    if (r->dataset->hosts != 0 && size > 0 && (size_t)size < SHEAF_POSITION_SIZE - CRC_SIZE)
+        size += snprintf(text + size, SHEAF_POSITION_SIZE - CRC_SIZE - (size_t)size,
+                         " host=%u/%u", r->dataset->host, r->dataset->hosts);
     if (size <= 0 || (size_t)size >= SHEAF_POSITION_SIZE - CRC_SIZE)
         return SHEAF_ERR_LIMIT;
     snprintf(text + size, CRC_SIZE + 1, CRC_WORD "%08" PRIx32, crc32c(0, text, (size_t)size));
@@ -172,7 +176,7 @@ static enum sheaf_remainder remainder_of(const char *name)
 static bool parse_fields(const char *text, struct position *p)
 {
     char remainder[8] = "";
-    uint64_t shuffle = 0, lanes = 0, of[4] = { 0 };
+    uint64_t shuffle = 0, lanes = 0, of[4] = { 0 }, host[2] = { 0 };
     const struct field fields[] = {
         { " seed=", &p->order.seed, NULL, UINT64_MAX },
         { " epoch=", &p->order.epoch, NULL, UINT64_MAX },
@@ -186,20 +190,27 @@ static bool parse_fields(const char *text, struct position *p)
         { "/", &of[1], NULL, UINT32_MAX },
         { "/", &of[2], NULL, UINT32_MAX },
         { "/", &of[3], NULL, UINT32_MAX },
+        { " host=", &host[0], NULL, UINT32_MAX },
+        { "/", &host[1], NULL, UINT32_MAX },
     };
     const char *at = text + FINGERPRINT_SIZE;
 
     if (strspn(text, "0123456789abcdef") != FINGERPRINT_SIZE)
         return false;
     memcpy(p->fingerprint, text, FINGERPRINT_SIZE);
-    for (size_t i = 0; i < COUNT_OF(fields); i++)
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        if (i == COUNT_OF(fields) - 2 && *at == '\0')
+            break;              /* of a whole data set */
         if (!parse_field(&at, &fields[i]))
             return false;
+    }
     p->order.shuffle = shuffle;
     p->order.lanes = (uint32_t)lanes;
     p->order.remainder = remainder_of(remainder);
     p->member = (struct order_member){ (uint32_t)of[0], (uint32_t)of[1], (uint32_t)of[2],
                                        (uint32_t)of[3] };
+    p->host = (uint32_t)host[0];
+    p->hosts = (uint32_t)host[1];
     return *at == '\0' && lanes != 0 && p->order.remainder != SHEAF_REMAINDER_AUTO;
 }
 
@@ -270,7 +281,7 @@ static int check_rounds(const struct sheaf_reader *r, const struct position *p,
                         struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = r->dataset;
-    const uint64_t samples = dataset_samples(d), lanes = p->order.lanes;
+    const uint64_t samples = dataset_places(d, &p->order), lanes = p->order.lanes;
     const uint64_t rounds = d->view != NULL ? mix_rounds(&d->view->mix, &p->order)
                           : samples / lanes
                             + (p->order.remainder != SHEAF_DROP && samples % lanes != 0);
@@ -282,6 +293,19 @@ static int check_rounds(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
+/* The position is of other shards than this host has. */
+static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
+                       struct sheaf_error *err)
+{
+    if (p->host != d->host || p->hosts != d->hosts)
+        return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to host %u of %u, but this "
+                       "is host %u of %u: each host resumes at its own", p->host, p->hosts,
+                       d->host, d->hosts);
+    return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to host %u of %u with other "
+                   "shards than it has now: they were distributed again, so begin the epoch again",
+                   p->host, p->hosts);
+}
+
 /* Whether this reader may resume from there. */
 static int check_fit(const struct sheaf_reader *r, const struct position *p,
                      struct sheaf_error *err)
@@ -289,6 +313,11 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
     const uint32_t members = r->member.world_size * r->member.workers;
     const char *fingerprint = fingerprint_at(r->dataset, &p->order, p->rounds);
 
+    if (p->hosts != 0 && r->dataset->hosts != 0 &&
+        (strcmp(p->fingerprint, fingerprint) != 0 ||
+         (r->dataset->pipes != NULL &&
+          (p->host != r->dataset->host || p->hosts != r->dataset->hosts))))
+        return refuse_host(r->dataset, p, err);
     if (strcmp(p->fingerprint, fingerprint) != 0)
         return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to data set %s, but this one "
                        "is %s", p->fingerprint, fingerprint);

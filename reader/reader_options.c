@@ -4,6 +4,7 @@
  * decided by the data set: streams have no counts, and so no equal lanes. */
 #include "reader/reader_options.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -56,6 +57,26 @@ static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_rea
     return SHEAF_OK;
 }
 
+/* Whether this host can give as many samples as every other one, which each computes from the
+ * manifest by itself. */
+static int check_host(const struct sheaf_dataset *d, enum sheaf_remainder remainder,
+                      struct sheaf_error *err)
+{
+    const uint64_t own = dataset_samples(d);
+
+    if (remainder == SHEAF_KEEP || (remainder == SHEAF_PAD && own <= d->host_pad) ||
+        (remainder == SHEAF_DROP && own >= d->host_drop))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: host %" PRIu32 " of %" PRIu32 " has %zu of %zu "
+                   "shards with %" PRIu64 " sample%s, but for equal numbers on all hosts it may "
+                   "have at %s %" PRIu64 ": distribute only the shards (a prefix of their names, "
+                   "or a list), or every object to every host (FullyReplicated); or keep the "
+                   "remainder, where no host waits for another", d->url, d->host, d->hosts,
+                   d->manifest.shard_count, d->all_shards, own, plural(own),
+                   remainder == SHEAF_PAD ? "most" : "least",
+                   remainder == SHEAF_PAD ? d->host_pad : d->host_drop);
+}
+
 int reader_options_order(const struct sheaf_dataset *d,
                          const struct sheaf_reader_options *options, struct order *order,
                          struct order_member *member, struct sheaf_error *err)
@@ -83,7 +104,7 @@ int reader_options_order(const struct sheaf_dataset *d,
         .buffer = o.shuffle_buffer,
         .lanes = lanes,
         .remainder = o.remainder != SHEAF_REMAINDER_AUTO ? o.remainder
-                   : o.world_size > 1 ? SHEAF_PAD : SHEAF_KEEP,
+                   : o.world_size > 1 || d->hosts > 1 ? SHEAF_PAD : SHEAF_KEEP,
     };
-    return SHEAF_OK;
+    return d->hosts == 0 ? SHEAF_OK : check_host(d, order->remainder, err);
 }

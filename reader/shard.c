@@ -204,6 +204,23 @@ static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *e
     return code;
 }
 
+/* Another host may have the .lst of a shard that this one has. */
+static int open_names_beside_manifest(struct shard *shard, const char *name,
+                                      struct sheaf_error *err)
+{
+    const struct sheaf_dataset *source = dataset_source(shard->owner->dataset, shard->number);
+    const uint64_t bytes = shard->owner->dataset->manifest.shards[shard->number].names_bytes;
+    char *url = NULL;
+    int code;
+
+    if (asprintf(&url, "%.*s%s", (int)(strlen(source->index_url) - strlen(INDEX_NAME)),
+                 source->index_url, name) < 0)
+        return err_memory(err, strlen(source->index_url));
+    code = open_known(shard->owner, source, url, bytes, &shard->names, err);
+    free(url);
+    return code;
+}
+
 /* The .lst beside a RecordIO shard. */
 static int open_names(struct shard *shard, struct sheaf_error *err)
 {
@@ -219,6 +236,8 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
     if (asprintf(&names, "%.*s.lst", (int)stem, url) < 0)
         return err_memory(err, stem);
     code = open_known(shard->owner, source, names, m->names_bytes, &shard->names, err);
+    if (code == SHEAF_ERR_NOT_FOUND && source->hosts != 0)
+        code = open_names_beside_manifest(shard, names + (strlen(url) - strlen(m->name)), err);
     if (code == SHEAF_OK && shard->names->bytes != m->names_bytes)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest "
                        "says %" PRIu64, names, shard->names->bytes, plural(shard->names->bytes),

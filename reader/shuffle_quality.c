@@ -40,6 +40,7 @@ struct drawn {
     size_t source;
     uint64_t rank;                  /* among the samples of its source */
     uint64_t number;                /* in the data set */
+    bool comes_again;               /* on the line of a host */
 };
 
 struct tally {
@@ -89,7 +90,7 @@ static int replay_begin(struct replay *r, struct sheaf_error *err)
     if (r->lanes == NULL || r->shuffles == NULL || r->slots == NULL)
         return err_memory(err, lanes * sizeof(r->lanes[0]));
     for (uint32_t i = 0; i < lanes; i++) {
-        r->lanes[i] = order_lane_of(&r->order, dataset_samples(d), i);
+        r->lanes[i] = dataset_lane(d, &r->order, i);
         shuffle_begin(&r->shuffles[i], &r->order, i, order_lane_inputs(&r->lanes[i]));
         r->slots[i] = calloc(r->shuffles[i].filled + 1, sizeof(r->slots[i][0]));
         if (r->slots[i] == NULL)
@@ -103,7 +104,7 @@ static int replay_begin(struct replay *r, struct sheaf_error *err)
 static int replay_next(struct replay *r, uint32_t i, struct drawn *drawn, struct sheaf_error *err)
 {
     struct order_run run;
-    uint64_t input;
+    uint64_t input, place;
 
     if (r->view != NULL) {
         const int code = view_replay_next(r->view, i, &drawn->source, &drawn->rank, err);
@@ -117,8 +118,10 @@ static int replay_next(struct replay *r, uint32_t i, struct drawn *drawn, struct
     if (r->shuffles[i].filled == 0)
         return SHEAF_END;
     input = shuffle_draw(&r->shuffles[i], r->slots[i]);
-    run = order_line_locate(&r->line, order_lane_place(&r->lanes[i], input));
+    place = order_lane_place(&r->lanes[i], input);
+    run = order_line_locate(&r->line, place);
     drawn->source = 0;
+    drawn->comes_again = place >= dataset_samples(r->dataset);
     drawn->rank = drawn->number = r->dataset->first_numbers[run.shard] + run.record;
     return SHEAF_OK;
 }
@@ -289,7 +292,8 @@ static int run(struct replay *r, struct tally *t, struct sheaf_error *err)
             code = replay_next(r, i, &drawn, err);
             if (code == SHEAF_OK) {
                 any = true;
-                count_step(t, &drawn);
+                if (!drawn.comes_again)
+                    count_step(t, &drawn);
             }
             code = code == SHEAF_END ? SHEAF_OK : code;
         }

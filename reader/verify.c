@@ -528,7 +528,7 @@ static int check_keys(const struct checks *all, struct sheaf_verify_result *resu
         const struct sheaf_dataset *source = dataset_source_at(d, i);
         struct sheaf_error error;
 
-        if (!source->has_manifest || all->options->part != 0)
+        if (source->keys_url == NULL || all->options->part != 0)
             continue;
         code = key_file_check(source, is_whole ? &all->key_sums[i] : NULL, &error);
         if (code == SHEAF_ERR_INTERRUPTED || code == SHEAF_ERR_MEMORY) {

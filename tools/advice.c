@@ -40,6 +40,8 @@ static const struct advice all[] = {
       "sheaf fetch copies what it lists, and sheaf pipe feeds it" },
     { SHEAF_REASON_NO_KEYS, 0, NULL, "sheaf index --keys writes it" },
     { SHEAF_REASON_NOT_INDEXED, 0, NULL, "sheaf index makes them a data set" },
+    { SHEAF_REASON_NO_MANIFEST, 0, NULL,
+      "--manifest says where it is; sheaf index makes one for shards that never had one" },
 };
 
 static int is_of(const char *command, const char *commands)

@@ -21,7 +21,7 @@ static bool has_more(const struct channel_options *c)
 
     sheaf_channel_options_init(&defaults, sizeof(defaults));
     return strcmp(c->options.root, defaults.root) != 0 || c->options.attributes != NULL ||
-           c->options.wait_seconds != defaults.wait_seconds;
+           c->options.wait_seconds != defaults.wait_seconds || c->options.manifest != NULL;
 }
 
 int channel_open(struct channel_options *c, const struct command *command, size_t count)
@@ -30,8 +30,8 @@ int channel_open(struct channel_options *c, const struct command *command, size_
     struct sheaf_error error;
 
     if (c->name == NULL && has_more(c))
-        return misuse("%s: --channel-root, --channel-wait and --attributes require --channel",
-                      command->name);
+        return misuse("%s: --channel-root, --channel-wait, --attributes and --manifest require "
+                      "--channel", command->name);
     if (c->name == NULL && count == 0)
         return misuse("%s: an argument is missing; usage: sheaf %s %s", command->name,
                       command->name, command->arguments);

@@ -26,7 +26,11 @@ void channel_options_init(struct channel_options *c);
     { "attributes", OPTION_TEXT, "LIST", .text = &(c)->options.attributes,                      \
       .standard = "the configuration's",                                                        \
       .meaning = "for an augmented manifest in a pipe: the attributes that come as records, "   \
-                 "in order" }
+                 "in order" },                                                                  \
+    { "manifest", OPTION_TEXT, "FILE", .text = &(c)->options.manifest,                          \
+      .standard = "dataset.json in the channel's directory",                                    \
+      .meaning = "where each host has some shards (ShardedByS3Key): path or URL of the data "    \
+                 "set's dataset.json, with its index beside it" }
 
 /* Whether there is just one of sources and a channel; opens the channel, and says in one line what
  * was found.  -1, or the exit status. */

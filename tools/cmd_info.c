@@ -127,6 +127,9 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
             printf("payload_bytes %" PRIu64 "\n", info->payload_bytes);
         printf("fingerprint   %s\n", info->fingerprint);
     }
+    if (info->hosts > 0 && !info->is_stream)
+        printf("host          %u of %u, with %zu of %zu shards\n", info->host, info->hosts,
+               info->shard_count, info->all_shards);
     if (info->class_count > 0)
         printf("classes       %zu, from %d (%s) to %zu (%s)\n", info->class_count,
                info->label_base, shown(sheaf_dataset_class(dataset, 0)),
@@ -189,6 +192,9 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
     json_count("payload_bytes", info->payload_bytes > 0, info->payload_bytes);
     printf(",\n  \"fingerprint\": ");
     print_json_string(stdout, info->is_stream ? NULL : info->fingerprint);
+    if (info->hosts > 0 && !info->is_stream)
+        printf(",\n  \"host\": {\"host\": %u, \"hosts\": %u, \"shards\": %zu}", info->host,
+               info->hosts, info->all_shards);
     if (info->source_count > 1 || info->is_view)
         json_sources(dataset, info);
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);

@@ -41,10 +41,10 @@ static void print_channel(const struct sheaf_channel *channel)
 }
 
 /* What the options mean, defaults put in. */
-static void print_order(const struct sheaf_reader_options *o)
+static void print_order(const struct sheaf_reader_options *o, uint32_t hosts)
 {
     const int remainder = o->remainder != SHEAF_REMAINDER_AUTO ? (int)o->remainder
-                        : o->world_size > 1 ? SHEAF_PAD : SHEAF_KEEP;
+                        : o->world_size > 1 || hosts > 1 ? SHEAF_PAD : SHEAF_KEEP;
     const char *name = NULL;
 
     for (const struct choice *c = remainder_choices; c->name != NULL; c++)
@@ -97,6 +97,8 @@ void lineage_print(const struct sheaf_dataset *dataset, const struct sheaf_chann
         print_sources(dataset, info.source_count);
     if (channel != NULL)
         print_channel(channel);
-    print_order(options);
+    if (info.hosts != 0)
+        printf(", \"host\": %u, \"hosts\": %u", info.host, info.hosts);
+    print_order(options, info.is_stream ? 0 : info.hosts);
     printf("}\n");
 }

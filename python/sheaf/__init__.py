@@ -63,6 +63,7 @@ class Channel(NamedTuple):
     name: str
     root: str = "/opt/ml"
     wait_seconds: int = 600             # for a pipe, and then for its first byte
+    manifest: Optional[Path] = None     # ShardedByS3Key: path or URL of the set's dataset.json
 
 
 Source = Union[Path, Sequence[Path], Channel]
@@ -238,11 +239,14 @@ class Dataset(_sheaf.Dataset):
     brace pattern, files, "@FILE"), or a sequence of these, which are then one data set of several
     sources, with classes merged by name.  "-" is standard input.  A Channel has a world: the (rank,
     world size) that the environment specifies for it, or None; and its order (seed, epoch,
-    shuffle_buffer, lanes) is that of the job's hyperparameters, sheaf_seed etc., if it has any."""
+    shuffle_buffer, lanes) is that of the job's hyperparameters, sheaf_seed etc., if it has any.  If
+    each host has some shards (ShardedByS3Key), it has a host, (number, count), its samples are
+    those of this host, and its world is the processes of this host."""
 
     def __init__(self, source: Source) -> None:
         if isinstance(source, Channel):
-            super().__init__(source, source[:2], source.wait_seconds)
+            manifest = () if source.manifest is None else (source.manifest,)
+            super().__init__(source, (*source[:2], *manifest), source.wait_seconds)
         else:
             super().__init__(source)
         info = self._info()
@@ -251,6 +255,7 @@ class Dataset(_sheaf.Dataset):
         self.url: str = info["url"]
         self.has_manifest: bool = info["has_manifest"]
         self.is_stream: bool = info["is_stream"]
+        self.host: Optional[Tuple[int, int]] = info["host"] if info["host"][1] else None
         self.is_pipe: bool = info["is_pipe"]                # of a channel: it can be read once
         self.container: Optional[str] = info["container"]
         self.codec: Optional[str] = info["codec"]

@@ -8,7 +8,7 @@ divides the lanes can go on from there."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import sheaf
 
@@ -50,6 +50,7 @@ class Order(NamedTuple):
     no_shuffle: bool
     shuffle_buffer: int
     lanes: int
+    host: Optional[Tuple[int, int]] = None      # (number, count), if each has shards of its own
 
 
 class Place(NamedTuple):
@@ -63,22 +64,31 @@ class Place(NamedTuple):
 
 def state_of(order: Order, place: Place, batches: int, batch_size: int, world_size: int,
              skipped: int) -> Dict[str, Any]:
-    """The same for every rank, but for what it skipped: after `place`, `batches` of batch_size of
-    each of world_size ranks."""
-    return {"sheaf": 1, **order._asdict(), "epoch": place.epoch, "start": place.done,
+    """The same for every rank of a host, but for what it skipped: after `place`, `batches` of
+    batch_size of each of world_size ranks.  Only a host with shards of its own is named."""
+    words = order._asdict()
+    if order.host is None:
+        del words["host"]
+    return {"sheaf": 1, **words, "epoch": place.epoch, "start": place.done,
             "batches": batches, "batch_size": batch_size, "world_size": world_size,
             "skipped": place.skipped + skipped}
 
 
-def place_of(state: Dict[str, Any], order: Order, samples: Optional[int],
+def place_of(state: Dict[str, Any], order: Order, samples_of: Callable[[int], Optional[int]],
              world_size: int) -> Place:
-    """ChangedError: the state is of another data set; ArgumentError: of another order.  samples
-    None: a stream, whose ranks are not equal, so that only the same ranks can go on with it."""
+    """ChangedError: the state is of another data set; ArgumentError: of another order.  samples_of
+    says how many an epoch of so many lanes has; None: a stream, whose ranks are not equal, so that
+    only the same ranks can go on with it."""
     if not isinstance(state, dict) or state.get("sheaf") != 1:
         raise sheaf.ArgumentError("this is not a state of a sheaf loader: %.80r" % (state,))
     if not order.fingerprint:
         raise sheaf.UnsupportedError("this stream cannot be resumed: it is standard input, or its "
                                      "order is the platform's")
+    if state["fingerprint"] != order.fingerprint and order.host and state.get("host"):
+        raise sheaf.ChangedError(
+            "the state is of host %d of %d, but this is host %d of %d%s: each host saves and loads "
+            "its own" % (*state["host"], *order.host, " with other shards than it had then"
+                         if tuple(state["host"]) == tuple(order.host) else ""))
     if state["fingerprint"] != order.fingerprint:
         raise sheaf.ChangedError("the state is of data set %s, but this one is %s"
                                  % (state["fingerprint"], order.fingerprint))
@@ -90,6 +100,7 @@ def place_of(state: Dict[str, Any], order: Order, samples: Optional[int],
     if state["lanes"] % world_size != 0:
         raise sheaf.ArgumentError("the state has %d lanes, which do not divide among %d ranks"
                                   % (state["lanes"], world_size))
+    samples = samples_of(state["lanes"])
     if samples is None and state["world_size"] != world_size:
         raise sheaf.ArgumentError("the state of a stream is of %d ranks, but this world has %d: "
                                   "index the data set (sheaf index) to resume in another world"

@@ -70,7 +70,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
     asks for the least number that it and world_size divide.  More lanes mix less: each has its part
     of the shuffle buffer.  remainder: "pad" lets ranks repeat a sample (at most world_size - 1 an
     epoch, marked), "drop" leaves so many out, "keep" lets ranks have one more than others, for
-    evaluation without collectives; "auto" pads if there are several ranks.  The other options are
+    evaluation without collectives; "auto" pads if there are several ranks, or hosts with shards of
+    their own.  The other options are
     those of sheaf.Reader; memory_bytes is the rank's, for all workers.
 
     A stream (compressed foreign shards, a pipe) has no numbers and no length: it is for the
@@ -96,15 +97,21 @@ class Dataset(torch.utils.data.Dataset[Any]):
         if remainder not in ("auto", "pad", "drop", "keep"):
             raise ValueError("remainder is %r: expected auto, pad, drop or keep" % (remainder,))
         self.remainder = remainder if remainder != "auto" else \
-            "pad" if self.world_size > 1 and not self.dataset.is_stream else "keep"
+            "pad" if self.dataset.host or self.world_size > 1 and not self.dataset.is_stream \
+            else "keep"
+        self._epoch_samples: Optional[int] = None       # of this order
         self.order = Order(self.dataset.fingerprint, seed, bool(no_shuffle), shuffle_buffer,
-                           math.lcm(self.world_size, elastic) if lanes is None else lanes)
+                           math.lcm(self.world_size, elastic) if lanes is None else lanes,
+                           self.dataset.host)
         self._check()
-        self._options = {"memory_bytes": sheaf._size("memory", memory, memory_bytes),
+        self._options: Dict[str, Any] = {"memory_bytes": sheaf._size("memory", memory, memory_bytes),
                          "threads": threads,
                          "on_corrupt": on_corrupt, "max_corrupt": max_corrupt,
                          "cache_directory": sheaf._text(cache_directory if cache is None else cache),
                          "cache_bytes": sheaf._size("cache_size", cache_size, cache_bytes)}
+        if self.dataset.host and not self.dataset.is_stream:
+            # What makes the hosts equal is the line, not this rank's share of it.
+            self._options["remainder"] = self.remainder
         self.reader = RankReader(self.dataset, self.rank, self.world_size,
                                  sheaf._warn if report is None else report, self._options)
         self._drops_last = False            # what a DataLoader of this module says
@@ -134,6 +141,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
     def _set_lanes(self, lanes: int) -> None:
         if lanes != self.order.lanes:
             self.order = self.order._replace(lanes=lanes)
+            self._epoch_samples = None
             self._check()
             self.close()
 
@@ -162,9 +170,18 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     @property
     def epoch_samples(self) -> int:
-        """Of an epoch of all ranks, which of a view are not those of its sources."""
-        samples = self.dataset.epoch_samples
-        return len(self.dataset) if samples is None else samples
+        """Of an epoch of all ranks, which of a view are not those of its sources, and of a host's
+        shards as many as every host has."""
+        if self._epoch_samples is None:
+            samples = self.epoch_samples_of(self.order.lanes)
+            self._epoch_samples = len(self.dataset) if samples is None else samples
+        return self._epoch_samples
+
+    def epoch_samples_of(self, lanes: int) -> Optional[int]:
+        """The same, if there were so many lanes; None: a stream."""
+        if self.dataset.host and not self.dataset.is_stream:
+            return self.dataset._planned(remainder=self.remainder, lanes=lanes)
+        return self.dataset.epoch_samples
 
     def __getitem__(self, number: int) -> Any:
         return self.__getitems__([number])[0]

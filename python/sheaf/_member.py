@@ -26,14 +26,36 @@ def rank_of(rank: Optional[int], world_size: Optional[int],
     if (rank is None) != (world_size is None):
         raise ValueError("rank and world_size are given together, or neither")
     if rank is not None and world_size is not None:
+        if dataset.host is not None:
+            _check_world_of_host(world_size, world_size * dataset.host[1])
         return rank, world_size
     if dataset.world is not None:
+        if dataset.host is not None:
+            size = dataset.world[1]
+            _check_world_of_host(size, size * dataset.host[1], size)
         return dataset.world
+    return _distributed() or _sheaf.world_from_environment() or (0, 1)
+
+
+def _distributed() -> Optional[Tuple[int, int]]:
+    """torch.distributed's rank and world size, if it is initialised."""
     torch = sys.modules.get("torch")
-    if torch is not None and torch.distributed.is_available() \
-            and torch.distributed.is_initialized():
-        return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return _sheaf.world_from_environment() or (0, 1)
+    if torch is None or not torch.distributed.is_available() \
+            or not torch.distributed.is_initialized():
+        return None
+    return torch.distributed.get_rank(), torch.distributed.get_world_size()
+
+
+def _check_world_of_host(world_size: int, *worlds: int) -> None:
+    """Where each host has shards of its own, ranks are those of the host: ranks of all hosts would
+    each leave out what other hosts cannot read.  worlds: the sizes that torch.distributed may
+    have."""
+    found = _distributed()
+    if found is not None and found[1] not in worlds:
+        raise ValueError("%d ranks share this host's shards (ShardedByS3Key), but torch.distributed "
+                         "has %d, expected %s: rank and world_size are those of the processes of "
+                         "this host (LOCAL_RANK, LOCAL_WORLD_SIZE)"
+                         % (world_size, found[1], " or ".join(map(str, worlds))))
 
 
 _LOCAL = (("LOCAL_RANK", "LOCAL_WORLD_SIZE"),

@@ -44,7 +44,10 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
     sheaf.Reader.  Each pass is the next epoch, beginning with `epoch`, or
     with the rest of a resumed one.  ValueError: a later sample's labels are not of that type."""
     opened = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
-    rank, world_size = _task_of(*rank_of(rank, world_size, opened), rank)
+    given = rank
+    rank, world_size = rank_of(rank, world_size, opened)
+    if opened.host is None:         # else TF_CONFIG's tasks are on hosts with other shards
+        rank, world_size = _task_of(rank, world_size, given)
     options = dict(options, rank=rank, world_size=world_size)
     on_corrupt = options.get("on_corrupt", "fail")
     columns = _Columns(opened, fields, label_type, state, on_corrupt)

@@ -114,7 +114,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """The next pass goes on from there."""
-        place = place_of(state, self.source.order, self.source.dataset.epoch_samples,
+        place = place_of(state, self.source.order, self.source.epoch_samples_of,
                          self.source.world_size)
         self.source._set_lanes(place.lanes)
         self.next_place = place

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* An opening, which may outlive the call that wanted it: of sources, or of a channel with the
- * texts {name, root}. */
+ * texts {name, root} or {name, root, manifest}. */
 struct opening {
     char **sources;
     size_t count;
@@ -30,6 +30,7 @@ static int open_channel(struct opening *o)
     sheaf_channel_options_init(&options, sizeof(options));
     options.root = o->sources[1];
     options.wait_seconds = o->wait_seconds;
+    options.manifest = o->count > 2 ? o->sources[2] : NULL;
     o->code = sheaf_channel_open(o->sources[0], &options, &channel, &o->error);
     if (o->code == SHEAF_OK)
         o->code = sheaf_channel_world(channel, &o->rank, &o->world_size, NULL, &o->error);
@@ -171,9 +172,10 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
     sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
     container = sheaf_container_name(info.container);
     codec = sheaf_codec_name(info.codec);
-    return Py_BuildValue("{s:(II),s:{s:K,s:K,s:K,s:I},s:O,"
+    return Py_BuildValue("{s:(II),s:(II),s:{s:K,s:K,s:K,s:I},s:O,"
                          "s:N,s:O,s:O,s:z,s:z,s:N,s:O,s:N,s:K,s:K,s:i,s:s,s:z}",
-                         "world", self->rank, self->world_size,
+                         "world", self->rank, self->world_size, "host", (unsigned)info.host,
+                         (unsigned)info.hosts,
                          "order", "seed", (unsigned long long)self->order.seed,
                          "epoch", (unsigned long long)self->order.epoch, "shuffle_buffer",
                          (unsigned long long)self->order.shuffle_buffer,
@@ -190,6 +192,34 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
                          "payload_bytes", (unsigned long long)info.payload_bytes,
                          "label_base", info.label_base, "fingerprint", info.fingerprint,
                          "manifest_json", info.manifest_json);
+}
+
+static void count_stretch(void *context, const struct sheaf_stretch *stretch)
+{
+    *(unsigned long long *)context += stretch->samples;
+}
+
+/* The samples of an epoch, which of a host's shards depend on the remainder. */
+static PyObject *dataset_planned(struct dataset_object *self, PyObject *Py_UNUSED(args),
+                                 PyObject *keywords)
+{
+    static const struct option table[] = {
+        { "remainder", OPTION_REMAINDER, offsetof(struct sheaf_reader_options, remainder) },
+        { "lanes", OPTION_U32, offsetof(struct sheaf_reader_options, lanes) },
+        { NULL, OPTION_CALL, 0 },
+    };
+    struct sheaf_reader_options options;
+    unsigned long long samples = 0;
+    struct sheaf_error error;
+
+    sheaf_reader_options_init(&options, sizeof(options));
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    if (options_set(&options, table, keywords) != 0)
+        return NULL;
+    if (sheaf_dataset_plan(self->dataset, &options, count_stretch, &samples, &error) != SHEAF_OK)
+        return error_raise(&error);
+    return PyLong_FromUnsignedLongLong(samples);
 }
 
 static PyObject *shard_tuple(const struct sheaf_shard_info *shard)
@@ -290,6 +320,8 @@ static PyMethodDef dataset_methods[] = {
     { "_info", (PyCFunction)dataset_info, METH_NOARGS, "What is known of it, as a dict." },
     { "_shards", (PyCFunction)dataset_shards, METH_NOARGS, "Its shards, as tuples." },
     { "_sources", (PyCFunction)dataset_sources, METH_NOARGS, "What it was opened from." },
+    { "_planned", (PyCFunction)(void (*)(void))dataset_planned, METH_VARARGS | METH_KEYWORDS,
+      "_planned(remainder, lanes): the samples of an epoch of all its ranks." },
     { "_classes", (PyCFunction)dataset_classes, METH_NOARGS, "The names of its classes." },
     { "_read", (PyCFunction)dataset_read, METH_VARARGS,
       "_read(numbers, memory_bytes): these samples as a Batch." },

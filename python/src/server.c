@@ -158,6 +158,7 @@ static const struct option server_options_table[] = {
     READER(shuffle_buffer, OPTION_U64), READER(lanes, OPTION_U32), READER(rank, OPTION_U32),
     READER(world_size, OPTION_U32), READER(memory_bytes, OPTION_U64),
     READER(threads, OPTION_U32), READER(on_corrupt, OPTION_ON_ERROR),
+    READER(remainder, OPTION_REMAINDER),
     READER(max_corrupt, OPTION_U64), READER(cache_directory, OPTION_TEXT),
     READER(cache_bytes, OPTION_U64), { NULL, OPTION_CALL, 0 },
 #undef READER
@@ -173,6 +174,8 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     unsigned ranks;
 
     sheaf_reader_options_init(&options, sizeof(options));
+    options.remainder = SHEAF_KEEP;     /* what pads is the program's to say, by ordinals, unless
+                                           it is to be the same on other hosts */
     if (!PyArg_ParseTuple(args, "OI:Server", &source, &ranks) ||
         options_set(&options, server_options_table, keywords) != 0)
         return -1;
@@ -180,7 +183,6 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
         error_raise_state("the server is open already");
         return -1;
     }
-    options.remainder = SHEAF_KEEP;     /* what pads is the program's to say, by ordinals */
     self->forks = fork_count;
     self->dataset = dataset_of(source);
     self->lock = PyThread_allocate_lock();

@@ -307,6 +307,9 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
     struct asked *asked;
     int code;
 
+    if (source->hosts != 0)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a host's part of a data set, in which "
+                       "samples cannot be found by key", source->url);
     if (source->keys_url == NULL)
         return err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: foreign shards without an "
                                         "index: their samples cannot be found by key",

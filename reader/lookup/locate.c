@@ -42,16 +42,23 @@ static int add_number(struct locating *x, uint64_t number, size_t asked, struct 
 {
     const struct sheaf_dataset *d = x->dataset;
     const struct order *order = &x->comings->order;
+    const uint64_t samples = dataset_samples(d), places = dataset_places(d, order);
     const uint32_t shard = dataset_shard_of(d, number);
-    const uint64_t place = x->starts[shard] + (number - d->first_numbers[shard]);
-    const uint32_t lane = order_lane_at(order, dataset_samples(d), place);
-    int code;
+    const uint64_t first = x->starts[shard] + (number - d->first_numbers[shard]);
+    int code = SHEAF_OK;
 
-    if (lane == order->lanes)
-        return SHEAF_OK;                /* it is dropped */
-    code = targets_add(&x->targets, lane,
-                       place - order_lane_of(order, dataset_samples(d), lane).start, asked, err);
-    return code == SHEAF_OK ? add_pads(x, place, lane, asked, err) : code;
+    /* A host's line may begin again. */
+    for (uint64_t place = first; place < places && code == SHEAF_OK; place += samples) {
+        const uint32_t lane = order_lane_at(order, places, place);
+
+        if (lane == order->lanes)
+            break;                      /* it is dropped */
+        code = targets_add(&x->targets, lane, place - dataset_lane(d, order, lane).start, asked,
+                           err);
+        if (code == SHEAF_OK && d->hosts == 0)
+            code = add_pads(x, place, lane, asked, err);
+    }
+    return code;
 }
 
 static int make_targets(struct locating *x, const uint64_t *numbers, size_t count,
@@ -79,8 +86,7 @@ static int replay_lanes(struct locating *x, struct sheaf_error *err)
 
     while (t < end && code == SHEAF_OK) {
         const size_t count = targets_of_lane(t, end);
-        const struct order_lane lane = order_lane_of(&x->comings->order,
-                                                     dataset_samples(x->dataset), t->lane);
+        const struct order_lane lane = dataset_lane(x->dataset, &x->comings->order, t->lane);
         struct shuffle shuffle;
 
         shuffle_begin(&shuffle, &x->comings->order, t->lane, order_lane_inputs(&lane));

@@ -68,6 +68,7 @@ class Shards:
         self.classes, self.base = more.get("classes", []), more.get("base", 0)
         self.names, self.folder = more.get("names", []), more.get("folder")
         self.fingerprint = more.get("fingerprint")
+        self.dealt = more.get("dealt")              # of one host: how many hosts, all counts
         self.sources = more.get("sources")          # of several data sets together
         self.ids, self.texts = more.get("ids"), more.get("texts")   # as readers.Found has them
 
@@ -78,6 +79,17 @@ class Shards:
     @property
     def counts(self):
         return [len(shard) for shard in self.shards]
+
+    def length(self, remainder, lanes):
+        """The samples of an epoch of a host, None: its own; -1: it cannot give so many."""
+        if self.dealt is None or remainder == "keep":
+            return None
+        hosts, counts = self.dealt
+        if remainder == "pad":
+            most = sum(sorted(counts)[len(counts) - -(-len(counts) // hosts):])
+            return -1 if sum(self.counts) > most else -(-most // lanes) * lanes
+        least = sum(sorted(counts)[:len(counts) // hosts])
+        return -1 if sum(self.counts) < least else least // lanes * lanes
 
     @property
     def is_stream(self):

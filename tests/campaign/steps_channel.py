@@ -98,20 +98,27 @@ def direct(chain, shards):
 
 
 def distributed(chain, shards):
-    """Each host has a part of the objects, as `sheaf fetch` gives it, and reads the shards in it; all
-    of them together have each sample once."""
+    """Each host has a part of the objects, as `sheaf fetch` gives it, and reads the shards in it by
+    the manifest; all of them together have each sample once."""
     hosts, every = chain.chance.choice([2, 3]), sorted(chain.s3.objects(shards.folder),
                                                         key=os.fsencode)
-    if shards.container == "recordio":
-        raise Foreseen("keys from lists that other hosts have")
+    names = ["algo-%d" % host for host in range(hosts)]
     for host in range(hosts):
         root = chain.new("ml")
         data = configure(chain, root, TrainingInputMode="File", S3DistributionType="ShardedByS3Key")
+        write(chain, root, "resourceconfig.json", {"current_host": names[host], "hosts": names})
         folder = os.path.join(data, "train")
         steps_fetch.run(chain, shards.folder + "/", folder, "--distribution", "sharded", "--host",
                         host, "--hosts", hosts)
-        own = [name for name in every[host::hosts] if name in shards.names]
-        if own:
-            read(chain, root, alone(shards, folder, own), "host %d of %d" % (host, hosts))
-        else:
-            chain.sheaf("cat", "--channel", "train", "--channel-root", root, "--list", status=1)
+        own = [name for name in shards.names if name in every[host::hosts]]
+        part = Shards([folder], [found for name, found in zip(shards.names, shards.shards)
+                                 if name in own], container=shards.container, codec=shards.codec,
+                      names=own, dealt=(hosts, shards.counts))
+        more = ["--manifest", shards.folder + "/dataset.json"]
+        if part.samples:
+            read(chain, root, part, "host %d of %d" % (host, hosts), more=more)
+        for remainder in ("pad", "drop"):
+            if not part.samples or part.length(remainder, 1) == -1:
+                chain.sheaf("cat", "--channel", "train", "--channel-root", root, "--list",
+                            "--remainder", remainder, *more, status=1,
+                            says=("of %d" % hosts,) if own else ())

@@ -25,6 +25,8 @@ class Order:
         if not shards.is_stream:
             self.lanes *= chance.choice([1, 1, 2, 3])
         self.remainder = KEEP if shards.is_stream else chance.choice([KEEP, DROP, PAD])
+        if shards.length(self.remainder, self.lanes) == -1:
+            self.remainder = KEEP
 
     def options(self):
         words = ["--seed", self.seed, "--epoch", self.epoch] if self.shuffle else ["--no-shuffle"]
@@ -39,7 +41,8 @@ class Order:
                            epoch=self.epoch if self.shuffle else 0, shuffle=self.shuffle,
                            buffer=self.buffer, lanes=self.lanes, remainder=self.remainder,
                            rank=rank, world=world or self.world, worker=worker,
-                           workers=workers or self.workers)
+                           workers=workers or self.workers,
+                           length=self.shards.length(self.remainder, self.lanes))
 
     def samples(self, **member):
         every = self.shards.samples

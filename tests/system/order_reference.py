@@ -83,13 +83,14 @@ def shuffled(inputs, slots, generator):
 
 
 def epoch_order(counts, seed=0, epoch=0, shuffle=True, buffer=10000, lanes=1, remainder=KEEP,
-                rank=0, world=1, worker=0, workers=1):
+                rank=0, world=1, worker=0, workers=1, length=None):
     places = line(counts, seed, epoch, shuffle)
     slots = max(1, -(-buffer // lanes)) if shuffle else 1
     own = []
     for lane in range(lanes):
         if lane % world == rank and lane // world % workers == worker:
-            inputs = [places[p] for p in lane_places(len(places), lanes, remainder, lane)]
+            inputs = [places[p % len(places)] for p in lane_places(
+                len(places) if length is None else length, lanes, remainder, lane)]
             own.append(shuffled(inputs, slots, Generator(2, seed, epoch, lane)))
     rounds = max((len(lane) for lane in own), default=0)
     return [lane[t] for t in range(rounds) for lane in own if t < len(lane)]
