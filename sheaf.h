@@ -238,6 +238,9 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
  * there.  SHEAF_ERR_ARGUMENT, _CORRUPT: no valid view; _EXISTS, unless `overwrite`. */
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
     struct sheaf_error *error);
+/* Writes a file of chosen samples beside the view at `path`; name: for its condition "numbers". */
+SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, const uint64_t *numbers,
+    size_t count, const char *path, char name[48], struct sheaf_error *error);
 
 /* ---- Random access -------------------------------------------------------------------------- */
 struct sheaf_read_options {
@@ -510,15 +513,13 @@ enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
 struct sheaf_mixing {
     uint64_t samples;                   /* of the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */
-    double neighbours, ideal_neighbours;        /* share within 100 steps of the manifest's
-                                                   next sample */
+    double neighbours, ideal_neighbours;        /* share within 100 steps of its next */
     int has_labels;                     /* the index knows the labels; else zeros follow */
     double label_run, ideal_label_run;  /* mean length of runs of one label */
     uint64_t longest_label_run;
     double batch_labels, ideal_batch_labels;    /* mean number in SHEAF_MIXING_BATCH samples */
     size_t point_count;                 /* for a plot: samples at equal steps of the epoch; their */
-    double came[SHEAF_MIXING_POINTS], lay[SHEAF_MIXING_POINTS]; /* positions in epoch and data set,
-                                                                    in [0, 1) */
+    double came[SHEAF_MIXING_POINTS], lay[SHEAF_MIXING_POINTS]; /* positions, in [0, 1) */
 };
 SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_mixing *mixing, size_t sizeof_mixing,

@@ -164,7 +164,7 @@ static int take_ranges(const json_t *where, struct view_where *w, struct sheaf_e
 static int take_where(json_t *where, struct view_where *w, struct sheaf_error *err)
 {
     static const char *const known[] = { "classes", "labels", "keys", "not_keys", "key_glob",
-                                         "range", "every", NULL };
+                                         "numbers", "range", "every", NULL };
     int code = SHEAF_OK;
 
     if (where != NULL) {
@@ -178,6 +178,8 @@ static int take_where(json_t *where, struct view_where *w, struct sheaf_error *e
             code = take_string(json_object_get(where, "not_keys"), "not_keys", &w->not_keys, err);
         if (code == SHEAF_OK)
             code = take_string(json_object_get(where, "key_glob"), "key_glob", &w->key_glob, err);
+        if (code == SHEAF_OK)
+            code = take_string(json_object_get(where, "numbers"), "numbers", &w->numbers, err);
         if (code == SHEAF_OK)
             code = take_ranges(where, w, err);
     }
@@ -405,6 +407,7 @@ void view_free(struct view *v)
         free(s->where.keys);
         free(s->where.not_keys);
         free(s->where.key_glob);
+        free(s->where.numbers);
         free(s->where.text);
         free(s->source);
     }

@@ -27,6 +27,7 @@ struct view_where {
     uint64_t label_first, label_last;       /* both included */
     char *keys, *not_keys;                  /* files of keys, one a line; or NULL */
     char *key_glob;
+    char *numbers;                          /* a file of chosen numbers; or NULL */
     bool has_range;
     uint64_t range_first, range_end;        /* the end is not included */
     uint64_t every, every_at;               /* those whose number mod `every` is every_at; 0: all */

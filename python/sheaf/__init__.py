@@ -36,7 +36,7 @@ from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptErr
                      TruncatedError, UnsupportedError)
 from ._member import rank_of as _rank_of
 
-__all__ = ["Batch", "Channel", "Dataset", "FetchResult", "PackResult", "Packer", "PlanShard",
+__all__ = ["Batch", "Channel", "Coming", "Dataset", "View", "locate", "view", "FetchResult", "PackResult", "Packer", "PlanShard",
            "Note", "Problem", "Progress", "Reader", "Sample", "Shard", "SourceInfo", "Stats",
            "VerifyResult",
            "ConvertResult", "PipeResult", "UnpackResult",
@@ -337,6 +337,10 @@ class Dataset(_sheaf.Dataset):
         if isinstance(next(iter(numbers), None), str):
             return self._find(list(numbers), memory_bytes)
         return self._read(numbers, memory_bytes)
+
+    def locate(self, wanted: Union[str, int, Sequence[Any]], **options: Any) -> List[Coming]:
+        """When the samples with these keys or numbers come; see sheaf.locate."""
+        return locate(self, wanted, **options)
 
     def __repr__(self) -> str:
         if self.samples is None:
@@ -652,3 +656,4 @@ def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = Fal
 from ._copies import (ConvertResult, PipeResult, UnpackResult,  # noqa: E402
                       convert, info, pipe, unpack)
 from ._job import job  # noqa: E402
+from ._views import Coming, View, locate, view  # noqa: E402

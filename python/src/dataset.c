@@ -327,6 +327,10 @@ static PyMethodDef dataset_methods[] = {
       "_read(numbers, memory_bytes): these samples as a Batch." },
     { "_find", (PyCFunction)dataset_find, METH_VARARGS,
       "The samples with these keys, as a Batch." },
+    { "_locate", (PyCFunction)(void (*)(void))dataset_locate, METH_VARARGS | METH_KEYWORDS,
+      "_locate(numbers, **order): when they come, as tuples." },
+    { "_write_numbers", (PyCFunction)dataset_write_numbers, METH_VARARGS,
+      "_write_numbers(numbers, view): the name of the file beside the view." },
     { "__reduce__", (PyCFunction)dataset_reduce, METH_NOARGS, "Opened again where it arrives." },
     { NULL, NULL, 0, NULL },
 };

@@ -37,6 +37,7 @@ static PyMethodDef functions[] = {
       "part_from_environment() -> (part, parts), or None" },
     { "world_from_environment", action_world, METH_NOARGS,
       "world_from_environment() -> (rank, world_size), or None" },
+    { "view_write", action_view_write, METH_VARARGS, "view_write(document, path, overwrite)" },
     { "raise_error", error_raise_code, METH_VARARGS, "raise_error(code, message)" },
     { "fetch", (PyCFunction)(void (*)(void))action_fetch, METH_VARARGS | METH_KEYWORDS,
       "fetch(source, directory, **options) -> dict" },

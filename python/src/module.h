@@ -2,7 +2,7 @@
  *
  * The extension module sheaf._sheaf: what its files share.  It is written over sheaf.h alone.
  *
- *     dataset.c   Dataset; numbered.c its samples by number and key
+ *     dataset.c   Dataset; numbered.c its samples by number and key; views.c views, and locate
  *     batch.c     Batch: samples that the library has given away
  *     packed.c    batches as bytes, for pickles and other processes; packing.c writes them
  *     sending.c   batches that a DataLoader's worker sends its program, in the shared memory of
@@ -80,7 +80,7 @@ int options_set(void *options, const struct option *table, PyObject *keywords);
 /* The keyword's value, borrowed; NULL if it is not there or None. */
 PyObject *options_call(PyObject *keywords, const char *name);
 
-extern const struct option pack_options_table[];
+extern const struct option pack_options_table[], reader_options_table[];
 /* Frees what they have of the keywords. */
 void pack_options_free(struct sheaf_pack_options *options);
 
@@ -112,6 +112,14 @@ PyObject *dataset_of(PyObject *source);
 
 PyObject *dataset_read(struct dataset_object *self, PyObject *args);
 PyObject *dataset_find(struct dataset_object *self, PyObject *args);
+/* The numbers of a list, in memory of PyMem; NULL with an exception. */
+uint64_t *numbers_of(PyObject *list, size_t *count);
+
+/* ---- views.c ------------------------------------------------------------------------------- */
+
+PyObject *dataset_locate(struct dataset_object *self, PyObject *args, PyObject *keywords);
+PyObject *dataset_write_numbers(struct dataset_object *self, PyObject *args);
+PyObject *action_view_write(PyObject *module, PyObject *args);
 
 /* ---- batch.c ------------------------------------------------------------------------------ */
 

@@ -21,8 +21,7 @@ static void release_numbered(void *what)
     PyMem_Free(n);
 }
 
-/* The numbers, in memory of PyMem; NULL with an exception. */
-static uint64_t *numbers_of(PyObject *list, size_t *count)
+uint64_t *numbers_of(PyObject *list, size_t *count)
 {
     PyObject *items = PySequence_List(list);
     const Py_ssize_t size = items == NULL ? -1 : PyList_Size(items);

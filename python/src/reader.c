@@ -5,7 +5,7 @@
 
 #define READER(name, kind) { #name, kind, offsetof(struct sheaf_reader_options, name) }
 
-static const struct option reader_options_table[] = {
+const struct option reader_options_table[] = {
     READER(seed, OPTION_U64), READER(epoch, OPTION_U64), READER(no_shuffle, OPTION_BOOL),
     READER(shuffle_buffer, OPTION_U64), READER(lanes, OPTION_U32), READER(rank, OPTION_U32),
     READER(world_size, OPTION_U32), READER(worker, OPTION_U32), READER(workers, OPTION_U32),

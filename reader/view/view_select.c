@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/view/labels.h"
+#include "reader/view/view_numbers.h"
 #include "reader/view/view_select.h"
 #include "store/store.h"
 
@@ -208,6 +209,16 @@ static int select_keys(struct choice *c, struct view_where *where, const char *d
     return code;
 }
 
+static int select_numbers(struct choice *c, const char *directory, struct sheaf_error *err)
+{
+    char *path = view_path(directory, c->where->numbers);
+    const int code = path == NULL ? err_memory(err, strlen(c->where->numbers))
+                                  : view_numbers_load(c->dataset, path, c->bits, err);
+
+    free(path);
+    return code;
+}
+
 /* ---- Ranges, of those that are left ---------------------------------------------------------- */
 
 static void select_range(struct choice *c)
@@ -231,7 +242,9 @@ static int evaluate(struct choice *c, struct view_where *where, const char *dire
 {
     int code = SHEAF_OK;
 
-    if (where->classes != NULL || where->has_labels)
+    if (where->numbers != NULL)
+        code = select_numbers(c, directory, err);
+    if (code == SHEAF_OK && (where->classes != NULL || where->has_labels))
         code = select_labels(c, err);
     if (code == SHEAF_OK
         && (where->keys != NULL || where->not_keys != NULL || where->key_glob != NULL))

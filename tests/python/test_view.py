@@ -3,6 +3,8 @@
 view says, whatever the number of workers and ranks, and a state goes on exactly."""
 
 import json
+import os
+import subprocess
 import unittest
 
 import sheaf
@@ -13,6 +15,14 @@ try:
     import sheaf.torch
 except ImportError:
     torch = None
+
+SHEAF = os.path.join(os.environ["BUILD"], "sheaf")
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
 
 VIEWS = {
     "shares": {"samples": 101, "sources": [{"source": "large", "weight": 3},
@@ -88,3 +98,154 @@ class View(Case):
             self.assertEqual(len(given[0]), len(given[1]))
             together = [key for pair in zip(*given) for key, repeated in pair if not repeated]
             self.assertEqual(len(together), samples)
+
+
+class Made(Case):
+    """Views that Python makes."""
+
+    def setUp(self):
+        super().setUp()
+        for name, count in (("large", 60), ("small", 7)):
+            pack(self.path(name), [("%s/%03d" % (name, i), {"txt": b"%d" % i}, i % 7)
+                                   for i in range(count)])
+
+    def keys(self, source, **options):
+        return [sample.key for sample in sheaf.Reader(source, seed=3, **options)]
+
+    def test_it_opens_where_a_data_set_does(self):
+        view = sheaf.View([self.path("large"), self.path("small")], weights=[3, 1], samples=101)
+        self.assertEqual(sheaf.Dataset(view).epoch_samples, 101)
+        keys = self.keys(view)
+        saved = view.save(self.path("saved.view"))
+        self.assertEqual(saved, self.path("saved.view"))
+        self.assertEqual(self.keys(saved), keys)
+        self.assertEqual(self.keys(view), keys)
+        with self.assertRaises(sheaf.ExistsError):
+            view.save(saved)
+        view.save(saved, overwrite=True)
+        again = sheaf.view([self.path("large"), self.path("small")], self.path("again.view"),
+                           weights=[3, 1], samples=101)
+        self.assertEqual(self.keys(again), keys)
+        for wrong in ({"weights": [1]}, {"where": [None]}):
+            with self.assertRaisesRegex(ValueError, "values for 2 sources"):
+                sheaf.View([self.path("large"), self.path("small")], **wrong)
+        with self.assertRaisesRegex(sheaf.ArgumentError, "no length of its own"):
+            sheaf.View(self.path("large"), weights=[1]).save(self.path("x.view"))
+
+    def test_relative_paths(self):
+        os.makedirs(self.path("views"))
+        before = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            sheaf.View("small").save("views/a.view")
+        finally:
+            os.chdir(before)
+        self.assertEqual(len(self.keys(self.path("views/a.view"))), 7)
+        self.assertEqual(json.loads(read(self.path("views/a.view")))["sources"][0]["source"],
+                         "../small")
+
+    def test_a_function_chooses_once(self):
+        asked, told = [], []
+
+        def third(sample):
+            asked.append(sample.key)
+            return int(bytes(sample["txt"])) % 3 == 0
+
+        view = sheaf.View([self.path("large"), self.path("small")],
+                          where=[third, {"range": [0, 2]}])
+        view.save(self.path("a.view"), progress=lambda *seen: told.append(seen))
+        self.assertEqual(sorted(asked), ["large/%03d" % i for i in range(60)])
+        self.assertEqual(told, [(60, 60)])
+        expected = ["large/%03d" % i for i in range(0, 60, 3)] + ["small/000", "small/001"]
+        self.assertEqual(sorted(self.keys(view)), expected)
+        view.save(self.path("b.view"))
+        self.assertEqual(len(asked), 60)
+        self.assertEqual(read(self.path("a.view")), read(self.path("b.view")))
+        self.assertEqual(self.keys(self.path("b.view")), self.keys(self.path("a.view")))
+        self.assertEqual(len([n for n in os.listdir(self.folder) if n.endswith(".numbers")]), 1)
+
+    def test_a_function_that_fails(self):
+        view = sheaf.View(self.path("small"), where=lambda sample: sample["jpg"])
+        with self.assertRaisesRegex(ValueError, "small: where: sample 'small/000': KeyError"):
+            view.save(self.path("a.view"))
+
+        def stop(sample):
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            sheaf.View(self.path("small"), where=stop).save(self.path("a.view"))
+        with self.assertRaisesRegex(sheaf.ArgumentError, "no sample fulfils"):
+            sheaf.View(self.path("small"), where=lambda sample: False).save(self.path("a.view"))
+        self.assertFalse(os.path.exists(self.path("a.view")))
+
+    def test_numbers_of_another_data_set_or_changed(self):
+        sheaf.View(self.path("small"), where=lambda s: s.label > 2).save(self.path("a.view"))
+        name = next(n for n in os.listdir(self.folder) if n.endswith(".numbers"))
+        whole = read(self.path(name))
+        for size, byte in ((len(whole) - 1, b""), (len(whole) - 1, b"\xff"), (0, b"")):
+            with open(self.path(name), "wb") as file:
+                file.write(whole[:size] + byte)
+            with self.assertRaisesRegex(sheaf.CorruptError, "it was changed"):
+                sheaf.Dataset(self.path("a.view"))
+        with open(self.path(name), "wb") as file:
+            file.write(whole)
+        pack(self.path("other"), [("a", {"txt": b"a"}, 0)])
+        text = read(self.path("a.view")).decode().replace(self.path("small"), self.path("other"))
+        with open(self.path("b.view"), "w", encoding="ascii") as file:
+            file.write(text)
+        with self.assertRaisesRegex(sheaf.ChangedError, "chosen of another data set"):
+            sheaf.Dataset(self.path("b.view"))
+        os.unlink(self.path(name))
+        with self.assertRaisesRegex(sheaf.NotFoundError, name):
+            sheaf.Dataset(self.path("a.view"))
+
+    def test_locate(self):
+        view = sheaf.View([self.path("large"), self.path("small")], weights=[3, 1], samples=101)
+        order = {"seed": 3, "lanes": 2, "shuffle_buffer": 8}
+        found = sheaf.locate(view, ["small/003", "large/010"], epochs=2, batch=4, world_size=2,
+                             **order)
+        for epoch in (0, 1):
+            keys = self.keys(view, lanes=2, shuffle_buffer=8, epoch=epoch)
+            own = [c for c in found if c.epoch == epoch]
+            self.assertEqual([(c.sample, c.key) for c in own],
+                             [(t, k) for t, k in enumerate(keys) if k in ("small/003",
+                                                                          "large/010")])
+            for c in own:
+                self.assertEqual((c.rank, c.step), (c.sample % 2, c.sample // 2 // 4))
+        self.assertEqual(sheaf.Dataset(self.path("small")).locate(3, seed=3),
+                         sheaf.locate(self.path("small"), "small/003", seed=3))
+        with self.assertRaisesRegex(KeyError, "nothing"):
+            sheaf.locate(view, "nothing")
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_what_a_step_was_fed(self):
+        """`sheaf cat --step` is what the loaders of all ranks gave at that step; so is locate."""
+        mixed = sheaf.view([self.path("large"), self.path("small")], self.path("w.view"),
+                           weights=[3, 1], samples=101, where=[lambda s: s.label != 2, None])
+        union = sheaf.view([self.path("large"), self.path("small")], self.path("u.view"),
+                           repeat=[1, 2.5])
+        for view in (mixed, union):
+            for epoch in (0, 2):
+                steps = {}
+                for rank in range(3):
+                    loader = sheaf.torch.DataLoader(view, 5, 2, seed=3, epoch=epoch, lanes=6,
+                                                    shuffle_buffer=8, rank=rank, world_size=3,
+                                                    decode=lambda s: (s.key, s.repeated),
+                                                    collate_fn=list)
+                    for step, batch in enumerate(loader):   # without those that only pad it
+                        steps[step, rank] = [key for key, repeated in batch if not repeated]
+                order = ["--seed", "3", "--epoch", str(epoch), "--lanes", "6",
+                         "--shuffle-buffer", "8", "--remainder", "keep"]
+                for step in (0, 3, max(step for step, _ in steps)):
+                    for rank in range(3):
+                        out = subprocess.check_output(
+                            [SHEAF, "cat", view, "--list", "--step", str(step), "--batch", "5",
+                             "--world-size", "3", "--rank", str(rank), *order], text=True)
+                        self.assertEqual([line.split("\t")[0] for line in out.splitlines()],
+                                         steps[step, rank])
+                for key in ("small/001", "large/010"):
+                    fed = sorted((step, rank) for (step, rank), keys in steps.items()
+                                 for k in keys if k == key)
+                    found = sheaf.locate(view, key, seed=3, epoch=epoch, lanes=6, batch=5,
+                                         shuffle_buffer=8, world_size=3, remainder="keep")
+                    self.assertEqual(sorted((c.step, c.rank) for c in found), fed)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""Views: choosing, weighing and mixing the samples of data sets; and when samples come."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import weakref
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+import sheaf
+
+from . import _sheaf
+
+Where = Union[None, Mapping[str, Any], Callable[["sheaf.Sample"], Any]]
+PROGRESS_EVERY = 1000               # samples that a function has judged
+
+
+class Coming(NamedTuple):
+    """A sample that comes in an epoch; numbers are from 0."""
+    key: str
+    number: int             # in the data set
+    epoch: int
+    sample: int             # which of the epoch's, over all ranks
+    rank: int
+    step: Optional[int]     # of its rank; None without a batch size
+
+
+class View:
+    """Chosen samples of data sets, and how they are mixed, as the documents that `sheaf view` makes.
+    Wherever a data set opens, so does a View:
+
+        mix = sheaf.View(["photos/", "drawings/"], weights=[3, 1], until="all")
+        large = sheaf.View("photos/", where=lambda sample: len(sample["jpg"]) > 10000)
+        large.save("large.view")
+        for sample in sheaf.Reader(mix, seed=7): ...
+
+    weights: each source's share; samples: of an epoch, or until="first" or "all".  Or repeat: how
+    often each source comes in an epoch; 1.  where: conditions as the document has them
+    ({"classes": ["cat"], "labels": [0, 9], "key_glob": "2025/*", "range": [0, 1000], "every": [10,
+    3]}), or a function that is called once with each sample when the view is first saved or opened;
+    what it chose is a file beside the document.  A list of them has one for each source, None for
+    no condition.  An exception in the function names the sample's key.  fields, classes and stages
+    are those of the document."""
+
+    def __init__(self, sources: Union[sheaf.Path, Sequence[sheaf.Path]], *,
+                 weights: Optional[Sequence[int]] = None,
+                 repeat: Optional[Sequence[float]] = None,
+                 where: Union[Where, Sequence[Where]] = None, samples: Optional[int] = None,
+                 until: Optional[str] = None, fields: Optional[Sequence[str]] = None,
+                 classes: Union[None, str, Mapping[str, Any]] = None,
+                 stages: Optional[Sequence[Mapping[str, Any]]] = None) -> None:
+        if isinstance(sources, (str, bytes)) or hasattr(sources, "__fspath__"):
+            sources = [sources]     # type: ignore[list-item]
+        self._sources = [os.fsdecode(source) for source in sources]     # type: ignore[arg-type]
+        if where is None or callable(where) or isinstance(where, Mapping):
+            where = [where] * len(self._sources)
+        self._each = {"weight": weights, "repeat": repeat, "where": where}
+        for name, values in self._each.items():
+            if values is not None and len(values) != len(self._sources):
+                raise ValueError("%s: %d values for %d sources" % (name, len(values),
+                                                                   len(self._sources)))
+        self._fields = fields
+        self._rest = {"samples": samples, "until": until, "classes": classes, "stages": stages}
+        self._chosen: Dict[int, List[int]] = {}     # of sources with a function, its numbers
+        self._path: Optional[str] = None
+
+    def save(self, path: sheaf.Path, *, overwrite: bool = False,
+             progress: Optional[Callable[[int, int], Any]] = None) -> str:
+        """Writes the document, and beside it the files of what functions chose.  progress(judged,
+        samples) is called while they choose.  Nothing is written before they are through."""
+        name = os.fsdecode(path)
+        if not overwrite and "://" not in name and os.path.exists(name):
+            raise sheaf.ExistsError("%s: exists" % name)
+        wheres = self._each["where"]
+        for i, where in enumerate(wheres or []):
+            if callable(where) and i not in self._chosen:
+                self._chosen[i] = self._choose(i, where, progress)
+        _sheaf.view_write(json.dumps(self._document(name)), name, overwrite)
+        self._path = name
+        return name
+
+    def _choose(self, i: int, where: Callable[["sheaf.Sample"], Any],
+                progress: Optional[Callable[[int, int], Any]]) -> List[int]:
+        dataset, chosen = sheaf.Dataset(self._sources[i]), []
+        reader = sheaf.Reader(dataset, no_shuffle=True, rank=0, world_size=1, seed=0, epoch=0,
+                              lanes=1, shuffle_buffer=0)
+        judged = 0
+        for batch in reader.batches(PROGRESS_EVERY):
+            for sample in batch:
+                try:
+                    if where(sample):
+                        chosen.append(sample.number)
+                except Exception as error:
+                    raise ValueError("%s: where: sample %r: %s: %s" % (
+                        self._sources[i], sample.key, type(error).__name__, error)) from error
+            judged += len(batch)
+            if progress is not None:
+                progress(judged, dataset.samples or 0)
+        return chosen
+
+    def _document(self, path: str) -> Dict[str, Any]:
+        sources = []
+        for i, source in enumerate(self._sources):
+            members = {name: values[i] for name, values in self._each.items() if values is not None}
+            if i in self._chosen:
+                members["where"] = {"numbers": sheaf.Dataset(source)._write_numbers(
+                    self._chosen[i], path)}
+            elif not members["where"]:
+                del members["where"]
+            if self._fields is not None:
+                members["fields"] = list(self._fields)
+            sources.append({"source": _relative(source, path), **members})
+        rest = {name: value for name, value in self._rest.items() if value is not None}
+        return {"sheaf_view": 1, **rest, "sources": sources}
+
+    def __fspath__(self) -> str:
+        if self._path is None:
+            folder = tempfile.TemporaryDirectory(prefix="sheaf-view-")
+            weakref.finalize(self, folder.cleanup)
+            self.save(os.path.join(folder.name, "unsaved.view"))
+        assert self._path is not None
+        return self._path
+
+    def __repr__(self) -> str:
+        return "<sheaf.View of %s%s>" % (", ".join(map(repr, self._sources)),
+                                         "" if self._path is None else ", in %r" % self._path)
+
+
+def _relative(source: str, path: str) -> str:
+    """A source as a document at `path` names it."""
+    if "://" in source or os.path.isabs(source):
+        return source
+    if "://" in path:
+        return os.path.abspath(source)
+    return os.path.relpath(source, os.path.dirname(path) or ".")
+
+
+def view(sources: Union[sheaf.Path, Sequence[sheaf.Path]], output: sheaf.Path, *,
+         overwrite: bool = False, progress: Optional[Callable[[int, int], Any]] = None,
+         **options: Any) -> View:
+    """Writes a view, as `sheaf view` does: View(sources, **options).save(output)."""
+    made = View(sources, **options)
+    made.save(output, overwrite=overwrite, progress=progress)
+    return made
+
+
+def locate(source: Union[sheaf.Source, "sheaf.Dataset"], wanted: Union[str, int, Sequence[Any]], *,
+           epochs: int = 1, epoch: int = 0, batch: Optional[int] = None, world_size: int = 1,
+           **order: Any) -> List[Coming]:
+    """When samples come in a data set's or a view's epochs, as `sheaf locate` says it: those with
+    these keys or numbers, in the order in which they come.  The options of the order (seed, lanes,
+    shuffle_buffer, no_shuffle, workers, remainder) are those of the training.  KeyError: there is
+    no sample with a key.
+
+        for coming in sheaf.locate("mix.view", "cat/0001", seed=7, epochs=3, batch=32, world_size=8):
+            print(coming.epoch, coming.rank, coming.step)"""
+    dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
+    found = dataset.get([wanted] if isinstance(wanted, (str, int)) else list(wanted))
+    keys, numbers = list(found.keys), [sample.number for sample in found]
+    del found
+    if order.get("remainder") is None:
+        order.pop("remainder", None)
+    result = []
+    for number in range(epoch, epoch + epochs):
+        for asked, sample, rank, ordinal in dataset._locate(
+                numbers, epoch=number, world_size=world_size, **order):
+            result.append(Coming(keys[asked], numbers[asked], number, sample, rank,
+                                 None if batch is None else ordinal // batch))
+    return result
