@@ -119,6 +119,8 @@ class View:
         if self._path is None:
             folder = tempfile.TemporaryDirectory(prefix="sheaf-view-")
             weakref.finalize(self, folder.cleanup)
+            self._sources = [source if "://" in source else os.path.abspath(source)
+                             for source in self._sources]
             self.save(os.path.join(folder.name, "unsaved.view"))
         assert self._path is not None
         return self._path

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unittest
 
+import sheaf
 from support import Case
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -17,9 +18,9 @@ FRAMEWORKS = ("PIL", "accelerate", "composer", "grain", "jax", "lightning", "num
               "tensorflow", "torch", "torchdata", "transformers", "webdataset")
 
 
-def examples(readme):
+def examples(readme, language="python"):
     with open(os.path.join(TREE, readme), encoding="utf-8") as file:
-        return re.findall(r"```python\n(.*?)```", file.read(), re.S)
+        return re.findall(r"```%s\n(.*?)```" % language, file.read(), re.S)
 
 
 def missing(example):
@@ -41,6 +42,9 @@ class ReadmeTest(Case):
         os.rename(self.path("images", first), self.path("images", "cat"))
         first = sorted(os.listdir(self.path("images", "cat")))[0]
         os.rename(self.path("images", "cat", first), self.path("images", "cat", "1.jpg"))
+
+        for name in ("photos-set", "drawings-set", "easy", "hard"):
+            sheaf.pack(self.path("images"), self.path(name))
 
     def run_example(self, example):
         # As a file: workers that are spawned import it.
@@ -66,6 +70,18 @@ class ReadmeTest(Case):
     def test_the_guides(self):
         for page in sorted(os.listdir(os.path.join(TREE, "doc"))):
             self.check(os.path.join("doc", page), 3 if page == "train.md" else 0)
+
+    def test_the_views(self):
+        """Documents of views that guides show open, and give the samples that they say."""
+        found = examples("doc/views.md", "json")
+        self.assertGreaterEqual(len(found), 2)
+        for document in found:
+            with open(self.path("hand.view"), "w", encoding="utf-8") as file:
+                file.write(document)
+            view = sheaf.Dataset(self.path("hand.view"))
+            reader = sheaf.Reader(view, rank=0, world_size=1)
+            taken = sum(1 for _, _ in zip(range(1000), reader))
+            self.assertEqual(taken, min(view.epoch_samples, 1000))
 
     def test_the_python_readme(self):
         self.check("python/README.md", 6)
