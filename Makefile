@@ -219,9 +219,12 @@ cross: ##: build for ARCH (arm64, s390x), and run unit and system tests under qe
 	+$(Q)BUILD=$(BUILD) tools/cross.sh $(ARCH)
 
 # The version is in sheaf.h and nowhere else.
-.PHONY: release reproducible
+.PHONY: release release-kept reproducible
 release: ##: date NEWS, set VERSION, commit, tag, and make archives with their sums
 	$(Q)BUILD=$(BUILD) tools/release.sh $(VERSION)
+
+release-kept: all ##: commit what the release VERSION writes, and its ABI, for later ones to be held to
+	$(Q)BUILD=$(BUILD) tools/release.sh --keep $(VERSION)
 
 reproducible: ##: build the last commit in two directories, and compare what is made
 	+$(Q)BUILD=$(BUILD) tools/reproducible.sh

@@ -1,13 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# release.sh VERSION: dates NEWS, sets the version in sheaf.h, which is its only place, commits and tags
+# release.sh [--keep] VERSION: dates NEWS, sets the version in sheaf.h, which is its only place, commits and tags
 # that, and makes BUILD/release/sheaf-VERSION.tar.gz and .tar.xz with their SHA-256 sums.  An archive
 # is what git has of the tag, and the same wherever it is made.  Where the tag is there already, only
 # the archives are made.  Nothing is pushed.
+# --keep: commits what later releases are compared with, of the release that BUILD has: the data sets
+# that it writes, which all later ones read, and its ABI.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build}
+keep=
+if [ "${1:-}" = --keep ]; then
+    keep=1
+    shift
+fi
 version=${1:?the version, such as 0.2.0}
 tag=v$version
 
@@ -20,6 +27,23 @@ case $version in
 *.*.*) title=$version ;;
 *) refuse "version $version, expected three numbers, such as 0.2.0" ;;
 esac
+
+keep() {
+    has=$("$BUILD/sheaf" --version)
+    [ "$has" = "sheaf $version" ] || refuse "$BUILD has \"$has\", expected version $version"
+    archive=tests/corpus/release-$title.tar.xz
+    [ ! -e "$archive" ] || refuse "$archive exists"
+    "${PYTHON:-/usr/bin/python3}" tests/corpus/make_release.py "$BUILD/sheaf" "$archive"
+    BUILD=$BUILD tools/packaging/abi.sh --store
+    git add "$archive" tools/packaging/abi.xml.gz
+    git commit -q -m "tests: what release $version writes, and its ABI"
+    ls "$archive" tools/packaging/abi.xml.gz
+}
+
+if [ -n "$keep" ]; then
+    keep
+    exit
+fi
 
 prepare() {
     [ -z "$(git status --porcelain)" ] || refuse "there are changes that are not committed"

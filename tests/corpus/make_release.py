@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """make_release.py SHEAF OUT.tar.xz: what a release of the command writes, for test_releases.py to
-read with every later one: data sets in each container and codec, a split, positions, and a plan of
-which one part of two is packed.  A plan names its source and destination by their absolute paths,
-so all is made in PLACE, where the test puts it again."""
+read with every later one: data sets in each container and codec, a split, a view, positions, and a
+plan of files and one of a conversion, of which one part of two is packed.  A plan names its source
+and destination by their absolute paths, so all is made in PLACE, where the test puts it again."""
 
 import json
 import os
@@ -14,8 +14,11 @@ import sys
 import tarfile
 
 PLACE = "/tmp/sheaf-release-corpus"
-ORDERS = (("none", ["--seed", "5", "--lanes", "2"], 6), ("whole", ["--no-shuffle"], 7),
-          ("buffer", ["--seed", "9", "--epoch", "3", "--shuffle-buffer", "4"], 5))
+ORDERS = (("none", "webdataset-none", ["--seed", "5", "--lanes", "2"], 6),
+          ("whole", "webdataset-none", ["--no-shuffle"], 7),
+          ("buffer", "webdataset-none",
+           ["--seed", "9", "--epoch", "3", "--shuffle-buffer", "4"], 5),
+          ("view", "mix.view", ["--seed", "2", "--epoch", "1", "--lanes", "2"], 8))
 
 
 def make_tree():
@@ -41,18 +44,23 @@ def main():
     os.chdir(PLACE)
     make_tree()
     for container in ("webdataset", "tfrecord", "recordio"):
-        for codec in ("none", "gzip", "lz4"):
+        for codec in ("none", "gzip", "lz4", "zstd"):
             sheaf("pack", "tree", "%s-%s" % (container, codec), "--format", container, "--codec",
                   codec, "--shard-size", "2kB", "--seed", "3")
     sheaf("pack", "tree", "split", "--format", "tfrecord", "--split", "train=0.7,val=0.3")
+    sheaf("view", "webdataset-none", "split/val", "-o", "mix.view", "--weights", "3,1",
+          "--samples", "24")
     sheaf("plan", "tree", "planned", "-o", "plan", "--format", "recordio", "--shard-size", "2kB")
     sheaf("pack", "--plan", "plan", "--part", "0/2")
+    sheaf("plan", "webdataset-none", "converted", "-o", "conversion", "--format", "tfrecord",
+          "--shard-size", "2kB")
+    sheaf("convert", "--plan", "conversion", "--part", "0/2")
     orders = {}
-    for name, options, count in ORDERS:
-        whole = sheaf("cat", "webdataset-none", "--list", *options)
-        sheaf("cat", "webdataset-none", "--null", *options, "--limit", str(count),
+    for name, source, options, count in ORDERS:
+        whole = sheaf("cat", source, "--list", *options)
+        sheaf("cat", source, "--null", *options, "--limit", str(count),
               "--save-position", "position-" + name)
-        orders[name] = {"options": options, "taken": count, "keys": [
+        orders[name] = {"source": source, "options": options, "taken": count, "keys": [
             line.split(b"\t")[0].decode() for line in whole.splitlines()]}
     with open("orders.json", "w", encoding="utf-8") as file:
         json.dump(orders, file, indent=1)

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from support import ROOT, Case, read, write
+from support import BUILD, ROOT, Case, read, write
 
 NEWS = b"release 9.8 (not yet released)\ntool:   something new\n\n"
 
@@ -66,3 +66,9 @@ class Release(Case):
         write(os.path.join(self.clone, "sheaf.h"), b"")
         self.assertIn("not committed", self.release("9.8.0", status=1))
         self.assertEqual(self.git("tag", "--list", "v9.8.*"), "")
+
+    def test_another_version_is_not_kept(self):
+        done = subprocess.run(["tools/release.sh", "--keep", "9.8.0"], cwd=self.clone,
+                              stderr=subprocess.PIPE, env=dict(os.environ, BUILD=BUILD))
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr.decode(), r'has "sheaf [\d.]+", expected version 9\.8\.0')
