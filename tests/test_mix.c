@@ -238,6 +238,20 @@ static size_t play(const struct vector *v, uint64_t rounds, uint32_t *pairs, siz
     return count;
 }
 
+/* Of numbers as the vectors have them: little-endian. */
+static uint64_t hash_numbers(const uint32_t *numbers, size_t count)
+{
+    uint32_t *stored = calloc(count + 1, sizeof(stored[0]));
+    uint64_t hash;
+
+    assert_non_null(stored);
+    for (size_t i = 0; i < count; i++)
+        stored[i] = htole32(numbers[i]);
+    hash = XXH3_64bits(stored, count * sizeof(stored[0]));
+    free(stored);
+    return hash;
+}
+
 static void vector_check(const struct vector *v)
 {
     const size_t most = v->expected_count + 1;
@@ -252,7 +266,7 @@ static void vector_check(const struct vector *v)
     assert_int_equal(play(v, 0, pairs, most), v->expected_count);
     for (size_t i = 0; i < 2 * MIN(v->expected_count, 4); i++)
         assert_int_equal(pairs[i], v->expected[i]);
-    assert_int_equal(XXH3_64bits(pairs, v->expected_count * 8), v->expected_hash);
+    assert_int_equal(hash_numbers(pairs, 2 * v->expected_count), v->expected_hash);
     for (uint64_t rounds = 1; rounds * own < v->expected_count; rounds += 1 + rounds / 3) {
         const size_t count = play(v, rounds, rest, most), at = rounds * own;
         const bool pads = v->order.remainder == SHEAF_PAD && v->mix.stages == NULL;
