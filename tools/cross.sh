@@ -64,11 +64,14 @@ make_root() {
 
 [ -d "$root" ] || make_root
 
+# As many compilers as there are processors, unless make was told how many.
+case ${MAKEFLAGS:-} in *-j*) jobs= ;; *) jobs=-j$(nproc) ;; esac
 compiler=$triplet-gcc
 ! command -v ccache >/dev/null || compiler="ccache $compiler"
+# shellcheck disable=SC2086
 PKG_CONFIG_LIBDIR=$root/usr/lib/$triplet/pkgconfig:$root/usr/share/pkgconfig \
 PKG_CONFIG_SYSROOT_DIR=$root \
-    make --no-print-directory BUILD="$real" CC="$compiler --sysroot=$root" LD="$triplet-ld" \
+    make --no-print-directory $jobs BUILD="$real" CC="$compiler --sysroot=$root" LD="$triplet-ld" \
     AR="$triplet-ar" OBJCOPY="$triplet-objcopy" compiled
 
 mkdir -p "$run/tests"
@@ -81,7 +84,8 @@ done
 
 # What tests load into this machine's Python is this machine's library: it reads what the other
 # machine's command has written.
-make --no-print-directory BUILD="$BUILD" "$BUILD/libsheaf.so"
+# shellcheck disable=SC2086
+make --no-print-directory $jobs BUILD="$BUILD" "$BUILD/libsheaf.so"
 ln -sf "$BUILD/libsheaf.so" "$run/libsheaf.so"
 
 # Not for qemu: what loads something into the command, compiles for this machine, or measures the
