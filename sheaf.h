@@ -47,7 +47,7 @@ extern "C" {
 /* "MAJOR.MINOR.PATCH" of the library that is running. */
 SHEAF_API const char *sheaf_version(void);
 struct sheaf_dataset; struct sheaf_reader; struct sheaf_kept; struct sheaf_channel;
-struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder;
+struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder; struct sheaf_read_options;
 
 /* ---- Errors ------------------------------------------------------------------------------- */
 #define SHEAF_OK    0       /* success; of a reader: a sample was returned */
@@ -233,11 +233,11 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
 
 /* ---- Views ----------------------------------------------------------------------------------
  * A view chooses and mixes samples of sources: a JSON document (FORMATS.md) in a file *.view or
- * *.json, which opens like a data set; its order is version 2 of ORDER.md.  This opens `document`
- * as if it were at `path`, to whose directory its paths are relative, and writes its canonical form
- * there.  SHEAF_ERR_ARGUMENT, _CORRUPT: no valid view; _EXISTS, unless `overwrite`. */
+ * *.json, which opens like a data set, in version 2 of the order.  This writes `document` in its
+ * canonical form to `path`, to whose directory its paths are relative, and what conditions on keys
+ * chose, read as `reading` says (or NULL), to PATH.chosen.  _EXISTS, unless `overwrite`. */
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
-    struct sheaf_error *error);
+    const struct sheaf_read_options *reading, struct sheaf_error *error);
 /* Writes a file of chosen samples beside the view at `path`; name: for its condition "numbers". */
 SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, const uint64_t *numbers,
     size_t count, const char *path, char name[48], struct sheaf_error *error);

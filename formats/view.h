@@ -70,7 +70,7 @@ int view_parse(const char *text, size_t size, struct view *view, struct sheaf_er
 void view_free(struct view *view);
 
 /* Gives the conditions the canonical text in which these stand for the names of the files of keys;
- * NULL: the names themselves. */
+ * NULL: what stands there already. */
 int view_where_text(struct view_where *where, const char *keys, const char *not_keys,
                     struct sheaf_error *err);
 

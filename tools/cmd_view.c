@@ -11,6 +11,8 @@
 
 #include "tools/json.h"
 #include "tools/options.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
 
 enum until { UNTIL_NONE, UNTIL_FIRST, UNTIL_ALL };
 
@@ -256,6 +258,7 @@ static int check(const struct settings *s, size_t count)
 
 static int write_view(const struct settings *s, char **sources, size_t count)
 {
+    struct sheaf_read_options reading;
     struct sheaf_error error;
     char *text = NULL;
     size_t size;
@@ -268,7 +271,13 @@ static int write_view(const struct settings *s, char **sources, size_t count)
     if (fclose(file) != 0)
         status = misuse("view: out of memory");
     if (status == STATUS_OK) {
-        code = sheaf_view_write(text, s->output, s->overwrite, &error);
+        sheaf_read_options_init(&reading, sizeof(reading));
+        reading.progress = progress_show;
+        reading.interrupt = &signals_caught;
+        signals_catch();
+        code = sheaf_view_write(text, s->output, s->overwrite, &reading, &error);
+        progress_clear();
+        signals_die();
         status = code == SHEAF_OK ? STATUS_OK : refuse(&error);
     }
     free(text);

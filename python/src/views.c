@@ -36,17 +36,22 @@ PyObject *action_view_write(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *path = NULL;
     struct sheaf_error error;
     struct calls calls = { 0 };
+    struct sheaf_read_options options;
     const char *document;
     int overwrite, code;
 
     if (!PyArg_ParseTuple(args, "sO&p:view_write", &document, PyUnicode_FSConverter, &path,
                           &overwrite))
         return NULL;
+    sheaf_read_options_init(&options, sizeof(options));
+    options.progress = calls_progress;
+    options.context = &calls;
+    options.interrupt = &calls.interrupt;
     calls_begin(&calls);
-    code = sheaf_view_write(document, PyBytes_AsString(path), overwrite, &error);
+    code = sheaf_view_write(document, PyBytes_AsString(path), overwrite, &options, &error);
     calls_end(&calls);
     Py_DECREF(path);
-    return code == SHEAF_OK ? Py_NewRef(Py_None) : error_raise(&error);
+    return code == SHEAF_OK ? Py_NewRef(Py_None) : calls_raise(&error);
 }
 
 /* ---- Locate ---------------------------------------------------------------------------------- */

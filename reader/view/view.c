@@ -39,13 +39,6 @@ static char *directory_of(const char *url)
     return slash == NULL ? strdup("") : strndup(url, (size_t)(slash - url) + 1);
 }
 
-char *view_path(const char *directory, const char *path)
-{
-    const bool is_whole = path[0] == '/' || strstr(path, "://") != NULL || directory[0] == '\0';
-
-    return is_whole ? strdup(path) : store_join(directory, path);
-}
-
 void dataset_view_free(struct dataset_view *v)
 {
     if (v == NULL)
@@ -61,11 +54,11 @@ void dataset_view_free(struct dataset_view *v)
 
 /* ---- Sources -------------------------------------------------------------------------------- */
 
-static int open_source(struct dataset_view *v, size_t i, const char *directory,
+static int open_source(struct dataset_view *v, size_t i, const struct view_keys_how *how,
                        struct sheaf_dataset **source, struct sheaf_error *err)
 {
     struct view_source *s = &v->document.sources[i];
-    char *path = view_path(directory, s->source);
+    char *path = view_keys_path(how->directory, s->source);
     const char *const paths[] = { path };
     int code = path == NULL ? err_memory(err, strlen(s->source))
                             : sheaf_dataset_open(paths, 1, source, err);
@@ -77,19 +70,19 @@ static int open_source(struct dataset_view *v, size_t i, const char *directory,
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: shards that are read as a stream, whose "
                        "samples are not known: index them first", path);
     if (code == SHEAF_OK)
-        code = view_select(*source, &s->where, directory, &v->chosen[i].chosen, err);
+        code = view_select(*source, &s->where, how, &v->chosen[i].chosen, err);
     free(path);
     return code;
 }
 
 /* Opens all sources; those that are open are to be freed on failure. */
-static int open_sources(struct dataset_view *v, const char *directory,
+static int open_sources(struct dataset_view *v, const struct view_keys_how *how,
                         struct sheaf_dataset **sources, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < v->document.source_count && code == SHEAF_OK; i++) {
-        code = open_source(v, i, directory, &sources[i], err);
+        code = open_source(v, i, how, &sources[i], err);
         if (code == SHEAF_OK) {
             sources[i]->fields = v->document.sources[i].fields;
             sources[i]->field_count = v->document.sources[i].field_count;
@@ -284,19 +277,21 @@ static void take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
     d->epoch_samples = v->mix.samples;
 }
 
-static int open_document(struct dataset_view *v, const char *url, struct sheaf_dataset **dataset,
-                         struct sheaf_error *err)
+static int open_document(struct dataset_view *v, const char *url,
+                         const struct sheaf_read_options *reading, struct chosen_file *file,
+                         struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     const size_t count = v->document.source_count;
     struct sheaf_dataset **sources = calloc(count, sizeof(sources[0]));
     char *directory = directory_of(url), *shown = text_shown_url(url);
+    const struct view_keys_how how = { directory, reading, file };
     int code = SHEAF_OK;
 
     v->chosen = calloc(count, sizeof(v->chosen[0]));
     if (sources == NULL || directory == NULL || shown == NULL || v->chosen == NULL)
         code = err_memory(err, count * sizeof(v->chosen[0]));
     if (code == SHEAF_OK)
-        code = open_sources(v, directory, sources, err);
+        code = open_sources(v, &how, sources, err);
     if (code == SHEAF_OK)
         code = make_mix(v, sources, err);
     if (code == SHEAF_OK)
@@ -322,20 +317,45 @@ static int open_document(struct dataset_view *v, const char *url, struct sheaf_d
     return code;
 }
 
-int dataset_open_document(const char *text, size_t size, const char *url,
-                          struct sheaf_dataset **dataset, struct sheaf_error *err)
+static bool asks_for_keys(const struct view *view)
+{
+    for (size_t i = 0; i < view->source_count; i++) {
+        const struct view_where *w = &view->sources[i].where;
+
+        if (w->keys != NULL || w->not_keys != NULL || w->key_glob != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* `keep`: what conditions on keys choose is kept beside the view. */
+static int open_text(const char *text, size_t size, const char *url,
+                     const struct sheaf_read_options *reading, bool keep,
+                     struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     struct dataset_view *v = calloc(1, sizeof(*v));
+    struct chosen_file file = { .data = NULL };
     int code = v == NULL ? err_memory(err, sizeof(*v))
                          : view_parse(text, size, &v->document, err);
 
     if (code != SHEAF_OK && err != NULL)
         err_prefix(err, "%s: ", url);
+    if (code == SHEAF_OK && asks_for_keys(&v->document))
+        chosen_file_open(&file, url);
     if (code == SHEAF_OK)
-        code = open_document(v, url, dataset, err);
+        code = open_document(v, url, reading, &file, dataset, err);
     if (code != SHEAF_OK)
         dataset_view_free(v);
+    if (code == SHEAF_OK && keep)
+        code = chosen_file_put(&file, url, err);
+    chosen_file_free(&file);
     return code;
+}
+
+int dataset_open_document(const char *text, size_t size, const char *url,
+                          struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    return open_text(text, size, url, NULL, false, dataset, err);
 }
 
 int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err)
@@ -355,8 +375,10 @@ int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sh
 }
 
 int sheaf_view_write(const char *document, const char *path, int overwrite,
-                     struct sheaf_error *err)
+                     const struct sheaf_read_options *reading, struct sheaf_error *err)
 {
+    const size_t known = reading == NULL ? 0 : reading->sizeof_options;
+    struct sheaf_read_options own;
     struct sheaf_dataset *d = NULL;
     uint64_t bytes;
     char *text;
@@ -369,7 +391,15 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     if (!dataset_is_view_path(path))
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the name of a view ends with .view or .json",
                        path);
-    code = dataset_open_document(document, strlen(document), path, &d, err);
+    sheaf_read_options_init(&own, sizeof(own));
+    if (reading != NULL)
+        memcpy(&own, reading, MIN(known, sizeof(own)));
+    code = open_text(document, strlen(document), path, &own, true, &d, err);
+    for (size_t i = 0; code == SHEAF_OK && i < d->view->document.source_count; i++) {
+        struct view_where *where = &d->view->document.sources[i].where;
+
+        code = view_where_text(where, where->keys, where->not_keys, err);   /* not their hashes */
+    }
     if (code == SHEAF_OK)
         code = view_text(&d->view->document, NULL, SIZE_MAX, &text, err);
     sheaf_dataset_free(d);

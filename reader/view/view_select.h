@@ -7,15 +7,13 @@
 #include "formats/view.h"
 #include "reader/dataset.h"
 #include "reader/view/selection.h"
+#include "reader/view/view_keys.h"
 
-/* Which samples of a data set fulfil the conditions.  Keys are compared by reading all of the
- * data set; `where` is then given the text that says what was in the files of keys.  An
- * empty selection is SHEAF_ERR_ARGUMENT.  `directory`: of the document. */
+/* Which samples of a data set fulfil the conditions.  Where there are some on keys, `where` is
+ * given the text that says what was in the files of keys.  An empty selection is
+ * SHEAF_ERR_ARGUMENT. */
 int view_select(const struct sheaf_dataset *dataset, struct view_where *where,
-                const char *directory, struct selection *selection, struct sheaf_error *err);
-
-/* A path of the document, to be freed: relative to its directory, unless it is a URL or
- * absolute. */
-char *view_path(const char *directory, const char *path);
+                const struct view_keys_how *how, struct selection *selection,
+                struct sheaf_error *err);
 
 #endif

@@ -5,6 +5,7 @@ an implementation that was written from ORDER.md alone."""
 import json
 import os
 import random
+import shutil
 from fractions import Fraction
 
 import libsheaf
@@ -213,6 +214,44 @@ class View(Case):
                         self.assertEqual(stats.chosen_bytes, stats.read_bytes)
                     else:
                         self.assertLess(stats.read_bytes, 2 * stored)     # with .lst lines
+
+    def test_keys_are_looked_up(self):
+        """Of a set with a table of keys, only samples that a list names are read; for a pattern
+        all are, once.  Damage elsewhere shows what was read."""
+        copy = self.path("copy")
+        shutil.copytree(self.sets["heavy"], copy)
+        keys = [s.key for s in self.samples["heavy"]]
+        damaged = sorted(f for f in os.listdir(copy) if f.endswith(".tfrecord"))[-1]
+
+        def write_view(*words, status=0):
+            return sheaf("view", copy, "-o", self.path("v.view"), "--overwrite", *words,
+                         status=status).stderr.decode()
+
+        write_view("--where", "key=cat/*")
+        with open(os.path.join(copy, damaged), "r+b") as file:
+            file.seek(5000)
+            file.write(b"damage")
+        chosen = [k for k in keys if k.startswith("cat/")]
+        self.assertIn("chosen %d " % len(chosen), sheaf("info", self.path("v.view")).stdout.decode())
+        self.assertIn("CRC", write_view("--where", "key=dog/*", status=1))
+        os.unlink(self.path("v.view.chosen"))
+        sheaf("info", self.path("v.view"), status=1)
+        write(self.path("keep.txt"), "\n".join(keys[:9] + ["not/there"]).encode())
+        write(self.path("bad.txt"), keys[3].encode())
+        write_view("--keys", self.path("keep.txt"), "--not-keys", self.path("bad.txt"))
+        listed = sorted(line.split("\t")[0] for line in listing(self.path("v.view")))
+        self.assertEqual(listed, sorted(keys[:3] + keys[4:9]))
+        write_view("--keys", self.path("keep.txt"), "--where", "key=cat/*")
+        listed = sorted(line.split("\t")[0] for line in listing(self.path("v.view")))
+        self.assertEqual(listed, sorted(k for k in keys[:9] if k.startswith("cat/")))
+        write_view("--not-keys", self.path("bad.txt"))
+        self.assertIn("chosen %d " % (len(keys) - 1),
+                      sheaf("info", self.path("v.view")).stdout.decode())
+        for name in ("dataset.keys", "v.view.chosen"):      # all would be read, and damage found
+            os.unlink(os.path.join(copy if name == "dataset.keys" else self.folder, name))
+        self.assertIn("CRC", write_view("--not-keys", self.path("bad.txt"), status=1))
+        write(self.path("v.view.chosen"), b"SHEAFCHO no such thing")
+        sheaf("info", self.path("v.view"), status=1)
 
     def test_until(self):
         sources = [("large", {"weight": 1}), ("middle", {"weight": 1})]

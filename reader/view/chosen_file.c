@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the conditions on keys of a view chose, as a file; see chosen_file.h. */
+#include "reader/view/chosen_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/store.h"
+
+#define MAGIC       "SHEAFCHO"
+#define WORD        sizeof(uint64_t)
+#define HEAD        (2 * WORD)              /* of a source */
+#define BYTES_MOST  ((size_t)1 << 32)
+
+static size_t bits_bytes(uint64_t total)
+{
+    return (size_t)(total / 64 + (total % 64 != 0)) * WORD;
+}
+
+static bool is_whole(const char *data, size_t size)
+{
+    return size >= 2 * WORD && memcmp(data, MAGIC, WORD) == 0
+           && load64(data + size - WORD) == XXH3_64bits(data, size - WORD);
+}
+
+void chosen_file_open(struct chosen_file *f, const char *url)
+{
+    char *path = NULL;
+
+    *f = (struct chosen_file){ .added = BUF_INIT(BYTES_MOST) };
+    if (asprintf(&path, "%s" CHOSEN_SUFFIX, url) < 0)
+        return;
+    if (store_get(path, BYTES_MOST, &f->data, &f->size, NULL) != SHEAF_OK
+        || !is_whole(f->data, f->size)) {
+        free(f->data);
+        f->data = NULL;
+    }
+    free(path);
+}
+
+void chosen_file_free(struct chosen_file *f)
+{
+    free(f->data);
+    buf_free(&f->added);
+    f->data = NULL;
+}
+
+uint64_t *chosen_file_find(const struct chosen_file *f, uint64_t id, uint64_t total)
+{
+    const size_t end = f->data == NULL ? 0 : f->size - WORD;
+    size_t at = WORD;
+
+    while (at + HEAD <= end && load64(f->data + at + WORD) <= (end - at - HEAD) * 8) {
+        const size_t bytes = bits_bytes(load64(f->data + at + WORD));
+
+        if (bytes > end - at - HEAD)
+            return NULL;
+        if (load64(f->data + at) == id && load64(f->data + at + WORD) == total) {
+            uint64_t *bits = malloc(bytes + WORD);
+
+            if (bits != NULL) {
+                memcpy(bits, f->data + at + HEAD, bytes);
+                words_le(bits, bytes / WORD);
+            }
+            return bits;
+        }
+        at += HEAD + bytes;
+    }
+    return NULL;
+}
+
+int chosen_file_add(struct chosen_file *f, uint64_t id, uint64_t total, const uint64_t *bits,
+                    struct sheaf_error *err)
+{
+    const size_t head = f->added.size == 0 ? WORD : 0;
+    uint8_t *at;
+    int code = buf_reserve(&f->added, head + HEAD + bits_bytes(total), err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (head != 0)
+        buf_put(&f->added, MAGIC, WORD);
+    at = f->added.data + f->added.size;
+    store64(at, id);
+    store64(at + WORD, total);
+    memcpy(at + HEAD, bits, bits_bytes(total));
+    words_le((uint64_t *)(void *)(at + HEAD), bits_bytes(total) / WORD);
+    f->added.size += HEAD + bits_bytes(total);
+    return SHEAF_OK;
+}
+
+int chosen_file_put(struct chosen_file *f, const char *url, struct sheaf_error *err)
+{
+    uint8_t hash[WORD];
+    char *path = NULL;
+    int code;
+
+    if (f->added.size == 0)
+        return SHEAF_OK;
+    store64(hash, XXH3_64bits(f->added.data, f->added.size));
+    code = buf_append(&f->added, hash, WORD, err);
+    if (code == SHEAF_OK && asprintf(&path, "%s" CHOSEN_SUFFIX, url) < 0)
+        code = err_memory(err, strlen(url));
+    if (code == SHEAF_OK)
+        code = store_put(path, f->added.data, f->added.size, err);
+    free(path);
+    return code;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys: lists of them, looked up, and patterns; see view_keys.h. */
+#include "reader/view/view_keys.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/flag.h"
+#include "base/watch.h"
+#include "store/store.h"
+
+#define KEYS_BYTES_MOST ((size_t)4 << 30)       /* of a file of keys */
+#define BATCH           256u
+#define LOOKUP_MOST     ((uint64_t)4096)        /* keys looked up at once */
+
+char *view_keys_path(const char *directory, const char *path)
+{
+    const bool is_whole = path[0] == '/' || strstr(path, "://") != NULL || directory[0] == '\0';
+
+    return is_whole ? strdup(path) : store_join(directory, path);
+}
+
+/* ---- Lists ----------------------------------------------------------------------------------- */
+
+/* The lines of a file. */
+struct keys {
+    char *text;
+    char **keys;            /* sorted */
+    size_t count;
+    char hash[17];
+};
+
+static void keys_free(struct keys *k)
+{
+    free(k->text);
+    free(k->keys);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int keys_load(const char *directory, const char *name, struct keys *k,
+                     struct sheaf_error *err)
+{
+    char *path = view_keys_path(directory, name), *line, *rest;
+    size_t size = 0, lines = 1;
+    int code = path == NULL ? err_memory(err, strlen(name))
+                            : store_get(path, KEYS_BYTES_MOST, &k->text, &size, err);
+
+    free(path);
+    if (code != SHEAF_OK)
+        return code;
+    snprintf(k->hash, sizeof(k->hash), "%016" PRIx64, (uint64_t)XXH3_64bits(k->text, size));
+    for (size_t i = 0; i < size; i++)
+        lines += k->text[i] == '\n';
+    k->keys = calloc(lines + 1, sizeof(k->keys[0]));
+    if (k->keys == NULL)
+        return err_memory(err, lines * sizeof(k->keys[0]));
+    rest = k->text;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        const size_t length = strlen(line);
+
+        if (length != 0 && line[length - 1] == '\r')
+            line[length - 1] = '\0';
+        if (line[0] != '\0')
+            k->keys[k->count++] = line;
+    }
+    qsort(k->keys, k->count, sizeof(k->keys[0]), compare_keys);
+    return SHEAF_OK;
+}
+
+static bool keys_have(const struct keys *k, const char *key)
+{
+    return k->count != 0
+           && bsearch(&key, k->keys, k->count, sizeof(k->keys[0]), compare_keys) != NULL;
+}
+
+static bool key_is_chosen(const struct view_where *w, const struct keys *keep,
+                          const struct keys *bad, const char *key)
+{
+    return (w->keys == NULL || keys_have(keep, key))
+           && (w->not_keys == NULL || !keys_have(bad, key))
+           && (w->key_glob == NULL || fnmatch(w->key_glob, key, 0) == 0);
+}
+
+/* ---- Looking up ------------------------------------------------------------------------------ */
+
+static struct sheaf_read_options options_of(const struct view_keys_how *how)
+{
+    struct sheaf_read_options options;
+
+    sheaf_read_options_init(&options, sizeof(options));
+    return how->reading != NULL ? *how->reading : options;
+}
+
+/* So many keys are looked up at once: their samples are read, to compare the keys. */
+static size_t keys_at_once(const struct sheaf_dataset *d, uint64_t memory_bytes)
+{
+    uint64_t largest = 1;
+
+    for (size_t i = 0; i < d->manifest.shard_count; i++)
+        largest = MAX(largest, d->manifest.shards[i].largest);
+    return (size_t)MIN(MAX(memory_bytes / 4 / largest, 1), LOOKUP_MOST);
+}
+
+/* Calls `each` for the samples that have keys of the list.  SHEAF_ERR_UNSUPPORTED: the data set has
+ * no table of keys. */
+static int look_up(struct choice *c, const struct keys *list, const struct view_keys_how *how,
+                   void (*each)(struct choice *, const struct sheaf_sample *, uint64_t *marks),
+                   uint64_t *marks, struct sheaf_error *err)
+{
+    const struct sheaf_read_options options = options_of(how);
+    const size_t at_once = keys_at_once(c->dataset, options.memory_bytes);
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < list->count && code == SHEAF_OK; i += at_once) {
+        const size_t count = MIN(at_once, list->count - i);
+        const struct sheaf_sample *samples;
+        const size_t *firsts;
+        struct sheaf_kept *kept;
+
+        if (flag_is_raised(options.interrupt))
+            return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+        code = sheaf_dataset_find(c->dataset, (const char *const *)list->keys + i, count, &options,
+                                  &samples, &firsts, &kept, err);
+        if (code != SHEAF_OK)
+            return code;
+        for (size_t k = 0; k < firsts[count]; k++)
+            each(c, &samples[k], marks);
+        sheaf_kept_free(kept);
+    }
+    return code;
+}
+
+static void mark(struct choice *c, const struct sheaf_sample *sample, uint64_t *marks)
+{
+    if (c->where->key_glob == NULL || fnmatch(c->where->key_glob, sample->key, 0) == 0)
+        marks[sample->number / 64] |= (uint64_t)1 << (sample->number % 64);
+}
+
+static void unmark(struct choice *c, const struct sheaf_sample *sample, uint64_t *marks)
+{
+    (void)marks;
+    choice_leave_out(c, sample->number);
+}
+
+/* Keeps those that the list has; they are marked first. */
+static int keep_listed(struct choice *c, const struct keys *keep, const struct view_keys_how *how,
+                       struct sheaf_error *err)
+{
+    const uint64_t words = c->total / 64 + 1;
+    uint64_t *marks = calloc(words, sizeof(marks[0]));
+    int code = marks == NULL ? err_memory(err, words * sizeof(marks[0]))
+                             : look_up(c, keep, how, mark, marks, err);
+
+    for (uint64_t i = 0; i < words && code == SHEAF_OK; i++)
+        c->bits[i] &= marks[i];
+    free(marks);
+    return code;
+}
+
+static int look_up_lists(struct choice *c, const struct keys *keep, const struct keys *bad,
+                         const struct view_keys_how *how, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (c->where->keys != NULL)
+        code = keep_listed(c, keep, how, err);
+    if (code == SHEAF_OK && c->where->not_keys != NULL)
+        code = look_up(c, bad, how, unmark, NULL, err);
+    return code;
+}
+
+/* ---- Reading all ----------------------------------------------------------------------------- */
+
+static void compare(struct choice *c, const struct keys *keep, const struct keys *bad,
+                    const struct sheaf_sample *samples, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!key_is_chosen(c->where, keep, bad, samples[i].key))
+            choice_leave_out(c, samples[i].number);
+}
+
+/* Reads all samples for their keys. */
+static int read_all(struct choice *c, const struct keys *keep, const struct keys *bad,
+                    const struct view_keys_how *how, struct sheaf_error *err)
+{
+    const struct sheaf_read_options reading = options_of(how);
+    struct watch watch = { .progress = reading.progress, .context = reading.context,
+                           .interrupt = reading.interrupt };
+    struct sheaf_progress progress = { .stage = "keys", .total_count = c->total };
+    struct sheaf_reader_options options;
+    const struct sheaf_sample *samples;
+    struct sheaf_reader *reader;
+    size_t count;
+    int code;
+
+    sheaf_reader_options_init(&options, sizeof(options));
+    options.no_shuffle = 1;
+    options.memory_bytes = reading.memory_bytes;
+    code = sheaf_reader_open(c->dataset, &options, &reader, err);
+    if (code != SHEAF_OK)
+        return code;
+    while ((code = watch_check(&watch, err)) == SHEAF_OK
+           && (code = sheaf_reader_next_batch(reader, BATCH, &samples, &count)) == SHEAF_OK) {
+        compare(c, keep, bad, samples, count);
+        progress.done_count += count;
+        watch_show(&watch, &progress);
+    }
+    if (code != SHEAF_END && code != SHEAF_ERR_INTERRUPTED && err != NULL)
+        *err = *sheaf_reader_error(reader);
+    sheaf_reader_free(reader);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* A pattern is compared with the keys of the list, if there is one; else with all. */
+static int evaluate(struct choice *c, const struct keys *keep, const struct keys *bad,
+                    const struct view_keys_how *how, struct sheaf_error *err)
+{
+    int code = c->where->key_glob != NULL && c->where->keys == NULL
+               ? SHEAF_ERR_UNSUPPORTED : look_up_lists(c, keep, bad, how, err);
+
+    return code == SHEAF_ERR_UNSUPPORTED ? read_all(c, keep, bad, how, err) : code;
+}
+
+/* What the file beside the view has, or else what is evaluated.  The file counts on the
+ * fingerprint, which only a manifest gives. */
+static int find_or_evaluate(struct choice *c, const struct keys *keep, const struct keys *bad,
+                            const struct view_keys_how *how, struct sheaf_error *err)
+{
+    const uint64_t words = (c->total + 63) / 64;
+    const char *fingerprint = c->dataset->manifest.fingerprint;
+    const uint64_t id = XXH3_64bits_withSeed(c->where->text, strlen(c->where->text),
+                                             XXH3_64bits(fingerprint, strlen(fingerprint)));
+    uint64_t *known = c->dataset->has_manifest ? chosen_file_find(how->file, id, c->total) : NULL;
+    int code = SHEAF_OK;
+
+    if (known == NULL)
+        code = evaluate(c, keep, bad, how, err);
+    for (uint64_t i = 0; known != NULL && i < words; i++)
+        c->bits[i] &= known[i];
+    free(known);
+    return code == SHEAF_OK && c->dataset->has_manifest
+           ? chosen_file_add(how->file, id, c->total, c->bits, err) : code;
+}
+
+int view_keys_select(struct choice *c, struct view_where *where, const struct view_keys_how *how,
+                     struct sheaf_error *err)
+{
+    struct keys keep = { 0 }, bad = { 0 };
+    int code = SHEAF_OK;
+
+    if (where->keys != NULL)
+        code = keys_load(how->directory, where->keys, &keep, err);
+    if (code == SHEAF_OK && where->not_keys != NULL)
+        code = keys_load(how->directory, where->not_keys, &bad, err);
+    if (code == SHEAF_OK)
+        code = view_where_text(where, where->keys == NULL ? NULL : keep.hash,
+                               where->not_keys == NULL ? NULL : bad.hash, err);
+    if (code == SHEAF_OK)
+        code = find_or_evaluate(c, &keep, &bad, how, err);
+    keys_free(&keep);
+    keys_free(&bad);
+    return code;
+}
