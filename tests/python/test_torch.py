@@ -67,6 +67,19 @@ class SamplesTest(TorchCase):
                 count += 1
         self.assertEqual(count, COUNT)
 
+    def test_a_state_as_0_2_saved_it(self):
+        """Its words, with which every later release resumes."""
+        state = {"sheaf": 1, "fingerprint": sheaf.Dataset(self.set).fingerprint, "seed": 5,
+                 "no_shuffle": False, "shuffle_buffer": 60, "lanes": 1, "epoch": 1, "start": 16,
+                 "batches": 3, "batch_size": 8, "world_size": 1, "skipped": 0}
+        whole = self.loader(self.set)
+        whole.set_epoch(1)
+        expected = list(whole)
+        resumed = self.loader(self.set)
+        resumed.load_state_dict(state)
+        self.assertEqual(list(resumed), expected[5:])
+        self.assertEqual(set(resumed.state_dict()), set(state))
+
     def test_decoded_samples_are_collated(self):
         count = 0
         for pairs, labels in self.loader(self.set, 50, 2, decode=tensor_of, collate_fn=None):
