@@ -197,6 +197,7 @@ struct sheaf_source_info {
     const char *fingerprint, *manifest_json;    /* the manifest's text; NULL of foreign shards */
     const char *same_as;        /* URL of an earlier source with the same samples, or NULL */
     uint64_t chosen; double share;  /* samples that a view chose, else all; part of an epoch */
+    uint64_t weight, shared;    /* in a view; and how many an earlier source chose, too */
 };
 struct sheaf_dataset_info {
     const char *url;            /* the first source, as given */
@@ -508,8 +509,7 @@ SHEAF_CALL int sheaf_dataset_locate(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, const uint64_t *numbers, size_t count,
     sheaf_coming_fn *each, void *context, struct sheaf_error *error);
 enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
-/* How well options->epoch is shuffled, compared with an ideal shuffle; replayed on numbers.
- * Distances are in manifest order, by which a class-sorted data set is sorted. */
+/* How well options->epoch is shuffled, compared with an ideal shuffle of the manifest's order. */
 struct sheaf_mixing {
     uint64_t samples;                   /* of the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */

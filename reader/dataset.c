@@ -558,6 +558,8 @@ int sheaf_dataset_source(const struct sheaf_dataset *d, size_t index,
         .share = d->view != NULL ? s->share
                : dataset_samples(d) == 0 ? 0 : d->sources == NULL ? 1
                : (double)(s->end_number - s->first_number) / (double)dataset_samples(d),
+        .weight = s->weight,
+        .shared = s->shared,
     };
     give(info, sizeof_info, &all, sizeof(all));
     return SHEAF_OK;

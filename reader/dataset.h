@@ -77,7 +77,9 @@ struct sheaf_dataset {
     uint32_t *class_map;                /* see classes.h; NULL: its labels stay */
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
     uint64_t chosen;                    /* in a view: how many of its samples, */
-    double share;                       /* their part of an epoch, and */
+    double share;                       /* their part of an epoch, */
+    uint64_t weight;                    /* of the first stage; 0: there are none, */
+    uint64_t shared;                    /* how many an earlier source chose, too; and */
     char *const *fields;                /* those that its samples keep; NULL: all */
     size_t field_count;
 };

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tools/channel.h"
 #include "tools/json.h"
@@ -55,14 +57,76 @@ static double passes_of(const struct sheaf_dataset_info *info,
 static void print_share(const struct sheaf_dataset_info *info,
                         const struct sheaf_source_info *source)
 {
-    const double passes = passes_of(info, source);
+    printf("\n    chosen %" PRIu64, source->chosen);
+    if (source->weight != 0)
+        printf("  weight %" PRIu64, source->weight);
+    printf("  share %.4f  epochs of it %.4g", source->share,
+           passes_of(info, source));
+}
 
-    printf("\n    chosen %" PRIu64 "  share %.4f  epochs of it %.4g", source->chosen, source->share,
-           passes);
-    if (passes >= MANY_PASSES)
-        printf("  (each sample comes %.0f times an epoch)", passes);
-    else if (source->share * (double)info->epoch_samples < 1 && source->share > 0)
-        printf("  (less than a sample an epoch)");
+/* Whether an earlier source is the same data set, of which other samples may be chosen. */
+static bool is_named_before(const struct sheaf_dataset *dataset, size_t index)
+{
+    const struct sheaf_source_info source = source_at(dataset, index);
+    size_t i = 0;
+
+    while (i < index && strcmp(source_at(dataset, i).fingerprint, source.fingerprint) != 0)
+        i++;
+    return i < index;
+}
+
+/* What is worth a second look in a view, each as a line of `text`; NULL: no memory. */
+static char *warnings_of(const struct sheaf_dataset *dataset,
+                         const struct sheaf_dataset_info *info)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+
+    for (size_t i = 0; f != NULL && info->is_view && i < info->source_count; i++) {
+        const struct sheaf_source_info source = source_at(dataset, i);
+        const double passes = passes_of(info, &source);
+        const char *url = shown(source.url);
+
+        if (passes >= MANY_PASSES)
+            fprintf(f, "%s: each of its chosen samples comes %.0f times an epoch\n", url, passes);
+        else if (source.share > 0 && source.share * (double)info->epoch_samples < 1)
+            fprintf(f, "%s: comes less than once an epoch\n", url);
+        if (source.shared != 0)
+            fprintf(f, "%s: %" PRIu64 " of its %" PRIu64 " chosen samples are those of an earlier "
+                    "source, too\n", url, source.shared, source.chosen);
+        else if (source.same_as != NULL && !is_named_before(dataset, i))
+            fprintf(f, "%s: has the samples of an earlier source in another form\n", url);
+    }
+    if (f != NULL)
+        (void)fclose(f);
+    return text;
+}
+
+static void print_warnings(const struct sheaf_dataset *dataset,
+                           const struct sheaf_dataset_info *info)
+{
+    char *text = warnings_of(dataset, info), *rest = text, *line;
+
+    while (rest != NULL && (line = strsep(&rest, "\n")) != NULL && line[0] != '\0')
+        printf("warning       %s\n", line);
+    free(text);
+}
+
+static void json_warnings(const struct sheaf_dataset *dataset,
+                          const struct sheaf_dataset_info *info)
+{
+    char *text = warnings_of(dataset, info), *rest = text, *line;
+    const char *comma = "";
+
+    printf(",\n  \"warnings\": [");
+    while (rest != NULL && (line = strsep(&rest, "\n")) != NULL && line[0] != '\0') {
+        fputs(comma, stdout);
+        print_json_string(stdout, line);
+        comma = ", ";
+    }
+    putchar(']');
+    free(text);
 }
 
 /* The sources of a data set that has several. */
@@ -104,8 +168,9 @@ static void json_sources(const struct sheaf_dataset *dataset,
             print_json_string(stdout, source.same_as);
         }
         if (info->is_view)
-            printf(", \"chosen\": %" PRIu64 ", \"share\": %.9g, \"epochs\": %.9g", source.chosen,
-                   source.share, passes_of(info, &source));
+            printf(", \"chosen\": %" PRIu64 ", \"weight\": %" PRIu64 ", \"share\": %.9g, "
+                   "\"epochs\": %.9g", source.chosen, source.weight, source.share,
+                   passes_of(info, &source));
         putchar('}');
     }
     putchar(']');
@@ -137,6 +202,7 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
                shown(sheaf_dataset_class(dataset, info->class_count - 1)));
     if (info->source_count > 1 || info->is_view)
         print_sources(dataset, info);
+    print_warnings(dataset, info);
     printf("shards        %zu\n", info->shard_count);
     for (size_t i = 0; i < info->shard_count; i++) {
         const struct sheaf_shard_info shard = shard_at(dataset, i);
@@ -197,6 +263,8 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
                info->hosts, info->all_shards);
     if (info->source_count > 1 || info->is_view)
         json_sources(dataset, info);
+    if (info->is_view)
+        json_warnings(dataset, info);
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);
     for (size_t i = 0; i < info->class_count; i++) {
         printf("%s\n    ", i ? "," : "");

@@ -206,3 +206,37 @@ bool selection_rank(const struct selection *s, uint64_t number, uint64_t *rank)
     *rank = s->ranks[i] + (number - s->firsts[i]);
     return *rank < s->ranks[i + 1];
 }
+
+/* ---- Two selections -------------------------------------------------------------------------- */
+
+/* How many numbers below `number`, which is at most the total, are chosen. */
+static uint64_t count_below(const struct selection *s, uint64_t number)
+{
+    uint64_t i;
+
+    if (number == s->total || s->count == 0)
+        return s->count;
+    if (s->bits != NULL)
+        return rank_in_bits(s, number);
+    if (number < s->firsts[0])
+        return 0;
+    i = last_at_most(s->firsts, s->runs, number);
+    return MIN(s->ranks[i] + (number - s->firsts[i]), (uint64_t)s->ranks[i + 1]);
+}
+
+uint64_t selection_shared(const struct selection *a, const struct selection *b)
+{
+    const struct selection *runs = a->bits == NULL ? a : b, *other = runs == a ? b : a;
+    uint64_t shared = 0;
+
+    if (runs->bits != NULL)
+        for (uint64_t i = 0; i < (a->total + 63) / 64; i++)
+            shared += (unsigned)__builtin_popcountll(a->bits[i] & b->bits[i]);
+    for (uint64_t i = 0; runs->bits == NULL && i < runs->runs; i++) {
+        const uint64_t first = runs->firsts[i];
+
+        shared += count_below(other, first + (runs->ranks[i + 1] - runs->ranks[i]))
+                  - count_below(other, first);
+    }
+    return shared;
+}

@@ -37,5 +37,7 @@ void selection_free(struct selection *s);
 uint64_t selection_number(const struct selection *s, uint64_t rank, uint64_t *run);
 /* The rank of a number; false: it is not chosen. */
 bool selection_rank(const struct selection *s, uint64_t number, uint64_t *rank);
+/* How many numbers are chosen in both, whose totals are equal. */
+uint64_t selection_shared(const struct selection *a, const struct selection *b);
 
 #endif

@@ -259,6 +259,17 @@ static double share_of(const struct dataset_view *v, size_t i)
            : (double)v->mix.stages[0].weights[i] / (double)v->mix.stages[0].period;
 }
 
+/* How many samples a source chose that an earlier one of the same data set chose, too. */
+static uint64_t shared_of(const struct sheaf_dataset *d, const struct dataset_view *v, size_t i)
+{
+    uint64_t most = 0;
+
+    for (size_t j = 0; j < i; j++)
+        if (strcmp(d->sources[j]->manifest.fingerprint, d->sources[i]->manifest.fingerprint) == 0)
+            most = MAX(most, selection_shared(&v->chosen[j].chosen, &v->chosen[i].chosen));
+    return most;
+}
+
 /* Gives the view, whose sources are one data set now, the numbers of that. */
 static void take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
 {
@@ -269,6 +280,8 @@ static void take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
         v->chosen[i].first_numbers = d->first_numbers;
         d->sources[i]->chosen = v->chosen[i].chosen.count;
         d->sources[i]->share = share_of(v, i);
+        d->sources[i]->weight = v->mix.stages == NULL ? 0 : v->mix.stages[0].weights[i];
+        d->sources[i]->shared = shared_of(d, v, i);
     }
     memcpy(d->manifest.fingerprint, v->fingerprints[v->document.stage_count],
            sizeof(d->manifest.fingerprint));

@@ -197,3 +197,51 @@ class Quality(ViewCase):
         self.assertAlmostEqual(found["neighbours_kept"], found["ideal_neighbours_kept"], 1)
         self.assertGreater(found["neighbours_kept"], 1)
         self.assertEqual(found["grade"], "good")
+
+
+class Info(ViewCase):
+    @staticmethod
+    def info(view):
+        return json.loads(sheaf("info", view, "--json").stdout)
+
+    def test_sources_of_an_epoch(self):
+        view = self.view([("large", {"weight": 6, "where": {"every": [5, 0]}}),
+                          ("middle", {"weight": 3}), ("small", {"weight": 0})], samples=1000)
+        found = self.info(view)
+        self.assertEqual([(s["chosen"], s["weight"]) for s in found["sources"]],
+                         [(500, 2), (300, 1), (17, 0)])
+        counts = collections.Counter(re.sub("^.*/|[0-9]", "", key) for key in self.keys(view))
+        for name, source in zip(("large", "middle", "small"), found["sources"]):
+            self.assertAlmostEqual(counts[name] / 1000, source["share"], 2)
+            self.assertAlmostEqual(counts[name] / source["chosen"], source["epochs"], 2)
+        self.assertEqual(found["warnings"], [])
+        text = sheaf("info", view).stdout.decode()
+        self.assertIn("chosen 500  weight 2  share 0.6667  epochs of it 1.333\n", text)
+        self.assertIn("classes       3, from 0 (cat) to 2 (eel)\n", text)
+
+    def test_warnings(self):
+        view = self.view([("large", {"weight": 1000}), ("small", {"weight": 700}),
+                          ("middle", {"weight": 1})], samples=1000)
+        small, middle = self.info(view)["warnings"]
+        self.assertIn("small: each of its chosen samples comes 24 times an epoch", small)
+        self.assertIn("middle: comes less than once an epoch", middle)
+        self.assertIn("\nwarning       " + small + "\n", sheaf("info", view).stdout.decode())
+
+    def test_overlap(self):
+        wheres = ({}, {"every": [2, 0]}, {"every": [2, 1]}, {"range": [100, 200]},
+                  {"every": [3, 0], "range": [50, 2000]}, {"range": [150, 151]})
+        samples = self.keys(self.sets["large"], "--no-shuffle")
+
+        def chosen(where):
+            first, end = where.get("range", (0, len(samples)))
+            every, at = where.get("every", (1, 0))
+            return set(samples[first:end][at::every])
+
+        for one, two in itertools.product(wheres, wheres):
+            view = self.view([("large", {"where": one} if one else {}),
+                              ("large", {"where": two} if two else {})])
+            shared = len(chosen(one) & chosen(two))
+            with self.subTest(one=one, two=two):
+                found = [re.search(r": (\d+) of its (\d+) chosen", w).groups()
+                         for w in self.info(view)["warnings"]]
+                self.assertEqual(found, [(str(shared), str(len(chosen(two))))] if shared else [])
