@@ -91,7 +91,7 @@ enum sheaf_reason {
     SHEAF_REASON_NOT_DIRECT,        /* UNSUPPORTED: the channel cannot be read directly */
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED, /* UNSUPPORTED: keys cannot be found */
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest of a host's objects */
-    SHEAF_REASON_UNUSED_FILTER      /* note: a pattern has decided nothing */
+    SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS     /* notes: see the options */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -543,6 +543,7 @@ struct sheaf_plan_shard {
     uint64_t samples, payload_bytes;
 };
 typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
+enum sheaf_key_end { SHEAF_FIRST_DOT = 0, SHEAF_LAST_DOT = 1 };    /* of the base name */
 /* Paths below the source, by a pattern as in a .gitignore, and whether they are packed. */
 struct sheaf_filter { const char *pattern; int packs; };
 struct sheaf_pack_options {
@@ -558,8 +559,7 @@ struct sheaf_pack_options {
     int label_base;                 /* 0 or 1: the number of the first class */
     const char *split;              /* NULL; "train=0.8,val=0.2" or "train=60/class,val=rest" */
     enum sheaf_on_error on_error;   /* FAIL */
-    int resume;                     /* 0; 1: resume a run that was interrupted; finished shards are
-                                       kept unless a file of theirs has a new time or ETag */
+    int resume;                     /* 0; 1: keep finished shards of files with the same stamps */
     const char *identity;           /* NULL; for sheaf_packer: resume requires the same one */
     int overwrite;                  /* 0; 1: remove the existing data set first */
     int dry_run;                    /* 0; 1: only plan; *error: why dest would be refused, or OK */
@@ -573,17 +573,17 @@ struct sheaf_pack_options {
     void *context; const volatile int *interrupt;
     const char *const *sources;     /* NULL; for sheaf_packer_open: sources, which must not be in */
     size_t source_count;            /*   `dest`, as overwrite would delete them */
-    const char *origin;             /* NULL: as identity; identifies the samples wherever they are:
-                                       by its hash, resume recognises a finished data set */
+    const char *origin;             /* NULL: as identity; of the samples, wherever they are */
     const struct sheaf_filter *filters;     /* NULL: all is packed; else by the last that matches */
     size_t filter_count;                    /*   (if none does: unless the first one packs) */
     sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for what is worth knowing */
+    const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., up to a NULL */
+    enum sheaf_key_end key_end;     /* FIRST_DOT; LAST_DOT: earlier dots become '_' in the key */
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
 
 struct sheaf_pack_result {
-    uint64_t files;             /* in the source; of a part, in its shards; of sheaf_packer, fields;
-                                   == files_packed + skipped, or the call fails */
+    uint64_t files;             /* in the source, or part; of sheaf_packer, fields; the sum of: */
     uint64_t files_packed;      /* fields in the shards */
     uint64_t samples;           /* packed (with dry_run: planned) */
     uint64_t payload_bytes;     /* of their fields */

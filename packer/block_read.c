@@ -45,10 +45,10 @@ static int refuse(struct block *b, const struct plan_sample *s,
 {
     const struct plan *plan = b->plan;
     char reason[sizeof(why->message)];
-    int code = note(b, bad->path, why->code, why->message, err);
+    int code = note(b, catalog_shown(bad), why->code, why->message, err);
 
     snprintf(reason, sizeof(reason), LEFT_OUT ": %.900s",
-             bad->path);
+             catalog_shown(bad));
     for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++)
         if (&plan->files[s->file + i] != bad)
             code = note(b, plan->files[s->file + i].path, why->code, reason, err);
@@ -83,7 +83,7 @@ static int read_content(int fd, const struct catalog_file *f, uint8_t *data,
     if (got != f->bytes || (uint64_t)st.st_size != f->bytes)
         return changed(f, (uint64_t)st.st_size, err);
     if ((int64_t)((uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec) !=
-        f->mtime_ns)
+        (f->origin == CATALOG_OBJECT ? (int64_t)f->object->stamp : f->mtime_ns))
         return err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: it was written to");
     return SHEAF_OK;
 }

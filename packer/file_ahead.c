@@ -7,10 +7,25 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "formats/name.h"
+
 void file_ahead_begin(struct file_ahead *a, const struct plan *plan, int root_fd, uint64_t first,
                       uint64_t end)
 {
     *a = (struct file_ahead){ .plan = plan, .root_fd = root_fd, .sample = first, .end = end };
+}
+
+/* It may be a named pipe by now; that must not block.  A stored plan may say anything of where a
+ * file is. */
+static int open_file(int root_fd, const struct catalog_file *f)
+{
+    const char *path = f->origin == CATALOG_OBJECT ? f->object->url : f->path;
+
+    if (path != f->path && name_problem(path) != NULL) {
+        errno = EINVAL;
+        return -1;
+    }
+    return TEMP_FAILURE_RETRY(openat(root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 /* Opens the next file.  False if that has to wait, for others to be closed: a file whose turn it
@@ -19,9 +34,7 @@ static bool open_next(struct file_ahead *a)
 {
     const struct plan_sample *s = &a->plan->samples[a->sample];
     const struct catalog_file *f = &a->plan->files[s->file + a->file];
-    /* It may be a named pipe by now; that must not block. */
-    const int fd = TEMP_FAILURE_RETRY(openat(a->root_fd, f->path,
-                                             O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    const int fd = open_file(a->root_fd, f);
     const unsigned index = (a->head + a->count) % FILES_AHEAD;
 
     if (fd < 0 && (errno == EMFILE || errno == ENFILE) && a->count != 0)

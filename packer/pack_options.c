@@ -149,6 +149,18 @@ static json_t *filters_json(const struct sheaf_pack_options *o)
     return failed ? NULL : list;
 }
 
+static json_t *aliases_json(const struct sheaf_pack_options *o)
+{
+    json_t *list = json_array();
+    int failed = list == NULL;
+
+    for (size_t i = 0; o->field_aliases[i] != NULL && !failed; i++)
+        failed = json_array_append_new(list, json_string(o->field_aliases[i]));
+    if (failed)
+        json_decref(list);
+    return failed ? NULL : list;
+}
+
 char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
                    const char *plan_hash, const char *split_name)
 {
@@ -166,6 +178,10 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
         set(object, &failed, "index", json_string(o->index));
     if (o->filter_count != 0)
         set(object, &failed, "filters", filters_json(o));
+    if (o->field_aliases != NULL && o->field_aliases[0] != NULL)
+        set(object, &failed, "field_aliases", aliases_json(o));
+    if (o->key_end == SHEAF_LAST_DOT)
+        set(object, &failed, "key_end", json_string("last-dot"));
     if (plan_hash != NULL)
         set(object, &failed, "plan", json_string(plan_hash));
     if (split_name != NULL) {

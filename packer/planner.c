@@ -28,6 +28,8 @@ int planner_open(struct planner *p, const struct sheaf_pack_options *options,
     };
     code = filter_open(&p->filter, options->filters, options->filter_count, err);
     if (code == SHEAF_OK)
+        code = naming_open(&p->naming, options, err);
+    if (code == SHEAF_OK)
         code = plan_sort_open(&p->sort, options, problems, watch,
                               near != NULL && store_is_local(near) ? near : NULL, err);
     return code;
@@ -37,6 +39,7 @@ void planner_close(struct planner *p)
 {
     plan_sort_close(&p->sort);
     filter_close(&p->filter);
+    naming_close(&p->naming);
     for (size_t i = 0; i < p->source_count; i++)
         source_close(&p->sources[i]);
     free(p->sources);
@@ -105,7 +108,8 @@ static void tell_filters(const struct planner *p)
 static int scan_sources(struct planner *p, struct sheaf_error *err)
 {
     struct scan scan = { .catalog = &p->sort.catalog, .problems = p->problems,
-                         .watch = p->watch, .filter = &p->filter };
+                         .watch = p->watch, .filter = &p->filter,
+                         .naming = &p->naming };
     int code = p->source_count > 1 ? source_join(p->sources, p->source_count, err) : SHEAF_OK;
 
     for (size_t i = 0; i < p->source_count && code == SHEAF_OK; i++)

@@ -21,6 +21,7 @@ struct planner {
     size_t source_count;
     struct plan_sort sort;
     struct filter filter;
+    struct naming naming;
     uint64_t files, passed_over, left_out, filtered;    /* as in struct scan */
     uint64_t files_packed;
     const struct block_setup *setup;    /* NULL; or samples are refused that could not be packed

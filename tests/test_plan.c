@@ -85,7 +85,8 @@ static void test_samples_that_cannot_be(void **state)
     add("a.txt", 1, NULL);
     add("b.jpg", 1, "x");
     add("b.txt", 1, "y");
-    assert_int_equal(catalog_add_bad(&catalog, &problems, "c.jpg", SHEAF_ERR_IO, "bad", &err),
+    assert_int_equal(catalog_add_bad(&catalog, &problems, "c.jpg", "c.jpg", SHEAF_ERR_IO, "bad",
+                                     &err),
                      SHEAF_OK);
     add("c.txt", 1, NULL);
     add("d.jpg", 1, NULL);

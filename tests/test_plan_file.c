@@ -92,7 +92,8 @@ static void fill(struct catalog *c, struct rng *rng, int count)
             add_kind(c, rng, path, LABEL_NONE);
         }
     }
-    assert_int_equal(catalog_add_bad(c, &problems, "c1/bad.jpg", SHEAF_ERR_IO, "bad", &err),
+    assert_int_equal(catalog_add_bad(c, &problems, "c1/bad.jpg", "c1/bad.jpg", SHEAF_ERR_IO, "bad",
+                                     &err),
                      SHEAF_OK);
 }
 

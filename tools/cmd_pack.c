@@ -113,7 +113,8 @@ static bool only_runs(const struct pack_choices *choices, const struct sheaf_pac
            o->index == NULL && o->no_shuffle == d.no_shuffle && o->seed == d.seed &&
            o->label_base == d.label_base && o->resume == d.resume &&
            o->overwrite == d.overwrite && o->dry_run == d.dry_run &&
-           choices->patterns.count == 0;
+           choices->patterns.count == 0 && choices->aliases.count == 0 &&
+           choices->key_end == c.key_end;
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */

@@ -30,6 +30,8 @@ _sheaf() {
         mapfile -t COMPREPLY < <(compgen -W 'none recordio' -- "$word") ;;
     --compression)
         mapfile -t COMPREPLY < <(compgen -W 'none gzip' -- "$word") ;;
+    --key-end)
+        mapfile -t COMPREPLY < <(compgen -W 'first-dot last-dot' -- "$word") ;;
     --label-base)
         mapfile -t COMPREPLY < <(compgen -W '0 1' -- "$word") ;;
     --index)

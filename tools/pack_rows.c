@@ -10,6 +10,9 @@
 #include "tools/advice.h"
 
 const struct choice label_base_choices[] = { { "0", 0 }, { "1", 1 }, { NULL, 0 } };
+const struct choice key_end_choices[] = {
+    { "first-dot", SHEAF_FIRST_DOT }, { "last-dot", SHEAF_LAST_DOT }, { NULL, 0 },
+};
 
 void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options)
 {
@@ -41,6 +44,8 @@ int pack_choices_take(struct pack_choices *choices, const char *command,
     options->on_error = (enum sheaf_on_error)choices->on_error;
     options->jobs = (unsigned)choices->jobs;
     options->note = report_note;
+    options->field_aliases = choices->aliases.texts;
+    options->key_end = (enum sheaf_key_end)choices->key_end;
     take_filters(choices, options);
     return -1;
 }

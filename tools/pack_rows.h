@@ -13,9 +13,11 @@ struct pack_choices {
     uint64_t jobs;
     struct option_texts patterns;       /* of --include and --exclude, in order */
     struct sheaf_filter filters[OPTION_TEXTS_MOST];
+    struct option_texts aliases;
+    int key_end;
 };
 
-extern const struct choice label_base_choices[];
+extern const struct choice label_base_choices[], key_end_choices[];
 
 /* Sets both to the defaults. */
 void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options);
@@ -53,6 +55,11 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
                  "--include and --exclude, the last match decides" },                           \
     { "exclude", OPTION_TEXTS, "GLOB", .texts = &(c)->patterns,                                 \
       .meaning = "do not pack what matches; repeatable" },                                      \
+    { "field-alias", OPTION_TEXTS, "FROM=TO", .texts = &(c)->aliases,                           \
+      .meaning = "the field FROM is called TO, as in jpeg=jpg; repeatable" },                   \
+    { "key-end", OPTION_CHOICE, "WHERE", .choice = &(c)->key_end, .choices = key_end_choices,   \
+      .meaning = "where keys end in base names with several dots; with last-dot, the others "   \
+                 "become _" },                                                                  \
     { "no-shuffle", OPTION_FLAG, .flag = &(o)->no_shuffle,                                      \
       .meaning = "keep the samples in byte order of their keys" },                              \
     { "seed", OPTION_NUMBER, "S", .number = &(o)->seed,                                         \

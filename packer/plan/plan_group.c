@@ -53,9 +53,19 @@ static int refuse(const struct group *g, struct problems *problems, int why, con
 
     for (uint32_t i = 0; i < g->count && code == SHEAF_OK; i++)
         if (!g->files[i].bad)
-            code = problems_add(problems, err, g->files[i].path, why, "%s: %s%s%s", reason, path,
-                                other[0] == '\0' ? "" : " and ", other);
+            code = problems_add(problems, err, catalog_shown(&g->files[i]), why, "%s: %s%s%s",
+                                reason, path, other[0] == '\0' ? "" : " and ", other);
     return code;
+}
+
+/* Files that have one name in their sample are in no order of their own. */
+static int refuse_double(const struct group *g, struct problems *problems, const char *a,
+                         const char *b, struct sheaf_error *err)
+{
+    const bool ordered = strcmp(a, b) <= 0;
+
+    return refuse(g, problems, SHEAF_ERR_EXISTS, "two inputs with one key", ordered ? a : b,
+                  ordered ? b : a, err);
 }
 
 int plan_check_group(const struct catalog_file *files, uint32_t count, struct problems *problems,
@@ -69,23 +79,22 @@ int plan_check_group(const struct catalog_file *files, uint32_t count, struct pr
     if (g->count > FIELD_LIMIT)
         return refuse(g, problems, SHEAF_ERR_LIMIT,
                       "more files have its key than a sample may have fields",
-                      g->files[0].path, g->files[g->count - 1].path, err);
+                      catalog_shown(g->files), catalog_shown(&g->files[g->count - 1]), err);
     file = find_double(g, &other);
     if (file != NULL)
-        return refuse(g, problems, SHEAF_ERR_EXISTS, "two inputs with one key", other->path,
-                      file->path, err);
+        return refuse_double(g, problems, catalog_shown(other), catalog_shown(file), err);
     for (uint32_t i = 0; i < g->count; i++) {
         file = &g->files[i];
         if (file->bad)
             return refuse(g, problems, SHEAF_ERR_CORRUPT,
-                          LEFT_OUT, file->path, "", err);
+                          LEFT_OUT, catalog_shown(file), "", err);
         has_cls |= same_name(suffix_of(file), "cls");
         if (file->label == LABEL_NONE)
             continue;
         if (labelled != NULL && labelled->label != file->label)
             return refuse(g, problems, SHEAF_ERR_CORRUPT,
-                          "files of one sample with different labels", labelled->path,
-                          file->path, err);
+                          "files of one sample with different labels",
+                          catalog_shown(labelled), catalog_shown(file), err);
         labelled = file;
     }
     *good = true;

@@ -55,7 +55,7 @@ static int take_file(void *context, const struct catalog_found *f, struct sheaf_
     if (more_size != 0)
         memcpy(value + size, more, more_size);
     g->file_count++;
-    return SHEAF_OK;
+    return odd_fields_count(&g->odd, f->path, f->path + f->key_size + 1, err);
 }
 
 int plan_sort_open(struct plan_sort *g, const struct sheaf_pack_options *options,
@@ -82,6 +82,7 @@ void plan_sort_end(struct plan_sort *g)
     g->stream_count = 0;
     sort_close(g->files);
     g->files = NULL;
+    odd_fields_free(&g->odd);
     free(g->label_counts);
     free(g->renamed);
     g->label_counts = NULL;
@@ -286,6 +287,7 @@ static int sort_all(struct plan_sort *x, struct sample_stream *all, struct sheaf
     x->label_counts = calloc((size_t)x->catalog.label_count + 1, sizeof(x->label_counts[0]));
     if (x->label_counts == NULL)
         return err_memory(err, x->catalog.label_count * sizeof(x->label_counts[0]));
+    odd_fields_tell(&x->odd, x->problems);
     code = sort_finish(x->files, err);
     if (code == SHEAF_OK)
         code = make_groups(x, &g, all, err);

@@ -15,6 +15,7 @@
 #include "base/sort.h"
 #include "base/tempfile.h"
 #include "base/watch.h"
+#include "packer/plan/odd_fields.h"
 #include "packer/plan/plan.h"
 #include "packer/plan/plan_record.h"
 #include "packer/source/catalog.h"
@@ -36,6 +37,7 @@ struct plan_sort {
     struct catalog catalog;     /* labels; its sink is the first sort */
     struct sort *files;
     uint64_t file_count;
+    struct odd_fields odd;
     uint64_t *label_counts;     /* samples of each label of the catalog */
     uint32_t *renamed;          /* what each becomes in the plan */
     struct sample_stream streams[SPLIT_LIMIT];  /* of each split */

@@ -215,18 +215,26 @@ int catalog_add(struct catalog *c, struct problems *problems, const char *path,
     return add(c, path, key_size, stat, label, false, err);
 }
 
-int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path, int code,
-                    const char *reason, struct sheaf_error *err)
+int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
+                    const char *named, int code, const char *reason, struct sheaf_error *err)
 {
     const struct catalog_stat nothing = { .bytes = 0 };
     const char *suffix;
     size_t key_size;
     int failed = problems_add(problems, err, path, code, "%s", reason);
 
-    if (failed == SHEAF_OK && name_problem(path) == NULL &&
-        name_split(path, &key_size, &suffix) && key_size <= KEY_LIMIT)
-        failed = add(c, path, key_size, &nothing, LABEL_NONE, true, err);
+    if (failed == SHEAF_OK && name_problem(named) == NULL &&
+        name_split(named, &key_size, &suffix) && key_size <= KEY_LIMIT)
+        failed = add(c, named, key_size, &nothing, LABEL_NONE, true, err);
     return failed;
+}
+
+/* The location within an archive says nothing to people, and has no dot. */
+const char *catalog_shown(const struct catalog_file *f)
+{
+    const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;
+
+    return strchr(url, '.') == NULL || strstr(url, "://") != NULL ? f->path : url;
 }
 
 uint64_t catalog_memory(const struct catalog *c)

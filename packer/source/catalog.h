@@ -95,9 +95,11 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 int catalog_add(struct catalog *c, struct problems *problems, const char *path,
                 const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err);
 
-/* Notes a file's problem; if its path has a key, the sample of that key is bad. */
-int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path, int code,
-                    const char *reason, struct sheaf_error *err);
+/* Notes a file's problem; if its path has a key, the sample of the key of `named` is bad. */
+int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
+                    const char *named, int code, const char *reason, struct sheaf_error *err);
+/* Where a file is, for messages, if its sample has it under another name; else its path. */
+const char *catalog_shown(const struct catalog_file *file);
 
 /* Bytes of memory that it takes. */
 uint64_t catalog_memory(const struct catalog *c);

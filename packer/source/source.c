@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "formats/codec.h"
+#include "formats/name.h"
 #include "packer/source/clutter.h"
 #include "store/file_system.h"
 #include "store/store.h"
@@ -248,6 +249,7 @@ void source_close(struct source *s)
 
 int source_scan(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
+    scan->source = s;
     scan->below_size = s->below == NULL || s->below[0] == '\0' ? 0 : strlen(s->below) + 1;
     return s->ops->scan(s, scan, err);
 }
@@ -332,41 +334,78 @@ static int tick(struct scan *scan, struct sheaf_error *err)
     return watch_check(scan->watch, err);
 }
 
+/* The path under which a file is packed. */
+static int name_file(struct scan *scan, const char *path, const char **named,
+                     struct sheaf_error *err)
+{
+    *named = path;
+    if (scan->naming == NULL || !scan->naming->renames || name_problem(path) != NULL)
+        return SHEAF_OK;
+    return naming_apply(scan->naming, path, named, err);
+}
+
+/* A file that is packed under another name says where it is. */
+static int add_named(struct scan *scan, const char *path, const char *named,
+                     const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
+{
+    const bool is_remote = scan->source != NULL && scan->source->is_remote;
+    struct catalog_stat placed = *stat;
+    char *url;
+    int code;
+
+    if (named == path || stat->url != NULL || stat->text != NULL)
+        return catalog_add(scan->catalog, scan->problems, named, stat, label, err);
+    if (asprintf(&url, "%s%s", is_remote ? scan->source->root : "", path) < 0)
+        return err_memory(err, strlen(path));
+    placed.url = url;
+    placed.stamp = is_remote ? stat->stamp : (uint64_t)stat->mtime_ns;
+    code = catalog_add(scan->catalog, scan->problems, named, &placed, label, err);
+    free(url);
+    return code;
+}
+
+static int add_bad(struct scan *scan, const char *path, int why, const char *reason,
+                   struct sheaf_error *err)
+{
+    const char *named;
+    int code = name_file(scan, path, &named, err);
+
+    return code == SHEAF_OK ? catalog_add_bad(scan->catalog, scan->problems, path, named, why,
+                                              reason, err) : code;
+}
+
 int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_t label,
              struct sheaf_error *err)
 {
-    struct catalog_stat found;
-    int code = tick(scan, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    if (!S_ISREG(st->st_mode)) {
-        const char *what = S_ISDIR(st->st_mode) ? "is a directory"
-                         : S_ISFIFO(st->st_mode) ? "is a named pipe, not a file"
-                         : S_ISSOCK(st->st_mode) ? "is a socket, not a file"
-                                                 : "is a device, not a file";
-
-        return catalog_add_bad(scan->catalog, scan->problems, path, SHEAF_ERR_UNSUPPORTED, what,
-                               err);
-    }
-    found = (struct catalog_stat){
+    const struct catalog_stat found = {
         .bytes = (uint64_t)st->st_size,
         .mtime_ns = (int64_t)((uint64_t)st->st_mtim.tv_sec * 1000000000u +
                               (uint64_t)st->st_mtim.tv_nsec),
     };
-    scan->found_bytes += found.bytes;
-    return catalog_add(scan->catalog, scan->problems, path, &found, label, err);
+    int code;
+
+    if (S_ISREG(st->st_mode))
+        return scan_add_object(scan, path, &found, label, err);
+    code = tick(scan, err);
+    return code != SHEAF_OK ? code : add_bad(scan, path, SHEAF_ERR_UNSUPPORTED,
+                         S_ISDIR(st->st_mode) ? "is a directory"
+                         : S_ISFIFO(st->st_mode) ? "is a named pipe, not a file"
+                         : S_ISSOCK(st->st_mode) ? "is a socket, not a file"
+                                                 : "is a device, not a file", err);
 }
 
 int scan_add_object(struct scan *scan, const char *path, const struct catalog_stat *stat,
                     uint32_t label, struct sheaf_error *err)
 {
+    const char *named;
     int code = tick(scan, err);
 
+    if (code == SHEAF_OK)
+        code = name_file(scan, path, &named, err);
     if (code != SHEAF_OK)
         return code;
     scan->found_bytes += stat->bytes;
-    return catalog_add(scan->catalog, scan->problems, path, stat, label, err);
+    return add_named(scan, path, named, stat, label, err);
 }
 
 int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
@@ -374,10 +413,7 @@ int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_err
 {
     int code = tick(scan, err);
 
-    if (code != SHEAF_OK)
-        return code;
-    return catalog_add_bad(scan->catalog, scan->problems, path, problem->code, problem->message,
-                           err);
+    return code == SHEAF_OK ? add_bad(scan, path, problem->code, problem->message, err) : code;
 }
 
 int scan_add_bad(struct scan *scan, const char *path, int errnum, const char *what,

@@ -12,6 +12,7 @@
 #include "packer/source/catalog.h"
 #include "packer/source/filter.h"
 #include "packer/source/list.h"
+#include "packer/source/naming.h"
 #include "packer/source/problems.h"
 
 struct scan;
@@ -93,6 +94,8 @@ struct scan {
     uint64_t left_out;          /* what is no data (clutter.h): files, and directories, of which
                                    what is in them is not looked at; or objects */
     struct filter *filter;      /* NULL: none */
+    struct naming *naming;      /* NULL: as the names say */
+    const struct source *source;    /* that is scanned; source_scan sets it */
     size_t below_size;          /* so many bytes of each path are before the source's own part */
     uint64_t filtered;          /* what it has left out: files, objects, and directories as above */
     uint64_t numbers_line, class_line;  /* of a list: where the first label of each kind was met;

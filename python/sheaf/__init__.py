@@ -503,6 +503,10 @@ def _filters(include: Patterns, exclude: Patterns) -> List[Tuple[str, bool]]:
             for pattern in ([patterns] if isinstance(patterns, str) else patterns)]
 
 
+def _aliases(field_alias: Optional[Mapping[str, str]]) -> List[str]:
+    return ["%s=%s" % pair for pair in (field_alias or {}).items()]
+
+
 def pack(source: Union[Path, Sequence[Path]], dest: Path, *, format: str = "webdataset", codec: str = "none",
          shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
          prefix: str = "shard", root: Optional[Path] = None, no_shuffle: bool = False,
@@ -514,9 +518,11 @@ def pack(source: Union[Path, Sequence[Path]], dest: Path, *, format: str = "webd
          report: Optional[Callable[[Problem], Any]] = None,
          plan: Optional[Callable[[PlanShard], Any]] = None,
          include: Patterns = (), exclude: Patterns = (),
+         field_alias: Optional[Mapping[str, str]] = None, key_end: str = "first-dot",
          note: Optional[Callable[[Note], Any]] = None) -> PackResult:
     """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf pack` does.  include and
-    exclude are patterns as in a .gitignore, in this order; "!" before one makes it the other."""
+    exclude are patterns as in a .gitignore, in this order; "!" before one makes it the other.
+    field_alias={"jpeg": "jpg"} gives a field another name."""
     return PackResult(**_sheaf.pack(
         source, dest, format=format, codec=codec,
         shard_bytes=_size("shard_size", shard_size, shard_bytes), shard_count=shard_count,
@@ -527,7 +533,7 @@ def pack(source: Union[Path, Sequence[Path]], dest: Path, *, format: str = "webd
         memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress), report=_told(report, Problem),
         plan=_told(plan, PlanShard), filters=_filters(include, exclude),
-        note=_told(note, Note)))
+        field_aliases=_aliases(field_alias), key_end=key_end, note=_told(note, Note)))
 
 
 def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
@@ -541,6 +547,7 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
          progress: Optional[Callable[[Progress], Any]] = None,
          report: Optional[Callable[[Problem], Any]] = None,
          include: Patterns = (), exclude: Patterns = (),
+         field_alias: Optional[Mapping[str, str]] = None, key_end: str = "first-dot",
          note: Optional[Callable[[Note], Any]] = None) -> PackResult:
     """Packing on many machines: 1. plan, once; 2. pack_part, for each part, anywhere; 3. commit.
     Lists the sources, and stores what is to go into which shard of `dest` in `plan`, a path or an
@@ -553,7 +560,8 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
         resume=resume, overwrite=overwrite, index=index, jobs=jobs,
         memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress), report=_told(report, Problem),
-        filters=_filters(include, exclude), note=_told(note, Note)))
+        filters=_filters(include, exclude), field_aliases=_aliases(field_alias), key_end=key_end,
+        note=_told(note, Note)))
 
 
 def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None, *,

@@ -63,7 +63,7 @@ PyObject *text_of(const char *text);
 
 enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONTAINER,
                    OPTION_CODEC, OPTION_ON_ERROR, OPTION_REMAINDER, OPTION_CALL,
-                   OPTION_FILTERS };
+                   OPTION_FILTERS, OPTION_TEXTS, OPTION_KEY_END };
 
 /* One keyword and its place in an options struct.  Of an OPTION_CALL the place is left alone:
  * the caller takes the callable from the keywords. */

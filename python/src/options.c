@@ -114,6 +114,11 @@ static int set_named(void *member, const struct option *option, PyObject *value)
         found = on_error_of(name);
         expected = "fail or skip";
         break;
+    case OPTION_KEY_END:
+        found = strcmp(name, "first-dot") == 0 ? SHEAF_FIRST_DOT
+              : strcmp(name, "last-dot") == 0 ? SHEAF_LAST_DOT : -1;
+        expected = "first-dot or last-dot";
+        break;
     default:
         found = remainder_of(name);
         expected = "auto, keep, drop or pad";
@@ -149,6 +154,26 @@ static int set_filters(struct sheaf_pack_options *options, PyObject *value)
     return 0;
 }
 
+/* Texts, and a NULL. */
+static int set_texts(void *member, const struct option *option, PyObject *value)
+{
+    const Py_ssize_t count = PySequence_Size(value);
+    const char **texts = count < 0 ? NULL : PyMem_Calloc((size_t)count + 1, sizeof(*texts));
+
+    if (texts == NULL)
+        return count < 0 ? -1 : (PyErr_NoMemory(), -1);
+    *(const char ***)member = texts;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *text = PySequence_GetItem(value, i);
+
+        texts[i] = text == NULL ? NULL : PyUnicode_AsUTF8AndSize(text, NULL);
+        Py_XDECREF(text);       /* the sequence has it */
+        if (texts[i] == NULL)
+            return refuse_type(option, "texts", value);
+    }
+    return 0;
+}
+
 static int set(void *options, const struct option *option, PyObject *value)
 {
     void *member = (char *)options + option->offset;
@@ -162,6 +187,8 @@ static int set(void *options, const struct option *option, PyObject *value)
     case OPTION_TEXT:
         *(const char **)member = PyUnicode_AsUTF8AndSize(value, NULL);
         return *(const char **)member == NULL ? refuse_type(option, "a str", value) : 0;
+    case OPTION_TEXTS:
+        return set_texts(member, option, value);
     case OPTION_FILTERS:
         return set_filters(options, value);
     case OPTION_CALL:
@@ -175,6 +202,8 @@ static int set(void *options, const struct option *option, PyObject *value)
 
 void pack_options_free(struct sheaf_pack_options *options)
 {
+    PyMem_Free((void *)(uintptr_t)options->field_aliases);
+    options->field_aliases = NULL;
     PyMem_Free((void *)(uintptr_t)options->filters);
     options->filters = NULL;
 }
@@ -217,7 +246,8 @@ const struct option pack_options_table[] = {
     PACK(overwrite, OPTION_BOOL), PACK(dry_run, OPTION_BOOL), PACK(index, OPTION_TEXT),
     PACK(jobs, OPTION_U32), PACK(memory_bytes, OPTION_U64), PACK(progress, OPTION_CALL),
     PACK(report, OPTION_CALL), PACK(note, OPTION_CALL), PACK(plan, OPTION_CALL),
-    PACK(filters, OPTION_FILTERS), { NULL, OPTION_CALL, 0 },
+    PACK(filters, OPTION_FILTERS), PACK(field_aliases, OPTION_TEXTS),
+    PACK(key_end, OPTION_KEY_END), { NULL, OPTION_CALL, 0 },
 };
 
 /* ---- Sources -------------------------------------------------------------------------------- */

@@ -30,6 +30,23 @@ class PackTest(Case):
         self.assertEqual(sheaf.Dataset(self.path("set")).classes, ["class0", "class1", "class2"])
 
 
+    def test_names_of_fields_and_keys(self):
+        source, notes = tree(self.path("tree")), []
+        for i in range(4):
+            os.rename(os.path.join(source, "class0", "%d.txt" % i),
+                      os.path.join(source, "class0", "x.%d.TEXT" % i))
+        sheaf.pack(source, self.path("set"), field_alias={"text": "txt"}, key_end="last-dot")
+        with sheaf.Reader(self.path("set")) as reader:
+            found = {sample["__key__"]: list(sample.fields) for sample in reader}
+        self.assertEqual(found["class0/x_2"], ["txt"])
+        self.assertEqual(len(found), 12)
+        sheaf.pack(source, self.path("none"), dry_run=True, note=notes.append)
+        self.assertIn("4 different fields", notes[0].message)
+        with self.assertRaisesRegex(ValueError, "first-dot or last-dot"):
+            sheaf.pack(source, self.path("none"), key_end="no dot")
+        with self.assertRaisesRegex(sheaf.ArgumentError, "invalid field alias"):
+            sheaf.pack(source, self.path("none"), field_alias={"a": ""})
+
     def test_several_sources(self):
         source = tree(self.path("tree"))
         some = [os.path.join(source, "class%d" % c) for c in (0, 2)]

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names of files in their samples; see naming.h. */
+#include "packer/source/naming.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "formats/name.h"
+
+static int check_alias(const char *alias, struct sheaf_error *err)
+{
+    const char *to = strchr(alias, '=');
+    const char *problem = NULL;
+    char path[KEY_LIMIT + 3] = "k.";
+
+    if (to == NULL || to == alias || to[1] == '\0' || strchr(to + 1, '=') != NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid field alias \"%s\": expected FROM=TO, as "
+                       "in jpeg=jpg", alias);
+    if (strlen(to + 1) > KEY_LIMIT || strchr(to, '/') != NULL || to[1] == '.')
+        problem = "it is no name of a field";
+    if (problem == NULL) {
+        memcpy(path + 2, to + 1, strlen(to + 1) + 1);
+        problem = name_problem(path);
+    }
+    return problem == NULL ? SHEAF_OK
+                           : err_set(err, SHEAF_ERR_ARGUMENT, "invalid field alias \"%s\": \"%s\": "
+                                     "%s", alias, to + 1, problem);
+}
+
+int naming_open(struct naming *n, const struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    *n = (struct naming){ .aliases = o->field_aliases, .last_dot = o->key_end == SHEAF_LAST_DOT,
+                          .path.limit = SIZE_MAX / 2 };
+    n->renames = n->last_dot || (n->aliases != NULL && n->aliases[0] != NULL);
+    if (o->key_end != SHEAF_FIRST_DOT && o->key_end != SHEAF_LAST_DOT)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "key_end is %d, expected SHEAF_FIRST_DOT or "
+                       "SHEAF_LAST_DOT", (int)o->key_end);
+    for (size_t i = 0; n->aliases != NULL && n->aliases[i] != NULL && code == SHEAF_OK; i++)
+        code = check_alias(n->aliases[i], err);
+    return code;
+}
+
+void naming_close(struct naming *n)
+{
+    buf_free(&n->path);
+}
+
+/* The alias of a suffix, whatever its case; else the suffix itself.  The first that fits counts. */
+static const char *alias_of(const struct naming *n, const char *suffix)
+{
+    const size_t size = strlen(suffix);
+
+    for (size_t i = 0; n->aliases != NULL && n->aliases[i] != NULL; i++) {
+        const char *alias = n->aliases[i];
+
+        if (alias[strcspn(alias, "=")] == '=' && strcspn(alias, "=") == size &&
+            strncasecmp(alias, suffix, size) == 0)
+            return alias + size + 1;
+    }
+    return suffix;
+}
+
+int naming_apply(struct naming *n, const char *path, const char **named, struct sheaf_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    const char *dot = n->last_dot ? strrchr(base, '.') : strchr(base, '.');
+    const size_t key_size = (size_t)(dot - path);
+    const char *suffix = alias_of(n, dot + 1);
+    char *key;
+    int code;
+
+    *named = path;
+    if (suffix == dot + 1 && memchr(base, '.', (size_t)(dot - base)) == NULL)
+        return SHEAF_OK;
+    n->path.size = 0;
+    code = buf_reserve(&n->path, key_size + strlen(suffix) + 2, err);
+    if (code != SHEAF_OK)
+        return code;
+    buf_put(&n->path, path, key_size);
+    buf_put(&n->path, ".", 1);
+    buf_put(&n->path, suffix, strlen(suffix) + 1);
+    key = (char *)n->path.data;
+    for (size_t i = (size_t)(base - path); i < key_size; i++)
+        if (key[i] == '.')
+            key[i] = '_';
+    *named = key;
+    return SHEAF_OK;
+}
