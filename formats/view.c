@@ -333,13 +333,64 @@ static int take_length(const json_t *document, struct view *v, struct sheaf_erro
     return SHEAF_OK;
 }
 
+static int compare_classes(const void *x, const void *y)
+{
+    const struct view_class *a = x, *b = y;
+
+    if (a->from != NULL && b->from != NULL)
+        return strcmp(a->from, b->from);
+    return (a->from_number > b->from_number) - (a->from_number < b->from_number);
+}
+
+/* A label of fewer than 10 digits; UINT64_MAX: it is none. */
+static uint64_t label_of(const char *text)
+{
+    const size_t digits = strspn(text, "0123456789");
+
+    return digits == 0 || digits > 9 || text[digits] != '\0' || (text[0] == '0' && digits > 1)
+           ? UINT64_MAX : strtoull(text, NULL, 10);
+}
+
+/* {"from": "to"} or {"number": number}. */
+static int take_class_map(const json_t *map, struct view *v, struct sheaf_error *err)
+{
+    const char *from;
+    json_t *to;
+    int code = SHEAF_OK;
+
+    v->classes = calloc(json_object_size(map) + 1, sizeof(v->classes[0]));
+    if (v->classes == NULL)
+        return err_memory(err, json_object_size(map) * sizeof(v->classes[0]));
+    json_object_foreach((json_t *)(uintptr_t)map, from, to) {
+        struct view_class *c = &v->classes[v->class_count++];
+
+        c->from_number = label_of(from);
+        v->by_number |= json_is_integer(to);
+        if (v->by_number && json_is_integer(to) && c->from_number != UINT64_MAX)
+            code = take_number(to, "classes", 0, 999999999, &c->to_number, err);
+        else if (!v->by_number && (c->from = strdup(from)) != NULL)
+            code = take_string(to, "classes", &c->to, err);
+        else
+            code = err_set(err, SHEAF_ERR_ARGUMENT, "\"classes\": \"%s\": a map is of names to "
+                           "names or of numbers to numbers", from);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    if (v->class_count == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"classes\" is an empty map");
+    qsort(v->classes, v->class_count, sizeof(v->classes[0]), compare_classes);
+    return SHEAF_OK;
+}
+
 static int take_classes(const json_t *classes, struct view *v, struct sheaf_error *err)
 {
     const char *word = classes == NULL ? "by-name" : json_string_value(classes);
 
+    if (json_is_object(classes))
+        return take_class_map(classes, v, err);
     if (word == NULL || (strcmp(word, "by-name") != 0 && strcmp(word, "by-number") != 0))
         return err_set(err, SHEAF_ERR_ARGUMENT, "\"classes\" is neither \"by-name\" nor "
-                       "\"by-number\"");
+                       "\"by-number\" nor a map");
     v->by_number = strcmp(word, "by-number") == 0;
     return SHEAF_OK;
 }
@@ -411,8 +462,13 @@ void view_free(struct view *v)
         free(s->where.text);
         free(s->source);
     }
+    for (size_t i = 0; i < v->class_count; i++) {
+        free(v->classes[i].from);
+        free(v->classes[i].to);
+    }
     for (size_t i = 0; i < v->stage_count; i++)
         free(v->stages[i].weights);
+    free(v->classes);
     free(v->stages);
     free(v->sources);
     *v = (struct view){ 0 };

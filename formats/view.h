@@ -48,6 +48,12 @@ struct view_stage {
     uint64_t *weights;                      /* of each source */
 };
 
+/* Classes that are given another name, or number. */
+struct view_class {
+    char *from, *to;                        /* names; NULL: */
+    uint64_t from_number, to_number;
+};
+
 enum view_until { VIEW_SAMPLES, VIEW_FIRST, VIEW_ALL };
 
 struct view {
@@ -55,6 +61,8 @@ struct view {
     size_t source_count;
     bool has_weights;                       /* every source has one */
     bool by_number;                         /* classes are merged by number, not by name */
+    struct view_class *classes;             /* a map, by names or by numbers; in their order */
+    size_t class_count;
     uint64_t samples;                       /* of an epoch; 0: the document does not say */
     enum view_until until;                  /* with weights and without samples */
     struct view_stage *stages;              /* after the first, in order */

@@ -2,7 +2,9 @@
  *
  * The canonical text of a view; see view.h.  What a document may leave out is left out, names stand
  * in one order, numbers in one form. */
+#include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,6 +135,25 @@ static json_t *stages_of(const struct view *v, size_t count)
     return list;
 }
 
+static json_t *classes_of(const struct view *v)
+{
+    json_t *map = v->classes == NULL ? json_string("by-number") : json_object();
+
+    for (size_t i = 0; i < v->class_count && map != NULL; i++) {
+        const struct view_class *c = &v->classes[i];
+        char number[24];
+
+        snprintf(number, sizeof(number), "%" PRIu64, c->from_number);
+        if (!set(map, c->from != NULL ? c->from : number,
+                 c->from != NULL ? json_string(c->to)
+                                 : json_integer((json_int_t)c->to_number))) {
+            json_decref(map);
+            map = NULL;
+        }
+    }
+    return map;
+}
+
 static json_t *document_of(const struct view *v, const char *const *names, size_t stages)
 {
     json_t *object = json_object();
@@ -141,7 +162,7 @@ static json_t *document_of(const struct view *v, const char *const *names, size_
         && (v->samples == 0 || set(object, "samples", json_integer((json_int_t)v->samples)))
         && (v->until == VIEW_SAMPLES
             || set(object, "until", json_string(v->until == VIEW_FIRST ? "first" : "all")))
-        && (!v->by_number || set(object, "classes", json_string("by-number")))
+        && ((!v->by_number && v->classes == NULL) || set(object, "classes", classes_of(v)))
         && set(object, "sources", sources_of(v, names))
         && (stages == 0 || set(object, "stages", stages_of(v, stages))))
         return object;

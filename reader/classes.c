@@ -167,6 +167,44 @@ int classes_merge(const struct class_list *lists, size_t count, char ***names, s
     return code;
 }
 
+static int rename_list(struct names *n, const struct class_list *list, class_name_fn *other,
+                       const void *context, uint32_t **map, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (list->count == 0)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its classes have no names, of which other "
+                       "names could be made", list->url);
+    *map = calloc(list->count, sizeof(**map));
+    if (*map == NULL)
+        return err_memory(err, list->count * sizeof(**map));
+    for (size_t i = 0; i < list->count && code == SHEAF_OK; i++) {
+        const char *name = other(context, list->names[i]);
+
+        if (n->count == 0 || *slot_of(n, name) == NO_SLOT)
+            code = add(n, name, err);
+        if (code == SHEAF_OK)
+            (*map)[i] = *slot_of(n, name);
+    }
+    return code;
+}
+
+int classes_rename(const struct class_list *lists, size_t count, class_name_fn *other,
+                   const void *context, char ***names, size_t *name_count, uint32_t **maps,
+                   struct sheaf_error *err)
+{
+    struct names n = { 0 };
+    int code = SHEAF_OK;
+
+    memset(maps, 0, count * sizeof(maps[0]));
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = rename_list(&n, &lists[i], other, context, &maps[i], err);
+    free(n.slots);
+    *names = n.list;
+    *name_count = n.count;
+    return code;
+}
+
 int classes_renumber(const struct class_numbers *numbers, struct decode_scratch *scratch,
                      const struct sheaf_sample *sample, struct sheaf_error *err)
 {
@@ -180,6 +218,8 @@ int classes_renumber(const struct class_numbers *numbers, struct decode_scratch 
                        "class, so they cannot be mapped to the merged classes of the open data "
                        "sets", sample->label_count, *label);
     own = *label - numbers->label_base;
+    if (own >= (double)numbers->count && numbers->rest_stays)
+        return SHEAF_OK;
     if (own < 0 || own >= (double)numbers->count)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "its label %.17g is not one of the %zu classes "
                        "of its data set, so it cannot be mapped to the merged classes of the open "

@@ -6,6 +6,7 @@
 #ifndef READER_CLASSES_H
 #define READER_CLASSES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/format.h"
@@ -26,10 +27,18 @@ struct class_list {
 int classes_merge(const struct class_list *lists, size_t count, char ***names, size_t *name_count,
                   uint32_t **maps, struct sheaf_error *err);
 
+/* The same with other names: `other` gives the name that a class is to have, which may be that of
+ * several.  Lists must have names. */
+typedef const char *class_name_fn(const void *context, const char *name);
+int classes_rename(const struct class_list *lists, size_t count, class_name_fn *other,
+                   const void *context, char ***names, size_t *name_count, uint32_t **maps,
+                   struct sheaf_error *err);
+
 /* A class label and the map that it goes through. */
 struct class_numbers {
     const uint32_t *map;
     size_t count;
+    bool rest_stays;            /* labels beyond the map are as they are */
     int label_base, merged_base;
 };
 

@@ -461,17 +461,29 @@ struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint
 }
 
 int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
-                     const struct sheaf_sample *sample, struct sheaf_error *err)
+                     struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const struct sheaf_dataset *source = dataset_source(d, sample->shard);
     const struct class_numbers numbers = {
         .map = source->class_map,
-        .count = source->manifest.class_count,
+        .count = source->class_map_count,
+        .rest_stays = source->class_rest_stays,
         .label_base = source->manifest.label_base,
         .merged_base = d->manifest.label_base,
     };
 
-    return numbers.map == NULL ? SHEAF_OK : classes_renumber(&numbers, scratch, sample, err);
+    int code;
+
+    if (numbers.map == NULL)
+        return SHEAF_OK;
+    code = classes_renumber(&numbers, scratch, sample, err);
+    if (code == SHEAF_OK && d->renames_classes && sample->label_count == 1) {
+        const double own = sample->labels[0] - d->manifest.label_base;
+        const bool has_name = own >= 0 && own < (double)d->manifest.class_count;
+
+        sample->class_name = has_name ? d->manifest.classes[(size_t)own] : NULL;
+    }
+    return code;
 }
 
 /* Copies as much of a struct as the caller knows of. */

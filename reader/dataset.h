@@ -18,6 +18,7 @@
 #include "formats/format.h"
 #include "formats/index.h"
 #include "formats/manifest.h"
+#include "formats/view.h"
 #include "reader/classes.h"
 #include "reader/order.h"
 #include "reader/pipe.h"
@@ -71,10 +72,13 @@ struct sheaf_dataset {
     struct sheaf_dataset **sources;     /* whose shards are in the union's tables; else NULL */
     size_t source_count;
     uint32_t *source_of;                /* of each shard */
+    bool renames_classes;               /* it is a view that has a map of classes */
     /* A source's. */
     uint32_t first_shard, end_shard;    /* in the union */
     uint64_t first_number, end_number;  /* its samples, in the union; also of one opened alone */
-    uint32_t *class_map;                /* see classes.h; NULL: its labels stay */
+    uint32_t *class_map;                /* see classes.h; NULL: its labels stay; */
+    size_t class_map_count;             /* of labels; */
+    bool class_rest_stays;              /* labels beyond these stay */
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
     uint64_t chosen;                    /* in a view: how many of its samples, */
     double share;                       /* their part of an epoch, */
@@ -187,15 +191,18 @@ static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t 
 /* What decode() must know of a shard: labels have the numbers of its source. */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
 
-/* Gives a sample, decoded with the scratch, the label that its class has in the union. */
+/* Gives a sample, decoded with the scratch, the label that its class has in the union, and where a
+ * view gives classes other names or numbers, that name. */
 int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
-                     const struct sheaf_sample *sample, struct sheaf_error *err);
+                     struct sheaf_sample *sample, struct sheaf_error *err);
 
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */
 
 struct union_options {
     bool is_view;       /* the same data set may be there twice */
     bool by_number;     /* classes stay as they are numbered, whatever their names */
+    const struct view_class *classes;   /* what a view calls them instead; or NULL */
+    size_t class_count;
 };
 
 /* Makes one data set of several; takes them, also on failure. */

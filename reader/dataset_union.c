@@ -15,6 +15,7 @@
 #include "formats/origin.h"
 #include "reader/dataset.h"
 
+#define CLASS_LABELS_MOST ((uint32_t)1 << 24)    /* in a map of labels */
 #define UNION_SEED 0x756e696fu  /* of its fingerprint */
 
 /* Counts are known only of what is no stream, and a sample that is there twice by mistake would
@@ -118,7 +119,36 @@ static void take_facts(struct sheaf_dataset *d)
     }
 }
 
-static int merge_classes(struct sheaf_dataset *d, struct sheaf_error *err)
+/* The name that a view gives a class. */
+static const char *other_name(const void *context, const char *name)
+{
+    const struct union_options *options = context;
+
+    for (size_t i = 0; i < options->class_count; i++)
+        if (strcmp(options->classes[i].from, name) == 0)
+            return options->classes[i].to;
+    return name;
+}
+
+/* A name that no source has would be left out silently. */
+static int check_names(const struct class_list *lists, size_t count,
+                       const struct union_options *options, struct sheaf_error *err)
+{
+    for (size_t c = 0; c < options->class_count; c++) {
+        bool found = false;
+
+        for (size_t i = 0; i < count && !found; i++)
+            for (size_t n = 0; n < lists[i].count && !found; n++)
+                found = strcmp(lists[i].names[n], options->classes[c].from) == 0;
+        if (!found)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "\"classes\": no source has a class \"%s\"",
+                           options->classes[c].from);
+    }
+    return SHEAF_OK;
+}
+
+static int merge_classes(struct sheaf_dataset *d, const struct union_options *options,
+                         struct sheaf_error *err)
 {
     struct class_list *lists = calloc(d->source_count, sizeof(lists[0]));
     uint32_t **maps = calloc(d->source_count, sizeof(maps[0]));
@@ -132,11 +162,18 @@ static int merge_classes(struct sheaf_dataset *d, struct sheaf_error *err)
                                         .names = (const char *const *)m->classes,
                                         .label_base = m->label_base };
     }
+    if (code == SHEAF_OK && options->classes != NULL)
+        code = check_names(lists, d->source_count, options, err);
     if (code == SHEAF_OK)
-        code = classes_merge(lists, d->source_count, &d->manifest.classes,
-                             &d->manifest.class_count, maps, err);
-    for (size_t i = 0; maps != NULL && i < d->source_count; i++)
+        code = options->classes != NULL
+               ? classes_rename(lists, d->source_count, other_name, options, &d->manifest.classes,
+                                &d->manifest.class_count, maps, err)
+               : classes_merge(lists, d->source_count, &d->manifest.classes,
+                               &d->manifest.class_count, maps, err);
+    for (size_t i = 0; maps != NULL && i < d->source_count; i++) {
         d->sources[i]->class_map = maps[i];
+        d->sources[i]->class_map_count = d->sources[i]->manifest.class_count;
+    }
     free(lists);
     free(maps);
     return code;
@@ -161,6 +198,42 @@ static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
         d->manifest.classes[d->manifest.class_count] = name;
     }
     return SHEAF_OK;
+}
+
+/* Labels that a view gives other numbers.  Those that it does not speak of stay; none has a
+ * name. */
+static int renumber_classes(struct sheaf_dataset *d, const struct union_options *options,
+                            struct sheaf_error *err)
+{
+    const uint64_t end = options->classes[options->class_count - 1].from_number + 1;
+
+    if (end > CLASS_LABELS_MOST)
+        return err_set(err, SHEAF_ERR_LIMIT, "\"classes\": a label above %u", CLASS_LABELS_MOST);
+    for (size_t i = 0; i < d->source_count; i++) {
+        struct sheaf_dataset *s = d->sources[i];
+        const uint64_t base = (uint64_t)s->manifest.label_base;
+
+        s->class_map = calloc(end, sizeof(s->class_map[0]));
+        if (s->class_map == NULL)
+            return err_memory(err, end * sizeof(s->class_map[0]));
+        s->class_map_count = end - MIN(base, end);
+        s->class_rest_stays = true;
+        for (uint64_t label = base; label < end; label++)
+            s->class_map[label - base] = (uint32_t)label;
+        for (size_t c = 0; c < options->class_count; c++)
+            if (options->classes[c].from_number >= base)
+                s->class_map[options->classes[c].from_number - base] =
+                    (uint32_t)options->classes[c].to_number;
+    }
+    return SHEAF_OK;
+}
+
+static int unite_classes(struct sheaf_dataset *d, const struct union_options *options,
+                         struct sheaf_error *err)
+{
+    if (!options->by_number)
+        return merge_classes(d, options, err);
+    return options->classes != NULL ? renumber_classes(d, options, err) : join_classes(d, err);
 }
 
 /* The sources' fingerprints, in order, are all that a union is. */
@@ -275,8 +348,9 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count,
     d->sources = own;
     d->source_count = count;
     code = check_sources(sources, count, options, err);
+    d->renames_classes = options->classes != NULL;
     if (code == SHEAF_OK)
-        code = options->by_number ? join_classes(d, err) : merge_classes(d, err);
+        code = unite_classes(d, options, err);
     if (code == SHEAF_OK)
         code = allocate(d, err);
     for (uint32_t i = 0; i < count && code == SHEAF_OK; i++)
@@ -285,6 +359,8 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count,
         code = dataset_make_tables(d, err);
     if (code == SHEAF_OK) {
         take_facts(d);
+        if (options->by_number && options->classes != NULL)
+            d->manifest.label_base = 0;     /* the map has labels as they are */
         place_samples(d);
         code = find_copies(d, err);
     }

@@ -3,6 +3,7 @@
  * sheaf view: writes the document of a view.  The options become its JSON; what they mean, and
  * whether it is right, is the library's to say. */
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +21,11 @@ static const struct choice until_choices[] = {
     { "first", UNTIL_FIRST }, { "all", UNTIL_ALL }, { NULL, 0 },
 };
 
-static const struct choice classes_choices[] = {
-    { "by-name", 0 }, { "by-number", 1 }, { NULL, 0 },
-};
-
 struct settings {
     const char *output, *weights, *repeats, *keys, *not_keys, *fields;
     uint64_t samples;
-    int until, classes, overwrite;
+    const char *classes;
+    int until, overwrite;
     struct option_texts where;
 };
 
@@ -208,6 +206,26 @@ static int print_source(FILE *file, const struct settings *s, const char *source
     return status;
 }
 
+/* Which classes are the same: a word, or a map in a file. */
+static int print_classes(FILE *file, const char *how)
+{
+    FILE *map;
+    int c;
+
+    fputs(",\"classes\":", file);
+    if (strcmp(how, "by-name") == 0 || strcmp(how, "by-number") == 0) {
+        print_json_string(file, how);
+        return STATUS_OK;
+    }
+    map = fopen(how, "r");
+    if (map == NULL)
+        return misuse("view: --classes: %s: %s: expected by-name, by-number or a file with a map",
+                      how, strerror(errno));
+    while ((c = getc(map)) != EOF)
+        putc(c, file);
+    return fclose(map) == 0 ? STATUS_OK : misuse("view: --classes: %s: cannot be read", how);
+}
+
 static int print_document(FILE *file, const struct settings *s, char **sources, size_t count)
 {
     int status = STATUS_OK;
@@ -217,8 +235,8 @@ static int print_document(FILE *file, const struct settings *s, char **sources, 
         fprintf(file, ",\"samples\":%" PRIu64, s->samples);
     if (s->until != UNTIL_NONE)
         fprintf(file, ",\"until\":\"%s\"", s->until == UNTIL_FIRST ? "first" : "all");
-    if (s->classes != 0)
-        fputs(",\"classes\":\"by-number\"", file);
+    if (s->classes != NULL)
+        status = print_classes(file, s->classes);
     fputs(",\"sources\":[", file);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         fputs(i == 0 ? "" : ",", file);
@@ -312,8 +330,9 @@ static int cmd_view(const struct command *command, int argc, char **argv)
               .meaning = "leave out the samples whose keys are lines of FILE" },
             { "fields", OPTION_TEXT, "NAME,...", .text = &s.fields, .standard = "all",
               .meaning = "fields that samples keep" },
-            { "classes", OPTION_CHOICE, "HOW", .choice = &s.classes, .choices = classes_choices,
-              .meaning = "which classes of the sources are the same" },
+            { "classes", OPTION_TEXT, "HOW", .text = &s.classes, .standard = "by-name",
+              .meaning = "which classes of the sources are the same: by-name, by-number, or as a "
+                         "file says, a JSON object of names to names or numbers to numbers" },
             { "overwrite", OPTION_FLAG, .flag = &s.overwrite,
               .meaning = "replace an existing document" },
             { .name = NULL },

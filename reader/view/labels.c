@@ -15,7 +15,7 @@ static void renumber(const struct sheaf_dataset *d, const struct sheaf_dataset *
     const uint32_t base = (uint32_t)source->manifest.label_base;
 
     for (uint64_t i = 0; i < count && source->class_map != NULL; i++) {
-        if (labels[i] > base && labels[i] - 1 - base < source->manifest.class_count)
+        if (labels[i] > base && labels[i] - 1 - base < source->class_map_count)
             labels[i] = source->class_map[labels[i] - 1 - base] + 1
                       + (uint32_t)d->manifest.label_base;
     }

@@ -311,7 +311,9 @@ static int open_document(struct dataset_view *v, const char *url,
         code = name_stages(v, sources, err);
     if (code == SHEAF_OK) {
         const struct union_options options = { .is_view = true,
-                                               .by_number = v->document.by_number };
+                                               .by_number = v->document.by_number,
+                                               .classes = v->document.classes,
+                                               .class_count = v->document.class_count };
 
         code = dataset_unite(sources, count, &options, dataset, err);   /* takes them */
     } else {

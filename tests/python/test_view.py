@@ -132,6 +132,11 @@ class Made(Case):
         with self.assertRaisesRegex(sheaf.ArgumentError, "no length of its own"):
             sheaf.View(self.path("large"), weights=[1]).save(self.path("x.view"))
 
+    def test_classes_as_a_map(self):
+        view = sheaf.View(self.path("small"), classes={0: 40, 1: 40})
+        self.assertEqual(sorted(s.label for s in sheaf.Reader(view)), [2, 3, 4, 5, 6, 40, 40])
+        self.assertEqual({s.class_name for s in sheaf.Reader(view)}, {None})
+
     def test_relative_paths(self):
         os.makedirs(self.path("views"))
         before = os.getcwd()

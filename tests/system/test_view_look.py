@@ -9,6 +9,7 @@ import os
 import random
 import re
 
+import libsheaf
 import support
 from support import Case, make_tree, pack, read, sheaf, write
 
@@ -245,3 +246,62 @@ class Info(ViewCase):
                 found = [re.search(r": (\d+) of its (\d+) chosen", w).groups()
                          for w in self.info(view)["warnings"]]
                 self.assertEqual(found, [(str(shared), str(len(chosen(two))))] if shared else [])
+
+
+class Classes(ViewCase):
+    def labels(self, view):
+        """{class of the file: {(name, label) in the view}}"""
+        found = collections.defaultdict(set)
+        for sample in libsheaf.samples(view):
+            found[sample.key.split("/")[0]].add((sample.class_name, sample.labels[0]))
+        return dict(found)
+
+    def test_names_to_names(self):
+        sources = [("small", {}), ("middle", {"where": {"classes": ["dog"]}})]
+        view = self.view(sources, classes={"cat": "pet", "eel": "fish", "dog": "pet"})
+        self.assertEqual(self.labels(view), {"cat": {("pet", 0)}, "dog": {("pet", 0)},
+                                             "eel": {("fish", 1)}})
+        found = Info.info(view)
+        self.assertEqual(found["classes"], ["pet", "fish"])
+        quality = Quality.quality(view, "--shuffle-buffer", 1000)
+        self.assertLess(quality["ideal_labels_in_256"], 2.01)
+        part = self.view(sources, classes={"eel": "cat"})   # others keep theirs
+        self.assertEqual(self.labels(part), {"cat": {("cat", 0)}, "dog": {("dog", 1)},
+                                             "eel": {("cat", 0)}})
+
+    def test_numbers_to_numbers(self):
+        view = self.view([("large", {"where": {"range": [0, 40]}}), ("small", {})],
+                         classes={"0": 5, "1": 0})
+        self.assertEqual(self.labels(view), {"cat": {(None, 5)}, "dog": {(None, 0)},
+                                             "eel": {(None, 2)}})
+        self.assertEqual(Info.info(view)["classes"], [])
+
+    def test_the_command(self):
+        write(self.path("map.json"), b'{"cat": "pet", "dog": "pet"}')
+        view = self.path("mapped.view")
+        sheaf("view", self.sets["small"], "-o", view, "--classes", self.path("map.json"))
+        self.assertEqual(json.loads(read(view))["classes"], {"cat": "pet", "dog": "pet"})
+        self.assertEqual(self.labels(view)["dog"], {("pet", 0)})
+        same = self.view([("small", {})], classes={"dog": "pet", "cat": "pet"})
+        self.assertEqual(Info.info(same)["fingerprint"], Info.info(view)["fingerprint"])
+
+    def test_refused(self):
+        for classes, reason in (
+                ({"cow": "pet"}, 'no source has a class "cow"'), ({}, "is an empty map"),
+                ({"cat": 1}, "names to names or of numbers to numbers"),
+                ({"0": 1, "1": "x"}, "names to names or of numbers to numbers"),
+                ({"01": 1}, "names to names or of numbers to numbers"),
+                ({"0": -1}, "not a whole number"), ({"cat": ""}, "is not a name"),
+                ({"99999999": 1}, "a label above"), (3, "nor a map")):
+            view = self.view([("small", {})], classes=classes)
+            with self.subTest(classes=classes):
+                done = sheaf("cat", view, "--list", status=None)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(reason, done.stderr.decode())
+        plain = make_tree(self.path("plain"), {"%d.txt" % i: b"x" for i in range(4)})
+        pack(plain, self.path("nameless"), "tfrecord", "none")
+        self.sets = {**self.sets, "nameless": self.path("nameless")}
+        view = self.view([("nameless", {}), ("small", {})], classes={"cat": "pet"})
+        self.assertIn("have no names", sheaf("cat", view, "--list", status=1).stderr.decode())
+        view = self.view([("nameless", {"where": {"classes": ["cat"]}})])
+        self.assertIn("have no names here", sheaf("cat", view, "--list", status=2).stderr.decode())
