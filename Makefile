@@ -103,7 +103,7 @@ $(BUILD)/%: $(BUILD)/tools/generate/%.o
 $(BUILD)/tests/test_advise: $(BUILD)/tools/mode_advice.o $(BUILD)/tools/size_text.o
 # The part of the Python package that knows nothing of Python.
 $(BUILD)/tests/test_serving: $(patsubst %,$(BUILD)/python/src/%.o,arena held packing process \
-                             serving serving_life)
+                             serving serving_life serving_ranks)
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_COMMON) $(BUILD)/internal.a
 	$(SAY) LINK $@

@@ -38,6 +38,7 @@ struct fixture {
     struct shard_set set;
     struct sheaf_dataset *dataset;
     struct serving *serving;
+    bool is_stream;
     char name[64];
     uint64_t order[3][SAMPLES];     /* of epochs: the sample at each ordinal */
 };
@@ -89,6 +90,7 @@ static void compress_shards(struct shard_set *set)
 static void make(struct fixture *f, bool is_stream)
 {
     memset(f, 0, sizeof(*f));
+    f->is_stream = is_stream;
     shards_make(&f->set, &webdataset_ops, counts);
     if (is_stream)
         compress_shards(&f->set);
@@ -110,7 +112,7 @@ static void make(struct fixture *f, bool is_stream)
     }
 }
 
-static void start(struct fixture *f, uint32_t ranks)
+static void start(struct fixture *f, uint32_t ranks, uint64_t wait_seconds)
 {
     static unsigned servings;
     struct sheaf_reader_options o = options_of();
@@ -118,7 +120,7 @@ static void start(struct fixture *f, uint32_t ranks)
 
     assert_non_null(arena);
     assert_true(arena_serve(arena, &o));
-    f->serving = serving_start(shards_reader(f->dataset, &o), 0, ranks, arena);
+    f->serving = serving_start(shards_reader(f->dataset, &o), 0, ranks, wait_seconds, arena);
     assert_non_null(f->serving);
     snprintf(f->name, sizeof(f->name), "sheaf-test-%d-%u", (int)getpid(), servings++);
     assert_true(serving_listen(f->serving, f->name));
@@ -144,10 +146,10 @@ static void receive_all(int descriptor, void *data, size_t size)
 }
 
 /* False: the serving has ended. */
-static bool try_join(const struct fixture *f, uint32_t worker, uint32_t workers,
+static bool try_join(const struct fixture *f, uint32_t rank, uint32_t workers,
                      struct connection *c)
 {
-    const struct serving_hello hello = { worker, workers };
+    const struct serving_hello hello = { rank, workers };
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control;
     struct serving_welcome welcome;
@@ -251,20 +253,18 @@ struct worker {
     struct rng rng;
     pthread_t thread;
     bool leaves;                    /* in mid-pass, with what it has */
-    bool asks_on;                   /* behind the end of a stream */
+    bool is_rank;                   /* that shares the serving, and not a worker of one */
 };
 
-/* The end is told to whoever asks, also when others have gone on. */
+/* So a rank finds the end of a stream. */
 static void ask_behind_the_end(const struct worker *w, struct connection *c)
 {
     struct given given;
 
-    for (uint64_t i = 0; i < 3; i++) {
-        check(ask(c, w->pass, SAMPLES + (i * w->workers + w->number) * BATCH, BATCH, &given));
-        check(given.answer.code == SHEAF_OK && given.answer.samples == 0);
-        check(given.answer.real == SAMPLES);
-        end(&given, c->memory);
-    }
+    check(ask(c, w->pass, SAMPLES + w->number * BATCH, BATCH, &given));
+    check(given.answer.code == SHEAF_OK && given.answer.samples == 0);
+    check(given.answer.real == SAMPLES);
+    end(&given, c->memory);
 }
 
 /* Asks for every n-th batch, keeps some for a while, and looks at them once more at the end. */
@@ -276,7 +276,7 @@ static void *work(void *argument)
     struct connection c;
     size_t count = 0;
 
-    check(try_join(w->f, w->number, w->workers, &c));
+    check(try_join(w->f, w->is_rank ? w->number : 0, w->is_rank ? 1 : w->workers, &c));
     for (uint64_t first = w->number * BATCH; first < SAMPLES; first += w->workers * BATCH) {
         const size_t batch = (size_t)MIN(SAMPLES - first, BATCH);
         struct given given;
@@ -296,7 +296,7 @@ static void *work(void *argument)
         if (w->leaves && first > SAMPLES / 2)
             break;
     }
-    if (w->asks_on)
+    if (w->is_rank && !w->leaves && w->f->is_stream)
         ask_behind_the_end(w, &c);
     while (count-- > 0) {
         if (!w->leaves)
@@ -335,7 +335,7 @@ static void test_workers_share_a_pass(void **state)
         bool failed;
 
         make(&f, is_stream != 0);
-        start(&f, 1);
+        start(&f, 1, 600);
         for (uint64_t pass = 1; pass <= 3; pass++)
             run_pass(&f, pass, (pass * 2) % 3, &rng, false);
         run_pass(&f, 4, 1, &rng, true);     /* what they had is free when they are gone */
@@ -379,7 +379,7 @@ static void test_the_program_asks_without_a_socket(void **state)
         struct given given;
 
         make(&f, is_stream != 0);
-        start(&f, 1);
+        start(&f, 1, 600);
         for (uint64_t pass = 1; pass <= COUNT_OF(firsts); pass++) {
             const uint64_t from = firsts[pass - 1];
 
@@ -414,7 +414,7 @@ static void test_what_was_given_may_be_asked_for_again(void **state)
         struct given given;
 
         make(&f, is_stream != 0);
-        start(&f, 1);
+        start(&f, 1, 600);
         serving_begin(f.serving, &(struct serving_pass){ 1, 0, 0 });
         for (uint64_t first = 0, next = 0; next < SAMPLES; first = rng_below(&rng, next)) {
             const uint64_t wanted = 1 + rng_below(&rng, 3 * BATCH);
@@ -437,7 +437,7 @@ static void test_what_was_asked_for_may_be_left(void **state)
 
     (void)state;
     make(&f, false);
-    start(&f, 1);
+    start(&f, 1, 600);
     serving_begin(f.serving, &(struct serving_pass){ 1, 0, 0 });
     for (uint64_t first = 0; first + BATCH < SAMPLES; first += BATCH) {
         const struct serving_ask request = { 1, first, BATCH };
@@ -462,7 +462,7 @@ static void *wait_in_vain(void *argument)
     struct connection c;
     struct given given;
 
-    if (!try_join(w->f, w->number, w->workers, &c))
+    if (!try_join(w->f, 0, w->workers, &c))
         return NULL;
     while (ask(&c, 1, w->number * BATCH, BATCH, &given))    /* until the serving ends */
         end(&given, c.memory);
@@ -478,7 +478,7 @@ static void test_it_ends_while_workers_ask(void **state)
         struct fixture f;
 
         make(&f, false);
-        start(&f, 1);
+        start(&f, 1, 600);
         serving_begin(f.serving, &(struct serving_pass){ 1, 0, 0 });
         for (uint32_t i = 0; i < WORKERS; i++) {
             struct given given;
@@ -499,37 +499,87 @@ static void test_it_ends_while_workers_ask(void **state)
 
 /* ---- Ranks that share it -------------------------------------------------------------------- */
 
+static uint64_t shared_pass(uint64_t epoch)
+{
+    return (epoch + 1) << SERVING_PLACE_BITS;
+}
+
+/* Three passes, each over a connection of its own, as workers have it. */
+static void *work_on(void *argument)
+{
+    struct worker *w = argument;
+    const bool leaves = w->leaves;
+
+    for (w->epoch = 0; w->epoch < 3; w->epoch++) {
+        w->pass = shared_pass(w->epoch);
+        w->leaves = leaves && w->epoch == 1;
+        work(w);
+    }
+    return NULL;
+}
+
+/* A rank comes to a pass before it begins, and before others have ended the one under way; one of
+ * them breaks a pass off. */
 static void test_ranks_of_a_host_share_it(void **state)
 {
     struct rng rng;
 
     (void)state;
     random_start(&rng);
-    for (int is_stream = 0; is_stream < 2; is_stream++) {
-        struct worker workers[2 * WORKERS];
+    for (uint32_t round = 0; round < 2 * (WORKERS + 1); round++) {
+        struct worker workers[WORKERS];
         struct fixture f;
+        uint32_t missing;
 
-        make(&f, is_stream != 0);
-        start(&f, WORKERS);
-        /* Those of the next pass come before it begins, and before the one under way is over. */
-        for (uint32_t i = 0; i < 2 * WORKERS; i++) {
-            const uint32_t n = 2 * WORKERS - 1 - i;
-
-            workers[n] = (struct worker){ .f = &f, .number = n % WORKERS, .workers = WORKERS,
-                                          .pass = 1 + n / WORKERS, .epoch = n / WORKERS,
-                                          .asks_on = is_stream };
+        make(&f, round % 2 != 0);
+        start(&f, WORKERS, 600);
+        for (uint32_t n = 0; n < WORKERS; n++) {
+            workers[n] = (struct worker){ .f = &f, .number = n, .workers = WORKERS,
+                                          .is_rank = true, .leaves = n == round / 2 };
             rng_seed(&workers[n].rng, RNG_FEED, rng_next(&rng), 0, 0);
-            if (n + 1 == WORKERS)
-                serving_begin(f.serving, &(struct serving_pass){ 1, 0, 0 });
-            assert_int_equal(pthread_create(&workers[n].thread, NULL, work, &workers[n]), 0);
-            usleep(500);
+            assert_int_equal(pthread_create(&workers[n].thread, NULL, work_on, &workers[n]), 0);
         }
-        serving_begin(f.serving, &(struct serving_pass){ 2, 1, 0 });
-        for (uint32_t i = 0; i < 2 * WORKERS; i++)
+        for (uint64_t epoch = 0; epoch < 3; epoch++) {
+            usleep(500);
+            serving_begin(f.serving, &(struct serving_pass){ shared_pass(epoch), epoch, 0 });
+        }
+        for (uint32_t i = 0; i < WORKERS; i++)
             pthread_join(workers[i].thread, NULL);
+        while (!serving_is_over(f.serving, shared_pass(2), &missing))
+            ;
         serving_stop(f.serving);
         unmake(&f);
     }
+}
+
+static void check_refused(struct connection *c, uint64_t pass, uint64_t first, const char *text)
+{
+    struct given given;
+
+    assert_true(ask(c, pass, first, BATCH, &given));
+    assert_int_equal(given.answer.code, SHEAF_ERR_STATE);
+    given.message[given.answer.bytes] = '\0';
+    assert_non_null(strstr(given.message, text));
+    end(&given, c->memory);
+}
+
+/* One is not at the first one's place, or the first one does not come. */
+static void test_ranks_that_do_not_meet(void **state)
+{
+    struct connection c;
+    struct fixture f;
+
+    (void)state;
+    make(&f, true);
+    start(&f, 2, 0);
+    assert_true(try_join(&f, 1, 1, &c));
+    check_refused(&c, shared_pass(0), BATCH, "1 of the 2 ranks");   /* nobody begins the pass */
+    serving_begin(f.serving, &(struct serving_pass){ shared_pass(0) | 5, 0, 0 });
+    check_refused(&c, shared_pass(0) | 4, BATCH, "at the same place");
+    check_refused(&c, shared_pass(0) | 6, BATCH, "at the same place");
+    part(&c);
+    serving_stop(f.serving);
+    unmake(&f);
 }
 
 int main(void)
@@ -541,6 +591,7 @@ int main(void)
         cmocka_unit_test(test_what_was_asked_for_may_be_left),
         cmocka_unit_test(test_it_ends_while_workers_ask),
         cmocka_unit_test(test_ranks_of_a_host_share_it),
+        cmocka_unit_test(test_ranks_that_do_not_meet),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,10 +243,13 @@ class Dataset(_sheaf.Dataset):
     each host has some shards (ShardedByS3Key), it has a host, (number, count), its samples are
     those of this host, and its world is the processes of this host."""
 
+    wait_seconds = 600                  # a channel's
+
     def __init__(self, source: Source) -> None:
         if isinstance(source, Channel):
             manifest = () if source.manifest is None else (source.manifest,)
             super().__init__(source, (*source[:2], *manifest), source.wait_seconds)
+            self.wait_seconds = source.wait_seconds
         else:
             super().__init__(source)
         info = self._info()
@@ -388,6 +391,7 @@ class Reader(_sheaf.Reader):
         given = {"seed": seed, "epoch": epoch, "shuffle_buffer": shuffle_buffer, "lanes": lanes}
         order = {name: dataset.order[name] if value is None else value
                  for name, value in given.items()}
+        self._claim = _claim_pipe(dataset) if dataset.is_pipe else None
         super().__init__(dataset, _arena, **order, no_shuffle=no_shuffle, rank=rank,
                          world_size=world_size, worker=worker,
                          workers=workers, remainder=remainder,
@@ -412,6 +416,14 @@ class Reader(_sheaf.Reader):
                 raise ArgumentError("%s of this reader contradicts the position, which has %s=%s, "
                                     "not %s" % (option, word, found[word], value))
         super().resume(position)
+
+    def close(self) -> None:
+        """Ends its threads, frees its memory."""
+        super().close()
+        self._claim = None
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
     def stats(self) -> Stats:
         return Stats(**super().stats())
@@ -664,4 +676,5 @@ def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = Fal
 from ._copies import (ConvertResult, PipeResult, UnpackResult,  # noqa: E402
                       convert, info, pipe, unpack)
 from ._job import job  # noqa: E402
+from ._pipe import claim_pipe as _claim_pipe  # noqa: E402
 from ._views import Coming, View, locate, view  # noqa: E402

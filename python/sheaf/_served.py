@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """What a worker asks the reader of its rank by: the program has a Server (python/src/serving.h), and
-each worker a Client, which asks it for samples by their ordinals.
+each worker a Client, which asks it for samples by their ordinals.  So has each rank that shares the
+reader of another one.
 
 A Client's batches lie in memory that it shares with the program.  The connection lives as long as
 that memory is in use: its end is what tells the server that all of it is free."""
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
+import select
 import socket
 import struct
 import threading
@@ -23,6 +26,9 @@ _ASK = struct.Struct("=QQQ")
 _ANSWER = struct.Struct("=iIQQQ")
 _PEER = struct.Struct("=iII")
 _NO_WORD = 0xffffffff
+PATIENCE_SECONDS = 5        # before it is said that an answer is waited for
+
+_log = logging.getLogger("sheaf")
 
 
 class Gone(sheaf.StateError):
@@ -44,14 +50,16 @@ class _Memory(mmap.mmap):
 class Client:
     """A connection to a Server, of the process that made it."""
 
-    def __init__(self, address: str, worker: int, workers: int) -> None:
+    def __init__(self, address: str, rank: int = 0, workers: int = 1, waits_for: str = "") -> None:
+        """waits_for: what an answer may have to wait for, which is logged if it takes long."""
         self.process = os.getpid()
+        self._waits_for = waits_for
         self._lock = threading.Lock()
         self._connection = _Connection(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._connection.connect(b"\0" + address.encode())
             self._check_peer()
-            self._connection.sendall(_HELLO.pack(worker, workers))
+            self._connection.sendall(_HELLO.pack(rank, workers))
             data, descriptors, _, _ = socket.recv_fds(self._connection, _WELCOME.size, 1)
         except OSError as error:
             raise Gone("the program that reads the data has ended, or its loader is closed: %s"
@@ -76,6 +84,7 @@ class Client:
         with self._lock:
             try:
                 self._connection.sendall(_ASK.pack(number, first, count))
+                self._wait()
                 code, word, samples, size, real = _ANSWER.unpack(self._receive(_ANSWER.size))
                 message = self._receive(size)
             except OSError as error:
@@ -86,6 +95,12 @@ class Client:
             return (_sheaf.unpack(message) if samples else None), real
         batch = _sheaf.receive(self._memory, word, message)
         return (batch if samples else None), real
+
+    def _wait(self) -> None:
+        """For the answer's first byte, if that may take long, and says once that it does."""
+        if self._waits_for and not select.select([self._connection], [], [], PATIENCE_SECONDS)[0]:
+            _log.warning("waiting for %s", self._waits_for)
+            self._waits_for = ""
 
     def _receive(self, size: int) -> bytearray:
         data = bytearray(size)

@@ -128,7 +128,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
         else:
             first, count = share_of(source.epoch_samples, source.rank, source.world_size, source.remainder,
                                     place.done)
-        number = source.reader.begin(source.order, place.epoch, first)
+        number = source.reader.begin(source.order, place.epoch, first, self.block)
         self.latest = _Progress(place, number, first, count)
         self.next_place = Place(place.epoch + 1, 0, source.order.lanes)
         return self.latest

@@ -145,6 +145,15 @@ uint64_t held_gap(const struct held *h)
     return h->asked.count == 0 ? h->start : h->asked.items[0].end;
 }
 
+uint64_t held_gap_end(const struct held *h, uint64_t gap)
+{
+    size_t i = 0;
+
+    while (i < h->asked.count && h->asked.items[i].first < gap)
+        i++;
+    return i < h->asked.count ? h->asked.items[i].first : UINT64_MAX;
+}
+
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers)
 {
     const uint64_t most = (workers == 0 ? 1 : workers) * AHEAD_BATCHES * count;
@@ -479,27 +488,47 @@ static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct
     return false;
 }
 
+/* Reads the ordinals if need be, and puts them into `out`. */
+static int take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
+                struct sheaf_error *error)
+{
+    int code = SHEAF_OK;
+
+    if (!room_for(h, (size_t)(end - first) + 2)) {
+        *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
+        return SHEAF_ERR_MEMORY;
+    }
+    if (h->place != UINT64_MAX && !is_ahead(h, first, end))
+        code = go_back(h, first, error);    /* some were given before */
+    if (code == SHEAF_OK && (h->place == UINT64_MAX || h->place < end))
+        code = read_until(h, first, end, step, error);
+    if (code == SHEAF_OK)
+        gather(h, first, end);
+    return code;
+}
+
+void held_drop(struct held *h, uint64_t first, uint64_t end)
+{
+    struct sheaf_error error;       /* it stays, and who asks is told */
+
+    held_note(h, first, end);
+    if (take(h, first, end, end - first, &error) == SHEAF_OK)
+        give_up(h);
+}
+
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_answer *answer, char **message, struct sheaf_error *error)
 {
     const bool repeats = !h->is_stream && first + count > h->real;
     const uint64_t end = repeats ? h->real : first + count;
     const uint64_t from = first < end || end == 0 ? first : end - 1;
-    int code = SHEAF_OK;
+    int code;
 
     if (!is_part(h, first, count, error))
         return error->code;
-    if (!room_for(h, count + 2)) {
-        *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
-        return SHEAF_ERR_MEMORY;
-    }
-    if (h->place != UINT64_MAX && !is_ahead(h, from, end))
-        code = go_back(h, from, error);     /* some were given before */
-    if (code == SHEAF_OK && (h->place == UINT64_MAX || h->place < end))
-        code = read_until(h, from, end, count, error);
+    code = take(h, from, end, count, error);
     if (code != SHEAF_OK)
         return code;
-    gather(h, from, end);
     if (repeats)
         repeat_last(h);
     if (from < first) {                     /* the repeated one alone */

@@ -70,12 +70,16 @@ void held_free(struct held *h);         /* but for the reader */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
 /* The ordinals are asked for. */
 void held_note(struct held *h, uint64_t first, uint64_t end);
-/* The first ordinal that nobody has asked for, behind what was asked for first. */
+/* The first ordinal that nobody has asked for, behind what was asked for first; and the next one
+ * that somebody has. */
 uint64_t held_gap(const struct held *h);
+uint64_t held_gap_end(const struct held *h, uint64_t gap);
 /* Whether what lies before `first` may be read and held. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
 /* What lies before `first` will not be asked for. */
 void held_skip(struct held *h, uint64_t first);
+/* Neither will these, which are read, as others come behind them. */
+void held_drop(struct held *h, uint64_t first, uint64_t end);
 
 /* The answer for these ordinals, read if need be: behind the end of a stream there are none.
  * *message is the caller's. */

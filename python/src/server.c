@@ -171,12 +171,13 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     struct sheaf_reader_options options;
     struct opening *o;
     PyObject *source;
+    unsigned long long wait_seconds;
     unsigned ranks;
 
     sheaf_reader_options_init(&options, sizeof(options));
     options.remainder = SHEAF_KEEP;     /* what pads is the program's to say, by ordinals, unless
                                            it is to be the same on other hosts */
-    if (!PyArg_ParseTuple(args, "OI:Server", &source, &ranks) ||
+    if (!PyArg_ParseTuple(args, "OIK:Server", &source, &ranks, &wait_seconds) ||
         options_set(&options, server_options_table, keywords) != 0)
         return -1;
     if (self->dataset != NULL) {
@@ -200,7 +201,7 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     if (o->code != SHEAF_OK) {
         error_raise(&o->error);
     } else {
-        self->serving = serving_start(o->reader, options.epoch, ranks, o->arena);
+        self->serving = serving_start(o->reader, options.epoch, ranks, wait_seconds, o->arena);
         if (self->serving == NULL)
             PyErr_SetFromErrno(PyExc_OSError);
     }
@@ -302,10 +303,13 @@ static PyObject *server_skipped(struct server_object *self, PyObject *args)
 static PyObject *server_is_over(struct server_object *self, PyObject *args)
 {
     unsigned long long number;
+    uint32_t missing = 0;
+    bool is;
 
     if (!PyArg_ParseTuple(args, "K:is_over", &number) || !is_open(self))
         return NULL;
-    return PyBool_FromLong(serving_is_over(self->serving, number));
+    is = serving_is_over(self->serving, number, &missing);
+    return Py_BuildValue("(OI)", is ? Py_True : Py_False, (unsigned)missing);
 }
 
 /* ---- Samples, without a socket -------------------------------------------------------------- */
@@ -430,7 +434,7 @@ static PyMethodDef server_methods[] = {
     { "get", (PyCFunction)server_get, METH_VARARGS,
       "get(pass, first, count): (a Batch, or None without samples; how many this rank has)." },
     { "is_over", (PyCFunction)server_is_over, METH_VARARGS,
-      "is_over(pass): whether all ranks that share it have come to the pass's end." },
+      "is_over(pass): (whether all ranks that share it are done with it; how many did not come)." },
     { "skipped", (PyCFunction)server_skipped, METH_VARARGS,
       "skipped(pass, end): how many ordinals below `end` were skipped as corrupt." },
     { "begin", (PyCFunction)server_begin, METH_VARARGS,
@@ -448,7 +452,7 @@ static PyType_Slot server_slots[] = {
     { Py_tp_init, server_init },
     { Py_tp_dealloc, server_dealloc },
     { Py_tp_methods, server_methods },
-    { Py_tp_doc, "Server(dataset, ranks, **options): one reader for all who ask." },
+    { Py_tp_doc, "Server(dataset, ranks, wait_seconds, **options): one reader for all who ask." },
     { 0, NULL },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that serves samples; see serving.h.  What it reads and keeps is in held.c, and what
- * the program does with it in serving_life.c. */
+ * The thread that serves samples; see serving.h.  What it reads and keeps is in held.c, who shares
+ * it in serving_ranks.c, and what the program does with it in serving_life.c. */
 #include "serving_inside.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOOK_MS      200
@@ -37,6 +38,8 @@ void serving_drop_client(struct serving *s, struct client *c)
 {
     const int descriptor = c->descriptor;
 
+    if (c->is_welcome && c->pass == s->pass.number)
+        s->members[c->hello.rank].left++;
     *c = s->clients[--s->client_count];
     held_forget_owner(&s->held, descriptor);
     close(descriptor);
@@ -171,7 +174,9 @@ static bool receive(struct serving *s, struct client *c)
     c->input_size = 0;
     if (!c->is_welcome) {
         memcpy(&c->hello, c->input, sizeof(c->hello));
-        s->expected = c->hello.workers > s->expected ? c->hello.workers : s->expected;
+        if (c->hello.rank >= s->ranks || c->hello.workers == 0)
+            return false;
+        s->members[c->hello.rank].workers = c->hello.workers;
         return welcome(s, c);
     }
     if (c->ask.count != 0)
@@ -196,34 +201,22 @@ static bool find_pass(struct serving *s, uint64_t number, struct serving_pass *p
     return found;
 }
 
-/* Whether all who share the serving have asked in the pass under way, and nobody is in its midst:
- * who is there was told its end, or waits for another pass. */
-static bool is_over(const struct serving *s)
-{
-    for (size_t i = 0; i < s->client_count; i++) {
-        const struct client *c = &s->clients[i];
-
-        if (c->pass == s->pass.number && c->end == UINT64_MAX &&
-            (c->ask.count == 0 || c->ask.pass <= s->pass.number))
-            return false;
-    }
-    return s->joined >= s->expected;
-}
-
 static bool may_turn(struct serving *s, uint64_t number)
 {
     struct serving_pass pass;
 
-    return (s->pass.number == 0 || is_over(s)) && find_pass(s, number, &pass);
+    return (s->pass.number == 0 || serving_pass_is_over(s)) && find_pass(s, number, &pass);
 }
 
-static void note_over(struct serving *s)
+static void note_ranks(struct serving *s)
 {
-    const bool over = s->pass.number != 0 && is_over(s);
+    const bool over = s->pass.number != 0 && serving_pass_is_over(s);
+    const uint32_t missing = serving_missing(s);
 
     pthread_mutex_lock(&s->lock);
     if (over)
         s->locked.over = s->pass.number;
+    s->locked.missing = missing;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -240,7 +233,7 @@ static struct client *first_waiting(struct serving *s)
              (c->ask.pass == first->ask.pass && c->ask.first < first->ask.first)))
             first = c;
     }
-    if (first != NULL && s->is_shared && first->ask.pass > s->pass.number &&
+    if (first != NULL && serving_is_shared(s) && first->ask.pass > s->pass.number &&
         !may_turn(s, first->ask.pass))
         return NULL;
     return first;
@@ -256,7 +249,7 @@ static void note_asks(struct serving *s)
         c->is_noted = true;
         if (c->pass != c->ask.pass) {
             c->end = UINT64_MAX;
-            s->joined++;
+            s->members[c->hello.rank].joined++;
         }
         c->pass = c->ask.pass;
         c->latest = c->ask.first;
@@ -266,29 +259,34 @@ static void note_asks(struct serving *s)
     }
 }
 
-/* Whether every worker has gone past the ordinal. */
-static bool all_are_past(const struct serving *s, const struct client *asker, uint64_t ordinal)
+/* Whether the program has begun the pass that the client asks for at another place. */
+static bool is_elsewhere(struct serving *s, const struct client *c)
 {
-    const uint32_t workers = asker->hello.workers == 0 ? 1 : asker->hello.workers;
-    uint32_t past = 0;
+    const uint64_t count = c->ask.pass >> SERVING_PLACE_BITS;
+    bool is = false;
 
-    for (size_t i = 0; i < s->client_count; i++)
-        past += s->clients[i].is_welcome && s->clients[i].pass == s->pass.number &&
-                s->clients[i].latest > ordinal;
-    return past >= workers;
+    if (c->ask.count == 0 || c->ask.pass == s->pass.number)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->locked.pass_count && i < PASSES_MOST && !is; i++)
+        is = s->locked.passes[i].number >> SERVING_PLACE_BITS == count &&
+             s->locked.passes[i].number != c->ask.pass;
+    pthread_mutex_unlock(&s->lock);
+    return is;
 }
 
-/* Behind the end of a stream there is nothing, which may be asked for when others have gone on. */
-static bool is_behind_end(const struct client *c)
+/* False: there was none. */
+static bool refuse_one_elsewhere(struct serving *s)
 {
-    return c->ask.pass == c->pass && c->ask.first >= c->end;
-}
-
-static void answer_nothing(struct serving *s, struct client *c)
-{
-    const struct serving_answer nothing = { .word = SERVING_NO_WORD, .real = c->end };
-
-    deliver(s, c, &nothing, NULL);
+    for (size_t i = 0; i < s->client_count; i++) {
+        if (!is_elsewhere(s, &s->clients[i]))
+            continue;
+        deliver_error(s, &s->clients[i], SHEAF_ERR_STATE, "ranks that share a pipe must be at the "
+                      "same place: this one has begun another epoch than the first rank of its "
+                      "host, or with another state, batch size or order");
+        return true;
+    }
+    return false;
 }
 
 /* Turns to the pass that a client asks for.  False: it was answered. */
@@ -298,17 +296,14 @@ static bool turn_to(struct serving *s, struct client *c)
 
     if (c->ask.pass == s->pass.number)
         return true;
-    if (is_behind_end(c)) {
-        answer_nothing(s, c);
-        return false;
-    }
     if (c->ask.pass < s->pass.number || !find_pass(s, c->ask.pass, &pass)) {
         deliver_error(s, c, SHEAF_ERR_STATE, "this pass over the data has ended: another one has "
                       "begun with the same loader, which has one at a time");
         return false;
     }
     s->pass = pass;
-    s->joined = 0;
+    for (uint32_t rank = 0; rank < s->ranks; rank++)
+        s->members[rank].joined = s->members[rank].left = 0;
     s->asked_first = UINT64_MAX;
     held_begin(&s->held, pass.epoch, pass.first);
     return true;
@@ -387,17 +382,46 @@ static void skip_beginning(struct serving *s, const struct client *c)
     const uint64_t first = s->asked_first;
 
     if (first > s->held.start && s->pass.first == 0 &&
-        (all_are_past(s, c, s->held.start) ||
-         (!s->is_shared && !held_has_room(&s->held, first, c->ask.count, c->hello.workers))))
+        (serving_all_are_past(s, c, s->held.start) ||
+         (!serving_is_shared(s) &&
+          !held_has_room(&s->held, first, c->ask.count, c->hello.workers))))
         held_skip(&s->held, first);
+}
+
+/* The turns of ranks that have broken the pass off, from the ordinal on. */
+static void pass_over(struct serving *s, const struct client *c, uint64_t from)
+{
+    const uint64_t to = held_gap_end(&s->held, from);
+    uint64_t end = from + 1;
+
+    while (end < to && serving_all_are_past(s, c, end))
+        end++;
+    held_drop(&s->held, from, end);
+    if (from < s->asked_first)
+        s->asked_first = from;
+}
+
+/* Nobody will ask for what lies between.  True: it is dealt with, or the client was told. */
+static bool close_gap(struct serving *s, struct client *c, uint64_t from)
+{
+    if (!serving_all_are_past(s, c, from))
+        return false;
+    if (serving_is_shared(s) && serving_some_have_left(s))
+        pass_over(s, c, from);
+    else
+        answer_gap(s, c, from, c->ask.first);
+    return true;
 }
 
 /* One step for the client whose turn it is.  False: it has to wait for others to ask. */
 static bool step(struct serving *s)
 {
-    struct client *c = first_waiting(s);
+    struct client *c;
     uint64_t gap;
 
+    if (serving_is_shared(s) && refuse_one_elsewhere(s))
+        return true;
+    c = first_waiting(s);
     if (c == NULL)
         return false;
     if (!turn_to(s, c))
@@ -406,15 +430,51 @@ static bool step(struct serving *s)
     skip_beginning(s, c);
     gap = s->pass.first > 0 && s->asked_first > s->pass.first ? s->pass.first : held_gap(&s->held);
     if (gap < c->ask.first) {
-        if (all_are_past(s, c, gap)) {
-            answer_gap(s, c, gap, c->ask.first);
+        if (close_gap(s, c, gap))
             return true;
-        }
-        if (!held_has_room(&s->held, c->ask.first, c->ask.count, c->hello.workers))
+        if (!held_has_room(&s->held, c->ask.first, c->ask.count, c->hello.workers * s->ranks))
             return false;
     }
     answer(s, c);
     return true;
+}
+
+/* ---- Ranks that do not come ----------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static struct client *one_waiting(struct serving *s)
+{
+    for (size_t i = 0; i < s->client_count; i++)
+        if (s->clients[i].ask.count != 0)
+            return &s->clients[i];
+    return NULL;
+}
+
+/* Nothing could be done: somebody waits for others to ask, who may not be there. */
+static void limit_wait(struct serving *s)
+{
+    struct client *c = one_waiting(s);
+    const uint32_t missing = serving_missing(s);
+    char text[200];
+
+    if (c == NULL || missing == 0) {
+        s->waits_since = 0;
+    } else if (s->waits_since == 0) {
+        s->waits_since = now_ns();
+    } else if (now_ns() - s->waits_since > s->wait_ns) {
+        snprintf(text, sizeof(text), "%u of the %u ranks of this host, which share a pipe, did not "
+                 "ask for samples within %llu s", missing, s->ranks,
+                 (unsigned long long)(s->wait_ns / 1000000000u));
+        deliver_error(s, c, SHEAF_ERR_STATE, text);
+        s->waits_since = 0;
+    }
 }
 
 /* ---- The thread ----------------------------------------------------------------------------- */
@@ -452,7 +512,7 @@ static bool take_in(struct serving *s, bool work)
     for (size_t i = 0; i < count; i++)
         polled[2 + i] = (struct pollfd){ .fd = s->clients[i].descriptor, .events = POLLIN };
     work = work || s->clients[0].ask.count != 0;
-    if (poll(polled, count + 2, work ? 0 : -1) <= 0)
+    if (poll(polled, count + 2, work ? 0 : s->waits_since != 0 ? LOOK_MS : -1) <= 0)
         goto out;
     if (polled[0].revents != 0) {
         uint64_t ignored;
@@ -477,8 +537,13 @@ void *serving_run(void *argument)
 
     while (take_in(s, work)) {
         work = step(s);
-        if (s->is_shared)
-            note_over(s);
+        if (!serving_is_shared(s))
+            continue;
+        note_ranks(s);
+        if (work)
+            s->waits_since = 0;
+        else
+            limit_wait(s);
     }
     return NULL;
 }

@@ -16,9 +16,10 @@
  * batch is left.  What a connection has is free when the connection ends.  Where the arena has no
  * room, bytes are sent instead: nothing waits for views that somebody keeps.
  *
- * A pipe has one reader for all ranks of a host.  The serving is then SHARED: it waits for every
- * worker that a rank has before it turns to another pass, and leaves nothing out for those who are
- * late.
+ * A pipe has one reader for all ranks of a host.  The serving is then SHARED: it turns to another
+ * pass when all ranks are done with the one under way, and leaves nothing out for those who are
+ * late.  A rank that breaks a pass off loses the rest of its turns, and takes nothing from the
+ * others.  One that does not come at all is waited for until a limit.
  *
  * The thread never needs the GIL.  In the child of a fork only the descriptors are closed. */
 #ifndef PYTHON_SERVING_H
@@ -28,9 +29,10 @@
 
 struct serving;
 
-/* What a client says first, and what it gets, with the arena's descriptor unless `bytes` is 0. */
+/* What a client says first, which is the rank that it belongs to, of those that share the serving,
+ * and the rank's workers; and what it gets, with the arena's descriptor unless `bytes` is 0. */
 struct serving_hello {
-    uint32_t worker, workers;
+    uint32_t rank, workers;
 };
 struct serving_welcome {
     uint64_t bytes;
@@ -59,23 +61,26 @@ static inline bool serving_ask_is_valid(const struct serving_ask *ask)
            ask->first < UINT64_MAX - ask->count;
 }
 
-/* Where a pass begins: an ordinal of this rank's part of an epoch. */
+/* Where a pass begins: an ordinal of this rank's part of an epoch.  Of ranks that share a serving
+ * the lower half of the number is a checksum of what they must agree on. */
+#define SERVING_PLACE_BITS 32u
 struct serving_pass {
     uint64_t number, epoch, first;
 };
 
-/* Takes the reader, which is at `epoch`, and the arena over (NULL: none).  `ranks` other than 1
- * share it.  NULL, with errno: nothing was taken. */
+/* Takes the reader, which is at `epoch`, and the arena over (NULL: none).  If there is more than
+ * one, `ranks` share it, each of which is waited for until it has come, at most so long.  NULL,
+ * with errno: nothing was taken. */
 struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint32_t ranks,
-                              struct arena *arena);
+                              uint64_t wait_seconds, struct arena *arena);
 /* Workers may come to this abstract address.  False, with errno. */
 bool serving_listen(struct serving *serving, const char *name);
 /* Says where a pass begins, before its ordinals are asked for; later ones end earlier ones. */
 void serving_begin(struct serving *serving, const struct serving_pass *pass);
 /* Of the reader; `failed`: it can only be closed. */
 void serving_get_stats(struct serving *serving, struct sheaf_reader_stats *stats, bool *failed);
-/* Whether all who share it have come to the end of the pass, or are gone. */
-bool serving_is_over(struct serving *serving, uint64_t pass);
+/* Whether all ranks that share it are done with the pass; else *missing have not come to it. */
+bool serving_is_over(struct serving *serving, uint64_t pass, uint32_t *missing);
 /* How many ordinals of the pass below `end` were skipped as corrupt, of those that were read. */
 uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
 

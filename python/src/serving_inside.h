@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside of a serving: serving.c is the thread, serving_life.c what the program does with it.  What
- * is not `locked` is the thread's alone. */
+ * Inside of a serving: serving.c is the thread, serving_ranks.c knows who shares it, and in
+ * serving_life.c is what the program does with it.  What is not `locked` is the thread's alone. */
 #ifndef PYTHON_SERVING_INSIDE_H
 #define PYTHON_SERVING_INSIDE_H
 
@@ -24,18 +24,25 @@ struct client {
     size_t input_size;
 };
 
+/* A rank of the host. */
+struct member {
+    uint32_t workers;               /* 0: it has not come yet */
+    uint32_t joined, left;          /* of them: those that have asked in the pass; then are gone */
+};
+
 /* A request of this process. */
 enum post { POST_NONE, POST_ASKED, POST_TAKEN, POST_DONE };
 
 struct serving {
     pthread_t thread;
     int wake;
-    bool is_shared;
     struct held held;
     struct client clients[CLIENTS_MOST];    /* the first is this process, with no descriptor */
     size_t client_count;
     struct serving_pass pass;       /* under way; number 0: none yet */
-    uint32_t joined, expected;      /* clients that have asked in it; all that will */
+    uint32_t ranks;                 /* that share the serving */
+    struct member members[CLIENTS_MOST];
+    uint64_t wait_ns, waits_since;  /* for ranks that have not come; 0: nobody does */
     uint64_t asked_first;           /* the least ordinal asked for in it; UINT64_MAX: none */
     pthread_mutex_t lock;
     pthread_cond_t done;
@@ -43,6 +50,7 @@ struct serving {
         int listener;               /* -1: nobody else may come */
         bool ending;
         uint64_t over;              /* a pass that all have ended */
+        uint32_t missing;           /* ranks that have not come to the one under way */
         struct serving_pass passes[PASSES_MOST];    /* a ring */
         size_t pass_count;
         struct sheaf_reader_stats stats;
@@ -61,5 +69,19 @@ struct serving {
 /* The thread, until `ending`. */
 void *serving_run(void *serving);
 void serving_drop_client(struct serving *serving, struct client *client);
+
+static inline bool serving_is_shared(const struct serving *s)
+{
+    return s->ranks > 1;
+}
+
+/* How many ranks have not come to the pass; whether all are done with it. */
+uint32_t serving_missing(const struct serving *serving);
+bool serving_pass_is_over(const struct serving *serving);
+/* Whether every worker has gone past the ordinal, or will not ask any more. */
+bool serving_all_are_past(const struct serving *serving, const struct client *asker,
+                          uint64_t ordinal);
+/* Whether some have broken the pass off. */
+bool serving_some_have_left(const struct serving *serving);
 
 #endif

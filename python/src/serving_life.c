@@ -52,17 +52,17 @@ bool serving_listen(struct serving *s, const char *name)
 }
 
 struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint32_t ranks,
-                              struct arena *arena)
+                              uint64_t wait_seconds, struct arena *arena)
 {
     struct serving *s = calloc(1, sizeof(*s));
 
     if (s == NULL)
         return NULL;
-    s->is_shared = ranks > 1;
-    s->expected = ranks;
+    s->ranks = ranks;
+    s->wait_ns = wait_seconds * 1000000000u;
     s->locked.listener = -1;
     s->clients[0] = (struct client){ .descriptor = HELD_OWN, .is_welcome = true, .end = UINT64_MAX,
-                                     .hello = { .workers = ranks } };
+                                     .hello = { .workers = 1 } };
     s->client_count = 1;
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&s->lock, NULL);
@@ -87,6 +87,7 @@ void serving_begin(struct serving *s, const struct serving_pass *pass)
     pthread_mutex_lock(&s->lock);
     s->locked.passes[s->locked.pass_count++ % PASSES_MOST] = *pass;
     pthread_mutex_unlock(&s->lock);
+    wake(s);                        /* another rank may wait for it */
 }
 
 void serving_get_stats(struct serving *s, struct sheaf_reader_stats *stats, bool *failed)
@@ -97,12 +98,13 @@ void serving_get_stats(struct serving *s, struct sheaf_reader_stats *stats, bool
     pthread_mutex_unlock(&s->lock);
 }
 
-bool serving_is_over(struct serving *s, uint64_t pass)
+bool serving_is_over(struct serving *s, uint64_t pass, uint32_t *missing)
 {
     bool is;
 
     pthread_mutex_lock(&s->lock);
     is = s->locked.over >= pass;
+    *missing = s->locked.missing;
     pthread_mutex_unlock(&s->lock);
     return is;
 }

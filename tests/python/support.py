@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the tests of the Python package share: data sets to read, and a server that has them."""
 
+import faulthandler
 import http.server
 import os
 import random
@@ -12,6 +13,8 @@ import sheaf
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from case import Case, seed     # pylint: disable=unused-import,wrong-import-position
+
+faulthandler.dump_traceback_later(1800, exit=True)      # a test that hangs says where
 
 CONTAINERS = ("webdataset", "tfrecord", "recordio")
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ranks of a host that share a serving: which of them have come, are past an ordinal, or are
+ * done with the pass under way.
+ *
+ * A rank reads with one worker or several, each with a connection.  It is done with a pass when all
+ * of them were told its end or are gone, or when one of them asks in a later pass: it has broken
+ * this one off, and nobody will ask for the rest of its turns. */
+#include "serving_inside.h"
+
+static bool is_of(const struct client *c, uint32_t rank)
+{
+    return c->is_welcome && c->hello.rank == rank;
+}
+
+static bool has_moved_on(const struct serving *s, uint32_t rank)
+{
+    for (size_t i = 0; i < s->client_count; i++) {
+        const struct client *c = &s->clients[i];
+
+        if (is_of(c, rank) && c->ask.count != 0 && c->ask.pass > s->pass.number)
+            return true;
+    }
+    return false;
+}
+
+/* Whether one of its workers is in the midst of the pass: it was not told the end. */
+static bool is_reading(const struct serving *s, uint32_t rank)
+{
+    for (size_t i = 0; i < s->client_count; i++) {
+        const struct client *c = &s->clients[i];
+
+        if (is_of(c, rank) && c->pass == s->pass.number && c->end == UINT64_MAX)
+            return true;
+    }
+    return false;
+}
+
+static bool has_come(const struct serving *s, uint32_t rank)
+{
+    const struct member *m = &s->members[rank];
+
+    return (m->workers != 0 && m->joined >= m->workers) || has_moved_on(s, rank);
+}
+
+static bool is_done(const struct serving *s, uint32_t rank)
+{
+    return has_moved_on(s, rank) || (has_come(s, rank) && !is_reading(s, rank));
+}
+
+static bool is_past(const struct serving *s, uint32_t rank, uint32_t workers, uint64_t ordinal)
+{
+    uint32_t past = serving_is_shared(s) ? s->members[rank].left : 0;
+
+    for (size_t i = 0; i < s->client_count; i++) {
+        const struct client *c = &s->clients[i];
+
+        past += is_of(c, rank) && c->pass == s->pass.number && c->latest > ordinal;
+    }
+    return past >= workers;
+}
+
+uint32_t serving_missing(const struct serving *s)
+{
+    uint32_t missing = 0;
+
+    for (uint32_t rank = 0; rank < s->ranks; rank++)
+        missing += !has_come(s, rank);
+    return missing;
+}
+
+bool serving_pass_is_over(const struct serving *s)
+{
+    for (uint32_t rank = 0; rank < s->ranks; rank++)
+        if (!is_done(s, rank))
+            return false;
+    return true;
+}
+
+bool serving_all_are_past(const struct serving *s, const struct client *asker, uint64_t ordinal)
+{
+    if (!serving_is_shared(s))
+        return is_past(s, 0, asker->hello.workers, ordinal);
+    for (uint32_t rank = 0; rank < s->ranks; rank++) {
+        const uint32_t workers = s->members[rank].workers;
+
+        if (!has_moved_on(s, rank) && (workers == 0 || !is_past(s, rank, workers, ordinal)))
+            return false;
+    }
+    return true;
+}
+
+bool serving_some_have_left(const struct serving *s)
+{
+    for (uint32_t rank = 0; rank < s->ranks; rank++)
+        if (s->members[rank].left != 0 || has_moved_on(s, rank))
+            return true;
+    return false;
+}
