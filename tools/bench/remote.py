@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows 6 to 8 and the second half of 11: nginx and radosgw on loopback, beside curl with the same
+"""Rows 6 to 8, 13 and the second half of 11: nginx and radosgw on loopback, beside curl with the same
 requests.  The servers are those of the tests (tests/system/servers.py)."""
 
 import contextlib
@@ -7,7 +7,9 @@ import datetime
 import hashlib
 import hmac
 import os
+import random
 import shutil
+import struct
 import subprocess
 import sys
 import unittest
@@ -27,6 +29,9 @@ CONNECTIONS = 32        # that it has at most, to read
 UPLOADS = 8             # parts at once that are enough for this server
 BUCKET = "bench"
 LATENCY_MS = 15         # of the shaped server of row 11
+NUMBERS = 256           # samples of a batch of row 13
+BATCHES = 20            # and one before, which is not in the time
+GAP = 1 << 20           # over which the library reads on, and what a range has at most (sheaf.h)
 
 
 # ---- curl --------------------------------------------------------------------------------------
@@ -276,3 +281,57 @@ def first_sample_s3(bench, results):
             turns.append(Contender("three round trips and a part", [
                 sys.executable, os.path.join(peers.HERE, "first.py"), url, str(PART)]))
             take_turns(turns, results, most=9, seconds=10)
+
+
+def frames(path):
+    """[(first, end)] of the records of a TFRecord file."""
+    found, at = [], 0
+    with open(path, "rb") as file:
+        while head := file.read(12):
+            end = at + 16 + struct.unpack_from("<Q", head)[0]
+            found.append((at, end))
+            file.seek(end)
+            at = end
+    return found
+
+
+def joined(wanted):
+    """The ranges of a batch, close ones as one: of (shard, (first, end)), sorted."""
+    ranges_found = []
+    for shard, (first, end) in wanted:
+        if ranges_found and ranges_found[-1][0] == shard and first - ranges_found[-1][2] <= GAP \
+                and end - ranges_found[-1][1] <= PART:
+            ranges_found[-1][2] = end
+        else:
+            ranges_found.append([shard, first, end])
+    return ranges_found
+
+
+def read_numbers(bench, results):
+    """The bare loop asks for the same ranges, on as many connections."""
+    with radosgw(bench, results, ["sheaf numbers", "libcurl ranges"]) as rgw:
+        if not rgw:
+            return
+        found = objects(rgw, "data/")
+        folder = bench.data.shards("tfrecord")
+        samples = [(shard, frame) for shard, (key, _) in enumerate(found)
+                   for frame in frames(os.path.join(folder, os.path.basename(key)))]
+        urls = [presigned(rgw.client, rgw.plain, "GET", "/%s/%s" % (BUCKET, key))
+                for key, _ in found]
+        chance = random.Random(1)
+        lists = [os.path.join(bench.folder, name) for name in ("numbers", "ranges")]
+        with open(lists[0], "w", encoding="ascii") as numbers, \
+                open(lists[1], "w", encoding="ascii") as asked:
+            for _ in range(1 + BATCHES):
+                batch = chance.sample(range(len(samples)), NUMBERS)
+                numbers.write(" ".join(map(str, batch)) + "\n")
+                for shard, first, end in joined(samples[n] for n in sorted(batch)):
+                    asked.write("%d %d %s\n" % (first, end - 1, urls[shard]))
+                asked.write("\n")
+        take_turns([
+            Contender("sheaf numbers", [bench.data.program("read_numbers"), lists[0],
+                                        "s3://%s/data/" % BUCKET], items=BATCHES * NUMBERS,
+                      env=rgw.environment()),
+            Contender("libcurl ranges", [bench.data.program("curl_ranges"), str(CONNECTIONS),
+                                         str(BATCHES * NUMBERS), lists[1]],
+                      items=BATCHES * NUMBERS)], results, least=5, most=11, seconds=30)

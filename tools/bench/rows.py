@@ -34,6 +34,7 @@ TITLES = {
     10: "peak memory, budget of 512 MiB",
     11: "time to the first sample",
     12: "pack small files of 1 KB",
+    13: "256 samples at random from radosgw, by number",
 }
 
 CHECKS = []
@@ -98,3 +99,5 @@ for _order in ("in order", "shuffled"):
 _check(12, "1,500,000 beside ten times 150,000", "1,500,000 files", "seconds/item",
        "150,000 files", most=1.2)
 _check(12, "peak memory", "1,500,000 files", "peak MiB", most=350)
+
+_check(13, "rate", "sheaf numbers", "items/s", "libcurl ranges", least=0.9)
