@@ -91,7 +91,7 @@ enum sheaf_reason {
     SHEAF_REASON_NOT_DIRECT,        /* UNSUPPORTED: the channel cannot be read directly */
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED, /* UNSUPPORTED: keys cannot be found */
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest of a host's objects */
-    SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS     /* notes: see the options */
+    SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES     /* packing */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -562,7 +562,7 @@ struct sheaf_pack_options {
     int resume;                     /* 0; 1: keep finished shards of files with the same stamps */
     const char *identity;           /* NULL; for sheaf_packer: resume requires the same one */
     int overwrite;                  /* 0; 1: remove the existing data set first */
-    int dry_run;                    /* 0; 1: only plan; *error: why dest would be refused, or OK */
+    int dry_run;                    /* 0; 1: only plan, report all; *error: of dest, or OK */
     const char *index;              /* NULL; index files of "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* threads; 0: the processors, 8 at most */
     uint64_t memory_bytes;          /* 512 MiB: hard limit, without the plan; a quarter, or a part

@@ -174,6 +174,29 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
+/* Shows the plan that a dry run has made, without the bad files.  If it ends with an error, that of
+ * the destination is reported before.  `memory`: SHEAF_OK, or *err is that there is too little. */
+static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
+{
+    struct sheaf_error shown;
+    int code;
+
+    foresee(p);
+    code = show_plan(p, &shown);
+    if (code != SHEAF_OK) {
+        *err = shown;
+        return code;
+    }
+    p->problems.on_error = p->options.on_error;
+    if (memory != SHEAF_OK && p->problems.report != NULL && p->problems.count != 0)
+        p->problems.report(p->problems.context, "", err);
+    if (p->problems.on_error == SHEAF_FAIL && p->problems.count != 0)
+        memory = err_because(err, problems_verdict(&p->problems, err), SHEAF_REASON_BAD_FILES);
+    if (memory != SHEAF_OK && p->foreseen.code != SHEAF_OK && p->problems.report != NULL)
+        p->problems.report(p->problems.context, p->dest, &p->foreseen);
+    return memory;
+}
+
 static int pack_sources(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {
@@ -187,12 +210,9 @@ static int pack_sources(struct pack *p, const char *const *sources, size_t count
         return code;
     all = run_of(p);
     code = run_check_memory(&all, err);
-    if (code != SHEAF_OK)
-        return code;
-    if (!p->options.dry_run)
-        return pack_to_dest(p, &all, err);
-    foresee(p);
-    return show_plan(p, err);
+    if (p->options.dry_run)
+        return end_dry_run(p, code, err);
+    return code == SHEAF_OK ? pack_to_dest(p, &all, err) : code;
 }
 
 int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_options *options,
@@ -212,6 +232,8 @@ int sheaf_pack_sources(const char *const *sources, size_t count, const char *des
     if (code == SHEAF_OK) {
         pack_options_setup(&p.options, &p.setup);
         pack_options_watch(&p.options, &p.watch, &p.problems);
+        if (p.options.dry_run)      /* one bad file does not hide the others */
+            p.problems.on_error = SHEAF_SKIP;
         code = pack_sources(&p, sources, count, &found);
     }
     output_close(&p.output);

@@ -42,6 +42,8 @@ static const struct advice all[] = {
     { SHEAF_REASON_NOT_INDEXED, 0, NULL, "sheaf index makes them a data set" },
     { SHEAF_REASON_NO_MANIFEST, 0, NULL,
       "--manifest says where it is; sheaf index makes one for shards that never had one" },
+    { SHEAF_REASON_BAD_FILES, 0, " pack ",
+      "--on-error skip packs the rest, --exclude leaves files out" },
     { SHEAF_REASON_ODD_FIELDS, 0, " pack plan ",
       "--key-end last-dot cuts names at the last dot instead" },
 };

@@ -22,6 +22,10 @@ static void print_plan_total(const struct sheaf_pack_result *result)
 {
     printf("total\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", result->shards, result->samples,
            result->payload_bytes);
+}
+
+static void complain_of_skipped(const struct sheaf_pack_result *result)
+{
     if (result->skipped > 0)
         complain("%" PRIu64 " file%s would be skipped", result->skipped,
                  plural(result->skipped));
@@ -44,6 +48,16 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
     putchar('\n');
 }
 
+/* As sheaf_report_fn: what a run would fail with, and with what can be done about it. */
+static void report_problem(void *context, const char *where, const struct sheaf_error *error)
+{
+    (void)context;
+    if (strncmp(error->message, where, strlen(where)) == 0)     /* the place is there already */
+        (void)fail(error);
+    else
+        complain("%s: %s", where, error->message);
+}
+
 static int pack(char **sources, size_t count, struct sheaf_pack_options *options)
 {
     const char *dest = sources[count];
@@ -53,16 +67,19 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
 
     options->progress = progress_show;
     /* where it fails, the error is the first bad file */
-    options->report = options->on_error == SHEAF_SKIP ? report_skipped : NULL;
+    options->report = options->on_error == SHEAF_SKIP ? report_skipped
+                    : options->dry_run ? report_problem : NULL;
     options->plan = print_shard;
     options->interrupt = &signals_caught;
     signals_catch();
     code = sheaf_pack_sources((const char *const *)sources, count, dest, options, &result, &error);
     progress_clear();
+    if (options->dry_run && result.shards != 0)     /* there is one, also with bad files */
+        print_plan_total(&result);
     if (code != SHEAF_OK)
         return refuse(&error);
     if (options->dry_run)
-        print_plan_total(&result);
+        complain_of_skipped(&result);
     if (options->dry_run && error.code != SHEAF_OK)
         (void)fail(&error);         /* as the run would; a dry run has done what it was asked for */
     if (!options->dry_run)

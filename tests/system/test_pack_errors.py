@@ -311,6 +311,25 @@ class Destination(Case):
         real = [len(shard) for shard in decoders.DataSet(self.path("out")).shards()]
         self.assertEqual([int(line.split("\t")[2]) for line in lines[:2]], real)
 
+    def test_dry_run_tells_every_problem_and_its_cure(self):
+        tree = make_tree(self.path("bad"), {
+            "c/README": b"", "c/a.dat": b"1", "c/a.DAT": b"2", "c/ok.txt": b"x", "d/.x": b"",
+            "d/big.bin": bytes(20 << 20)})
+        pack(self.source, self.path("out"))
+        done = pack(tree, self.path("out"), "webdataset", "none", "--dry-run", "--memory", "16MiB",
+                    status=1)
+        lines = done.stderr.decode().splitlines()
+        self.assertEqual(len(lines), 7)
+        for words in ("c/README: the base name", "c/a.dat: two inputs", "c/a.DAT: two inputs",
+                      "d/.x: the base name", "--memory raises it", "--overwrite replaces it"):
+            self.assertTrue(any(words in line for line in lines[:6]), (words, lines))
+        self.assertRegex(lines[6], r"and 3 more bad files.*--on-error skip")
+        self.assertIn(b"total\t1\t2\t", done.stdout)
+        done = pack(tree, self.path("out"), "webdataset", "none", "--dry-run", "--memory", "128MiB",
+                    "--exclude", "README", "--exclude", ".x", "--exclude", "*.DAT")
+        self.assertIn(b"--overwrite replaces it", done.stderr)
+        self.assertNotIn(b"bad file", done.stderr)
+
 
 class Space(Case):
     def test_too_little_is_said_before_anything_is_written(self):
