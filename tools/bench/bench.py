@@ -22,6 +22,7 @@ import charts
 import local
 import packing
 import remote
+import views
 from data import Data
 from rows import CHECKS, TITLES
 from run import Results, spread
@@ -31,7 +32,7 @@ ROWS = {
     4: [packing.pack_warm], 5: [packing.pack_cold], 6: [remote.read_http], 7: [remote.read_s3],
     8: [remote.pack_s3], 9: [local.read_codecs], 10: [local.memory],
     11: [local.first_sample, remote.first_sample_s3], 12: [packing.pack_small_files],
-    13: [remote.read_numbers],
+    13: [remote.read_numbers], 14: [views.read_views],
 }
 DROP = "/proc/sys/vm/drop_caches"
 

@@ -14,6 +14,7 @@ SIZES = {               # files, small records, files of 1 KB (and ten times as 
     "full": (30607, 5000000, 150000),
     "quick": (3000, 500000, 5000),
 }
+PARTS = 8           # trees that the files are dealt to, to be mixed
 REPLICATE = 10          # how often an image is in the large tree
 RECORD_BYTES = 100      # of a small record's content
 
@@ -72,12 +73,24 @@ class Data:
                       self.small_files, "--mean-bytes", 1000, "--replicate", replicate])
         return os.path.join(self.folder, name)
 
-    def shards(self, container, codec="none", count=0):
+    def part_trees(self):
+        """The files in turn in so many trees, of all classes: hard links."""
+        with self._made("part-trees") as (path, make):
+            for number, file in enumerate(sorted(glob.glob(os.path.join(self.tree(), "*", "*")))
+                                          if make else ()):
+                link = os.path.join(path, "part-%d" % (number % PARTS),
+                                    os.path.relpath(file, self.tree()))
+                os.makedirs(os.path.dirname(link), exist_ok=True)
+                os.link(file, link)
+        return sorted(glob.glob(os.path.join(self.folder, "part-trees", "*")))
+
+    def shards(self, container, codec="none", count=0, tree=None):
         """A data set of the tree; its directory."""
-        name = "%s-%s%s" % (container, codec, "-%d" % count if count else "")
+        name = "%s-%s%s%s" % (container, codec, "-%d" % count if count else "",
+                              "-" + os.path.basename(tree) if tree else "")
         with self._made(name) as (path, make):
             if make:
-                _run([self.sheaf, "pack", self.tree(), path, "--format", container,
+                _run([self.sheaf, "pack", tree or self.tree(), path, "--format", container,
                       "--codec", codec, *(["--shard-count", count] if count else [])])
         return _warm(os.path.join(self.folder, name))
 

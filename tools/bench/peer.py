@@ -92,6 +92,48 @@ def litdata_read(folder):
     return meter
 
 
+# Of several sets, each with the same share.
+
+def webdataset_mix(*shards):
+    import webdataset
+    meter = Meter()
+    parts = [webdataset.WebDataset(shard, shardshuffle=False).shuffle(BUFFER // len(shards))
+             for shard in shards]
+    for sample in webdataset.RandomMix(parts, [1] * len(parts), longest=True):
+        meter.add(1, len(sample.get("jpg", b"")))
+    return meter
+
+
+def tf_data_mix(*shards):
+    import tensorflow as tf
+    tf.constant(0)
+    meter = Meter()
+    parts = [tf.data.TFRecordDataset(shard).shuffle(BUFFER // len(shards)) for shard in shards]
+    records = tf.data.Dataset.sample_from_datasets(parts, [1 / len(parts)] * len(parts), seed=0)
+    for batch in records.batch(BATCH).prefetch(tf.data.AUTOTUNE):
+        meter.add(int(batch.shape[0]), 0)
+    return meter
+
+
+def mds_mix(*folders):
+    from streaming import Stream, StreamingDataset
+    meter = Meter()
+    streams = [Stream(local=folder, proportion=1 / len(folders)) for folder in folders]
+    for sample in StreamingDataset(streams=streams, shuffle=True, batch_size=BATCH):
+        meter.add(1, len(sample["jpg"]))
+    return meter
+
+
+def litdata_mix(*folders):
+    from litdata import CombinedStreamingDataset, StreamingDataset
+    meter = Meter()
+    parts = [StreamingDataset(folder, shuffle=True) for folder in folders]
+    for sample in CombinedStreamingDataset(parts, seed=0, weights=[1 / len(parts)] * len(parts),
+                                           iterate_over_all=False):
+        meter.add(1, len(sample["jpg"]))
+    return meter
+
+
 def s3torch_read(bucket, prefix, names):
     """Whole shards, one after another, as bytes."""
     from s3torchconnector import S3ClientConfig, S3IterableDataset
@@ -168,7 +210,8 @@ def im2rec(source, dest):
 
 
 WORKS = {f.__name__: f for f in (
-    webdataset_read, tf_data_read, mds_read, litdata_read, s3torch_read, webdataset_write,
+    webdataset_read, tf_data_read, mds_read, litdata_read, webdataset_mix, tf_data_mix, mds_mix,
+    litdata_mix, s3torch_read, webdataset_write,
     mds_write, litdata_write, im2rec)}
 
 if __name__ == "__main__":

@@ -36,17 +36,17 @@ def found(bench, results, works, items=0, size=0, mxnet=False, **how):
             for name, words in works if all(words)]
 
 
-def mds(bench):
-    return _converted(bench, "mds", "mds_write")
+def mds(bench, tree=None):
+    return _converted(bench, "mds", "mds_write", tree)
 
 
-def litdata(bench):
-    return _converted(bench, "litdata", "litdata_write")
+def litdata(bench, tree=None):
+    return _converted(bench, "litdata", "litdata_write", tree)
 
 
-def _converted(bench, name, work):
+def _converted(bench, name, work, tree):
     """The tree in a peer's own format; its directory, or None where the peer is not there."""
-    path = os.path.join(bench.data.folder, name)
+    path = os.path.join(bench.data.folder, name + ("-" + os.path.basename(tree) if tree else ""))
     python = interpreter(bench)
     if os.path.exists(path):
         return path
@@ -55,7 +55,8 @@ def _converted(bench, name, work):
     half = path + ".half"
     shutil.rmtree(half, ignore_errors=True)
     print("  making %s" % name, flush=True)
-    done = subprocess.run([python, os.path.join(HERE, "peer.py"), work, bench.data.tree(), half],
+    done = subprocess.run([python, os.path.join(HERE, "peer.py"), work,
+                           tree or bench.data.tree(), half],
                           env=environment(), stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, check=False)
     if done.returncode != 0:

@@ -35,6 +35,7 @@ TITLES = {
     11: "time to the first sample",
     12: "pack small files of 1 KB",
     13: "256 samples at random from radosgw, by number",
+    14: "views: 8 sets mixed by weight, and every 10th run of 1,000 samples",
 }
 
 CHECKS = []
@@ -101,3 +102,8 @@ _check(12, "1,500,000 beside ten times 150,000", "1,500,000 files", "seconds/ite
 _check(12, "peak memory", "1,500,000 files", "peak MiB", most=350)
 
 _check(13, "rate", "sheaf numbers", "items/s", "libcurl ranges", least=0.9)
+
+_check(14, "mix of 8 beside one set", "sheaf mix", "GB/s", "sheaf one set", least=0.9)
+_check(14, "every 10th run beside one set", "sheaf runs", "GB/s", "sheaf one set", least=0.8)
+for _peer in ("webdataset mix", "tf.data mix", "mosaicml-streaming mix", "litdata mix"):
+    _check(14, "mix", "sheaf mix", "items/s", _peer, least=1)
