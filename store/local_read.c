@@ -4,14 +4,20 @@
  *
  * A file on a network may fail to be opened or read for a moment (EIO), or the server may have
  * forgotten it (ESTALE).  Both are tried again a few times; a forgotten file is opened again by its
- * name, and must then be the one that it was. */
+ * name, and must then be the one that it was.
+ *
+ * A thousand sources may each have a file open.  Beyond half of the descriptors that the process
+ * may have, a file is PARKED: it is open while it is read only, and each time must be the one that
+ * it was. */
 #include "store/local_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -39,11 +45,14 @@
 
 struct file_object {
     struct store_object base;
-    int fd;
+    int fd;                     /* -1: it is parked */
+    bool is_counted;            /* in open_files */
     bool can_block;             /* standard input: a read waits, whatever poll returned */
     bool is_ready;              /* a pipe: its writer has been seen */
     struct stat opened;
 };
+
+static atomic_uint open_files;      /* that were opened to be read, and are not parked */
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
@@ -117,6 +126,22 @@ static int examine(struct file_object *o, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* Keeps the file open, or parks it. */
+static void keep_or_park(struct file_object *o)
+{
+    struct rlimit limit;
+
+    if (o->base.is_stream)
+        return;
+    o->is_counted = getrlimit(RLIMIT_NOFILE, &limit) != 0
+                    || atomic_fetch_add(&open_files, 1) < limit.rlim_cur / 2;
+    if (o->is_counted)
+        return;
+    atomic_fetch_sub(&open_files, 1);
+    close(o->fd);
+    o->fd = -1;
+}
+
 int local_open(const char *url, struct store_object **object, struct sheaf_error *err)
 {
     struct file_object *o = calloc(1, sizeof(*o));
@@ -133,10 +158,12 @@ int local_open(const char *url, struct store_object **object, struct sheaf_error
         code = err_errno(err, errno, "%s: cannot open", url);
     else
         code = examine(o, err);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK) {
+        keep_or_park(o);
         *object = &o->base;
-    else
+    } else {
         local_close(&o->base);
+    }
     return code;
 }
 
@@ -146,6 +173,8 @@ void local_close(struct store_object *object)
 
     if (o->fd >= 0)
         close(o->fd);
+    if (o->is_counted)
+        atomic_fetch_sub(&open_files, 1);
     free(o->base.url);
     free(o);
 }
@@ -215,10 +244,34 @@ static int recover(struct file_object *o, int failed, uint64_t offset, size_t si
     return failed == ESTALE ? reopen(o, err) : SHEAF_OK;
 }
 
-int local_read(struct store_object *object, uint64_t offset, void *data, size_t size,
-              struct sheaf_error *err)
+/* The file as it is to be read: of a parked one, a copy with a descriptor of its own. */
+static int take_up(const struct file_object *o, struct file_object *use, struct sheaf_error *err)
 {
-    struct file_object *o = (struct file_object *)object;
+    struct stat now;
+
+    *use = *o;
+    if (o->fd >= 0)
+        return SHEAF_OK;
+    use->fd = open_path(o->base.url);
+    if (use->fd < 0)
+        return err_errno(err, errno, "%s: cannot be opened again", o->base.url);
+    if (fstat(use->fd, &now) == 0 && is_same(&now, &o->opened))
+        return SHEAF_OK;
+    close(use->fd);
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: was %lld byte%s when it was opened, and is another "
+                   "one now", o->base.url, (long long)o->opened.st_size,
+                   plural((long long)o->opened.st_size));
+}
+
+static void put_back(const struct file_object *o, const struct file_object *use)
+{
+    if (o->fd < 0)
+        close(use->fd);
+}
+
+static int read_open(struct file_object *o, uint64_t offset, void *data, size_t size,
+                     struct sheaf_error *err)
+{
     uint8_t *at = data;
     unsigned tries = 0;
 
@@ -241,6 +294,20 @@ int local_read(struct store_object *object, uint64_t offset, void *data, size_t 
     return SHEAF_OK;
 }
 
+int local_read(struct store_object *object, uint64_t offset, void *data, size_t size,
+              struct sheaf_error *err)
+{
+    const struct file_object *o = (const struct file_object *)object;
+    struct file_object use;
+    int code = take_up(o, &use, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = read_open(&use, offset, data, size, err);
+    put_back(o, &use);
+    return code;
+}
+
 /* Whether it looks as if all of it were cached: a few pages are. */
 static bool is_cached(int fd, uint64_t offset, uint64_t size)
 {
@@ -258,24 +325,34 @@ static bool is_cached(int fd, uint64_t offset, uint64_t size)
 
 /* Reads, for the sake of having read: then the kernel reads ahead, and keeps the file in large
  * pieces, which it would not if it were only advised (POSIX_FADV_WILLNEED). */
-void local_warm(struct store_object *object, uint64_t offset, uint64_t size)
+static void warm_open(int fd, uint64_t offset, uint64_t size)
 {
-    const struct file_object *o = (const struct file_object *)object;
     char scrap[WARM_BYTES];
     struct iovec pieces[WARM_PIECES];
     const uint64_t end = offset + size;
 
-    if (is_cached(o->fd, offset, size))
+    if (is_cached(fd, offset, size))
         return;
     for (size_t i = 0; i < WARM_PIECES; i++)
         pieces[i] = (struct iovec){ scrap, sizeof(scrap) };
     while (offset < end) {
-        const ssize_t got = preadv(o->fd, pieces, WARM_PIECES, (off_t)offset);
+        const ssize_t got = preadv(fd, pieces, WARM_PIECES, (off_t)offset);
 
         if (got == 0 || (got < 0 && errno != EINTR))
             return;
         offset += (uint64_t)MAX(got, 0);
     }
+}
+
+void local_warm(struct store_object *object, uint64_t offset, uint64_t size)
+{
+    const struct file_object *o = (const struct file_object *)object;
+    struct file_object use;
+
+    if (take_up(o, &use, NULL) != SHEAF_OK)
+        return;             /* who reads it will be told */
+    warm_open(use.fd, offset, size);
+    put_back(o, &use);
 }
 
 /* ---- Pipes ---------------------------------------------------------------------------------- */

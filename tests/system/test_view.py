@@ -6,11 +6,12 @@ import json
 import os
 import random
 import shutil
+import subprocess
 from fractions import Fraction
 
 import libsheaf
 from order_reference import DROP, KEEP, PAD
-from support import Case, listing, make_tree, pack, sheaf, write
+from support import SHEAF, Case, listing, make_tree, pack, sheaf, write
 from view_reference import source_ids, view_order
 
 CLASSES = ("cat", "dog", "eel")
@@ -252,6 +253,22 @@ class View(Case):
         self.assertIn("CRC", write_view("--not-keys", self.path("bad.txt"), status=1))
         write(self.path("v.view.chosen"), b"SHEAFCHO no such thing")
         sheaf("info", self.path("v.view"), status=1)
+
+    def test_few_descriptors(self):
+        """More sources than the process may have files open."""
+        sources = []
+        for i in range(100):
+            name = "few%d" % i
+            self.sets[name] = self.path(name)
+            os.symlink(self.sets["small" if i % 2 else "heavy2"], self.path(name))
+            sources.append((name, {"weight": 1, "where": {"range": [i // 2 % 17, 17 + i // 2 % 17]}}))
+        view = self.view(sources, samples=3000)
+        listed = listing(view, "--shuffle-buffer", "300")
+        self.assertEqual(len(listed), 3000)
+        done = subprocess.run(["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh", SHEAF, "cat", view,
+                               "--list", "--shuffle-buffer", "300"], stdout=subprocess.PIPE,
+                              timeout=120, check=True)
+        self.assertEqual(done.stdout.decode().splitlines(), listed)
 
     def test_until(self):
         sources = [("large", {"weight": 1}), ("middle", {"weight": 1})]
