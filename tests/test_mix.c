@@ -14,7 +14,7 @@
 #include <xxhash.h>
 
 #include "base/bytes.h"
-#include "reader/view/mix.h"
+#include "reader/view/mix_steps.h"
 #include "reader/shuffle.h"
 #include "tests/common_order.h"
 #include "tests/common_random.h"
@@ -252,6 +252,32 @@ static uint64_t hash_numbers(const uint32_t *numbers, size_t count)
     return hash;
 }
 
+/* Every draw of every lane is found at its step, without walking the turns. */
+static void check_steps(const struct vector *v)
+{
+    struct mix_steps steps;
+
+    assert_int_equal(mix_steps_begin(&steps, &v->mix, &v->order, NULL), SHEAF_OK);
+    for (uint32_t lane = 0; lane < v->order.lanes; lane++) {
+        uint64_t drawn[SOURCES_MOST], first, end, found;
+        struct mix_turns turns;
+        size_t source;
+
+        assert_int_equal(mix_turns_begin(&turns, &v->mix, &v->order, lane, 0, drawn, NULL),
+                         SHEAF_OK);
+        for (uint64_t step = 0; step < turns.steps; step++) {
+            assert_int_equal(mix_turns_next(&turns, &source, NULL), SHEAF_OK);
+            mix_steps_draws(&steps, lane, source, &first, &end);
+            assert_in_range(drawn[source], first, end - 1);
+            assert_int_equal(mix_steps_find(&steps, lane, source, drawn[source]++, &found, NULL),
+                             SHEAF_OK);
+            assert_int_equal(found, step);
+        }
+        mix_turns_free(&turns);
+    }
+    mix_steps_free(&steps);
+}
+
 static void vector_check(const struct vector *v)
 {
     const size_t most = v->expected_count + 1;
@@ -263,6 +289,7 @@ static void vector_check(const struct vector *v)
     assert_non_null(rest);
     assert_int_equal(mix_check(&v->mix, &v->order, NULL), SHEAF_OK);
     assert_int_equal(mix_member_samples(&v->mix, &v->order, &v->member), v->expected_count);
+    check_steps(v);
     assert_int_equal(play(v, 0, pairs, most), v->expected_count);
     for (size_t i = 0; i < 2 * MIN(v->expected_count, 4); i++)
         assert_int_equal(pairs[i], v->expected[i]);
