@@ -137,7 +137,7 @@ static bool enter(struct packer_object *self)
     if (self->packer != NULL)
         return true;
     guard_leave(&self->guard);
-    error_raise_state("the packer is closed");
+    error_raise_state(self->finished ? "the packer is finished" : "the packer is closed");
     return false;
 }
 
@@ -152,6 +152,23 @@ static PyObject *leave(struct packer_object *self, int code)
         calls_raise(sheaf_packer_error(self->packer));
     guard_leave(&self->guard);
     return result;
+}
+
+/* Ends the last call.  What the packer has of its destination is free when it returns, and not when
+ * the object goes: that may be much later. */
+static PyObject *leave_for_good(struct packer_object *self, int code)
+{
+    struct sheaf_packer *packer = self->packer;
+    const struct sheaf_error error = *sheaf_packer_error(packer);
+
+    self->packer = NULL;
+    calls_begin(&self->calls);
+    sheaf_packer_free(packer);
+    calls_end(&self->calls);
+    if (code != SHEAF_OK || PyErr_Occurred())
+        calls_raise(&error);
+    guard_leave(&self->guard);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *packer_append(struct packer_object *self, PyObject *args, PyObject *keywords)
@@ -216,7 +233,7 @@ static PyObject *packer_finish(struct packer_object *self, PyObject *Py_UNUSED(i
     code = sheaf_packer_finish(self->packer, &result);
     calls_end(&self->calls);
     self->finished = code == SHEAF_OK;
-    none = leave(self, code);
+    none = leave_for_good(self, code);
     if (none == NULL)
         return NULL;
     Py_DECREF(none);
@@ -225,12 +242,14 @@ static PyObject *packer_finish(struct packer_object *self, PyObject *Py_UNUSED(i
 
 static PyObject *packer_abort(struct packer_object *self, PyObject *Py_UNUSED(ignored))
 {
+    if (self->guard.lock != NULL && self->packer == NULL)
+        Py_RETURN_NONE;                 /* it has ended already */
     if (!enter(self))
         return NULL;
     calls_begin(&self->calls);
     sheaf_packer_abort(self->packer);
     calls_end(&self->calls);
-    return leave(self, SHEAF_OK);
+    return leave_for_good(self, SHEAF_OK);
 }
 
 static PyObject *packer_is_finished(struct packer_object *self, void *Py_UNUSED(ignored))

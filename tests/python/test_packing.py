@@ -2,6 +2,7 @@
 """Packer, pack, verify, index, Dataset; and the exceptions."""
 
 import os
+import shutil
 import unittest
 from unittest import mock
 
@@ -135,6 +136,33 @@ class PackerTest(Case):
                 1 / 0
         self.assertFalse(os.path.exists(self.path("set", "dataset.json")))
         self.assertEqual([n for n in os.listdir(self.path()) if n != "set"], [])
+
+    def test_a_packer_that_has_ended_lets_its_destination_go(self):
+        """Though the object is still there."""
+        ended = []
+
+        def begin(fails=False):
+            packer = sheaf.Packer(self.path("set"), overwrite=True)
+            packer.append("a", {"x": b"%d" % len(ended)})
+            ended.append(packer)
+            if fails:
+                shutil.rmtree(self.path("set"))
+                self.assertRaises(sheaf.Error, packer.finish)
+            return packer
+
+        begin().finish()
+        begin().abort()
+        with self.assertRaises(ZeroDivisionError):
+            with begin():
+                1 / 0
+        begin(fails=True)
+        with begin() as packer:
+            packer.finish()
+            packer.abort()              # it is over already
+        self.assertEqual(sheaf.Dataset(self.path("set"))[0]["x"], b"4")
+        for packer in ended:
+            with self.assertRaisesRegex(sheaf.StateError, "the packer is (finished|closed)"):
+                packer.finish()
 
     def test_bad_samples_are_refused_with_their_key(self):
         with sheaf.Packer(self.path("set")) as packer:
