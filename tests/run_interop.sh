@@ -6,7 +6,7 @@
 # older PyTorch, into BUILD/interop-composer (6 GB), and MXNet, which needs an old NumPy, into
 # BUILD/interop-mxnet.  What cannot be installed is named, and its tests are skipped.
 # Arguments, if any, are names of modules; or --bench, which measures instead
-# (tools/bench/python_read.py).
+# (tools/bench/python_read.py, python_loader.py).
 set -u
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -47,7 +47,8 @@ export COMPOSER_PYTHON="$composer/bin/python" MXNET_PYTHON="$mxnet/bin/python" W
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
 cd "$here/interop" || exit 1
 if [ "${1:-}" = --bench ]; then
-    exec "$venv/bin/python" -W ignore ../../tools/bench/python_read.py
+    "$venv/bin/python" -W ignore ../../tools/bench/python_read.py || exit 1
+    exec "$venv/bin/python" -W ignore ../../tools/bench/python_loader.py
 fi
 # shellcheck disable=SC2012,SC2046
 [ $# -gt 0 ] || set -- $(ls test_*.py | sed 's/\.py$//') test_torch test_shared test_readme
