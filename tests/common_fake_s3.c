@@ -476,12 +476,11 @@ void fake_s3_use(const struct fake_s3 *s3, unsigned stall_ms)
         "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_EC2_METADATA_SERVICE_ENDPOINT",
         "SHEAF_REQUEST_TIMEOUT", "SHEAF_MIN_RATE", "http_proxy", "HTTP_PROXY",
     };
-    const unsigned slow = getenv("UNDER_QEMU") != NULL ? 8 : 1;
     const struct request_patience patience = {
         .retry = { .attempts = 6, .time_ns = 60000000000, .base_ns = 1000000,
                    .longest_ns = 20000000 },
-        .stall_ns = (uint64_t)stall_ms * 1000000 * slow, .stall_bytes = 100,
-        .patient_ns = (uint64_t)stall_ms * 2000000 * slow,
+        .stall_ns = (uint64_t)stall_ms * 1000000, .stall_bytes = 100,
+        .patient_ns = (uint64_t)stall_ms * 2000000,
     };
 
     for (size_t i = 0; i < COUNT_OF(unset); i++)

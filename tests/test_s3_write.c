@@ -24,6 +24,12 @@
 #define STALL_MS 30000              /* nothing stalls, however slow the machine is ... */
 #define SOON_MS 500                 /* ... but where that is wanted */
 
+/* An emulated client computes checksums for longer than that. */
+static unsigned soon_ms(void)
+{
+    return getenv("UNDER_QEMU") != NULL ? 6 * SOON_MS : SOON_MS;
+}
+
 static struct fake_s3 s3;
 static struct sheaf_error error;
 static uint8_t data[SIZE];
@@ -198,7 +204,7 @@ static void test_faults(void **state)
         const struct write_case *c = &writes[i];
         int code;
 
-        fake_s3_use(&s3, c->fault.kind == FAKE_SILENCE ? SOON_MS : STALL_MS);
+        fake_s3_use(&s3, c->fault.kind == FAKE_SILENCE ? soon_ms() : STALL_MS);
         must(store_remove("s3://bucket/faulty", &error));
         fake_server_add_fault(s3.server, &c->fault);
         error.message[0] = '\0';
@@ -275,7 +281,7 @@ static void test_slow_link(void **state)
     (void)state;
     fake_s3_start(&slow);
     fake_server_read_slowly(slow.server, 2500);
-    fake_s3_use(&slow, 1000);
+    fake_s3_use(&slow, 2 * soon_ms());
     must(write_object("s3://bucket/slow", 8 * MIB));
     assert_int_equal(fake_server_count(slow.server, "PUT", NULL), 1);
     fake_s3_stop(&slow);
@@ -504,7 +510,7 @@ static void test_storm(void **state)
 
     (void)state;
     random_start(&rng);
-    fake_s3_use(&s3, SOON_MS);
+    fake_s3_use(&s3, soon_ms());
     while (fake_server_faults(s3.server) - before < wanted) {
         int code;
 

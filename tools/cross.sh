@@ -100,7 +100,8 @@ programs=
 for name in ${CROSS_UNIT-"$run"/tests/test_*}; do
     programs="$programs $run/tests/${name##*/}"
 done
-export QUICK=1 UNDER_QEMU=1
+# Not more at once than processors: what waits for a server does so for longer here.
+export QUICK=1 UNDER_QEMU=1 AT_ONCE="${AT_ONCE:-$(nproc)}"
 failed=0
 # shellcheck disable=SC2086
 [ -z "$programs" ] || tests/run_unit.sh $programs || failed=1
