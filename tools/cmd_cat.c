@@ -232,7 +232,8 @@ static void say_read_again(const struct cat *cat, const struct sheaf_reader_stat
 
     sheaf_dataset_get_info(cat->dataset, &info, sizeof(info));
     if (info.is_stream || stats->read_bytes < AGAIN_BYTES ||
-        stats->read_bytes / AGAIN_TIMES < info.bytes)
+        stats->read_bytes / AGAIN_TIMES < info.bytes ||
+        stats->read_bytes / AGAIN_TIMES < stats->chosen_bytes)     /* a view has sources again */
         return;
     complain("read %s of shards of %s: samples of the shuffle buffer that did not fit into memory "
              "were read again, each with its neighbours; more --memory, a smaller --shuffle-buffer "

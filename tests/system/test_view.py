@@ -254,6 +254,15 @@ class View(Case):
         write(self.path("v.view.chosen"), b"SHEAFCHO no such thing")
         sheaf("info", self.path("v.view"), status=1)
 
+    def test_again_is_no_complaint(self):
+        """A source that comes often is read often, but not for want of memory."""
+        view = self.view([("heavy", {"repeat": 30})])
+        done = sheaf("cat", view, "--null")
+        stats = dict(line.split() for line in done.stdout.decode().splitlines())
+        self.assertGreater(int(stats["read_bytes"]), 64 << 20)
+        self.assertEqual(stats["amplification"], "1.000")
+        self.assertEqual(done.stderr, b"")
+
     def test_few_descriptors(self):
         """More sources than the process may have files open."""
         sources = []
