@@ -61,7 +61,7 @@ class Manners(Case):
                       ["cat", "x", "--seed", "99999999999999999999"], ["cat", "x", "-z"],
                       ["cat", "x", "--list", "--null"], ["cat", "x", "--limit", "1k"],
                       ["unpack", "x"], ["verify"], ["info"], ["index"], ["convert", "x", "y"],
-                      ["pack", "a", "b", "c", "--format", "tfrecord"],
+                      ["pack", "a", "--format", "tfrecord"],
                       ["pack", "a", "b", "--format", "tfrecord", "--shard-size", "1XB"],
                       ["pack", "a", "b", "--format", "tfrecord", "--shard-size", "0"],
                       ["pack", "a", "b", "--format", "tfrecord", "--label-base", "2"],
