@@ -222,8 +222,8 @@ def _size(name: str, size: Optional[Size], otherwise: Size) -> int:
         size_bytes, rest = divmod(int(found[1] + part) * _UNITS[found[3]], 10 ** len(part))
         if rest == 0:
             return size_bytes
-    raise ValueError("%s=%r: invalid size, expected a number of bytes, or a number followed by kB, "
-                     "MB, GB, TB, KiB, MiB, GiB or TiB" % (name, value))
+    raise ArgumentError("%s=%r: invalid size, expected a number of bytes, or a number followed by kB, "
+                        "MB, GB, TB, KiB, MiB, GiB or TiB" % (name, value))
 
 
 def _opened(source: "Union[Source, Dataset]") -> "Dataset":
@@ -584,12 +584,12 @@ def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = Non
     Without them, the part is the one that the environment says (Slurm, Kubernetes, AWS Batch, MPI,
     SageMaker)."""
     if (part is None) != (parts is None):
-        raise ValueError("part and parts are given together, or neither")
+        raise ArgumentError("part and parts are given together, or neither")
     if part is None or parts is None:
         found = _sheaf.part_from_environment()
         if found is None:
-            raise ValueError("nothing in the environment says which part this is: give part and "
-                             "parts")
+            raise ArgumentError("nothing in the environment says which part this is: give part and "
+                                "parts")
         part, parts = found
     return PackResult(**_sheaf.pack_part(
         plan, part, parts, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),

@@ -115,9 +115,9 @@ def pipe(source: Path, directory: Path, *, channel: str = "train", epochs: int =
     for name, value, words in (("record_wrapper", record_wrapper, ("none", "recordio")),
                                ("compression", compression, ("none", "gzip"))):
         if value not in words:
-            raise ValueError("%s=%r: expected %s or %s" % (name, value, *words))
+            raise _sheaf.ArgumentError("%s=%r: expected %s or %s" % (name, value, *words))
     if seed != 0 and not shuffle:
-        raise ValueError("seed=%r requires shuffle=True" % (seed,))
+        raise _sheaf.ArgumentError("seed=%r requires shuffle=True" % (seed,))
     return PipeResult(**_sheaf.pipe(
         source, directory, channel=channel, epochs=epochs, first_epoch=first_epoch,
         shuffle=shuffle, seed=seed, host=host, hosts=hosts,

@@ -95,7 +95,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         self.decode: Callable[[sheaf.Sample], Any] = to_dict if decode is None else decode
         self.rank, self.world_size = rank_of(rank, world_size, self.dataset)
         if remainder not in ("auto", "pad", "drop", "keep"):
-            raise ValueError("remainder is %r: expected auto, pad, drop or keep" % (remainder,))
+            raise sheaf.ArgumentError("remainder is %r: expected auto, pad, drop or keep" % (remainder,))
         self.remainder = remainder if remainder != "auto" else \
             "pad" if self.dataset.host or self.world_size > 1 and not self.dataset.is_stream \
             else "keep"
@@ -120,17 +120,17 @@ class Dataset(torch.utils.data.Dataset[Any]):
     def _check(self) -> None:
         order = self.order
         if order.lanes < 1 or order.lanes % self.world_size != 0:
-            raise ValueError("%d lanes do not divide among %d ranks" % (order.lanes,
-                                                                        self.world_size))
+            raise sheaf.ArgumentError("%d lanes do not divide among %d ranks" % (order.lanes,
+                                                                                 self.world_size))
         if self.dataset.is_stream:
             if self.remainder != "keep":
-                raise ValueError("%s is a stream of unknown length, whose ranks cannot be made "
-                                 "equal: only remainder=\"keep\" is possible" % self.dataset.url)
+                raise sheaf.ArgumentError("%s is a stream of unknown length, whose ranks cannot be made "
+                                          "equal: only remainder=\"keep\" is possible" % self.dataset.url)
             return
         if self.remainder == "pad" and self.epoch_samples < self.world_size:
-            raise ValueError("%d samples cannot be shared out equally among %d ranks: "
-                             "remainder=\"keep\" lets some have none"
-                             % (self.epoch_samples, self.world_size))
+            raise sheaf.ArgumentError("%d samples cannot be shared out equally among %d ranks: "
+                                      "remainder=\"keep\" lets some have none"
+                                      % (self.epoch_samples, self.world_size))
         if order.lanes > self.world_size and not order.no_shuffle \
                 and order.shuffle_buffer < 100 * order.lanes < self.epoch_samples:
             warnings.warn("each of %d lanes has %d samples of the shuffle buffer, which mixes "

@@ -24,7 +24,7 @@ def rank_of(rank: Optional[int], world_size: Optional[int],
     sheaf_world_from_environment, which is the command's too (torchrun's, Open MPI's, Slurm's
     variables, SageMaker's hosts); else 0 of 1."""
     if (rank is None) != (world_size is None):
-        raise ValueError("rank and world_size are given together, or neither")
+        raise _sheaf.ArgumentError("rank and world_size are given together, or neither")
     if rank is not None and world_size is not None:
         if dataset.host is not None:
             _check_world_of_host(world_size, world_size * dataset.host[1])
@@ -52,10 +52,10 @@ def _check_world_of_host(world_size: int, *worlds: int) -> None:
     have."""
     found = _distributed()
     if found is not None and found[1] not in worlds:
-        raise ValueError("%d ranks share this host's shards (ShardedByS3Key), but torch.distributed "
-                         "has %d, expected %s: rank and world_size are those of the processes of "
-                         "this host (LOCAL_RANK, LOCAL_WORLD_SIZE)"
-                         % (world_size, found[1], " or ".join(map(str, worlds))))
+        raise _sheaf.ArgumentError("%d ranks share this host's shards (ShardedByS3Key), but torch.distributed "
+                                   "has %d, expected %s: rank and world_size are those of the processes of "
+                                   "this host (LOCAL_RANK, LOCAL_WORLD_SIZE)"
+                                   % (world_size, found[1], " or ".join(map(str, worlds))))
 
 
 _LOCAL = (("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
@@ -71,9 +71,9 @@ def local_rank_of(rank: int, world_size: int) -> Tuple[int, int]:
         if all(word.isdigit() for word in words):
             local, size = int(words[0]), int(words[1])
             if size < 1 or world_size % size != 0 or rank % size != local:
-                raise ValueError("%s is %d and %s is %d, but rank %d of %d cannot be that one of "
-                                 "its host: ranks of a host must follow one another"
-                                 % (names[0], local, names[1], size, rank, world_size))
+                raise _sheaf.ArgumentError("%s is %d and %s is %d, but rank %d of %d cannot be that one of "
+                                           "its host: ranks of a host must follow one another"
+                                           % (names[0], local, names[1], size, rank, world_size))
             return local, size
     return 0, 1
 
@@ -129,7 +129,7 @@ class Epochs:
     def set(self, epoch: int) -> None:
         """The next pass is this epoch."""
         if not 0 <= epoch <= self.EPOCH_MOST:
-            raise ValueError("epoch %d: expected 0 to %d" % (epoch, self.EPOCH_MOST))
+            raise _sheaf.ArgumentError("epoch %d: expected 0 to %d" % (epoch, self.EPOCH_MOST))
         self._forget(None)
         self._words[0] = epoch
 
@@ -159,7 +159,7 @@ class Epochs:
         if info is None:
             return zlib.crc32(b"%d" % self._count), 1
         if info.id >= WORKERS_MOST:
-            raise ValueError("worker %d: expected fewer than %d" % (info.id, WORKERS_MOST))
+            raise _sheaf.ArgumentError("worker %d: expected fewer than %d" % (info.id, WORKERS_MOST))
         named = b"%d %d" % (info.seed - info.id, self._count)
         return zlib.crc32(named), 2 + info.id
 

@@ -59,8 +59,8 @@ class View:
         self._each = {"weight": weights, "repeat": repeat, "where": where}
         for name, values in self._each.items():
             if values is not None and len(values) != len(self._sources):
-                raise ValueError("%s: %d values for %d sources" % (name, len(values),
-                                                                   len(self._sources)))
+                raise _sheaf.ArgumentError("%s: %d values for %d sources" % (name, len(values),
+                                                                             len(self._sources)))
         self._fields = fields
         self._rest = {"samples": samples, "until": until, "classes": classes, "stages": stages}
         self._chosen: Dict[int, List[int]] = {}     # of sources with a function, its numbers
@@ -93,7 +93,7 @@ class View:
                     if where(sample):
                         chosen.append(sample.number)
                 except Exception as error:
-                    raise ValueError("%s: where: sample %r: %s: %s" % (
+                    raise _sheaf.ArgumentError("%s: where: sample %r: %s: %s" % (
                         self._sources[i], sample.key, type(error).__name__, error)) from error
             judged += len(batch)
             if progress is not None:

@@ -123,14 +123,14 @@ class _Columns:
     def __init__(self, opened: sheaf.Dataset, fields: Optional[Sequence[str]],
                  label_type: Optional[tf.DType], state: bool, on_corrupt: str) -> None:
         if opened.is_stream and fields is None:
-            raise ValueError("a stream cannot be read twice: say which fields= there are")
+            raise sheaf.ArgumentError("a stream cannot be read twice: say which fields= there are")
         first: Optional[sheaf.Sample] = None
         if not opened.is_stream:
             with sheaf.Reader(opened, no_shuffle=True, rank=0, world_size=1,
                               on_corrupt=on_corrupt, report=lambda problem: None) as reader:
                 first = next(reader, None)
         if first is None and fields is None:
-            raise ValueError("%s has no samples: say which fields= there are" % opened.url)
+            raise sheaf.ArgumentError("%s has no samples: say which fields= there are" % opened.url)
         self.fields: List[str] = list(fields if fields is not None else first or ())
         self.labels = 0 if first is None else len(first.labels)
         whole = first is None or all(isinstance(label, int) for label in first.labels)
@@ -159,7 +159,7 @@ class _Columns:
     def _labels_of(self, batch: sheaf.Batch) -> Any:
         labels = numpy.asarray(batch.labels)
         if labels.dtype.kind == "f" and self.label_type.is_integer:
-            raise ValueError("labels of samples %s to %s are not whole numbers, as those of the "
-                             "first sample are: give label_type=tf.float32"
-                             % (batch.keys[0], batch.keys[-1]))
+            raise sheaf.ArgumentError("labels of samples %s to %s are not whole numbers, as those of the "
+                                      "first sample are: give label_type=tf.float32"
+                                      % (batch.keys[0], batch.keys[-1]))
         return labels[:, 0] if self.labels == 1 else labels

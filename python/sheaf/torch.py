@@ -201,7 +201,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                                 "PyTorch's DataLoader over a sheaf.torch.Dataset and its sampler()"
                                 % name)
         if not isinstance(batch_size, int) or batch_size < 1:
-            raise ValueError("batch_size is %r: expected a whole number above 0" % (batch_size,))
+            raise sheaf.ArgumentError("batch_size is %r: expected a whole number above 0" % (batch_size,))
         dataset = Dataset(source, decode=as_it_is if decode is None else decode, **own)
         if collate_fn is None:
             collate_fn = as_it_is if decode is None else torch.utils.data.default_collate

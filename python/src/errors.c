@@ -95,6 +95,16 @@ PyObject *error_raise_code(PyObject *Py_UNUSED(module), PyObject *args)
     return error_raise(&error);
 }
 
+PyObject *error_raise_argument(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    PyErr_FormatV(error_types[-SHEAF_ERR_ARGUMENT], format, args);
+    va_end(args);
+    return NULL;
+}
+
 PyObject *error_raise_state(const char *format, ...)
 {
     va_list args;

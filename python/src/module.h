@@ -52,6 +52,7 @@ int server_add(PyObject *module);
 PyObject *error_raise(const struct sheaf_error *error);
 /* Raises a StateError. */
 PyObject *error_raise_state(const char *format, ...);
+PyObject *error_raise_argument(const char *format, ...);
 /* The same with code and message as arguments: an error that another process has found. */
 PyObject *error_raise_code(PyObject *module, PyObject *args);
 /* The name of a code: "CORRUPT". */

@@ -33,8 +33,8 @@ static int set_number(void *member, const struct option *option, PyObject *value
     number = PyLong_AsUnsignedLongLong(index);
     Py_DECREF(index);
     if ((number == (unsigned long long)-1 && PyErr_Occurred()) || number > most) {
-        PyErr_Format(PyExc_ValueError, "%s=%R: expected an integer from 0 to %llu", option->name,
-                     value, most);
+        error_raise_argument("%s=%R: expected an integer from 0 to %llu", option->name, value,
+                             most);
         return -1;
     }
     if (option->kind == OPTION_U32)
@@ -124,7 +124,7 @@ static int set_named(void *member, const struct option *option, PyObject *value)
         expected = "auto, keep, drop or pad";
     }
     if (found < 0) {
-        PyErr_Format(PyExc_ValueError, "%s=%R: expected %s", option->name, value, expected);
+        error_raise_argument("%s=%R: expected %s", option->name, value, expected);
         return -1;
     }
     *(int *)member = found;      /* the enums are ints */

@@ -250,7 +250,7 @@ PyObject *reader_next_batch(struct reader_object *self, PyObject *size)
     if (want == -1 && PyErr_Occurred())
         return NULL;
     if (want < 1) {
-        PyErr_Format(PyExc_ValueError, "a batch of %zd samples: expected 1 or more", want);
+        error_raise_argument("a batch of %zd samples: expected 1 or more", want);
         return NULL;
     }
     if (!reader_enter(self))

@@ -144,6 +144,10 @@ class FaultsTest(LoaderCase):
             self.loader(shuffle=True)
         with self.assertRaisesRegex(ValueError, "batch_size is 0"):
             self.loader(0)
+        for options in ({"batch_size": 0}, {"remainder": "some"}, {"lanes": 3, "rank": 0,
+                        "world_size": 2}, {"rank": 0}, {"threads": -1}, {"on_corrupt": "no"}):
+            with self.assertRaises(sheaf.Error):        # they are ValueErrors as well
+                self.loader(**options)
         with self.assertRaisesRegex(TypeError, "buffer"):
             self.loader(buffer=3)
         with self.assertRaises(sheaf.LimitError):
