@@ -112,7 +112,7 @@ static bool print_pair(FILE *file, const char *text, const char *between)
     return *end == '\0';
 }
 
-/* One --where EXPR as a member of "where"; false: it is none. */
+/* Prints one --where EXPR as a member of "where"; false if it is not valid. */
 static bool print_condition(FILE *file, const char *text)
 {
     if (strncmp(text, "class=", 6) == 0 && text[6] != '\0') {

@@ -91,7 +91,7 @@ struct scan {
     uint64_t found_bytes;
     uint64_t passed_over;       /* marks of directories; rows of an inventory that are not current
                                    or not below the root */
-    uint64_t left_out;          /* what is no data (clutter.h): files, and directories, of which
+    uint64_t left_out;          /* clutter (clutter.h): files, and directories, of which
                                    what is in them is not looked at; or objects */
     struct filter *filter;      /* NULL: none */
     struct naming *naming;      /* NULL: as the names say */

@@ -19,7 +19,7 @@ struct dataset_view {
 /* Whether a source may be a view, by its name. */
 bool dataset_is_view_path(const char *source);
 
-/* Opens the view that is at `url`.  SHEAF_END: it is none. */
+/* Opens the view that is at `url`.  SHEAF_END: it is no view. */
 int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
 /* Opens the view that this document is, as if it were at `url`. */
 int dataset_open_document(const char *text, size_t size, const char *url,
