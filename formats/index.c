@@ -9,6 +9,7 @@
  * counts that were checked against the section's size. */
 #include "formats/index.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <xxhash.h>
 
@@ -295,6 +296,18 @@ static int check_frame(const uint8_t *data, size_t size, struct sheaf_error *err
                        (unsigned long long)hash,
                        (unsigned long long)XXH64_hashFromCanonical(&stored));
     return SHEAF_OK;
+}
+
+void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES])
+{
+    XXH64_canonical_t stored;
+
+    sum[0] = '\0';
+    if (size < HASH_BYTES)
+        return;
+    memcpy(&stored, data + size - HASH_BYTES, HASH_BYTES);
+    snprintf(sum, INDEX_SUM_BYTES, "%016llx",
+             (unsigned long long)XXH64_hashFromCanonical(&stored));
 }
 
 /* Takes a part of `size` bytes that holds `count` things of at least `least` bytes each. */

@@ -85,6 +85,11 @@ int index_parse(const uint8_t *data, size_t size, uint64_t samples,
                 struct index_section **section, struct sheaf_error *err);
 void index_section_free(struct index_section *section);
 
+/* The checksum that a section ends with, as 16 hexadecimal digits: the manifest has it too, so that
+ * a section of another data set is not taken for it.  A section of less than 8 bytes has "". */
+#define INDEX_SUM_BYTES 17      /* with its NUL */
+void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES]);
+
 /* The labels (+ 1) of a section that index_parse accepts.  SHEAF_END: it has none. */
 int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *labels,
                  struct sheaf_error *err);

@@ -73,17 +73,25 @@ static int pack_error(const json_error_t *error, struct sheaf_error *err)
 
 static json_t *tree_of_shard(const struct manifest_shard *s, json_error_t *error)
 {
-    return json_pack_ex(error, 0, "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}",
-                        "name", s->name,
-                        "samples", (json_int_t)s->samples,
-                        "bytes", (json_int_t)s->bytes,
-                        "raw_bytes", (json_int_t)s->raw_bytes,
-                        "payload_bytes", (json_int_t)s->payload_bytes,
-                        "largest", (json_int_t)s->largest,
-                        "index_offset", (json_int_t)s->index_offset,
-                        "index_bytes", (json_int_t)s->index_bytes,
-                        "names_bytes", (json_int_t)s->names_bytes,
-                        "xxh3", s->xxh3);
+    json_t *shard = json_pack_ex(error, 0, "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}",
+                                 "name", s->name,
+                                 "samples", (json_int_t)s->samples,
+                                 "bytes", (json_int_t)s->bytes,
+                                 "raw_bytes", (json_int_t)s->raw_bytes,
+                                 "payload_bytes", (json_int_t)s->payload_bytes,
+                                 "largest", (json_int_t)s->largest,
+                                 "index_offset", (json_int_t)s->index_offset,
+                                 "index_bytes", (json_int_t)s->index_bytes,
+                                 "names_bytes", (json_int_t)s->names_bytes,
+                                 "xxh3", s->xxh3);
+
+    if (shard != NULL && s->index_xxh3[0] != '\0' &&
+        json_object_set_new(shard, "index_xxh3", json_string(s->index_xxh3)) != 0) {
+        errno = ENOMEM;
+        json_decref(shard);
+        return NULL;
+    }
+    return shard;
 }
 
 static json_t *tree_of_shards(const struct manifest *m, json_error_t *error)
@@ -330,6 +338,17 @@ static int end_object(struct object *o)
     return o->code;
 }
 
+/* Older releases do not note it. */
+static void take_section_sum(struct object *o, struct manifest_shard *s)
+{
+    const char *sum = take_string(o, "index_xxh3");
+
+    if (o->code == SHEAF_OK && (strlen(sum) != 16 || strspn(sum, "0123456789abcdef") != 16))
+        o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"index_xxh3\" is not 16 hexadecimal digits "
+                          "in lower case");
+    snprintf(s->index_xxh3, sizeof(s->index_xxh3), "%s", sum);
+}
+
 static int read_shard(const json_t *json, struct manifest_shard *s, struct sheaf_error *err)
 {
     struct object o = { .json = json, .err = err };
@@ -346,6 +365,8 @@ static int read_shard(const json_t *json, struct manifest_shard *s, struct sheaf
     snprintf(s->xxh3, sizeof(s->xxh3), "%s", take_string(&o, "xxh3"));
     if (o.code == SHEAF_OK && json_string_length(json_object_get(json, "xxh3")) != 32)
         o.code = err_set(err, SHEAF_ERR_CORRUPT, "\"xxh3\" does not have 32 digits");
+    if (json_object_get(json, "index_xxh3") != NULL)
+        take_section_sum(&o, s);
     return end_object(&o);
 }
 

@@ -21,6 +21,7 @@ struct manifest_shard {
     char xxh3[33];              /* XXH3-128 of the stored bytes, canonical, hex */
     uint64_t index_offset;      /* of its section in dataset.index */
     uint64_t index_bytes;
+    char index_xxh3[17];        /* index_sum of the section; "": an older release's */
     uint64_t names_bytes;       /* RecordIO: size of its .lst; else 0 */
 };
 

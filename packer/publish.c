@@ -57,6 +57,7 @@ static int describe_shard(struct manifest *m, const struct journal_entry *entry,
         .names_bytes = f->names_bytes,
     };
     memcpy(s->xxh3, f->xxh3, sizeof(s->xxh3));
+    index_sum(entry->section.data, entry->section.size, s->index_xxh3);
     if (s->name == NULL)
         return err_memory(err, strlen(f->name));
     m->shard_count++;

@@ -77,6 +77,20 @@ int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,
+                          struct sheaf_error *err)
+{
+    const struct manifest_shard *m = &d->manifest.shards[shard];
+    char found[INDEX_SUM_BYTES];
+
+    index_sum(section, m->index_bytes, found);
+    if (m->index_xxh3[0] == '\0' || strcmp(found, m->index_xxh3) == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the section of %s is of another data set: it was "
+                   "replaced after this one was opened", dataset_source(d, shard)->index_url,
+                   m->name);
+}
+
 int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err)
 {
     char *url = text_shown_url(directory);

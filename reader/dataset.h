@@ -93,6 +93,11 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
     return d->first_numbers[d->manifest.shard_count];
 }
 
+/* Refuses a section of the index that is not the one that the manifest named when the data set was
+ * opened: another data set has taken its place since then.  SHEAF_ERR_CHANGED. */
+int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,
+                          struct sheaf_error *err);
+
 /* Its shards are files of this machine's disks: to read them is quick, and what was read is kept
  * by the kernel. */
 static inline bool dataset_is_local(const struct sheaf_dataset *d)

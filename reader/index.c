@@ -155,6 +155,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = index_finish(&writer, 0, &x->index, err);
     shard->index_bytes = x->index.size - shard->index_offset;
+    index_sum(x->index.data + shard->index_offset, shard->index_bytes, shard->index_xxh3);
     if (code == SHEAF_OK)
         code = interop_finish_shard(&x->interop, shard->name, put_interop, x, err);
     x->result->shards++;

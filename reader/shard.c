@@ -154,6 +154,8 @@ static int parse_section(struct shard *shard, const uint8_t *data, struct sheaf_
     if (code != SHEAF_OK)
         err_prefix(err, "%s: the section of %s: ",
                    dataset_source(d, shard->number)->index_url, m->name);
+    else
+        code = dataset_check_section(d, shard->number, data, err);
     shard->section = shard->own_section;
     return code;
 }

@@ -41,6 +41,7 @@ static void example_fill(struct example *e)
         .shards = {
             { .name = name_0, .bytes = 900, .raw_bytes = 1000, .payload_bytes = 800,
               .samples = 3, .largest = 500, .xxh3 = HASH, .index_offset = 0, .index_bytes = 100,
+              .index_xxh3 = "0123456789abcdef",
               .names_bytes = 60 },
             { .name = name_1, .bytes = 90, .raw_bytes = 100, .payload_bytes = 80, .samples = 1,
               .largest = 100, .xxh3 = HASH, .index_offset = 100, .index_bytes = 200,
@@ -103,6 +104,7 @@ static void assert_same_shard(const struct manifest_shard *a, const struct manif
     assert_string_equal(a->xxh3, b->xxh3);
     assert_int_equal(a->index_offset, b->index_offset);
     assert_int_equal(a->index_bytes, b->index_bytes);
+    assert_string_equal(a->index_xxh3, b->index_xxh3);
     assert_int_equal(a->names_bytes, b->names_bytes);
 }
 
@@ -188,7 +190,8 @@ static void the_text_is_as_documented(void **state)
         "  \"shards\": [\n"
         "    {\"name\": \"shard-000000.rec.gz\", \"samples\": 3, \"bytes\": 900, "
         "\"raw_bytes\": 1000, \"payload_bytes\": 800, \"largest\": 500, \"index_offset\": 0, "
-        "\"index_bytes\": 100, \"names_bytes\": 60, \"xxh3\": \"" HASH "\"},\n"
+        "\"index_bytes\": 100, \"names_bytes\": 60, \"xxh3\": \"" HASH "\", "
+        "\"index_xxh3\": \"0123456789abcdef\"},\n"
         "    {\"name\": \"shard-000001.rec.gz\", \"samples\": 1, \"bytes\": 90, "
         "\"raw_bytes\": 100, \"payload_bytes\": 80, \"largest\": 100, \"index_offset\": 100, "
         "\"index_bytes\": 200, \"names_bytes\": 20, \"xxh3\": \"" HASH "\"}\n"
@@ -382,6 +385,8 @@ static void what_does_not_hold_is_refused(void **state)
         { true, "xxh3", "\"0123456789abcdef0123456789abcde\"" },
         { true, "xxh3", "\"0123456789abcdef0123456789abcdef0\"" },
         { true, "xxh3", "\"0123456789ABCDEF0123456789abcdef\"" },
+        { true, "index_xxh3", "\"0123456789abcde\"" }, { true, "index_xxh3", "\"\"" },
+        { true, "index_xxh3", "\"0123456789abcdeF\"" }, { true, "index_xxh3", "1" },
     };
 
     (void)state;

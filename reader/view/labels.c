@@ -34,6 +34,8 @@ static int shard_labels(const struct sheaf_dataset *d, struct store_object *inde
     if (code == SHEAF_OK)
         code = index_labels(data, m->index_bytes, m->samples, labels, err);
     if (code == SHEAF_OK)
+        code = dataset_check_section(d, i, data, err);
+    if (code == SHEAF_OK)
         renumber(d, dataset_source(d, i), labels, m->samples);
     free(data);
     return code;

@@ -70,6 +70,24 @@ class AccessTest(Case):
         self.assertEqual([s.number for s in opened.get([key])], [12, 212, 412])
         self.assertEqual(opened[key].number, 12)
 
+    def test_a_set_that_is_replaced_in_place(self):
+        """What was opened is not read from the data set that has taken its place, be it as large."""
+        def other(sample):
+            key, fields, label = sample
+            flipped = {name: bytes(byte ^ 1 for byte in data) for name, data in fields.items()}
+            return key, flipped, label
+
+        for container in CONTAINERS:
+            folder = pack(self.path(container), self.samples, format=container)
+            opened = sheaf.Dataset(folder)
+            pack(folder, [other(sample) for sample in self.samples], overwrite=True,
+                 format=container)
+            for use in (lambda: opened[7], lambda: list(sheaf.Reader(opened, seed=1)),
+                        lambda: list(sheaf.Reader(opened, on_corrupt="skip")),
+                        lambda: opened[self.samples[3][0]]):
+                with self.assertRaisesRegex(sheaf.ChangedError, "of another data set"):
+                    use()
+
     def test_a_data_set_without_its_keys(self):
         folder = pack(self.path("old"), self.samples)
         table = os.path.join(folder, "dataset.keys")

@@ -489,7 +489,9 @@ class DataSet:
         for shard in manifest["shards"]:
             need(shard["index_offset"] == at, "index section")
             at += shard["index_bytes"]
-            self.sections.append(index_section(index[shard["index_offset"]:at]))
+            section = index[shard["index_offset"]:at]
+            need(shard.get("index_xxh3", section[-8:].hex()) == section[-8:].hex(), "index_xxh3")
+            self.sections.append(index_section(section))
             need(len(self.sections[-1].sizes) == shard["samples"], "samples of", shard["name"])
         need(at == len(index), "index longer than its sections")
 
