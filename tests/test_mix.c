@@ -325,7 +325,7 @@ static void test_vectors(void **state)
         vector_free(&v);
         count++;
     }
-    assert_int_equal(count, 160);
+    assert_int_equal(count, 180);
     free(text);
     assert_int_equal(fclose(file), 0);
 }

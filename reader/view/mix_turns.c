@@ -259,7 +259,7 @@ int mix_turns_next(struct mix_turns *t, size_t *source, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    if (t->mix->stages != NULL && t->step == t->stage_end)
+    while (t->mix->stages != NULL && t->step == t->stage_end)   /* several may begin at one step */
         enter_stage(t, t->stage + 1,
                     t->order.epoch * mix_rounds(t->mix, &t->order) + t->step);
     if (t->mix->stages == NULL && t->step == t->block_end)

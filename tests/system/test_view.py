@@ -93,7 +93,7 @@ class View(Case):
                            **shares, **options)
         return [chosen[source][number].fields["txt"] for source, number in order]
 
-    def check(self, sources, total=None, stages=(), **options):
+    def check(self, sources, total=None, stages=(), resume=False, **options):
         rest = {} if total is None else {"samples": total}
         if stages:
             rest["stages"] = [{"samples": at, "weights": w} for at, w in stages]
@@ -105,6 +105,15 @@ class View(Case):
                      rank=options.get("rank", 0), world_size=options.get("world", 1),
                      remainder=(KEEP, DROP, PAD).index(options.get("remainder", KEEP)) + 1)
         self.assertEqual(self.texts(view, **given), expected, (sources, options, total, stages))
+        if resume:
+            self.check_resumed(view, expected, **given)
+
+    def check_resumed(self, view, expected, **options):
+        """From every position of the epoch, within rounds as well, the rest is the same."""
+        with libsheaf.DataSet(view) as data_set, libsheaf.Reader(data_set, **options) as reader:
+            positions = [reader.position()] + [reader.position() for _ in reader]
+        for taken, position in enumerate(positions):
+            self.assertEqual(self.rest(view, position, **options), expected[taken:], taken)
 
     def test_shares(self):
         sources = [("large", {"weight": 3}), ("middle", {"weight": 1}), ("small", {"weight": 1})]
@@ -175,6 +184,21 @@ class View(Case):
         other = self.view([("large", {"weight": 3}), ("small", {"weight": 1})], samples=300)
         with self.assertRaisesRegex(libsheaf.Error, "belongs to"):
             self.rest(other, position)
+
+    def test_stages_that_begin_in_one_round(self):
+        """Boundaries of any number: also several that are the same step of the lanes."""
+        chance = random.Random(11)
+        for case in range(16):
+            lanes, total = chance.randrange(1, 9), chance.randrange(20, 60)
+            sources = [("large", {"weight": 2}), ("middle", {"weight": 1}), ("small", {"weight": 1})]
+            begins = chance.sample(range(1, 2 * total), 3)
+            begins += [at + chance.randrange(1, lanes) for at in begins[:2] if lanes > 1]
+            stages = [(at, [chance.randrange(3), chance.randrange(3), chance.randrange(1, 9)])
+                      for at in sorted(set(begins))]
+            options = dict(seed=case, epoch=chance.randrange(2), lanes=lanes, buffer=30,
+                           remainder=chance.choice((KEEP, DROP, PAD)))
+            with self.subTest(options=options, total=total, stages=stages):
+                self.check(sources, total, stages, resume=True, **options)
 
     def test_keys(self):
         write(self.path("keep.txt"), b"cat/large0003\r\ndog/large0004\n\ncat/large0006\nnot/there\n")

@@ -184,6 +184,16 @@ def vectors():
             full["stages"] = [] if chance.random() < 0.6 else [
                 (chance.randrange(1, 600), [chance.randrange(1, 5) for _ in range(k)])]
         yield full
+    for case in range(20):          # stages that begin in one round
+        lanes = chance.randrange(2, 9)
+        begins = [chance.randrange(1, 200) for _ in range(2)]
+        begins += [at + chance.randrange(1, lanes) for at in begins]
+        yield dict(samples=[40, 5, 300], names=[chance.getrandbits(64) for _ in range(3)],
+                   seed=case, epoch=chance.randrange(3), shuffle=True, buffer=16, lanes=lanes,
+                   remainder=chance.choice((KEEP, DROP, PAD)), world=1, rank=0, weights=[3, 1, 1],
+                   total=chance.randrange(8, 100),
+                   stages=[(at, [chance.randrange(3), chance.randrange(1, 9), chance.randrange(3)])
+                           for at in sorted(set(begins))])
 
 
 def main():
