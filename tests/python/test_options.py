@@ -17,7 +17,7 @@ ELSEWHERE = {
     "plan": {"output"},                                     # the argument `plan`
     "fetch": {"warm", "distribution"},                      # distribution: host and hosts
     "pipe": {"distribution"},
-    "cat": {"channel", "channel_root", "channel_wait", "attributes",        # sheaf.Channel
+    "cat": {"channel", "channel_root", "channel_wait", "attributes", "manifest",    # sheaf.Channel
             "to", "list", "null", "save_position", "resume_from", "from",   # methods of Reader
             "limit", "step", "batch"},
 }
