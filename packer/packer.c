@@ -152,6 +152,7 @@ void sheaf_packer_abort(struct sheaf_packer *p)
     packer_stop(p);
     if (!p->is_part && !p->is_there)
         output_abandon(&p->output, p->can_resume && p->engine.result.shards != 0);
+    output_close(&p->output);
     p->state = PACKER_FAILED;
     if (p->error.code == SHEAF_OK)
         err_set(&p->error, SHEAF_ERR_STATE, "the packer was aborted");
@@ -197,10 +198,10 @@ int packer_check_open(struct sheaf_packer *p)
     return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
 }
 
-/* The packer cannot continue after this. */
+/* The packer cannot continue after this: others may have its destination now. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
-    p->state = PACKER_FAILED;
+    sheaf_packer_abort(p);
     return code;
 }
 
@@ -430,7 +431,7 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
     /* A sample that is refused leaves the packer as it was. */
     if (code != SHEAF_OK && code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_LIMIT &&
         code != SHEAF_ERR_CORRUPT)
-        code = packer_unless_finished(p, packer_fail(p, code));
+        code = packer_unless_finished(p, code) == SHEAF_OK ? SHEAF_OK : packer_fail(p, code);
     return code;
 }
 
@@ -497,6 +498,7 @@ static int finish_there(struct sheaf_packer *p, struct sheaf_pack_result *result
         return packer_fail(p, code);
     if (result != NULL)
         *result = there;
+    output_close(&p->output);
     p->state = PACKER_FINISHED;
     return SHEAF_OK;
 }
@@ -530,10 +532,8 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
     if (code != SHEAF_OK)
         return code;
     code = packer_finish(p);
-    if (code != SHEAF_OK) {
-        sheaf_packer_abort(p);
+    if (code != SHEAF_OK)
         return packer_fail(p, code);
-    }
     if (p->is_there)
         return finish_there(p, result);
     if (result != NULL) {
@@ -543,6 +543,7 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
         result->memory_peak_bytes = engine_peak(&p->engine);
     }
     packer_stop(p);
+    output_close(&p->output);
     p->state = PACKER_FINISHED;
     return SHEAF_OK;
 }

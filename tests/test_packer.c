@@ -258,6 +258,30 @@ static void test_too_little_memory_is_refused_first(void **state)
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
+/* A packer that has ended is not in the way of another one, before it is freed. */
+static void test_the_end_lets_go(void **state)
+{
+    struct sheaf_packer *ended[4];
+
+    (void)state;
+    options.overwrite = 1;
+    for (int i = 0; i < 4; i++) {
+        open_packer("out");
+        assert_int_equal(append("k", "txt", "1", 1), SHEAF_OK);
+        if (i == 0)                     /* its claim is lost, so it fails */
+            tree_delete(&tree, "out/.sheaf-partial/plan");
+        if (i == 1)
+            sheaf_packer_abort(packer);
+        else
+            assert_int_equal(sheaf_packer_finish(packer, &result) == SHEAF_OK, i != 0);
+        ended[i] = packer;
+    }
+    for (int i = 0; i < 4; i++)
+        sheaf_packer_free(ended[i]);
+    packer = NULL;
+    assert_true(tree_has(&tree, "out/dataset.json"));
+}
+
 static void test_samples_that_are_refused(void **state)
 {
     const struct sheaf_field twice[2] = { { "a", NULL, "", 0 }, { "A", NULL, "", 0 } };
@@ -369,6 +393,7 @@ int main(void)
         TEST(test_no_samples),
         TEST(test_memory_is_bounded),
         TEST(test_too_little_memory_is_refused_first),
+        TEST(test_the_end_lets_go),
         TEST(test_samples_that_are_refused),
         TEST(test_bad_samples_are_skipped),
         TEST(test_classes_come_first),
