@@ -733,9 +733,9 @@ SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
  * `result` and `stats` (the reader's) may be NULL.  A sample that does not fit is _UNSUPPORTED.
  *
  * Writes the samples, in data set order, as a data set of options->container and codec in `dest`:
- * keys, fields, labels and class names stay, and each shard keeps its samples (one foreign file, or
- * standard input, is cut by shard_bytes).  Half of the memory is for reading; jobs threads read.
- * The options that sheaf_packer_open ignores, label_base and identity are ignored. */
+ * keys, fields, labels and class names stay, and each shard keeps its samples (one foreign file,
+ * standard input or a view is cut by shard_bytes).  Half of the memory is for reading; jobs threads
+ * read.  The options that sheaf_packer_open ignores, label_base and identity are ignored. */
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);

@@ -3,8 +3,8 @@
  * Conversion: the same samples in another container.
  *
  * Shards keep their samples, so that the result is what packing the files into that container
- * would have given.  Only a source that is one foreign file, or standard input, says nothing
- * about shards: it is cut by size, as the packer does. */
+ * would have given.  A source that is one foreign file, or standard input, says nothing about
+ * shards, and a view mixes those of its sources: they are cut by size, as the packer does. */
 #include "copy/convert.h"
 
 #include <inttypes.h>
@@ -135,7 +135,7 @@ static int identify(struct convert *c, struct names *names, struct sheaf_error *
 
 static bool keeps_shards(const struct convert *c)
 {
-    return c->in.info.has_manifest || c->in.info.shard_count > 1;
+    return !c->in.info.is_view && (c->in.info.has_manifest || c->in.info.shard_count > 1);
 }
 
 static int open_packer(struct convert *c, struct names *names, const char *dest,

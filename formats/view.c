@@ -11,10 +11,26 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/glob.h"
 #include "formats/json_dump.h"
 #include "formats/json_load.h"
+#include "formats/manifest.h"
 
 #define VERSION 1
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t size = strlen(text), end_size = strlen(end);
+
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+bool view_is_name(const char *url)
+{
+    return ends_with(url, ".view") || (ends_with(url, ".json")
+                                          && !ends_with(url, "/" MANIFEST_NAME)
+                                          && strcmp(url, MANIFEST_NAME) != 0);
+}
 
 bool view_begins(const void *text, size_t size)
 {
@@ -161,6 +177,16 @@ static int take_ranges(const json_t *where, struct view_where *w, struct sheaf_e
     return SHEAF_OK;
 }
 
+static int take_glob(json_t *value, char **glob, struct sheaf_error *err)
+{
+    const int code = take_string(value, "key_glob", glob, err);
+    const char *problem = code != SHEAF_OK || *glob == NULL ? NULL
+                                                            : glob_problem(*glob, strlen(*glob));
+
+    return problem == NULL ? code : err_set(err, SHEAF_ERR_ARGUMENT, "invalid \"key_glob\" "
+                                            "\"%.200s\": %s", *glob, problem);
+}
+
 static int take_where(json_t *where, struct view_where *w, struct sheaf_error *err)
 {
     static const char *const known[] = { "classes", "labels", "keys", "not_keys", "key_glob",
@@ -177,7 +203,7 @@ static int take_where(json_t *where, struct view_where *w, struct sheaf_error *e
         if (code == SHEAF_OK)
             code = take_string(json_object_get(where, "not_keys"), "not_keys", &w->not_keys, err);
         if (code == SHEAF_OK)
-            code = take_string(json_object_get(where, "key_glob"), "key_glob", &w->key_glob, err);
+            code = take_glob(json_object_get(where, "key_glob"), &w->key_glob, err);
         if (code == SHEAF_OK)
             code = take_string(json_object_get(where, "numbers"), "numbers", &w->numbers, err);
         if (code == SHEAF_OK)

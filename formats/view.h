@@ -69,6 +69,8 @@ struct view {
     size_t stage_count;
 };
 
+/* Whether a view may have this name: *.view, or *.json but for a manifest's. */
+bool view_is_name(const char *url);
 /* Whether a file may be a view: a JSON object whose first name is "sheaf_view". */
 bool view_begins(const void *text, size_t size);
 

@@ -11,8 +11,7 @@
 /* Opens the source if it is a view or has a manifest; else *dataset is NULL. */
 static int open_one(const char *source, struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
-    const int code = dataset_is_view_path(source) ? dataset_open_view(source, dataset, err)
-                                                  : SHEAF_END;
+    const int code = view_is_name(source) ? dataset_open_view(source, dataset, err) : SHEAF_END;
 
     return code != SHEAF_END ? code : dataset_open_manifest(source, dataset, err);
 }
@@ -29,7 +28,7 @@ static int open_each(const char *const *sources, const bool *is_file, size_t cou
         struct sheaf_dataset *one = NULL;
 
         if (i < count && (!is_file[i] || dataset_is_manifest_path(sources[i])
-                          || dataset_is_view_path(sources[i])))
+                          || view_is_name(sources[i])))
             code = open_one(sources[i], &one, err);
         if (code == SHEAF_OK && (one != NULL || i == count) && first < i)
             code = dataset_open_files(sources + first, is_file + first, i - first,

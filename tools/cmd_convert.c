@@ -152,9 +152,9 @@ const struct command convert_command = {
     .text = "Writes the samples of DATASET, in data set order, as a data set of another "
             "container or codec in the directory DEST. Keys, fields, labels and class names are "
             "kept, and each shard keeps its samples. The shards equal those of packing the files "
-            "into that container; the fingerprint differs. A single foreign file, or standard "
-            "input (-), is cut into shards of 150MB. With --resume, an interrupted conversion "
-            "resumes: DATASET is read from its start, and shards that are finished are "
+            "into that container; the fingerprint differs. A single foreign file, standard "
+            "input (-), or a view is cut into shards of 150MB. With --resume, an interrupted "
+            "conversion resumes: DATASET is read from its start, and shards that are finished are "
             "kept.\n\nWith --plan, packs the shards of one part of a stored plan of a data set. "
             "When all parts are done, sheaf commit publishes the data set, the same byte for "
             "byte as that of one conversion.",

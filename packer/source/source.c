@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "formats/codec.h"
 #include "formats/name.h"
+#include "formats/view.h"
 #include "packer/source/clutter.h"
 #include "store/file_system.h"
 #include "store/store.h"
@@ -151,6 +152,20 @@ static int look_at_file(struct look *look, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* A view's document is neither a list of files, nor an object that has samples. */
+static int refuse_view(struct look *look, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (look->at != SOURCE_AT_FILE || !view_is_name(look->url))
+        return SHEAF_OK;
+    code = read_start(look, err);
+    if (code != SHEAF_OK || !view_begins(look->text, look->size))
+        return code;
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a view, not files: name its sources, or "
+                   "make a data set of it with sheaf convert first", look->url);
+}
+
 /* ---- Opening --------------------------------------------------------------------------------- */
 
 int source_open_here(struct source *s, const char *root, struct sheaf_error *err)
@@ -196,6 +211,8 @@ int source_open(const char *url, const char *root, struct source *s, struct shea
     int code = store_is_local(path) ? look_at_file(&look, err) : look_at_store(&look, err);
 
     *s = (struct source){ .url = path, .root_fd = -1 };
+    if (code == SHEAF_OK)
+        code = refuse_view(&look, err);
     if (code == SHEAF_OK)
         code = find_kind(&look, &s->ops, err);
     if (code == SHEAF_OK && root != NULL && !s->ops->takes_root)

@@ -18,20 +18,6 @@
 #include "reader/view/view_select.h"
 #include "store/store.h"
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t size = strlen(text), end_size = strlen(end);
-
-    return size >= end_size && strcmp(text + size - end_size, end) == 0;
-}
-
-bool dataset_is_view_path(const char *source)
-{
-    return ends_with(source, ".view") || (ends_with(source, ".json")
-                                          && !ends_with(source, "/" MANIFEST_NAME)
-                                          && strcmp(source, MANIFEST_NAME) != 0);
-}
-
 static char *directory_of(const char *url)
 {
     const char *slash = strrchr(url, '/');
@@ -403,7 +389,7 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
         return err_set(err, SHEAF_ERR_EXISTS, "%s: exists", path);
     if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
         return code;
-    if (!dataset_is_view_path(path))
+    if (!view_is_name(path))
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the name of a view ends with .view or .json",
                        path);
     sheaf_read_options_init(&own, sizeof(own));

@@ -16,9 +16,6 @@ struct dataset_view {
     char (*fingerprints)[33];           /* of the view up to each stage, the first included */
 };
 
-/* Whether a source may be a view, by its name. */
-bool dataset_is_view_path(const char *source);
-
 /* Opens the view that is at `url`.  SHEAF_END: it is no view. */
 int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
 /* Opens the view that this document is, as if it were at `url`. */

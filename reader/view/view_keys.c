@@ -3,7 +3,6 @@
  * Keys: lists of them, looked up, and patterns; see view_keys.h. */
 #include "reader/view/view_keys.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
+#include "base/glob.h"
+#include "base/utf8.h"
 #include "base/watch.h"
 #include "store/store.h"
 
@@ -48,34 +49,60 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int keys_load(const char *directory, const char *name, struct keys *k,
-                     struct sheaf_error *err)
+/* Gathers the lines of the text that are not empty. */
+static int keys_split(struct keys *k, const char *text, size_t size, const char *name,
+                      struct sheaf_error *err)
 {
-    char *path = view_keys_path(directory, name), *line, *rest;
-    size_t size = 0, lines = 1;
-    int code = path == NULL ? err_memory(err, strlen(name))
-                            : store_get(path, KEYS_BYTES_MOST, &k->text, &size, err);
+    const char *const end = text + size;
 
-    free(path);
-    if (code != SHEAF_OK)
-        return code;
+    for (size_t line = 1; text < end; line++) {
+        char *key = k->text + (text - k->text);
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t length = (size_t)((newline == NULL ? end : newline) - text);
+
+        if (memchr(text, '\0', length) != NULL)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%s: line %zu: a NUL byte, which no key has",
+                           name, line);
+        text += length + (newline != NULL);
+        key[length] = '\0';
+        if (length != 0 && key[length - 1] == '\r')
+            key[--length] = '\0';
+        if (length != 0)
+            k->keys[k->count++] = key;
+    }
+    return SHEAF_OK;
+}
+
+static int keys_parse(struct keys *k, size_t size, const char *name, struct sheaf_error *err)
+{
+    const char *text = k->text;
+    size_t lines = 1;
+    int code;
+
     snprintf(k->hash, sizeof(k->hash), "%016" PRIx64, (uint64_t)XXH3_64bits(k->text, size));
     for (size_t i = 0; i < size; i++)
         lines += k->text[i] == '\n';
     k->keys = calloc(lines + 1, sizeof(k->keys[0]));
     if (k->keys == NULL)
         return err_memory(err, lines * sizeof(k->keys[0]));
-    rest = k->text;
-    while ((line = strsep(&rest, "\n")) != NULL) {
-        const size_t length = strlen(line);
-
-        if (length != 0 && line[length - 1] == '\r')
-            line[length - 1] = '\0';
-        if (line[0] != '\0')
-            k->keys[k->count++] = line;
-    }
+    utf8_pass_mark(&text, &size);
+    code = keys_split(k, text, size, name, err);
     qsort(k->keys, k->count, sizeof(k->keys[0]), compare_keys);
-    return SHEAF_OK;
+    return code;
+}
+
+static int keys_load(const char *directory, const char *name, struct keys *k,
+                     struct sheaf_error *err)
+{
+    char *path = view_keys_path(directory, name);
+    size_t size = 0;
+    int code = path == NULL ? err_memory(err, strlen(name))
+                            : store_get(path, KEYS_BYTES_MOST, &k->text, &size, err);
+
+    if (code == SHEAF_OK)
+        code = keys_parse(k, size, path, err);
+    free(path);
+    return code;
 }
 
 static bool keys_have(const struct keys *k, const char *key)
@@ -84,12 +111,18 @@ static bool keys_have(const struct keys *k, const char *key)
            && bsearch(&key, k->keys, k->count, sizeof(k->keys[0]), compare_keys) != NULL;
 }
 
+static bool fits_glob(const struct view_where *w, const char *key)
+{
+    return w->key_glob == NULL
+           || glob_match(w->key_glob, strlen(w->key_glob), key, strlen(key));
+}
+
 static bool key_is_chosen(const struct view_where *w, const struct keys *keep,
                           const struct keys *bad, const char *key)
 {
     return (w->keys == NULL || keys_have(keep, key))
            && (w->not_keys == NULL || !keys_have(bad, key))
-           && (w->key_glob == NULL || fnmatch(w->key_glob, key, 0) == 0);
+           && fits_glob(w, key);
 }
 
 /* ---- Looking up ------------------------------------------------------------------------------ */
@@ -143,7 +176,7 @@ static int look_up(struct choice *c, const struct keys *list, const struct view_
 
 static void mark(struct choice *c, const struct sheaf_sample *sample, uint64_t *marks)
 {
-    if (c->where->key_glob == NULL || fnmatch(c->where->key_glob, sample->key, 0) == 0)
+    if (fits_glob(c->where, sample->key))
         marks[sample->number / 64] |= (uint64_t)1 << (sample->number % 64);
 }
 

@@ -145,8 +145,10 @@ int view_select(const struct sheaf_dataset *d, struct view_where *where,
 
     if (code == SHEAF_OK && selection->count == 0) {
         selection_free(selection);
-        code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
-                       : "no sample fulfils \"where\": %s", where->text);
+        code = view_where_text(where, where->keys, where->not_keys, err);   /* not their hashes */
+        if (code == SHEAF_OK)
+            code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
+                           : "no sample fulfils \"where\": %s", where->text);
     }
     return code == SHEAF_OK || err == NULL ? code : err_prefix(err, "%s: ", d->url);
 }
