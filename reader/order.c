@@ -140,6 +140,25 @@ struct order_run order_line_locate(const struct order_line *line, uint64_t place
                                .count = line->starts[at + 1] - place };
 }
 
+uint64_t order_line_leave(const struct order_line *line, uint64_t place)
+{
+    const struct order_run run = order_line_locate(line, place);
+    uint64_t low = place + run.count - 1, high = place + run.count, left;
+
+    if (line->of == NULL)
+        return high;
+    (void)rank_in_pieces(line, place, &left);
+    for (high = place + left; high - low > 1;) {    /* within a piece the numbers ascend */
+        const uint64_t middle = low + (high - low) / 2;
+
+        if (order_line_locate(line, middle).shard == run.shard)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane)
 {
     const uint64_t each = samples / order->lanes, rest = samples % order->lanes;

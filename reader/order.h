@@ -72,6 +72,10 @@ struct order_run {
 /* Place must be below N, or of a line with shards: they come again.  N must not be 0. */
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
+/* The first place behind this one that is in another shard, or in another piece: a piece that
+ * follows may be of the same shard. */
+uint64_t order_line_leave(const struct order_line *line, uint64_t place);
+
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
 /* Inputs 0 .. count-1 of a lane are the places start, start+1, ...; a padded lane has one more,

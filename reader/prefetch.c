@@ -166,6 +166,25 @@ static int use_shard(struct feed *feed, uint32_t number, struct shard **shard,
     return code == SHEAF_ERR_LIMIT ? SHEAF_END : code;
 }
 
+/* Begins to open the shard that the line enters when it leaves that of the intake.  Only an
+ * advance: if the budget has no room now, it is opened when its turn comes. */
+static void open_next(struct feed *feed, struct prefetch *p, uint64_t intake)
+{
+    const uint64_t place = intakes_place(p->intakes, intake);
+    uint64_t after;
+    uint32_t number;
+    struct sheaf_error ignored;
+
+    if (p->next != NULL || intake < p->intakes->early + p->intakes->fill)
+        return;
+    after = order_line_leave(p->line, place);
+    if (after - place >= intakes_count(p->intakes) - intake)
+        return;
+    number = order_line_locate(p->line, after).shard;
+    if (number != p->shard->number)
+        (void)use_shard(feed, number, &p->next, &ignored);
+}
+
 /* Makes p->shard the shard of the run, and begins to open the one that follows it.  SHEAF_END:
  * the budget has no room for its section now. */
 static int enter_shard(struct feed *feed, struct prefetch *p, const struct order_run *run,
@@ -175,23 +194,17 @@ static int enter_shard(struct feed *feed, struct prefetch *p, const struct order
 
     if (p->shard == NULL || p->shard->number != run->shard) {
         shards_drop(&feed->shards, p->shard);
+        p->shard = p->next;
+        p->next = NULL;
+    }
+    if (p->shard != NULL && p->shard->number != run->shard) {   /* a pad, which lies elsewhere */
+        shards_drop(&feed->shards, p->shard);
         p->shard = NULL;
-        if (p->next != NULL && p->next->number == run->shard) {
-            p->shard = p->next;
-            p->next = NULL;
-        } else {
-            code = use_shard(feed, run->shard, &p->shard, err);
-        }
     }
-    if (code == SHEAF_OK && p->next == NULL && intake >= p->intakes->early + p->intakes->fill
-        && run->count < intakes_count(p->intakes) - intake) {
-        const uint64_t after = intakes_place(p->intakes, intake) + run->count;
-        const struct order_run next = order_line_locate(p->line, after);
-        struct sheaf_error ignored;
-
-        /* Only an advance: if the budget has no room now, it is opened when its turn comes. */
-        (void)use_shard(feed, next.shard, &p->next, &ignored);
-    }
+    if (p->shard == NULL)
+        code = use_shard(feed, run->shard, &p->shard, err);
+    if (code == SHEAF_OK)
+        open_next(feed, p, intake);
     return code;
 }
 

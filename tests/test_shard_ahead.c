@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The shard that a lane enters next is being opened before it is entered: of a data set, and of a
+ * view, whose line passes through its shards piece by piece and chooses some of their samples. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "reader/prefetch.h"
+#include "reader/reader_state.h"
+#include "tests/common_shards.h"
+
+/* The first shard on the rest of the lane's line that is not the one that it is in; else that. */
+static uint32_t shard_after(const struct prefetch *p)
+{
+    for (uint64_t i = p->planned; i < intakes_count(p->intakes); i++) {
+        const uint32_t shard = order_line_locate(p->line, intakes_place(p->intakes, i)).shard;
+
+        if (shard != p->shard->number)
+            return shard;
+    }
+    return p->shard->number;
+}
+
+struct seen {
+    uint64_t entered, ahead;    /* shards; of these, being opened before */
+    uint64_t samples;
+};
+
+/* Reads the epoch, planning chunk by chunk once it has begun. */
+static void read_epoch(struct sheaf_reader *reader, struct seen *seen)
+{
+    const struct prefetch *p = &reader->feed.prefetches[0];
+    const struct sheaf_sample *sample;
+    const struct shard *was = NULL, *next = NULL;
+    int code = sheaf_reader_next(reader, &sample);
+
+    *seen = (struct seen){ 0 };
+    reader->feed.outstanding_limit = 1;
+    reader->feed.chunk_bytes = 8 << 10;
+    for (; code == SHEAF_OK; code = sheaf_reader_next(reader, &sample)) {
+        seen->samples++;
+        if (p->shard != NULL && p->shard != was) {
+            seen->entered++;
+            seen->ahead += p->shard == next;
+        }
+        was = p->shard;
+        next = p->next;
+        if (next != NULL && p->planned < intakes_count(p->intakes))
+            assert_int_equal(next->number, shard_after(p));
+    }
+    assert_int_equal(code, SHEAF_END);
+}
+
+/* Of the shards' set, or of a view of it. */
+static void check(const uint64_t *counts, const char *where, struct seen *seen)
+{
+    struct sheaf_reader_options o;
+    struct shard_set set;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    struct sheaf_error error;
+    char view[128], text[512];
+    const char *sources[] = { view };
+
+    shards_make(&set, &webdataset_ops, counts);
+    snprintf(view, sizeof(view), "%s.view", set.directory);
+    snprintf(text, sizeof(text), "{\"sheaf_view\": 1, \"sources\": [{\"source\": \"%s\"%s}]}",
+             set.directory, where);
+    if (where[0] == '\0') {
+        dataset = shards_open(&set);
+    } else {
+        file_write(view, text, strlen(text));
+        if (sheaf_dataset_open(sources, 1, &dataset, &error) != SHEAF_OK)
+            fail_msg("%s", error.message);
+    }
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.shuffle_buffer = 1;
+    reader = shards_reader(dataset, &o);
+    read_epoch(reader, seen);
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+    unlink(view);
+    shards_remove(&set);
+}
+
+/* All but the first one that was seen. */
+static void check_seen(const struct seen *seen)
+{
+    assert_true(seen->entered > 3);
+    assert_int_equal(seen->ahead, seen->entered - 1);
+}
+
+static const uint64_t small[] = { 100, 20, 50, 100, 30, 60, 140, 100, 60, 40, 100, 100, 100, 0 };
+
+static void the_next_shard_of_a_data_set_is_opened_ahead(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    check(small, "", &seen);
+    assert_int_equal(seen.samples, 1000);
+    check_seen(&seen);
+}
+
+/* A piece has samples of all shards. */
+static void the_next_shard_of_a_piece_is_opened_ahead(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    check(small, ", \"where\": {\"every\": [2, 0]}", &seen);
+    assert_int_equal(seen.samples, 500);
+    check_seen(&seen);
+}
+
+/* A shard has several pieces, which lie anywhere on the line. */
+static void the_shard_of_the_next_piece_is_opened_ahead(void **state)
+{
+    static const uint64_t counts[] = { 3000, 3000, 3000, 3000, 0 };
+    struct seen seen;
+
+    (void)state;
+    check(counts, ", \"where\": {\"every\": [2, 1]}", &seen);
+    assert_int_equal(seen.samples, 6000);
+    check_seen(&seen);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_next_shard_of_a_data_set_is_opened_ahead),
+        cmocka_unit_test(the_next_shard_of_a_piece_is_opened_ahead),
+        cmocka_unit_test(the_shard_of_the_next_piece_is_opened_ahead),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
