@@ -80,7 +80,7 @@ enum sheaf_error_code {
 /* Why, where programs can act on it; the wording of messages may change. */
 enum sheaf_reason {
     SHEAF_REASON_NONE = 0,
-    SHEAF_REASON_DATASET,           /* EXISTS: the destination holds a data set */
+    SHEAF_REASON_DATASET,           /* EXISTS: the destination holds a data set, or is a view */
     SHEAF_REASON_UNFINISHED,        /* EXISTS, NOT_FOUND: ... or an unfinished run */
     SHEAF_REASON_OTHER_PLAN,        /* CHANGED: the unfinished run had another plan */
     SHEAF_REASON_ALTERED,           /* CHANGED: the data set there is not as its manifest says */

@@ -18,10 +18,12 @@ struct advice {
 
 static const struct advice all[] = {
     { SHEAF_REASON_DATASET, 0, THAT_WRITE, "--overwrite replaces it" },
+    { SHEAF_REASON_DATASET, 0, " view ", "--overwrite replaces it" },
     { SHEAF_REASON_UNFINISHED, SHEAF_ERR_EXISTS, THAT_WRITE,
       "--resume continues it, --overwrite starts again" },
     { SHEAF_REASON_UNFINISHED, SHEAF_ERR_NOT_FOUND, NULL,
-      "the command that was packing it continues with --resume" },
+      "the command that was packing it continues with --resume, and sheaf commit publishes the "
+      "parts of a plan" },
     { SHEAF_REASON_OTHER_PLAN, 0, THAT_WRITE, "--overwrite starts again" },
     { SHEAF_REASON_ALTERED, 0, THAT_WRITE, "--overwrite makes the data set again" },
     { SHEAF_REASON_EXCLUSIVE, 0, THAT_WRITE, "use --resume or --overwrite" },

@@ -297,6 +297,23 @@ static void say_nothing_left(const struct cat *cat)
                  cat->resume_from);
 }
 
+/* Goes to the sample that the output begins with. */
+static int seek(struct cat *cat)
+{
+    const uint64_t samples = sheaf_reader_epoch_samples(cat->reader);
+
+    if (cat->step != NOT_GIVEN && samples != 0 && cat->from >= samples) {
+        const uint64_t steps = samples / cat->limit + (samples % cat->limit != 0);
+
+        return misuse("cat: there is no step %" PRIu64 ": the epoch has %" PRIu64 " step%s, "
+                      "numbered from 0", cat->step, steps, plural(steps));
+    }
+    if (cat->from != 0 &&
+        sheaf_reader_seek(cat->reader, cat->options.epoch, cat->from) != SHEAF_OK)
+        return refuse(sheaf_reader_error(cat->reader));
+    return STATUS_OK;
+}
+
 static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
 {
     const double started = seconds_now();
@@ -314,11 +331,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     }
     if (cat->resume_from != NULL)
         status = position_load(cat->reader, cat->resume_from, &cat->order, &cat->options);
-    else if (cat->from != 0 &&
-             sheaf_reader_seek(cat->reader, cat->options.epoch, cat->from) != SHEAF_OK)
-        status = refuse(sheaf_reader_error(cat->reader));
     else
-        status = STATUS_OK;
+        status = seek(cat);
     if (status == STATUS_OK)
         status = copy_samples(cat);
     if (status < 0)

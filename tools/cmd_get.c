@@ -21,7 +21,7 @@ struct get {
     struct sheaf_read_options options;
     struct sheaf_dataset *dataset;
     struct output out;
-    uint64_t missing;
+    uint64_t missing;               /* keys of no sample, or whose samples have one file name */
 };
 
 static int complain_of(const struct sheaf_sample *sample, const char *what)
@@ -36,6 +36,23 @@ static const struct sheaf_field *field_of(const struct sheaf_sample *sample, con
         if (strcmp(sample->fields[i].name, name) == 0)
             return &sample->fields[i];
     return NULL;
+}
+
+/* Files of samples with one key would have one name. */
+static void complain_of_several(const struct get *g, const char *key,
+                                const struct sheaf_sample *samples, size_t count)
+{
+    struct sheaf_dataset_info info;
+    struct sheaf_source_info source;
+
+    complain("%s: %zu samples have this key: choose one with --number", shown(key), count);
+    sheaf_dataset_get_info(g->dataset, &info, sizeof(info));
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < info.source_count; k++)
+            if (sheaf_dataset_source(g->dataset, k, &source, sizeof(source)) == SHEAF_OK &&
+                samples[i].number - source.first_number < source.samples)
+                complain("%s: --number %" PRIu64 " is that of %s", shown(key), samples[i].number,
+                         shown(source.url));
 }
 
 /* -1, or the exit status. */
@@ -80,6 +97,11 @@ static int get_keys(struct get *g, const char *const *keys, size_t count)
         if (firsts[i] == firsts[i + 1]) {
             complain("%s: there is no sample with this key", shown(keys[i]));
             g->missing++;
+        }
+        if (g->directory != NULL && firsts[i + 1] - firsts[i] > 1) {
+            complain_of_several(g, keys[i], &samples[firsts[i]], firsts[i + 1] - firsts[i]);
+            g->missing++;
+            continue;
         }
         for (size_t s = firsts[i]; s < firsts[i + 1] && status < 0; s++)
             status = put_sample(g, &samples[s]);
@@ -181,8 +203,8 @@ const struct command get_command = {
     .text = "Finds the samples with these keys and writes a field of each to standard output, or "
             "with -o their fields as files. Two small reads of dataset.keys find a key among any "
             "number of samples, locally and in S3. If several samples have a key, all of them are "
-            "written.\n\nThe exit status is 1 if a key is not there; the others are written all "
-            "the same.",
+            "written to standard output; with -o, none is, and their numbers are said.\n\nThe "
+            "exit status is 1 if a key is not there; the others are written all the same.",
     .example = "  sheaf get s3://bucket/train/ 001.ak47/001_0001 --field jpg > image.jpg\n"
                "  sheaf get shards/ --number 12345 -o out/\n",
     .run = cmd_get,

@@ -127,28 +127,39 @@ static int locate_epoch(struct locate *l)
     return -1;
 }
 
-static int locate(struct locate *l, char **arguments, size_t count, const uint64_t *number)
+static int locate(struct locate *l, const char *const *sources, size_t source_count,
+                  const char *const *keys, size_t count, const uint64_t *number)
 {
-    const char *source = arguments[0];
-    const char *const *keys = (const char *const *)arguments + 1;
     struct sheaf_error error;
     int status = -1;
 
-    if (sheaf_dataset_open(&source, 1, &l->dataset, &error) != SHEAF_OK)
+    if (sheaf_dataset_open(sources, source_count, &l->dataset, &error) != SHEAF_OK)
         return refuse(&error);
     sheaf_dataset_get_info(l->dataset, &l->info, sizeof(l->info));
     if (number != NULL)
         status = find_number(l, *number);
-    for (size_t i = 0; i < count - 1 && status < 0; i += KEYS_ONCE)
-        status = find_keys(l, keys + i, count - 1 - i < KEYS_ONCE ? count - 1 - i : KEYS_ONCE);
+    for (size_t i = 0; i < count && status < 0; i += KEYS_ONCE)
+        status = find_keys(l, keys + i, count - i < KEYS_ONCE ? count - i : KEYS_ONCE);
     for (uint64_t e = 0; e < l->epochs && status < 0; e++, l->options.epoch++)
         status = locate_epoch(l);
     return status < 0 ? l->missing == 0 ? STATUS_OK : STATUS_FAILURE : status;
 }
 
+/* What the arguments are: with --key, all of them are sources; else the first one is. */
+static int locate_arguments(struct locate *l, char **argv, size_t count,
+                            const struct option_texts *given, const uint64_t *number)
+{
+    const char *const *arguments = (const char *const *)argv;
+
+    return given->count != 0
+           ? locate(l, arguments, count, given->texts, given->count, number)
+           : locate(l, arguments, 1, arguments + 1, count - 1, number);
+}
+
 static int cmd_locate(const struct command *command, int argc, char **argv)
 {
     struct locate l = { .epochs = 1 };
+    struct option_texts given = { .count = 0 };
     struct order_options order;
     bool by_number = false;
     uint64_t number = 0;
@@ -159,6 +170,9 @@ static int cmd_locate(const struct command *command, int argc, char **argv)
     order_options_init(&order);
     {
         const struct option table[] = {
+            { "key", OPTION_TEXTS, "KEY", .texts = &given, .standard = "",
+              .meaning = "instead of KEY as an argument: all arguments are data sets then, which "
+                         "are read together; it may be given several times" },
             { "number", OPTION_NUMBER, "N", .number = &number, .given = &by_number,
               .standard = "none", .meaning = "also the sample with this number, from 0" },
             EPOCH_ROWS(&order, &l.options),
@@ -178,13 +192,13 @@ static int cmd_locate(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    if (count == 1 && !by_number)
+    if (count == 1 && !by_number && given.count == 0)
         return misuse("locate: a KEY or --number is missing");
     if (order.world_size != NOT_GIVEN)
         order.rank = 0;                 /* all ranks are looked at */
     status = order_options_take(&order, NULL, &l.options);
     if (status < 0)
-        status = locate(&l, argv, count, by_number ? &number : NULL);
+        status = locate_arguments(&l, argv, count, &given, by_number ? &number : NULL);
     for (size_t i = 0; i < l.count; i++)
         free(l.keys[i]);
     free(l.keys);
@@ -196,7 +210,7 @@ static int cmd_locate(const struct command *command, int argc, char **argv)
 
 const struct command locate_command = {
     .name = "locate",
-    .arguments = "DATASET KEY... [OPTION]...",
+    .arguments = "DATASET KEY... [OPTION]... | DATASET... --key KEY [OPTION]...",
     .least = 1,
     .most = SIZE_MAX,
     .summary = "say when samples come in training",

@@ -386,7 +386,8 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     int code = store_size(path, &bytes, err);
 
     if (code == SHEAF_OK && !overwrite)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: exists", path);
+        return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: exists", path),
+                           SHEAF_REASON_DATASET);
     if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
         return code;
     if (!view_is_name(path))

@@ -324,7 +324,8 @@ class Advice(Case):
                 (("pack", tree, begun, "--format", "tfrecord"), both),
                 (("convert", done, begun, "--format", "tfrecord"), both),
                 (("convert", "--plan", plan, "--part", "0/1"), "use sheaf pack --plan"),
-                (("cat", begun), "the command that was packing it continues with --resume")):
+                (("cat", begun), "the command that was packing it continues with --resume, and "
+                 "sheaf commit publishes the parts of a plan")):
             with self.subTest(words=words):
                 error = sheaf(*words, status=None).stderr.decode()
                 self.assertEqual(error.count("\n"), 1)

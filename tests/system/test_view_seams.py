@@ -79,3 +79,43 @@ class ViewSeams(Case):
             {"source": self.sets[0], "where": {"key_glob": "a\\"}}]}).encode())
         self.assertIn(b'invalid "key_glob" "a\\": it ends with a backslash',
                       sheaf("cat", view, status=2).stderr)
+
+    def test_keys_of_two_sources(self):
+        twin = self.path("twin")
+        pack(make_tree(self.path("tree-twin"), {"cat/a1.txt": b"twin"}), twin)
+        view, _ = self.view(sources=[self.sets[0], twin])
+        out = self.path("out")
+        done = sheaf("get", view, "cat/a1", "cat/a2", "-o", out, status=1)
+        self.assertEqual(done.stderr.decode().splitlines()[0],
+                         "sheaf: cat/a1: 2 samples have this key: choose one with --number")
+        self.assertIn("sheaf: cat/a1: --number 40 is that of %s" % twin, done.stderr.decode())
+        self.assertEqual(os.listdir(os.path.join(out, "cat")), ["a2.txt"])
+        sheaf("get", view, "--number", "40", "-o", out)
+        self.assertEqual(read(os.path.join(out, "cat/a1.txt")), b"twin")
+        self.assertIn(b"twin", sheaf("get", view, "cat/a1").stdout)
+
+        def located(*words):
+            return [line.split("\t")[0]
+                    for line in sheaf("locate", *words).stdout.decode().splitlines()]
+        self.assertEqual(sorted(located(self.sets[0], twin, "--key", "cat/a1", "--key", "cat/a7")),
+                         ["cat/a1", "cat/a1", "cat/a7"])
+        self.assertEqual(located(self.sets[0], "cat/a1"), ["cat/a1"])
+        self.assertEqual(located(self.sets[0], "--key=cat/a1"), ["cat/a1"])
+
+    def test_what_messages_name(self):
+        view, _ = self.view()
+        words = ("cat", view, "--batch", "16", "--list", "--step")
+        self.assertEqual(len(sheaf(*words, "4").stdout.splitlines()), 16)
+        for step in ("5", "9" * 15):
+            self.assertIn(b"there is no step %s: the epoch has 5 steps, numbered from 0" %
+                          step.encode(), sheaf(*words, step, status=2).stderr)
+        self.assertIn(b": the epoch has 3 steps", sheaf(
+            *words, "3", "--world-size", "2", "--remainder", "pad", status=2).stderr)
+        self.assertIn(b"v.view: exists; --overwrite replaces it",
+                      self.view(status=1)[1].stderr)
+        plan, dest = self.path("p"), self.path("dest")
+        sheaf("plan", make_tree(self.path("tree"), {"k.txt": b"1"}), dest, "-o", plan, "--format",
+              "tfrecord")
+        sheaf("pack", "--plan", plan, "--part", "0/1")
+        self.assertIn(b"sheaf commit publishes the parts of a plan",
+                      sheaf("cat", dest, "--list", status=1).stderr)
