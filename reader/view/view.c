@@ -16,6 +16,7 @@
 #include "base/hash_text.h"
 #include "base/text.h"
 #include "reader/view/view_select.h"
+#include "store/over.h"
 #include "store/store.h"
 
 static char *directory_of(const char *url)
@@ -40,18 +41,42 @@ void dataset_view_free(struct dataset_view *v)
 
 /* ---- Sources -------------------------------------------------------------------------------- */
 
+/* The text of the view that is at `url`, to be freed.  SHEAF_END: it is no view. */
+static int read_text(const char *url, char **text, size_t *size, struct sheaf_error *err)
+{
+    int code = store_get(url, VIEW_BYTES_MOST, text, size, err);
+
+    /* What is not there, or is a directory or a large shard of such a name, is no view. */
+    if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
+        || (code == SHEAF_OK && !view_begins(*text, *size)))
+        code = SHEAF_END;
+    return code;
+}
+
+/* Before it is opened: a view may name itself. */
+static int refuse_view(const char *url, struct sheaf_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    int code = view_is_name(url) ? read_text(url, &text, &size, err) : SHEAF_END;
+
+    free(text);
+    if (code == SHEAF_OK)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a view of a view: name its sources instead",
+                       url);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
 static int open_source(struct dataset_view *v, size_t i, const struct view_keys_how *how,
                        struct sheaf_dataset **source, struct sheaf_error *err)
 {
     struct view_source *s = &v->document.sources[i];
     char *path = view_keys_path(how->directory, s->source);
     const char *const paths[] = { path };
-    int code = path == NULL ? err_memory(err, strlen(s->source))
-                            : sheaf_dataset_open(paths, 1, source, err);
+    int code = path == NULL ? err_memory(err, strlen(s->source)) : refuse_view(path, err);
 
-    if (code == SHEAF_OK && (*source)->view != NULL)
-        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a view of a view: name its sources instead",
-                       path);
+    if (code == SHEAF_OK)
+        code = sheaf_dataset_open(paths, 1, source, err);
     if (code == SHEAF_OK && (*source)->is_stream)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: shards that are read as a stream, whose "
                        "samples are not known: index them first", path);
@@ -363,12 +388,8 @@ int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sh
 {
     char *text = NULL;
     size_t size = 0;
-    int code = store_get(url, VIEW_BYTES_MOST, &text, &size, err);
+    int code = read_text(url, &text, &size, err);
 
-    /* What is not there, or is a directory or a large shard of such a name, is no view. */
-    if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
-        || (code == SHEAF_OK && !view_begins(text, size)))
-        code = SHEAF_END;
     if (code == SHEAF_OK)
         code = dataset_open_document(text, size, url, dataset, err);
     free(text);
@@ -407,7 +428,9 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     sheaf_dataset_free(d);
     if (code != SHEAF_OK)
         return code;
-    code = store_put(path, text, strlen(text), err);
+    /* Of two who write a new one at once, one is told. */
+    code = overwrite ? store_put(path, text, strlen(text), err)
+                     : store_put_new(path, text, strlen(text), err);
     free(text);
-    return code;
+    return code == SHEAF_ERR_EXISTS ? err_because(err, code, SHEAF_REASON_DATASET) : code;
 }

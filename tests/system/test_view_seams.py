@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Views where other parts meet them: converted, given to commands that take files, and written from
-lists of keys as editors leave them."""
+"""Views where other parts meet them: converted, given to commands that take files, written from
+lists of keys as editors leave them, written twice at once, and damaged."""
 
 import json
 import os
+import shutil
+import subprocess
 
-from support import Case, listing, make_tree, pack, read, sheaf, shards_of, write
+import libsheaf
+import writers
+from support import (SHEAF, TIMEOUT, Case, listing, make_tree, pack, read, sheaf, shards_of, write)
 
 
 class ViewSeams(Case):
@@ -119,3 +123,73 @@ class ViewSeams(Case):
         sheaf("pack", "--plan", plan, "--part", "0/1")
         self.assertIn(b"sheaf commit publishes the parts of a plan",
                       sheaf("cat", dest, "--list", status=1).stderr)
+
+    def test_documents_that_are_hostile(self):
+        source = json.dumps(self.sets[0])
+        view, other = self.path("v.view"), self.path("w.view")
+        for text, message in (
+                ("", "examined: 0 bytes"),
+                ('{"sheaf_view": 1, "sources": ' + "[" * 600000, "maximum parsing depth"),
+                ('{"sheaf_view": 1, "x": ' + '{"a": ' * 200000 + "1" + "}" * 200001,
+                 "maximum parsing depth"),
+                ('{"sheaf_view": 1, "sources": [], "sources": [{"source": %s}]}' % source,
+                 "duplicate object key"),
+                ('{"sheaf_view": 1, "samples": %s, "sources": [{"source": %s, "weight": 1}]}' %
+                 ("9" * 1000000, source), "too big integer"),
+                ('{"sheaf_view": 1, "sources": [{"source": %s}]}\0' % source, "end of file expected"),
+                ('{"sheaf_view": 1, "sources": [{"source": "a\\u0000"}]}', "not allowed"),
+                (json.dumps({"sheaf_view": 1, "sources": [{"source": "a"}] * 100000}),
+                 "not a list of 1 to 65535 sources"),
+                (json.dumps({"sheaf_view": 1, "sources": [{"source": "a" * 2000000}]}), "aaaa"),
+                ('{"sheaf_view": 1, "sources": [{"source": "v.view"}]}', "v.view: a view of a view"),
+                ('{"sheaf_view": 1, "sources": [{"source": "w.view"}]}', "w.view: a view of a view")):
+            write(view, text.encode())
+            write(other, b'{"sheaf_view": 1, "sources": [{"source": "v.view"}]}')
+            done = sheaf("cat", view, "--list", status=None)
+            self.assertIn(done.returncode, (1, 2), text[:80])
+            self.assertIn(message, done.stderr.decode())
+            self.assertLess(len(done.stderr), 3000)
+
+    def test_two_at_once(self):
+        """Each of several commands does all of its work, or says that another one has."""
+        def run(*commands):
+            begun = [subprocess.Popen([SHEAF, *words], stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.PIPE) for words in commands]
+            return [(p.communicate(timeout=TIMEOUT)[1].decode(), p.returncode) for p in begun]
+
+        path = self.path("two.view")
+        for _ in range(5):
+            ended = run(*(("view", source, "-o", path, "--where", "key=cat/?1*")
+                          for source in self.sets))
+            self.assertEqual(sorted(status for _, status in ended), [0, 1], ended)
+            winner = [status for _, status in ended].index(0)
+            self.assertIn("exists; --overwrite replaces it", ended[1 - winner][0])
+            self.assertEqual(self.keys(path), sorted(
+                "cat/%s%d" % ("ab"[winner], i) for i in [1, *range(10, 20)]))
+            os.unlink(path)
+        copy = self.path("copy")
+        shutil.copytree(self.sets[0], copy)
+        os.unlink(os.path.join(copy, "dataset.keys"))
+        self.assertEqual([status for _, status in run(*[("index", "--keys", copy)] * 3)], [0] * 3)
+        self.assertEqual(read(os.path.join(copy, "dataset.keys")),
+                         read(os.path.join(self.sets[0], "dataset.keys")))
+
+    def test_one_view_opened_twice(self):
+        view, _ = self.view("--where", "key=cat/?2*")
+        with libsheaf.DataSet(view) as one, libsheaf.DataSet(view) as two, \
+                libsheaf.Reader(one) as left, libsheaf.Reader(two) as right:
+            pairs = list(zip(left, right))
+        self.assertEqual(len(pairs), 22)
+        self.assertTrue(all(a.key == b.key for a, b in pairs))
+
+    def test_foreign_shards(self):
+        write(self.path("x.tar"), writers.tar([("s%d.txt" % i, b"%d" % i) for i in range(30)]))
+        view, _ = self.view("--where", "key=s1?", "--not-keys", "no.txt", cwd=self.folder, status=None,
+                            sources=["x.tar"])
+        self.assertFalse(os.path.exists(view))
+        write(self.path("no.txt"), b"s11\r\ns12")
+        view, _ = self.view("--where", "key=s1?", "--not-keys", "no.txt", cwd=self.folder,
+                            sources=["x.tar"])
+        self.assertEqual(self.keys(view), ["s10", *("s%d" % i for i in range(13, 20))])
+        sheaf("convert", view, self.path("out"), "--format", "tfrecord")
+        self.assertEqual(self.keys(self.path("out")), self.keys(view))
