@@ -52,7 +52,6 @@ struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder; struct sheaf_read_
 /* ---- Errors ------------------------------------------------------------------------------- */
 #define SHEAF_OK    0       /* success; of a reader: a sample was returned */
 #define SHEAF_END   1       /* no more samples in this epoch */
-
 /* Each error: name, value, sentence. */
 #define SHEAF_ERRORS(X)                                                                         \
     X(MEMORY,      -1,  "out of memory")                                                        \
@@ -373,6 +372,11 @@ SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uin
  * only the same rank and worker.  SHEAF_ERR_CHANGED: the position is of another data set.
  * SHEAF_ERR_ARGUMENT: it is damaged, or outside the epoch (of a stream: from _next). */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
+/* The fingerprint in a position after `samples` samples of all ranks of options->epoch: of a view
+ * that of its stages up to there, so that one which is appended leaves earlier positions valid. */
+SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
+    const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
+    struct sheaf_error *error);
 /* Makes a blocked or the next sheaf_reader_next return SHEAF_ERR_INTERRUPTED, once; the reader
  * then continues normally.  From any thread, and from a signal handler. */
 SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
@@ -429,8 +433,7 @@ struct sheaf_channel_options {
     uint64_t wait_seconds;          /* 600: for a pipe, and then for its first byte */
     const char *attributes;         /* NULL: as configured; "image-ref,label": of an augmented
                                        manifest in a pipe: each a RecordIO record, in order */
-    const char *manifest;           /* of a host's part of the objects: path or URL of the data
-                                       set's dataset.json; NULL: it is there, too */
+    const char *manifest;           /* dataset.json of a host's part, path or URL; NULL: there */
 };
 /* Strings that are not specified are "". */
 struct sheaf_channel_info {
@@ -449,8 +452,7 @@ struct sheaf_channel_info {
 };
 SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t size);
 /* Detects the channel.  `options` may be NULL.  _NOT_FOUND: there is none of that name (the message
- * lists those that exist); _ARGUMENT: the name is not 1 to 64 of A-Z a-z 0-9 . - _; _CORRUPT: an
- * invalid configuration. */
+ * lists others); _ARGUMENT: not 1 to 64 of A-Z a-z 0-9 . - _; _CORRUPT: invalid configuration. */
 SHEAF_CALL int sheaf_channel_open(const char *name, const struct sheaf_channel_options *options,
     struct sheaf_channel **channel, struct sheaf_error *error);
 SHEAF_API void sheaf_channel_free(struct sheaf_channel *channel);
@@ -781,15 +783,13 @@ struct sheaf_verify_result {
 
 /* Reads everything and checks each shard's size and hash, each record's framing and checksums, the
  * counts, and the index, dataset.keys, and other readers' .idx files, against the shards.  Problems
- * are reported and counted, and the result is still SHEAF_OK; an error means that the check itself
- * failed. */
+ * are reported and counted, and the result is SHEAF_OK; an error: the check itself failed. */
 SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
 
 /* Makes foreign shards a data set: reads them once and writes dataset.index, dataset.keys and
- * dataset.json into their directory.  _EXISTS: it has a manifest, not `overwrite`.  `index`: as for
- * sheaf_pack. */
+ * dataset.json beside them.  _EXISTS: it has one, not `overwrite`.  `index`: as for sheaf_pack. */
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);

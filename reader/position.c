@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "reader/view/view.h"
 #include "reader/epoch.h"
+#include "reader/reader_options.h"
 
 #define FINGERPRINT_SIZE 32u
 #define CRC_WORD  " crc="
@@ -83,13 +84,35 @@ static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
     return r->start_turns + samples + (i == 0 ? 0 : r->gaps[i - 1].turns);
 }
 
-/* What the position belongs to: of a view with stages, all up to the one that it is in, so that a
- * later stage does not change it. */
+/* What the position belongs to: of a view with stages, all up to that of its last step, so that a
+ * later stage does not change it.  rounds: that have begun. */
 static const char *fingerprint_at(const struct sheaf_dataset *d, const struct order *order,
                                   uint64_t rounds)
 {
     return d->view == NULL ? d->manifest.fingerprint
                            : d->view->fingerprints[dataset_view_stage(d->view, order, rounds)];
+}
+
+int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *d,
+                                 const struct sheaf_reader_options *options, uint64_t samples,
+                                 char fingerprint[33], struct sheaf_error *err)
+{
+    struct order_member member;
+    struct order order = { 0 };
+    uint64_t rounds = 0;
+
+    if (d->view != NULL) {
+        int code = reader_options_order(d, options, &order, &member, err);
+
+        if (code == SHEAF_OK)
+            code = mix_check(&d->view->mix, &order, err);
+        if (code != SHEAF_OK)
+            return code;
+        rounds = MIN(samples / order.lanes + (samples % order.lanes != 0),
+                     mix_rounds(&d->view->mix, &order));
+    }
+    memcpy(fingerprint, fingerprint_at(d, &order, rounds), FINGERPRINT_SIZE + 1);
+    return SHEAF_OK;
 }
 
 int sheaf_reader_position(const struct sheaf_reader *r, char text[SHEAF_POSITION_SIZE])
@@ -110,7 +133,8 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
     if (back > r->handed || back > SHEAF_BACK_MOST)
         return SHEAF_ERR_ARGUMENT;
     turns = turns_after(r, r->handed - back);
-    fingerprint = fingerprint_at(r->dataset, o, turns / r->own_lanes);
+    fingerprint = fingerprint_at(r->dataset, o,
+                                 turns / r->own_lanes + (turns % r->own_lanes != 0));
     size = snprintf(text, SHEAF_POSITION_SIZE - CRC_SIZE,
                     "sheaf2 %s seed=%" PRIu64 " epoch=%" PRIu64 " shuffle=%d buffer=%" PRIu64
                     " lanes=%u remainder=%s rounds=%" PRIu64 " extra=%" PRIu64
@@ -306,21 +330,35 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                    p->host, p->hosts);
 }
 
+/* Where a stage begins at the very round that is next, a position may be of the view with that
+ * stage or without it. */
+static bool belongs(const struct sheaf_dataset *d, const struct position *p)
+{
+    if (d->view == NULL)
+        return strcmp(p->fingerprint, d->manifest.fingerprint) == 0;
+    for (size_t i = dataset_view_stage(d->view, &p->order, p->rounds + (p->extra != 0));
+         i <= dataset_view_stage(d->view, &p->order, p->rounds + 1); i++)
+        if (strcmp(p->fingerprint, d->view->fingerprints[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Whether this reader may resume from there. */
 static int check_fit(const struct sheaf_reader *r, const struct position *p,
                      struct sheaf_error *err)
 {
     const uint32_t members = r->member.world_size * r->member.workers;
-    const char *fingerprint = fingerprint_at(r->dataset, &p->order, p->rounds);
+    const bool is_of_this = belongs(r->dataset, p);
 
     if (p->hosts != 0 && r->dataset->hosts != 0 &&
-        (strcmp(p->fingerprint, fingerprint) != 0 ||
+        (!is_of_this ||
          (r->dataset->pipes != NULL &&
           (p->host != r->dataset->host || p->hosts != r->dataset->hosts))))
         return refuse_host(r->dataset, p, err);
-    if (strcmp(p->fingerprint, fingerprint) != 0)
+    if (!is_of_this)
         return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to data set %s, but this one "
-                       "is %s", p->fingerprint, fingerprint);
+                       "is %s", p->fingerprint,
+                       fingerprint_at(r->dataset, &p->order, p->rounds + (p->extra != 0)));
     if (p->order.lanes % members != 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "the position has %u lane%s, which are not a "
                        "multiple of %u rank%s x %u worker%s", p->order.lanes,

@@ -251,11 +251,10 @@ static int name_stages(struct dataset_view *v, struct sheaf_dataset *const *sour
 
 size_t dataset_view_stage(const struct dataset_view *v, const struct order *order, uint64_t rounds)
 {
-    const uint64_t step = order->epoch * mix_rounds(&v->mix, order) + rounds;
+    const uint64_t steps = order->epoch * mix_rounds(&v->mix, order) + rounds;
     size_t stage = 0;
 
-    while (stage + 1 < v->mix.stage_count
-           && v->mix.stages[stage + 1].samples / order->lanes <= step)
+    while (stage + 1 < v->mix.stage_count && mix_stage_begin(&v->mix, order, stage + 1) < steps)
         stage++;
     return stage;
 }

@@ -23,7 +23,8 @@ int dataset_open_document(const char *text, size_t size, const char *url,
                           struct sheaf_dataset **dataset, struct sheaf_error *err);
 void dataset_view_free(struct dataset_view *view);      /* NULL is fine */
 
-/* The stage (0, 1, ...) that a round of an epoch is in. */
+/* The stage (0, 1, ...) of the last step of so many rounds of an epoch, those of earlier epochs
+ * before them; of no step, 0.  A stage that begins behind it has not changed anything yet. */
 size_t dataset_view_stage(const struct dataset_view *view, const struct order *order,
                           uint64_t rounds);
 

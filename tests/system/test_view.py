@@ -112,8 +112,9 @@ class View(Case):
         """From every position of the epoch, within rounds as well, the rest is the same."""
         with libsheaf.DataSet(view) as data_set, libsheaf.Reader(data_set, **options) as reader:
             positions = [reader.position()] + [reader.position() for _ in reader]
-        for taken, position in enumerate(positions):
-            self.assertEqual(self.rest(view, position, **options), expected[taken:], taken)
+            for taken, position in enumerate(positions):
+                reader.resume(position)
+                self.assertEqual([s.fields["txt"] for s in reader], expected[taken:], taken)
 
     def test_shares(self):
         sources = [("large", {"weight": 3}), ("middle", {"weight": 1}), ("small", {"weight": 1})]
@@ -185,12 +186,37 @@ class View(Case):
         with self.assertRaisesRegex(libsheaf.Error, "belongs to"):
             self.rest(other, position)
 
+    def test_a_stage_that_begins_at_the_position(self):
+        """The mix of a job that has stopped is changed from there on."""
+        sources, options = [("large", {"weight": 2}), ("small", {"weight": 1})], dict(
+            lanes=4, shuffle_buffer=50, epoch=1)
+        first = [{"samples": 301, "weights": [1, 3]}]
+        view = self.view(sources, samples=300, stages=first)
+        for taken in (0, 4, 148, 300):
+            position = self.position(view, taken, **options)
+            at = 300 + taken
+            for begins in ([at], [at + 1, at + 3]) if taken else ([302],):
+                stages = first + [{"samples": b, "weights": [0, b]} for b in begins]
+                longer = self.view(sources, samples=300, stages=stages)
+                self.assertEqual(self.rest(longer, position),
+                                 self.texts(longer, **options)[taken:], begins)
+                again = self.position(longer, taken, **options)
+                self.assertEqual(again, position)       # nothing of the stage came
+                self.assertEqual(self.rest(view, again), self.texts(view, **options)[taken:])
+        first.append({"samples": 440, "weights": [0, 1]})
+        longer = self.view(sources, samples=300, stages=first)
+        for taken in (141, 144):        # within the round where they differ, and behind it
+            for one, other in ((view, longer), (longer, view)):
+                with self.assertRaisesRegex(libsheaf.Error, "belongs to"):
+                    self.rest(other, self.position(one, taken, **options))
+
     def test_stages_that_begin_in_one_round(self):
         """Boundaries of any number: also several that are the same step of the lanes."""
         chance = random.Random(11)
         for case in range(16):
             lanes, total = chance.randrange(1, 9), chance.randrange(20, 60)
-            sources = [("large", {"weight": 2}), ("middle", {"weight": 1}), ("small", {"weight": 1})]
+            sources = [("large", {"weight": 2}), ("middle", {"weight": 1}),
+                       ("small", {"weight": 1})]
             begins = chance.sample(range(1, 2 * total), 3)
             begins += [at + chance.randrange(1, lanes) for at in begins[:2] if lanes > 1]
             stages = [(at, [chance.randrange(3), chance.randrange(3), chance.randrange(1, 9)])
