@@ -63,19 +63,21 @@ class Place(NamedTuple):
 
 
 def state_of(order: Order, place: Place, batches: int, batch_size: int, world_size: int,
-             skipped: int) -> Dict[str, Any]:
+             skipped: int, dataset: sheaf.Dataset) -> Dict[str, Any]:
     """The same for every rank of a host, but for what it skipped: after `place`, `batches` of
     batch_size of each of world_size ranks.  Only a host with shards of its own is named."""
     words = order._asdict()
     if order.host is None:
         del words["host"]
+    words["fingerprint"] = dataset._fingerprint_at(
+        place.done + batches * batch_size * world_size, epoch=place.epoch, lanes=order.lanes)
     return {"sheaf": 1, **words, "epoch": place.epoch, "start": place.done,
             "batches": batches, "batch_size": batch_size, "world_size": world_size,
             "skipped": place.skipped + skipped}
 
 
 def place_of(state: Dict[str, Any], order: Order, samples_of: Callable[[int], Optional[int]],
-             world_size: int) -> Place:
+             world_size: int, dataset: sheaf.Dataset) -> Place:
     """ChangedError: the state is of another data set; ArgumentError: of another order.  samples_of
     says how many an epoch of so many lanes has; None: a stream, whose ranks are not equal, so that
     only the same ranks can go on with it."""
@@ -84,14 +86,18 @@ def place_of(state: Dict[str, Any], order: Order, samples_of: Callable[[int], Op
     if not order.fingerprint:
         raise sheaf.UnsupportedError("this stream cannot be resumed: it is standard input, or its "
                                      "order is the platform's")
-    if state["fingerprint"] != order.fingerprint and order.host and state.get("host"):
+    done = state["start"] + state["batches"] * state["batch_size"] * state["world_size"]
+    # Of a view, stages that begin later may have been appended.  The whole one is in older states.
+    fingerprint = dataset._fingerprint_at(done, epoch=state["epoch"], lanes=state["lanes"])
+    is_of_this = state["fingerprint"] in (fingerprint, order.fingerprint)
+    if not is_of_this and order.host and state.get("host"):
         raise sheaf.ChangedError(
             "the state is of host %d of %d, but this is host %d of %d%s: each host saves and loads "
             "its own" % (*state["host"], *order.host, " with other shards than it had then"
                          if tuple(state["host"]) == tuple(order.host) else ""))
-    if state["fingerprint"] != order.fingerprint:
+    if not is_of_this:
         raise sheaf.ChangedError("the state is of data set %s, but this one is %s"
-                                 % (state["fingerprint"], order.fingerprint))
+                                 % (state["fingerprint"], fingerprint))
     for name in ("seed", "no_shuffle", "shuffle_buffer"):
         if state[name] != getattr(order, name):
             raise sheaf.ArgumentError("%s of this loader is %r, but the state has %r: the samples "
@@ -105,7 +111,6 @@ def place_of(state: Dict[str, Any], order: Order, samples_of: Callable[[int], Op
         raise sheaf.ArgumentError("the state of a stream is of %d ranks, but this world has %d: "
                                   "index the data set (sheaf index) to resume in another world"
                                   % (state["world_size"], world_size))
-    done = state["start"] + state["batches"] * state["batch_size"] * state["world_size"]
     if samples is not None and done >= samples:
         return Place(state["epoch"] + 1, 0, state["lanes"])
     return Place(state["epoch"], done, state["lanes"], state.get("skipped", 0))

@@ -102,7 +102,8 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
         rank: where some have a batch more, the epoch is over when they have had it."""
         source = self.source
         if own is None or batches is None:
-            return state_of(source.order, self.next_place, 0, batch_size, source.world_size, 0)
+            return state_of(source.order, self.next_place, 0, batch_size, source.world_size, 0,
+                            source.dataset)
         place, skipped = own.place, source.reader.skipped(own.number,
                                                           own.first + batches * batch_size)
         if 0 < batches and not source.dataset.is_stream and batches >= batches_of(
@@ -110,12 +111,13 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
                 drop_last):
             # what is left out is over too
             place, batches, skipped = Place(place.epoch + 1, 0, place.lanes), 0, 0
-        return state_of(source.order, place, batches, batch_size, source.world_size, skipped)
+        return state_of(source.order, place, batches, batch_size, source.world_size, skipped,
+                        source.dataset)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """The next pass goes on from there."""
         place = place_of(state, self.source.order, self.source.epoch_samples_of,
-                         self.source.world_size)
+                         self.source.world_size, self.source.dataset)
         self.source._set_lanes(place.lanes)
         self.next_place = place
         self.latest = None

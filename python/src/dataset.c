@@ -222,6 +222,30 @@ static PyObject *dataset_planned(struct dataset_object *self, PyObject *Py_UNUSE
     return PyLong_FromUnsignedLongLong(samples);
 }
 
+static PyObject *dataset_fingerprint_at(struct dataset_object *self, PyObject *args,
+                                        PyObject *keywords)
+{
+    static const struct option table[] = {
+        { "epoch", OPTION_U64, offsetof(struct sheaf_reader_options, epoch) },
+        { "lanes", OPTION_U32, offsetof(struct sheaf_reader_options, lanes) },
+        { NULL, OPTION_CALL, 0 },
+    };
+    struct sheaf_reader_options options;
+    unsigned long long samples;
+    struct sheaf_error error;
+    char fingerprint[33];
+
+    sheaf_reader_options_init(&options, sizeof(options));
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    if (!PyArg_ParseTuple(args, "K", &samples) || options_set(&options, table, keywords) != 0)
+        return NULL;
+    if (sheaf_dataset_fingerprint_at(self->dataset, &options, samples, fingerprint, &error)
+        != SHEAF_OK)
+        return error_raise(&error);
+    return PyUnicode_FromString(fingerprint);
+}
+
 static PyObject *shard_tuple(const struct sheaf_shard_info *shard)
 {
     return Py_BuildValue("(NKKKzn)", text_of(shard->name), (unsigned long long)shard->bytes,
@@ -322,6 +346,9 @@ static PyMethodDef dataset_methods[] = {
     { "_sources", (PyCFunction)dataset_sources, METH_NOARGS, "What it was opened from." },
     { "_planned", (PyCFunction)(void (*)(void))dataset_planned, METH_VARARGS | METH_KEYWORDS,
       "_planned(remainder, lanes): the samples of an epoch of all its ranks." },
+    { "_fingerprint_at", (PyCFunction)(void (*)(void))dataset_fingerprint_at,
+      METH_VARARGS | METH_KEYWORDS,
+      "_fingerprint_at(samples, epoch, lanes): that of a position after so many samples." },
     { "_classes", (PyCFunction)dataset_classes, METH_NOARGS, "The names of its classes." },
     { "_read", (PyCFunction)dataset_read, METH_VARARGS,
       "_read(numbers, memory_bytes): these samples as a Batch." },

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 import sheaf
-from loading import LoaderCase, marked, number_of
+from loading import LoaderCase, key_of, marked, number_of
 from support import pack, samples_of
 
 
@@ -178,6 +178,61 @@ class ResumeTest(LoaderCase):
             self.loader(8, rank=0, world_size=3).load_state_dict(state)
         with self.assertRaisesRegex(sheaf.ArgumentError, "not a state"):
             self.loader(8).load_state_dict({"epoch": 3})
+
+    def view(self, name, stages):
+        other = self.path("other")
+        if not os.path.exists(other):
+            pack(other, samples_of(50, number=2))
+        path = self.path(name + ".view")
+        with open(path, "w", encoding="ascii") as file:
+            json.dump({"sheaf_view": 1, "samples": 90, "sources": [
+                {"source": self.set, "weight": 3}, {"source": other, "weight": 1}],
+                       "stages": [{"samples": at, "weights": w} for at, w in stages]}, file)
+        return path
+
+    def test_a_stage_of_a_view_is_appended(self):
+        """States before it stay valid, and what follows is mixed as the longer view says; one
+        behind it is of another view."""
+        def loader(path, state=None, world=1, rank=0):
+            made = sheaf.torch.DataLoader(path, 7, seed=5, shuffle_buffer=30, decode=key_of,
+                                          collate_fn=list, lanes=2, rank=rank, world_size=world)
+            self.addCleanup(made.close)
+            if state is not None:
+                made.load_state_dict(state)
+            return made
+        first = [(31, [1, 1])]
+        short = self.view("short", first)
+        for at in (91, 91 + 42, 91 + 60, 500):      # in the second epoch, and long after
+            longer = self.view("longer%d" % at, first + [(at, [0, 1])])
+            wholes = {path: [list(made), list(made)] for path in (short, longer)
+                      for made in [loader(path)]}
+            for epoch, batches in ((0, 0), (0, 3), (1, 0), (1, 1), (1, 6), (1, 8), (1, 12)):
+                with self.subTest(at=at, epoch=epoch, batches=batches):
+                    for one, other in ((short, longer), (longer, short)):
+                        made = loader(one)
+                        made.set_epoch(epoch)
+                        given = iter(made)
+                        for _ in range(batches):
+                            next(given)
+                        state = made.state_dict()
+                        if 90 * epoch + 7 * batches <= at:
+                            rest = list(loader(other, state))
+                            self.assertEqual(rest, wholes[other][epoch][batches:])
+                        elif 90 * epoch + 7 * batches > at + 1:
+                            self.assertRaises(sheaf.ChangedError, loader, other, state)
+                    state["fingerprint"] = sheaf.Dataset(longer).fingerprint    # as it was once
+                    loader(longer, state)
+        states = [self.after_two_batches(loader(short, None, 2, rank)) for rank in (0, 1)]
+        self.assertEqual(*states)
+        halves = [sum(loader(longer, states[0], 2, rank), []) for rank in (0, 1)]
+        whole = sum(wholes[longer][0], [])[28:]
+        self.assertEqual([key for pair in zip(*halves) for key in pair], whole)
+
+    def after_two_batches(self, loader):
+        given = iter(loader)
+        next(given)
+        next(given)
+        return loader.state_dict()
 
     def test_a_sampler_that_has_told_its_end_is_at_the_next_epoch(self):
         """Also where another rank has a sample more."""
