@@ -564,7 +564,7 @@ struct sheaf_pack_options {
     int resume;                     /* 0; 1: keep finished shards of files with the same stamps */
     const char *identity;           /* NULL; for sheaf_packer: resume requires the same one */
     int overwrite;                  /* 0; 1: remove the existing data set first */
-    int dry_run;                    /* 0; 1: only plan, report all; *error: of dest, or OK */
+    int dry_run;                    /* 0; 1: only plan; *error: why dest would be refused, or OK */
     const char *index;              /* NULL; index files of "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* threads; 0: the processors, 8 at most */
     uint64_t memory_bytes;          /* 512 MiB: hard limit, without the plan; a quarter, or a part
@@ -575,7 +575,7 @@ struct sheaf_pack_options {
     void *context; const volatile int *interrupt;
     const char *const *sources;     /* NULL; for sheaf_packer_open: sources, which must not be in */
     size_t source_count;            /*   `dest`, as overwrite would delete them */
-    const char *origin;             /* NULL: as identity; of the samples, wherever they are */
+    const char *origin;             /* NULL: identity; names the samples without place and time */
     const struct sheaf_filter *filters;     /* NULL: all is packed; else by the last that matches */
     size_t filter_count;                    /*   (if none does: unless the first one packs) */
     sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for what is worth knowing */
@@ -583,9 +583,9 @@ struct sheaf_pack_options {
     enum sheaf_key_end key_end;     /* FIRST_DOT; LAST_DOT: earlier dots become '_' in the key */
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
-
 struct sheaf_pack_result {
-    uint64_t files;             /* in the source, or part; of sheaf_packer, fields; the sum of: */
+    uint64_t files;             /* in the source, or part; of sheaf_packer, fields; files ==
+                                   files_packed + skipped, or the call fails */
     uint64_t files_packed;      /* fields in the shards */
     uint64_t samples;           /* packed (with dry_run: planned) */
     uint64_t payload_bytes;     /* of their fields */

@@ -23,11 +23,7 @@ from __future__ import annotations
 import collections.abc as _abc
 import copyreg as _copyreg
 import json as _json
-import os as _os
-import re as _re
-import warnings as _warnings
-from typing import (Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple,
-                    Union, overload)
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 from . import _sheaf
 from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptError, Error,
@@ -35,18 +31,19 @@ from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptErr
                      NotFoundError, OutOfMemoryError, Sample, StateError, StoreError,
                      TruncatedError, UnsupportedError)
 from ._member import rank_of as _rank_of
+from ._packing import Packer, commit, pack, pack_part, plan
+from ._types import (Channel, FetchResult, Note, PackResult, Path, PlanShard, Problem, Progress,
+                     Shard, Size, Source, SourceInfo, Stats, VerifyResult, _size, _text, _told,
+                     _warn)
 
-__all__ = ["Batch", "Channel", "Coming", "Dataset", "View", "locate", "view", "FetchResult", "PackResult", "Packer", "PlanShard",
-           "Note", "Problem", "Progress", "Reader", "Sample", "Shard", "SourceInfo", "Stats",
-           "VerifyResult",
-           "ConvertResult", "PipeResult", "UnpackResult",
-           "commit", "convert", "fetch", "index", "info", "job", "pack", "pack_part", "pipe",
-           "plan",
-           "unpack", "verify",
-           "Error", "AccessError", "ArgumentError", "ChangedError", "CorruptError",
-           "ExistsError", "InterruptedError", "LimitError", "MismatchError", "NetworkError",
-           "NotFoundError", "OutOfMemoryError", "StateError", "StoreError", "TruncatedError",
-           "UnsupportedError"]
+__all__ = ["Batch", "Channel", "Coming", "ConvertResult", "Dataset", "FetchResult", "Note",
+           "PackResult", "Packer", "PipeResult", "PlanShard", "Problem", "Progress", "Reader",
+           "Sample", "Shard", "SourceInfo", "Stats", "UnpackResult", "VerifyResult", "View",
+           "commit", "convert", "fetch", "index", "info", "job", "locate", "pack", "pack_part",
+           "pipe", "plan", "unpack", "verify", "view",
+           "AccessError", "ArgumentError", "ChangedError", "CorruptError", "Error", "ExistsError",
+           "InterruptedError", "LimitError", "MismatchError", "NetworkError", "NotFoundError",
+           "OutOfMemoryError", "StateError", "StoreError", "TruncatedError", "UnsupportedError"]
 
 __version__: str = _sheaf.version
 
@@ -54,184 +51,9 @@ _abc.Mapping.register(Sample)
 # Batch is not registered as a Sequence: PyTorch takes those apart, down to single bytes.
 _copyreg.pickle(Batch, lambda batch: (_sheaf.unpack, (batch._pack(),)))
 
-Path = Union[str, bytes, "_os.PathLike[str]", "_os.PathLike[bytes]"]
-
-
-class Channel(NamedTuple):
-    """A channel of a training platform, as a source: SageMaker's "train", whatever its input mode
-    (a directory, pipes, or S3 directly)."""
-    name: str
-    root: str = "/opt/ml"
-    wait_seconds: int = 600             # for a pipe, and then for its first byte
-    manifest: Optional[Path] = None     # ShardedByS3Key: path or URL of the set's dataset.json
-
-
-Source = Union[Path, Sequence[Path], Channel]
-Size = Union[int, str]      # bytes, or as in the command: "150MB", "64MiB"
-Labels = Union[None, float, Sequence[float]]
-
-
-class Shard(NamedTuple):
-    """One shard of a data set."""
-    name: str
-    bytes: int
-    payload_bytes: int
-    samples: int
-    xxh3: Optional[str]
-    source: int = 0     # of the data set's sources
-
-
-class SourceInfo(NamedTuple):
-    """One source of a data set, as if it were opened alone."""
-    url: str
-    has_manifest: bool
-    container: Optional[str]
-    codec: Optional[str]
-    first_shard: int
-    shard_count: int
-    first_number: int
-    samples: int
-    label_base: int
-    fingerprint: str
-    manifest_json: Optional[str]
-
-
-class Progress(NamedTuple):
-    """The progress of a call; a total of 0 is unknown."""
-    stage: str
-    done_bytes: int
-    total_bytes: int
-    done_count: int
-    total_count: int
-
-
-class Problem(NamedTuple):
-    """A bad file or record: its file or shard, the error code ("CORRUPT"), the message."""
-    where: str
-    code: str
-    message: str
-
-
-class Note(NamedTuple):
-    """What is no error but worth knowing: what it is about, such as a pattern, and the message."""
-    about: str
-    message: str
-
-
-class PlanShard(NamedTuple):
-    """One shard of a plan."""
-    split: str
-    name: str
-    samples: int
-    payload_bytes: int
-
-
-class PackResult(NamedTuple):
-    """The result of packing; sheaf.h describes each number."""
-    files: int
-    files_packed: int
-    samples: int
-    payload_bytes: int
-    stored_bytes: int
-    shards: int
-    shards_kept: int
-    skipped: int
-    multipart_records: int
-    memory_peak_bytes: int
-    plan_bytes: int
-    passed_over: int
-    left_out: int
-    unlabelled: int
-    first_unlabelled: str
-    filtered: int
-
-
-class FetchResult(NamedTuple):
-    """The result of a fetch; sheaf.h describes each number."""
-    objects: int
-    bytes: int
-    kept: int
-    kept_bytes: int
-    fetched: int
-    fetched_bytes: int
-    verified: int
-    repeated: int
-    unfinished: int
-    memory_peak_bytes: int
-
-
-class VerifyResult(NamedTuple):
-    """The result of a check, with the first thousand problems (all are counted)."""
-    shards: int
-    samples: int
-    bytes: int
-    passed_over: int
-    unused_classes: int
-    labelled: int
-    unread_labels: int
-    unlabelled: str
-    problem_count: int
-    problems: List[Problem]
-
-
-class Stats(NamedTuple):
-    """Counters of a reader.  read_bytes / chosen_bytes is how much more was read than the samples
-    take, such as what lies between those that a view chose."""
-    samples: int
-    payload_bytes: int
-    read_bytes: int
-    chosen_bytes: int
-    cached_bytes: int
-    uncached_objects: int
-    corrupt: int
-    passed_over: int
-    lost_bytes: int
-    repeated: int
-    stall_ns: int
-    first_sample_ns: int
-    memory_bytes: int
-    memory_peak_bytes: int
-
-
-def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[..., Any]]:
-    """The extension tells loose values; a callable is told one thing."""
-    if call is None:
-        return None
-    if not callable(call):
-        raise TypeError("expected a callable or None, not %r" % (call,))
-    return lambda *values: call(kind(*values))
-
-
-def _warn(problem: Problem) -> None:
-    """Nothing is passed over in silence."""
-    _warnings.warn("skipped: %s" % problem.message, stacklevel=4)
-
-
-_UNITS = {"": 1, "kB": 1000, "MB": 1000 ** 2, "GB": 1000 ** 3, "TB": 1000 ** 4,
-          "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-
-
-def _size(name: str, size: Optional[Size], otherwise: Size) -> int:
-    """The option `name` as a number of bytes; None: `otherwise`, the option by its other name."""
-    value = otherwise if size is None else size
-    if not isinstance(value, str):
-        return value
-    found = _re.fullmatch(r"(\d+)(?:\.(\d{1,9}))?(|[kMGT]B|[KMGT]iB)", value, _re.ASCII)
-    if found:
-        part = found[2] or ""
-        size_bytes, rest = divmod(int(found[1] + part) * _UNITS[found[3]], 10 ** len(part))
-        if rest == 0:
-            return size_bytes
-    raise ArgumentError("%s=%r: invalid size, expected a number of bytes, or a number followed by kB, "
-                        "MB, GB, TB, KiB, MiB, GiB or TiB" % (name, value))
-
 
 def _opened(source: "Union[Source, Dataset]") -> "Dataset":
     return source if isinstance(source, Dataset) else Dataset(source)
-
-
-def _text(path: Optional[Path]) -> Optional[str]:
-    return None if path is None else _os.fsdecode(path)
 
 
 class Dataset(_sheaf.Dataset):
@@ -369,8 +191,9 @@ class Reader(_sheaf.Reader):
     world_size are found as everywhere in this package and by the command: in torch.distributed, or
     in the environment (torchrun, Open MPI, Slurm, SageMaker); rank=0, world_size=1 reads everything
     whatever they say.  lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto"
-    is "pad" if world_size > 1, else "keep".  memory_bytes is a hard ceiling.  on_corrupt="skip" skips bad records, up to max_corrupt
-    of them, and calls report for each (a Problem), or else warns.  cache_directory is a local cache
+    is "pad" if world_size > 1, else "keep".  memory_bytes is a hard ceiling.  on_corrupt="skip"
+    skips bad records, up to max_corrupt of them, and calls report for each (a Problem), or else
+    warns.  cache_directory is a local cache
     for remote shards, shared by other readers and later epochs.  memory, cache and cache_size are
     the command's names of memory_bytes, cache_directory and cache_bytes."""
 
@@ -439,173 +262,6 @@ class Reader(_sheaf.Reader):
 
     def __repr__(self) -> str:
         return "<sheaf.Reader of %r>" % (self.dataset,)
-
-
-class Packer(_sheaf.Packer):
-    """Makes a data set at `dest` of samples that the program makes.  As a context manager it
-    finishes at the end, and leaves nothing behind if the block raised.
-
-        with sheaf.Packer("shards/", format="tfrecord", classes=["cat", "dog"]) as packer:
-            packer.append("pets/1", {"jpg": data}, labels=1)"""
-
-    def __init__(self, dest: Path, *, format: str = "webdataset", codec: str = "none",
-                 classes: Optional[Sequence[str]] = None,
-                 shard_bytes: Size = 150000000, shard_size: Optional[Size] = None,
-                 prefix: str = "shard", label_base: int = 0,
-                 overwrite: bool = False, index: Optional[str] = None, jobs: int = 0,
-                 memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
-                 progress: Optional[Callable[[Progress], Any]] = None) -> None:
-        super().__init__(dest, format=format, codec=codec,
-                         shard_bytes=_size("shard_size", shard_size, shard_bytes), prefix=prefix,
-                         label_base=label_base,
-                         overwrite=overwrite, index=index, jobs=jobs,
-                         memory_bytes=_size("memory", memory, memory_bytes),
-                         progress=_told(progress, Progress))
-        self._dest = _os.fsdecode(dest)
-        self._classes = None if classes is None else list(classes)
-        self._label_base = label_base
-        if self._classes is not None:
-            self.set_classes(self._classes)
-
-    def append(self, key: str, fields: Mapping[str, Any], labels: Labels = None,
-               class_name: Optional[str] = None) -> None:
-        """Packs one sample: its key, {name: bytes} and labels.  With classes=..., an ArgumentError
-        names a label that is not the number of a class, or not of the class class_name.
-
-            packer.append("pets/1", {"jpg": data, "json": b"{}"}, labels=1)"""
-        if self._classes is not None and labels is not None:
-            self._check_labels(key, labels, class_name)
-        super().append(key, fields, labels, class_name)
-
-    def _check_labels(self, key: str, labels: Labels, class_name: Optional[str]) -> None:
-        classes, base = self._classes or [], self._label_base
-        for label in labels if isinstance(labels, _abc.Iterable) else (labels,):
-            number = label - base if label is not None and label == label // 1 else -1
-            if not 0 <= number < len(classes):
-                raise ArgumentError("sample %r: the label is %r, expected an integer from %d to "
-                                    "%d, the numbers of the classes" % (key, label, base,
-                                                                    base + len(classes) - 1))
-            if class_name is not None and classes[int(number)] != class_name:
-                raise ArgumentError("sample %r: the label %r is the class %r, not %r" % (
-                    key, label, classes[int(number)], class_name))
-
-    def __repr__(self) -> str:
-        return "<sheaf.Packer of %r%s>" % (self._dest, ", finished" if self.finished else "")
-
-    def finish(self) -> PackResult:
-        """Waits for everything, then writes the manifest."""
-        return PackResult(**self._finish())
-
-    def __enter__(self) -> "Packer":
-        return self
-
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        if kind is not None:
-            self.abort()
-        elif not self.finished:
-            self.finish()
-
-
-Patterns = Union[str, Sequence[str]]
-
-
-def _filters(include: Patterns, exclude: Patterns) -> List[Tuple[str, bool]]:
-    """The patterns in order, each with whether it packs."""
-    return [(pattern, packs) for patterns, packs in ((include, True), (exclude, False))
-            for pattern in ([patterns] if isinstance(patterns, str) else patterns)]
-
-
-def _aliases(field_alias: Optional[Mapping[str, str]]) -> List[str]:
-    return ["%s=%s" % pair for pair in (field_alias or {}).items()]
-
-
-def pack(source: Union[Path, Sequence[Path]], dest: Path, *, format: str = "webdataset", codec: str = "none",
-         shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
-         prefix: str = "shard", root: Optional[Path] = None, no_shuffle: bool = False,
-         seed: int = 0, label_base: int = 0, split: Optional[str] = None,
-         on_error: str = "fail", resume: bool = False, overwrite: bool = False,
-         dry_run: bool = False, index: Optional[str] = None, jobs: int = 0,
-         memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
-         progress: Optional[Callable[[Progress], Any]] = None,
-         report: Optional[Callable[[Problem], Any]] = None,
-         plan: Optional[Callable[[PlanShard], Any]] = None,
-         include: Patterns = (), exclude: Patterns = (),
-         field_alias: Optional[Mapping[str, str]] = None, key_end: str = "first-dot",
-         note: Optional[Callable[[Note], Any]] = None) -> PackResult:
-    """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf pack` does.  include and
-    exclude are patterns as in a .gitignore, in this order; "!" before one makes it the other.
-    field_alias={"jpeg": "jpg"} gives a field another name."""
-    return PackResult(**_sheaf.pack(
-        source, dest, format=format, codec=codec,
-        shard_bytes=_size("shard_size", shard_size, shard_bytes), shard_count=shard_count,
-        prefix=prefix,
-        root=_text(root), no_shuffle=no_shuffle, seed=seed,
-        label_base=label_base, split=split, on_error=on_error, resume=resume,
-        overwrite=overwrite, dry_run=dry_run, index=index, jobs=jobs,
-        memory_bytes=_size("memory", memory, memory_bytes),
-        progress=_told(progress, Progress), report=_told(report, Problem),
-        plan=_told(plan, PlanShard), filters=_filters(include, exclude),
-        field_aliases=_aliases(field_alias), key_end=key_end, note=_told(note, Note)))
-
-
-def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
-         format: str = "webdataset", codec: str = "none",
-         shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
-         prefix: str = "shard",
-         root: Optional[Path] = None, no_shuffle: bool = False, seed: int = 0,
-         label_base: int = 0, split: Optional[str] = None, on_error: str = "fail",
-         resume: bool = False, overwrite: bool = False, index: Optional[str] = None,
-         jobs: int = 0, memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
-         progress: Optional[Callable[[Progress], Any]] = None,
-         report: Optional[Callable[[Problem], Any]] = None,
-         include: Patterns = (), exclude: Patterns = (),
-         field_alias: Optional[Mapping[str, str]] = None, key_end: str = "first-dot",
-         note: Optional[Callable[[Note], Any]] = None) -> PackResult:
-    """Packing on many machines: 1. plan, once; 2. pack_part, for each part, anywhere; 3. commit.
-    Lists the sources, and stores what is to go into which shard of `dest` in `plan`, a path or an
-    s3:// URL, as `sheaf plan` does."""
-    return PackResult(**_sheaf.plan(
-        source, dest, plan, format=format, codec=codec,
-        shard_bytes=_size("shard_size", shard_size, shard_bytes), shard_count=shard_count,
-        prefix=prefix, root=_text(root),
-        no_shuffle=no_shuffle, seed=seed, label_base=label_base, split=split, on_error=on_error,
-        resume=resume, overwrite=overwrite, index=index, jobs=jobs,
-        memory_bytes=_size("memory", memory, memory_bytes),
-        progress=_told(progress, Progress), report=_told(report, Problem),
-        filters=_filters(include, exclude), field_aliases=_aliases(field_alias), key_end=key_end,
-        note=_told(note, Note)))
-
-
-def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None, *,
-              jobs: int = 0, memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
-              progress: Optional[Callable[[Progress], Any]] = None,
-              report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
-    """Packs part number `part`, from 0, of `parts` of a plan: in any order, at once, or again.
-    Without them, the part is the one that the environment says (Slurm, Kubernetes, AWS Batch, MPI,
-    SageMaker)."""
-    if (part is None) != (parts is None):
-        raise ArgumentError("part and parts are given together, or neither")
-    if part is None or parts is None:
-        found = _sheaf.part_from_environment()
-        if found is None:
-            raise ArgumentError("nothing in the environment says which part this is: give part and "
-                                "parts")
-        part, parts = found
-    return PackResult(**_sheaf.pack_part(
-        plan, part, parts, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
-        progress=_told(progress, Progress), report=_told(report, Problem)))
-
-
-def commit(plan: Path, *, jobs: int = 0, memory_bytes: Size = 512 << 20,
-           memory: Optional[Size] = None,
-           progress: Optional[Callable[[Progress], Any]] = None,
-           report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
-    """Checks that all shards of a plan are there, and makes them a data set.  A NotFoundError says
-    which are missing, and their parts."""
-    return PackResult(**_sheaf.commit(
-        plan, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
-        progress=_told(progress, Progress),
-        report=_told(report, Problem)))
 
 
 def fetch(source: Path, directory: Path, *, host: int = 0, hosts: int = 1,

@@ -52,10 +52,10 @@ def _check_world_of_host(world_size: int, *worlds: int) -> None:
     have."""
     found = _distributed()
     if found is not None and found[1] not in worlds:
-        raise _sheaf.ArgumentError("%d ranks share this host's shards (ShardedByS3Key), but torch.distributed "
-                                   "has %d, expected %s: rank and world_size are those of the processes of "
-                                   "this host (LOCAL_RANK, LOCAL_WORLD_SIZE)"
-                                   % (world_size, found[1], " or ".join(map(str, worlds))))
+        raise _sheaf.ArgumentError(
+            "%d ranks share this host's shards (ShardedByS3Key), but torch.distributed has %d, "
+            "expected %s: rank and world_size are those of the processes of this host (LOCAL_RANK, "
+            "LOCAL_WORLD_SIZE)" % (world_size, found[1], " or ".join(map(str, worlds))))
 
 
 _LOCAL = (("LOCAL_RANK", "LOCAL_WORLD_SIZE"),

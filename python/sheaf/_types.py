@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""What the package's calls take and return: paths, sizes, channels, and results as named tuples."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Union
+
+from ._sheaf import ArgumentError
+
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+
+class Channel(NamedTuple):
+    """A channel of a training platform, as a source: SageMaker's "train", whatever its input mode
+    (a directory, pipes, or S3 directly)."""
+    name: str
+    root: str = "/opt/ml"
+    wait_seconds: int = 600             # for a pipe, and then for its first byte
+    manifest: Optional[Path] = None     # ShardedByS3Key: path or URL of the set's dataset.json
+
+
+Source = Union[Path, Sequence[Path], Channel]
+Size = Union[int, str]      # bytes, or as in the command: "150MB", "64MiB"
+Labels = Union[None, float, Sequence[float]]
+
+
+class Shard(NamedTuple):
+    """One shard of a data set."""
+    name: str
+    bytes: int
+    payload_bytes: int
+    samples: int
+    xxh3: Optional[str]
+    source: int = 0     # of the data set's sources
+
+
+class SourceInfo(NamedTuple):
+    """One source of a data set, as if it were opened alone."""
+    url: str
+    has_manifest: bool
+    container: Optional[str]
+    codec: Optional[str]
+    first_shard: int
+    shard_count: int
+    first_number: int
+    samples: int
+    label_base: int
+    fingerprint: str
+    manifest_json: Optional[str]
+
+
+class Progress(NamedTuple):
+    """The progress of a call; a total of 0 is unknown."""
+    stage: str
+    done_bytes: int
+    total_bytes: int
+    done_count: int
+    total_count: int
+
+
+class Problem(NamedTuple):
+    """A bad file or record: its file or shard, the error code ("CORRUPT"), the message."""
+    where: str
+    code: str
+    message: str
+
+
+class Note(NamedTuple):
+    """What is no error but worth knowing: what it is about, such as a pattern, and the message."""
+    about: str
+    message: str
+
+
+class PlanShard(NamedTuple):
+    """One shard of a plan."""
+    split: str
+    name: str
+    samples: int
+    payload_bytes: int
+
+
+class PackResult(NamedTuple):
+    """The result of packing; sheaf.h describes each number."""
+    files: int
+    files_packed: int
+    samples: int
+    payload_bytes: int
+    stored_bytes: int
+    shards: int
+    shards_kept: int
+    skipped: int
+    multipart_records: int
+    memory_peak_bytes: int
+    plan_bytes: int
+    passed_over: int
+    left_out: int
+    unlabelled: int
+    first_unlabelled: str
+    filtered: int
+
+
+class FetchResult(NamedTuple):
+    """The result of a fetch; sheaf.h describes each number."""
+    objects: int
+    bytes: int
+    kept: int
+    kept_bytes: int
+    fetched: int
+    fetched_bytes: int
+    verified: int
+    repeated: int
+    unfinished: int
+    memory_peak_bytes: int
+
+
+class VerifyResult(NamedTuple):
+    """The result of a check, with the first thousand problems (all are counted)."""
+    shards: int
+    samples: int
+    bytes: int
+    passed_over: int
+    unused_classes: int
+    labelled: int
+    unread_labels: int
+    unlabelled: str
+    problem_count: int
+    problems: List[Problem]
+
+
+class Stats(NamedTuple):
+    """Counters of a reader.  read_bytes / chosen_bytes is how much more was read than the samples
+    take, such as what lies between those that a view chose."""
+    samples: int
+    payload_bytes: int
+    read_bytes: int
+    chosen_bytes: int
+    cached_bytes: int
+    uncached_objects: int
+    corrupt: int
+    passed_over: int
+    lost_bytes: int
+    repeated: int
+    stall_ns: int
+    first_sample_ns: int
+    memory_bytes: int
+    memory_peak_bytes: int
+
+
+def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[..., Any]]:
+    """The extension tells loose values; a callable is told one thing."""
+    if call is None:
+        return None
+    if not callable(call):
+        raise TypeError("expected a callable or None, not %r" % (call,))
+    return lambda *values: call(kind(*values))
+
+
+def _warn(problem: Problem) -> None:
+    """Nothing is passed over in silence."""
+    warnings.warn("skipped: %s" % problem.message, stacklevel=4)
+
+
+_UNITS = {"": 1, "kB": 1000, "MB": 1000 ** 2, "GB": 1000 ** 3, "TB": 1000 ** 4,
+          "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+
+def _size(name: str, size: Optional[Size], otherwise: Size) -> int:
+    """The option `name` as a number of bytes; None: `otherwise`, the option by its other name."""
+    value = otherwise if size is None else size
+    if not isinstance(value, str):
+        return value
+    found = re.fullmatch(r"(\d+)(?:\.(\d{1,9}))?(|[kMGT]B|[KMGT]iB)", value, re.ASCII)
+    if found:
+        part = found[2] or ""
+        size_bytes, rest = divmod(int(found[1] + part) * _UNITS[found[3]], 10 ** len(part))
+        if rest == 0:
+            return size_bytes
+    raise ArgumentError("%s=%r: invalid size, expected a number of bytes, or a number followed by kB, "
+                        "MB, GB, TB, KiB, MiB, GiB or TiB" % (name, value))
+
+
+def _text(path: Optional[Path]) -> Optional[str]:
+    return None if path is None else os.fsdecode(path)
