@@ -20,6 +20,8 @@
 #define FINGERPRINT_SIZE 32u
 #define CRC_WORD  " crc="
 #define CRC_SIZE  (sizeof(CRC_WORD) - 1 + 8)
+#define SOURCES_WORD   " sources="
+#define SOURCE_DIGITS  4u       /* of the fingerprint of each source of a view */
 
 struct position {
     char fingerprint[FINGERPRINT_SIZE + 1];
@@ -27,6 +29,7 @@ struct position {
     uint64_t rounds, extra;
     struct order_member member;     /* for which `extra` is meant */
     uint32_t host, hosts;           /* 0 of 0: of a whole data set */
+    char sources[SHEAF_POSITION_SIZE];  /* of a view: SOURCE_DIGITS of each; "": not said */
 };
 
 static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
@@ -115,6 +118,22 @@ int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *d,
     return SHEAF_OK;
 }
 
+/* Adds what a later reader of a view can tell a changed source by; where there is no room for all
+ * of them, none is. */
+static int add_sources(const struct sheaf_dataset *d, char *text, int size)
+{
+    const size_t end = SHEAF_POSITION_SIZE - CRC_SIZE;
+    size_t at = (size_t)size + sizeof(SOURCES_WORD) - 1;
+
+    if (d->view == NULL || d->source_count >= end || at + d->source_count * SOURCE_DIGITS >= end)
+        return size;
+    memcpy(text + size, SOURCES_WORD, sizeof(SOURCES_WORD));
+    for (size_t i = 0; i < d->source_count; i++, at += SOURCE_DIGITS)
+        snprintf(text + at, SOURCE_DIGITS + 1, "%.*s", (int)SOURCE_DIGITS,
+                 d->sources[i]->manifest.fingerprint);
+    return (int)at;
+}
+
 int sheaf_reader_position(const struct sheaf_reader *r, char text[SHEAF_POSITION_SIZE])
 {
     return sheaf_reader_position_back(r, 0, text);
@@ -147,6 +166,7 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
                          " host=%u/%u", r->dataset->host, r->dataset->hosts);
     if (size <= 0 || (size_t)size >= SHEAF_POSITION_SIZE - CRC_SIZE)
         return SHEAF_ERR_LIMIT;
+    size = add_sources(r->dataset, text, size);
     snprintf(text + size, CRC_SIZE + 1, CRC_WORD "%08" PRIx32, crc32c(0, text, (size_t)size));
     return SHEAF_OK;
 }
@@ -238,6 +258,22 @@ static bool parse_fields(const char *text, struct position *p)
     return *at == '\0' && lanes != 0 && p->order.remainder != SHEAF_REMAINDER_AUTO;
 }
 
+/* Takes what is said of a view's sources off the text's end. */
+static bool take_sources(char *text, struct position *p)
+{
+    char *word = strstr(text, SOURCES_WORD);
+    const char *digits = word == NULL ? "" : word + sizeof(SOURCES_WORD) - 1;
+    const size_t size = strlen(digits);
+
+    if (word == NULL)
+        return true;
+    if (size == 0 || size % SOURCE_DIGITS != 0 || strspn(digits, "0123456789abcdef") != size)
+        return false;
+    memcpy(p->sources, digits, size + 1);
+    *word = '\0';
+    return true;
+}
+
 /* Takes the checksum, and the word before it, off the text. */
 static int take_crc(char *text, struct sheaf_error *err)
 {
@@ -273,7 +309,7 @@ static int parse(const char *text, struct position *p, struct sheaf_error *err)
     } else if (!is_first) {
         copy[0] = '\0';
     }
-    if (strlen(copy) < 7 || !parse_fields(copy + 7, p))
+    if (!take_sources(copy, p) || strlen(copy) < 7 || !parse_fields(copy + 7, p))
         return err_set(err, SHEAF_ERR_ARGUMENT, "invalid position: \"%.80s\"", text);
     return SHEAF_OK;
 }
@@ -343,6 +379,26 @@ static bool belongs(const struct sheaf_dataset *d, const struct position *p)
     return false;
 }
 
+/* The position is of another view: says in what it was another. */
+static int refuse_view(const struct sheaf_dataset *d, const struct position *p,
+                       struct sheaf_error *err)
+{
+    const size_t count = strlen(p->sources) / SOURCE_DIGITS;
+
+    if (count != d->source_count)
+        return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to a view of %zu source%s, "
+                       "but this one has %zu", count, plural(count), d->source_count);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(p->sources + i * SOURCE_DIGITS, d->sources[i]->manifest.fingerprint,
+                    SOURCE_DIGITS) != 0)
+            return err_set(err, SHEAF_ERR_CHANGED, "%s: this source of the view has changed since "
+                           "the position was taken: its fingerprint began with %.*s, and is %s",
+                           d->sources[i]->url, (int)SOURCE_DIGITS,
+                           p->sources + i * SOURCE_DIGITS, d->sources[i]->manifest.fingerprint);
+    return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to a view of the same sources, "
+                   "but with other conditions, shares or stages");
+}
+
 /* Whether this reader may resume from there. */
 static int check_fit(const struct sheaf_reader *r, const struct position *p,
                      struct sheaf_error *err)
@@ -355,6 +411,8 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
          (r->dataset->pipes != NULL &&
           (p->host != r->dataset->host || p->hosts != r->dataset->hosts))))
         return refuse_host(r->dataset, p, err);
+    if (!is_of_this && r->dataset->view != NULL && p->sources[0] != '\0')
+        return refuse_view(r->dataset, p, err);
     if (!is_of_this)
         return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to data set %s, but this one "
                        "is %s", p->fingerprint,

@@ -193,3 +193,30 @@ class ViewSeams(Case):
         self.assertEqual(self.keys(view), ["s10", *("s%d" % i for i in range(13, 20))])
         sheaf("convert", view, self.path("out"), "--format", "tfrecord")
         self.assertEqual(self.keys(self.path("out")), self.keys(view))
+        begun = listing(view, "--limit", "3", "--save-position", self.path("position"))
+        self.assertEqual(begun + listing(view, "--resume-from", self.path("position")),
+                         listing(view))
+
+    def test_a_changed_source_is_named(self):
+        twin, position = self.path("twin"), self.path("position")
+        pack(make_tree(self.path("tree-twin"), {"cat/k%d.txt" % i: b"1" for i in range(9)}),
+             twin)
+        view, _ = self.view(sources=[self.sets[0], twin])
+        whole = listing(view)
+        begun = listing(view, "--limit", "5", "--save-position", position)
+        self.assertEqual(begun + listing(view, "--resume-from", position), whole)
+
+        def refused():
+            return sheaf("cat", view, "--list", "--resume-from", position, status=1).stderr.decode()
+        write(self.path("tree-twin", "cat/k0.txt"), b"2")
+        pack(self.path("tree-twin"), twin, "webdataset", "none", "--overwrite")
+        self.assertIn("%s: this source of the view has changed" % twin, refused())
+        self.view("--overwrite", sources=[self.sets[0], twin, self.sets[1]])
+        self.assertIn("a view of 2 sources, but this one has 3", refused())
+        listing(view, "--limit", "5", "--save-position", position)
+        self.view("--overwrite", "--repeat", "1,2,1", sources=[self.sets[0], twin, self.sets[1]])
+        self.assertIn("with other conditions, shares or stages", refused())
+        many, _ = self.view("--overwrite", sources=[self.sets[0]] * 100, name="many.view")
+        begun = listing(many, "--limit", "5", "--save-position", position)
+        self.assertNotIn(b"sources=", read(position))
+        self.assertEqual(begun + listing(many, "--resume-from", position), listing(many))
