@@ -16,17 +16,19 @@ VALUES = ['2.50', '"a text"', '""', '[ [1, 2.50] ]', '{"a": "}\\"]", "b": [1,2]}
           '"caf\\u00e9 \u65e5\\n"', '-0', '1e3', '"\\""', '[]', '7', '"cat"']
 NAMES = ["boxes", "boxes-metadata", "caption", "Meta", "a.b", "\u00fc", "-ref", "bin", "cls",
          "source", "jpg", "a b"]
-BAD_LINES = ["{", '{"a-ref": "no url"}', '{"a-ref": 7}', "[]", "{}", '{"x": 1, "label": {}}',
-             '{"x": 1, "label": ["a"]}', '{"x": 1, "label": ""}', '{"x": 1, "x": 2}', "7",
-             '{"a-ref": "s3://bucket/"}', '{"x": 1, "label": 9007199254740993}', '{"x": 1} {}']
+BAD_LINES = ["{", '{"a-ref": "no url"}', '{"a-ref": 7}', "[]", '{"x": 1, "x": 2}', "7",
+             '{"a-ref": "s3://bucket/"}', '{"x": 1} {}']
+# Of which no sample can be made; who looks at objects alone takes them as they are.
+BAD_SAMPLES = ["{}", '{"x": 1, "label": {}}', '{"x": 1, "label": ["a"]}', '{"x": 1, "label": ""}',
+               '{"x": 1, "label": 9007199254740993}']
 
 # An attribute of a line: kind is "object" (value: its key), "text" (its JSON) or "label" (the same).
 Attribute = collections.namedtuple("Attribute", "name kind value")
 
 
 class Augmented(Source):
-    """lines: [(text, attributes)] of the good ones.  raw: the manifest's bytes.  has_bad: whether
-    some lines are bad.  objects: {key: bytes}."""
+    """lines: [(text, attributes)] of those that are objects of attributes.  raw: the manifest's bytes.
+    has_bad: whether there are others.  objects: {key: bytes}."""
 
     def __init__(self, argument, files, entries, **more):
         super().__init__(argument, files, entries, None, (), "augmented")
@@ -51,6 +53,7 @@ class Writer:
         self.label_kind = self.chance.choice(["label", "class", "truth", "none"])
         self.choose = sources.label_chooser(self.chance, "jsonl")
         self.texts, self.lines, self.files, self.entries = [], [], {}, []
+        self.has_bad = False
 
     def write(self):
         chain, chance = self.chain, self.chance
@@ -70,7 +73,7 @@ class Writer:
         else:
             trees.write(chain.folder, {name: raw})
         return Augmented(argument, self.files, self.entries, lines=self.lines, raw=raw,
-                         has_bad=any(label is model.BAD_LINE for _, label in self.entries),
+                         has_bad=self.has_bad,
                          objects=self.objects)
 
     def groups(self):
@@ -93,8 +96,13 @@ class Writer:
         if self.chance.random() < 0.05:
             self.texts.append(self.chance.choice(["", " \t"]))
         if self.bad and self.chance.random() < 0.05:
-            self.texts.append(self.chance.choice(BAD_LINES))
+            self.texts.append(self.chance.choice(BAD_LINES + BAD_SAMPLES))
             self.entries.append(("%s:%d" % (argument, len(self.texts)), model.BAD_LINE))
+            self.has_bad |= self.texts[-1] in BAD_LINES
+            if self.texts[-1] in BAD_SAMPLES:
+                self.lines.append((self.texts[-1], [
+                    Attribute(name, "text", json.dumps(value))
+                    for name, value in json.loads(self.texts[-1]).items()]))
 
     def add_line(self, keys):
         attributes = self.attributes(keys)

@@ -13,6 +13,7 @@ import time
 
 import readers
 import trees
+from order_reference import epoch_order
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
@@ -60,6 +61,8 @@ class Shards:
     shards: the samples of each, as a reader finds them.  arguments: what names them on a command
     line.  folder: where they are (a path or a URL)."""
 
+    is_view = False
+
     def __init__(self, arguments, shards, **more):
         self.arguments, self.shards = list(arguments), shards
         self.container, self.codec = more["container"], more["codec"]
@@ -79,6 +82,14 @@ class Shards:
     @property
     def counts(self):
         return [len(shard) for shard in self.shards]
+
+    @property
+    def epoch_length(self):
+        return len(self.samples)
+
+    def epoch(self, **order):
+        """The numbers of an epoch's samples, in order."""
+        return epoch_order(self.counts, **order)
 
     def length(self, remainder, lanes):
         """The samples of an epoch of a host, None: its own; -1: it cannot give so many."""

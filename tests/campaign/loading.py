@@ -54,6 +54,18 @@ def random(task):
         sys.exit("the child failed")
 
 
+def keys(task):
+    """By key, one by one and many at once; a key that nothing has."""
+    import sheaf
+    opened = sheaf.Dataset(task["sources"])
+    tell(batch=[describe(opened[key]) for key in task["keys"]])
+    tell(batch=[describe(sample) for sample in opened.get(task["keys"])])
+    try:
+        opened[task["missing"]]
+    except KeyError as error:
+        tell(missing=error.args[0])
+
+
 # ---- By a loader -----------------------------------------------------------------------------
 
 def loader(task):
@@ -102,4 +114,4 @@ def epoch(task):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     TASK = json.loads(sys.argv[1])
-    {"random": random, "loader": loader, "epoch": epoch}[TASK["how"]](TASK)
+    {"random": random, "keys": keys, "loader": loader, "epoch": epoch}[TASK["how"]](TASK)

@@ -248,6 +248,8 @@ def cannot_hold(sample, container):
     if labels_do_not_fit(sample.labels, container):
         return "a label that its floats do not hold"
     own = [data for suffix, data in sample.fields if lower(suffix) == "cls"]
+    if container == "webdataset" and not sample.fields and not sample.labels:
+        return "nothing to hold"
     if container == "webdataset" and own and \
             tuple(decoders.parse_labels(own[0]) or ()) != sample.labels:
         return "a field cls that differs from the labels"

@@ -11,12 +11,15 @@ import steps_copy
 import steps_feed
 import steps_fetch
 import steps_foreign
+import steps_lookup
 import steps_modes
 import steps_pack
 import steps_python
 import steps_read
 import steps_union
+import steps_view
 from chain import Shards, Source
+from views import View
 
 Step = collections.namedtuple("Step", "share function takes")
 
@@ -53,8 +56,20 @@ def archive(thing):
     return source(thing) and thing.kind == "archive"
 
 
-def shards(thing):
+def readable(thing):
     return isinstance(thing, Shards)
+
+
+def view(thing):
+    return isinstance(thing, View)
+
+
+def shards(thing):
+    return readable(thing) and not view(thing)
+
+
+def with_keys(thing):
+    return view(thing) or data_set(thing)
 
 
 def data_set(thing):
@@ -97,12 +112,20 @@ STEPS = (
     Step(3, steps_fetch.listed, listed),
     Step(3, steps_fetch.lines, augmented),
     Step(4, steps_union.several, shards),
-    Step(4, steps_read.listing, shards),
-    Step(1, steps_read.null, shards),
-    Step(3, steps_read.stream, shards),
-    Step(2, steps_read.ranks, shards),
-    Step(2, steps_read.resume, shards),
-    Step(1, steps_read.resume_worlds, shards),
+    Step(6, steps_view.view, data_set),
+    Step(2, steps_view.info, view),
+    Step(3, steps_view.convert, view),
+    Step(2, steps_view.unpack, view),
+    Step(3, steps_view.changed, view),
+    Step(3, steps_lookup.get, with_keys),
+    Step(3, steps_lookup.locate, with_keys),
+    Step(1, steps_lookup.keys_anew, local_set),
+    Step(4, steps_read.listing, readable),
+    Step(1, steps_read.null, readable),
+    Step(3, steps_read.stream, readable),
+    Step(2, steps_read.ranks, readable),
+    Step(2, steps_read.resume, readable),
+    Step(1, steps_read.resume_worlds, readable),
     Step(2, steps_read.verify, shards),
     Step(1, steps_read.info, shards),
     Step(1, steps_read.pipe, one_file),
@@ -117,9 +140,10 @@ STEPS = (
     Step(3, steps_feed.feed_objects, objects),
     Step(3, steps_feed.pipe_lines, augmented),
     Step(4, steps_modes.cached, remote_set),
-    Step(2, steps_modes.little_memory, shards),
-    *([Step(2, steps_python.numbered, shards)] if steps_python.is_there() else []),
-    *([Step(2, steps_python.loader, shards), Step(1, steps_python.damaged, local_set),
+    Step(2, steps_modes.little_memory, readable),
+    *([Step(2, steps_python.numbered, readable),
+       Step(2, steps_lookup.by_key, with_keys)] if steps_python.is_there() else []),
+    *([Step(2, steps_python.loader, readable), Step(1, steps_python.damaged, local_set),
        Step(1, steps_python.epoch_of_each, shards)] if steps_python.has_torch() else []),
 )
 

@@ -81,7 +81,7 @@ def convert_killed(chain, shards, target, words):
 
 def can_follow(thing, shards):
     """Whether it can take the place of another data set, in whose place it is not."""
-    return isinstance(thing, Shards) and bool(thing.samples) and thing is not shards and \
+    return isinstance(thing, Shards) and not thing.is_view and bool(thing.samples) and thing is not shards and \
         thing.folder != shards.folder
 
 

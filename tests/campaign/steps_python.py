@@ -14,7 +14,7 @@ import loading
 import model
 import steps_read
 from chain import BUILD, TIMEOUT, Foreseen
-from order_reference import KEEP, epoch_order
+from order_reference import KEEP
 
 PACKAGE = os.path.join(BUILD, "python")
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "loading.py")
@@ -151,13 +151,12 @@ class Epochs:
     def worlds(self):
         """Those that can share it out."""
         return [world for world in WORLDS if self.lanes % world == 0 and
-                (len(self.shards.samples) >= world)]
+                self.shards.epoch_length >= world]
 
     def line(self, epoch):
         if epoch not in self.lines:
-            self.lines[epoch] = epoch_order(
-                self.shards.counts, seed=self.seed if self.shuffle else 0,
-                epoch=epoch if self.shuffle else 0, shuffle=self.shuffle, buffer=self.buffer,
+            self.lines[epoch] = self.shards.epoch(
+                seed=self.seed, epoch=epoch, shuffle=self.shuffle, buffer=self.buffer,
                 lanes=self.lanes, remainder=KEEP, rank=0, world=1, worker=0, workers=1)
         return self.lines[epoch]
 
@@ -184,7 +183,7 @@ class Epochs:
 
 def phase_of(chain, epochs):
     chance, size = chain.chance, chain.chance.choice([1, 3, 8, 50])
-    most = len(epochs.shards.samples) // size + 2
+    most = epochs.shards.epoch_length // size + 2
     return {"world": chance.choice(epochs.worlds()), "workers": chance.choice([0, 0, 1, 2, 3]),
             "batch": size, "steps": chance.choice([chance.randrange(most), most, most]),
             "raw": chance.random() < 0.4}

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""Steps that look samples up: by their keys and numbers, as bytes and as files, in Python; when they
+come in an epoch; and tables of keys that are written anew."""
+
+import collections
+import json
+import os
+
+import model
+import readers
+import steps_copy
+import steps_python
+import steps_read
+from chain import Foreseen
+
+MISSING = ["not/there", "x" * 300, "a\tb"]
+
+
+def keys_of(chain, thing):
+    """(keys that are asked for, each once; the numbers of the samples that have them)."""
+    every = [sample.key for sample in thing.samples]
+    keys = chain.chance.sample(every, min(len(every), chain.chance.choice([1, 2, 5, 80])))
+    keys = list(dict.fromkeys(keys))
+    numbers = collections.defaultdict(list)
+    for number, key in enumerate(every):
+        numbers[key].append(number)
+    return keys, numbers
+
+
+def get(chain, thing):
+    """To standard output: the one field, or one by its name."""
+    if not thing.samples:
+        raise Foreseen("no sample")
+    chance = chain.chance
+    keys, numbers = keys_of(chain, thing)
+    found = [number for key in keys for number in numbers[key]]
+    words = ["get", *thing.arguments]
+    if chance.random() < 0.4:
+        found.insert(0, chance.randrange(len(thing.samples)))
+        words += ["--number", found[0]]
+        if chance.random() < 0.5:
+            keys, found = [], found[:1]
+    samples = [thing.samples[number] for number in found]
+    if chance.random() < 0.5:
+        return get_files(chain, words, keys, samples)
+    return get_bytes(chain, words, keys, samples)
+
+
+def with_missing(chain, words, keys):
+    """The keys, and perhaps some that nothing has: the words, and what the error names."""
+    missing = [key for key in chain.chance.sample(MISSING, chain.chance.choice([0, 0, 1, 2]))]
+    if missing:
+        keys = keys + missing
+        chain.chance.shuffle(keys[-len(missing) - 1:])
+    return [*words, *(["--", *keys] if keys else [])], missing
+
+
+def get_bytes(chain, words, keys, samples):
+    names = sorted({name for sample in samples for name in model.field_names(sample)})
+    field = None
+    if names and chain.chance.random() < 0.6:
+        field = chain.chance.choice(names)
+        words = [*words, "--field", field]
+    chosen = [one_field(sample, field) for sample in samples]
+    words, missing = with_missing(chain, words, keys)
+    if None in chosen:
+        bad = [sample.key for sample, data in zip(samples, chosen) if data is None]
+        chain.sheaf(*words, status=1, says=bad)
+        raise Foreseen("no such field")
+    done = chain.sheaf(*words, status=1 if missing else 0, says=["not/there", "x" * 300, "a\\x09b"])
+    chain.equal(done.stdout == b"".join(chosen), True, "the bytes that get gives")
+
+
+def one_field(sample, name):
+    """Its bytes; None if there is none, or without a name several."""
+    found = [data for suffix, data in sample.fields
+             if name is None or model.lower(suffix) == name]
+    return found[0] if len(found) == 1 else None
+
+
+def get_files(chain, words, keys, samples):
+    folder = chain.new("got")
+    words, missing = with_missing(chain, [*words, "-o", folder], keys)
+    files = [pair for sample in samples for pair in model.paths(sample)]
+    clash = steps_copy.clashing(files)
+    if clash:
+        chain.sheaf(*words, status=1, says=clash)
+        raise Foreseen(clash[0])
+    chain.sheaf(*words, status=1 if missing else 0, says=MISSING[:2] + ["a\\x09b"])
+    chain.equal(readers.tree_of(chain.path(folder)) == dict(files), True, "the files of get")
+
+
+# ---- When samples come ---------------------------------------------------------------------------
+
+def locate(chain, thing):
+    """What locate says is what an epoch's order is, for each rank and step."""
+    if not thing.samples:
+        raise Foreseen("no sample")
+    chance = chain.chance
+    world, batch = chance.choice([1, 1, 2, 3]), chance.choice([1, 4, 32])
+    order = steps_read.Order(chain, thing, world)
+    keys, numbers = keys_of(chain, thing)
+    asked = {number for key in keys for number in numbers[key]}
+    first, epochs = order.epoch, chance.choice([1, 2]) if order.shuffle else 1
+    done = chain.sheaf("locate", *thing.arguments, "--json", *order.options(), "--epochs", epochs,
+                       "--world-size", world, "--batch", batch, "--", *keys)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    expected = []
+    for order.epoch in range(first, first + epochs):
+        whole = whole_order(order)
+        expected += [{"key": thing.samples[number].key, "epoch": order.epoch, "sample": at,
+                      "rank": rank, "step": ordinal // batch}
+                     for at, (number, rank, ordinal) in enumerate(whole) if number in asked]
+    steps_python.same(chain, lines, expected, "when samples come")
+    if lines and epochs == 1:
+        check_step(chain, thing, order, chance.choice(lines), batch)
+
+
+def whole_order(order):
+    """[(number, rank, which of the rank's it is)] of an epoch, of the lanes in turn."""
+    every = collections.defaultdict(list)
+    for lane in range(order.lanes):
+        own = order.numbers(rank=lane, world=order.lanes, workers=1)
+        for at, number in enumerate(own):
+            every[at].append((number, lane % order.world))
+    found, had = [], collections.Counter()
+    for at in sorted(every):
+        for number, rank in every[at]:
+            found.append((number, rank, had[rank]))
+            had[rank] += 1
+    return found
+
+
+def check_step(chain, thing, order, line, batch):
+    """The inverse: a step of a rank has it."""
+    done = chain.sheaf("cat", *thing.arguments, "--list", *order.options(), "--step", line["step"],
+                       "--batch", batch, "--world-size", order.world, "--rank", line["rank"])
+    own = order.numbers(rank=line["rank"])
+    at = line["step"] * batch
+    steps_read.same_lines(chain, done, [thing.samples[n] for n in own[at:at + batch]],
+                          "step %d of rank %d" % (line["step"], line["rank"]))
+
+
+# ---- Tables of keys ------------------------------------------------------------------------------
+
+def keys_anew(chain, shards):
+    """A data set that has lost its table of keys gets it back."""
+    table = chain.path(os.path.join(shards.folder, "dataset.keys"))
+    if not shards.samples or not os.path.exists(table):
+        raise Foreseen("no table of keys")
+    before, key = readers.read(table), chain.chance.choice(shards.samples).key
+    os.unlink(table)
+    chain.note("rm", os.path.join(shards.folder, "dataset.keys"))
+    chain.sheaf("get", shards.folder, "-o", chain.new("got"), "--", key, status=1,
+                says=["index --keys"])
+    chain.sheaf("index", shards.folder, "--keys")
+    chain.equal(readers.read(table) == before, True, "the table of keys as it was")
+    get(chain, shards)
+
+
+# ---- In Python -----------------------------------------------------------------------------------
+
+def by_key(chain, thing):
+    """ds[key] and ds.get(keys)."""
+    if not thing.samples:
+        raise Foreseen("no sample")
+    keys, numbers = keys_of(chain, thing)
+    keys = keys[:20]
+    one, many, missing = steps_python.Run(chain, {
+        "how": "keys", "sources": thing.arguments, "keys": keys, "missing": "not/there"}).lines()
+    steps_python.same(chain, one["batch"], [
+        steps_python.described(thing.samples[numbers[key][0]], numbers[key][0]) for key in keys],
+        "samples by key")
+    steps_python.same(chain, many["batch"], [
+        steps_python.described(thing.samples[number], number) for key in keys
+        for number in numbers[key]], "many samples by key")
+    chain.equal("not/there" in missing["missing"], True, "what names a missing key")
