@@ -109,6 +109,8 @@ class View:
                     self._chosen[i], path)}
             elif not members["where"]:
                 del members["where"]
+            else:
+                members["where"] = _lists(members["where"], lambda keys: _relative(keys, path))
             if self._fields is not None:
                 members["fields"] = list(self._fields)
             sources.append({"source": _relative(source, path), **members})
@@ -119,8 +121,9 @@ class View:
         if self._path is None:
             folder = tempfile.TemporaryDirectory(prefix="sheaf-view-")
             weakref.finalize(self, folder.cleanup)
-            self._sources = [source if "://" in source else os.path.abspath(source)
-                             for source in self._sources]
+            self._sources = [_absolute(source) for source in self._sources]
+            self._each["where"] = [where if not where or callable(where)
+                                   else _lists(where, _absolute) for where in self._each["where"]]
             self.save(os.path.join(folder.name, "unsaved.view"))
         assert self._path is not None
         return self._path
@@ -128,6 +131,16 @@ class View:
     def __repr__(self) -> str:
         return "<sheaf.View of %s%s>" % (", ".join(map(repr, self._sources)),
                                          "" if self._path is None else ", in %r" % self._path)
+
+
+def _absolute(source: str) -> str:
+    return source if "://" in source else os.path.abspath(source)
+
+
+def _lists(where: Mapping[str, Any], place: Callable[[str], str]) -> Dict[str, Any]:
+    """The conditions with `place` of the paths of their lists of keys, which may be path objects."""
+    return {name: place(os.fsdecode(value)) if name in ("keys", "not_keys") else value
+            for name, value in where.items()}
 
 
 def _relative(source: str, path: str) -> str:

@@ -4,6 +4,7 @@ view says, whatever the number of workers and ranks, and a state goes on exactly
 
 import json
 import os
+import pathlib
 import subprocess
 import unittest
 
@@ -131,6 +132,24 @@ class Made(Case):
                 sheaf.View([self.path("large"), self.path("small")], **wrong)
         with self.assertRaisesRegex(sheaf.ArgumentError, "no length of its own"):
             sheaf.View(self.path("large"), weights=[1]).save(self.path("x.view"))
+
+    def test_lists_of_keys_are_found_from_elsewhere(self):
+        """Paths are relative to where the program runs, whatever the document's directory is."""
+        with open(self.path("keys.txt"), "w", encoding="utf-8") as file:
+            file.write("large/003\nlarge/050\n")
+        os.mkdir(self.path("elsewhere"))
+        before = os.getcwd()
+        os.chdir(self.path("."))
+        try:
+            view = sheaf.View("large", where={"keys": pathlib.Path("keys.txt")})
+            saved = view.save("elsewhere/keys.view")
+            unsaved = sheaf.View("large", where={"not_keys": "keys.txt", "range": [0, 100]})
+            self.assertEqual(len(self.keys(unsaved)), 58)
+            os.chdir(self.path("elsewhere"))
+            self.assertEqual(sorted(self.keys(self.path(saved))), ["large/003", "large/050"])
+            self.assertEqual(len(self.keys(unsaved)), 58)
+        finally:
+            os.chdir(before)
 
     def test_classes_as_a_map(self):
         view = sheaf.View(self.path("small"), classes={0: 40, 1: 40})
