@@ -47,6 +47,7 @@ void chunk_drop_shards(struct chunk *chunk, struct shards *shards)
     for (size_t i = 0; i < chunk->run_count; i++)
         shards_drop(shards, chunk->runs[i].shard);
     chunk->run_count = 0;
+    chunk->data_fetch.read.object = chunk->names_fetch.read.object = NULL;
 }
 
 size_t chunk_kept_bytes(const struct chunk *chunk)

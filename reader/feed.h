@@ -26,6 +26,7 @@ struct feed {
     size_t outstanding_limit;
     struct window window;       /* of remote reads: outstanding_limit follows it */
     uint64_t chunk_bytes;       /* raw bytes of a chunk, about */
+    bool few_sections;          /* of a view: there is no room for those of all lanes */
     bool cuts_blocks;           /* not even a codec block is one chunk */
     uint64_t outsize_bytes;     /* a larger frame is deferred, if frames can be */
     bool draws;                 /* samples are read as they are drawn */

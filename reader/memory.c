@@ -348,6 +348,7 @@ static int fit_indexed(struct sheaf_reader *r, struct needs *n, struct shares *s
     if (code != SHEAF_OK)
         return code;
     left = feed->budget.limit - (feed->budget.used - feed->frames->size) - n->tables - n->reserve;
+    feed->few_sections = r->dataset->view != NULL && n->sections > left / 2;
     left -= MIN(n->sections, left / 2);
     fit_chunks(r, n, left);
     left -= feed->cuts_blocks ? n->foresight : 0;

@@ -80,13 +80,15 @@ static void append(struct feed *feed, struct prefetch *p, struct chunk *chunk)
     feed->outstanding++;
 }
 
-/* What the chunks that are done keep of their reads goes to others, which need it now. */
+/* What the chunks that are done keep of reads and shards goes to others, which need it now. */
 static void shrink_chunks(struct feed *feed)
 {
     for (uint32_t i = 0; i < feed->lane_count; i++)
         for (struct chunk *c = feed->prefetches[i].first; c != NULL; c = c->next)
-            if (!c->is_shrunk && (c->is_done || workers_is_done(feed->workers, &c->job)))
+            if (c->run_count != 0 && (c->is_done || workers_is_done(feed->workers, &c->job))) {
                 chunk_shrink(c, &feed->budget);
+                chunk_drop_shards(c, &feed->shards);
+            }
 }
 
 /* Whether a chunk is read in pieces: of a local shard, rather than a whole block for a part of it;
@@ -368,6 +370,37 @@ static size_t piece_bytes(const struct feed *feed, const struct prefetch *p,
            + chunk_names_bytes(s->section, run->record, 1);
 }
 
+/* Of the other lanes that have a shard open, the one that has planned furthest; NULL: none. */
+static struct prefetch *furthest(struct feed *feed, const struct prefetch *but)
+{
+    struct prefetch *found = NULL;
+
+    for (uint32_t i = 0; i < feed->lane_count; i++) {
+        struct prefetch *p = &feed->prefetches[i];
+
+        if (p != but && p->shard != NULL && workers_is_done(feed->workers, &p->shard->job)
+            && (found == NULL
+                || (double)p->planned * found->pace > (double)found->planned * p->pace))
+            found = p;
+    }
+    return found;
+}
+
+/* Closes a shard for a lane whose turn it is: lanes that cannot all have theirs open then open it
+ * for a chunk each, rather than some of them for every sample.  False: there is none. */
+static bool give_way(struct feed *feed, const struct prefetch *p)
+{
+    struct prefetch *other = furthest(feed, p);
+
+    if (other == NULL)
+        return false;
+    shrink_chunks(feed);
+    shards_drop(&feed->shards, other->next);
+    shards_drop(&feed->shards, other->shard);
+    other->shard = other->next = NULL;
+    return true;
+}
+
 /* Plans a chunk for a lane whose turn it is: if there is no room, with what is reserved for it, of
  * one record if necessary. */
 static int plan_needed(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
@@ -375,6 +408,8 @@ static int plan_needed(struct feed *feed, struct prefetch *p, struct sheaf_error
     int code = plan_chunk(feed, p, err);
     struct order_run run;
 
+    while (code == SHEAF_END && feed->few_sections && give_way(feed, p))
+        code = plan_chunk(feed, p, err);
     if (code != SHEAF_END)
         return code;
     if (!feed->own_frames)

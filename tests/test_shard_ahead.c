@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The shard that a lane enters next is being opened before it is entered: of a data set, and of a
- * view, whose line passes through its shards piece by piece and chooses some of their samples. */
+ * view, whose line passes through its shards piece by piece and chooses some of their samples.  And
+ * where there is no room for the index sections of all sources of a view, each source still reads
+ * more than one sample at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +13,11 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
+#include "base/buf.h"
 #include "reader/prefetch.h"
 #include "reader/reader_state.h"
+#include "tests/common_must.h"
 #include "tests/common_shards.h"
 
 /* The first shard on the rest of the lane's line that is not the one that it is in; else that. */
@@ -131,12 +136,85 @@ static void the_shard_of_the_next_piece_is_opened_ahead(void **state)
     check_seen(&seen);
 }
 
+#define SOURCES 8u
+
+static void remove_indexed(struct shard_set *set)
+{
+    static const char *const names[] = { "dataset.index", "dataset.json", "dataset.keys" };
+    char path[128];
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        snprintf(path, sizeof(path), "%.60s/%s", set->directory, names[i]);
+        unlink(path);
+    }
+    shards_remove(set);
+}
+
+/* A view of the sets, each indexed and of the same weight. */
+static struct sheaf_dataset *open_mix(struct shard_set *sets, const char *path)
+{
+    static const uint64_t counts[] = { 2000, 0 };
+    struct buf text = { .limit = SIZE_MAX };
+    struct sheaf_dataset *dataset;
+    struct sheaf_verify_options options;
+    struct sheaf_verify_result result;
+    struct sheaf_error error;
+
+    sheaf_verify_options_init(&options, sizeof(options));
+    must(buf_printf(&text, &error, "{\"sheaf_view\": 1, \"samples\": 4000, \"sources\": ["));
+    for (unsigned i = 0; i < SOURCES; i++) {
+        shards_make(&sets[i], &webdataset_ops, counts);
+        must(sheaf_index(sets[i].directory, "", 0, &options, &result, &error));
+        must(buf_printf(&text, &error, "%s{\"source\": \"%s\", \"weight\": 1}",
+                        i == 0 ? "" : ",", sets[i].directory));
+    }
+    must(buf_printf(&text, &error, "]}"));
+    file_write(path, text.data, text.size);
+    buf_free(&text);
+    must(sheaf_dataset_open(&path, 1, &dataset, &error));
+    return dataset;
+}
+
+static void a_source_without_room_for_its_index_reads_in_chunks(void **state)
+{
+    struct shard_set sets[SOURCES];
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    const struct sheaf_sample *sample;
+    char path[] = "/tmp/sheaf-test-XXXXXX.view";
+    uint64_t samples = 0, ahead[SOURCES] = { 0 };
+
+    (void)state;
+    close(mkstemps(path, 5));
+    dataset = open_mix(sets, path);
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.shuffle_buffer = 1;
+    o.memory_bytes = 384 << 10;
+    reader = shards_reader(dataset, &o);
+    while (sheaf_reader_next(reader, &sample) == SHEAF_OK) {
+        samples++;
+        for (unsigned i = 0; i < SOURCES; i++)
+            ahead[i] += reader->feed.prefetches[i].planned > reader->feed.prefetches[i].taken;
+    }
+    assert_true(reader->feed.few_sections);
+    assert_int_equal(samples, 4000);
+    for (unsigned i = 0; i < SOURCES; i++)
+        assert_true(ahead[i] > samples / 4);
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+    for (unsigned i = 0; i < SOURCES; i++)
+        remove_indexed(&sets[i]);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_next_shard_of_a_data_set_is_opened_ahead),
         cmocka_unit_test(the_next_shard_of_a_piece_is_opened_ahead),
         cmocka_unit_test(the_shard_of_the_next_piece_is_opened_ahead),
+        cmocka_unit_test(a_source_without_room_for_its_index_reads_in_chunks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
