@@ -40,10 +40,13 @@ def get(chain, thing):
         words += ["--number", found[0]]
         if chance.random() < 0.5:
             keys, found = [], found[:1]
-    samples = [thing.samples[number] for number in found]
     if chance.random() < 0.5:
-        return get_files(chain, words, keys, samples)
-    return get_bytes(chain, words, keys, samples)
+        # Files of samples with one key would have one name: none of these is written.
+        several = [key for key in keys if len(numbers[key]) > 1]
+        found = found[:1 if "--number" in words else 0] + [
+            number for key in keys for number in numbers[key] if key not in several]
+        return get_files(chain, words, (keys, several), [thing.samples[n] for n in found])
+    return get_bytes(chain, words, keys, [thing.samples[number] for number in found])
 
 
 def with_missing(chain, words, keys):
@@ -79,14 +82,16 @@ def one_field(sample, name):
 
 
 def get_files(chain, words, keys, samples):
-    folder = chain.new("got")
+    """keys: (all of them, those that several samples have)."""
+    (keys, several), folder = keys, chain.new("got")
     words, missing = with_missing(chain, [*words, "-o", folder], keys)
     files = [pair for sample in samples for pair in model.paths(sample)]
     clash = steps_copy.clashing(files)
     if clash:
         chain.sheaf(*words, status=1, says=clash)
         raise Foreseen(clash[0])
-    chain.sheaf(*words, status=1 if missing else 0, says=MISSING[:2] + ["a\\x09b"])
+    chain.sheaf(*words, status=1 if missing or several else 0,
+                says=MISSING[:2] + ["a\\x09b"] + several)
     chain.equal(readers.tree_of(chain.path(folder)) == dict(files), True, "the files of get")
 
 

@@ -156,7 +156,8 @@ def resume(chain, shards):
         same_lines(chain, done, samples[at:at + limit], "before a position")
         at += limit
         words = ["--resume-from", place]
-    if at % order.lanes == 0 and order.lanes % 2 == 0 and not shards.is_stream:
+    if at % order.lanes == 0 and order.lanes % 2 == 0 and not shards.is_stream and \
+            shards.length(PAD, 2) != -1:
         return resume_world(chain, shards, order, place, at)
     done = chain.sheaf("cat", *shards.arguments, "--list", *words)
     return same_lines(chain, done, samples[at:], "after a position")
