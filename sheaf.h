@@ -194,7 +194,7 @@ struct sheaf_source_info {
     size_t class_count;
     int label_base;
     const char *fingerprint, *manifest_json;    /* the manifest's text; NULL of foreign shards */
-    const char *same_as;        /* URL of an earlier source with the same samples, or NULL */
+    const char *same_as;        /* URL of an earlier source that seems to be the same, or NULL */
     uint64_t chosen; double share;  /* samples that a view chose, else all; part of an epoch */
     uint64_t weight, shared;    /* in a view; and how many an earlier source chose, too */
 };

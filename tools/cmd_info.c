@@ -96,7 +96,7 @@ static char *warnings_of(const struct sheaf_dataset *dataset,
             fprintf(f, "%s: %" PRIu64 " of its %" PRIu64 " chosen samples are those of an earlier "
                     "source, too\n", url, source.shared, source.chosen);
         else if (source.same_as != NULL && !is_named_before(dataset, i))
-            fprintf(f, "%s: has the samples of an earlier source in another form\n", url);
+            fprintf(f, "%s: seems to have the samples of an earlier source in another form\n", url);
     }
     if (f != NULL)
         (void)fclose(f);
@@ -142,7 +142,7 @@ static void print_sources(const struct sheaf_dataset *dataset,
                source.shard_count, plural(source.shard_count), source.samples,
                plural(source.samples), source.fingerprint);
         if (source.same_as != NULL)
-            printf("  the samples of %s", shown(source.same_as));
+            printf("  seems to be %s", shown(source.same_as));
         if (info->is_view)
             print_share(info, &source);
         putchar('\n');

@@ -83,8 +83,9 @@ void say_copies(const struct sheaf_dataset *dataset)
 
     for (size_t i = 0; sheaf_dataset_source(dataset, i, &source, sizeof(source)) == SHEAF_OK; i++)
         if (source.same_as != NULL)
-            complain("%s: holds the samples of %s once more, as their manifests show: each of them "
-                     "comes twice", source.url, source.same_as);
+            complain("%s: seems to hold the samples of %s once more (their manifests have the same "
+                     "origin, or as many samples of as many bytes): each of them comes twice",
+                     source.url, source.same_as);
 }
 
 void say_uncached(const struct sheaf_reader_stats *stats)
