@@ -306,4 +306,5 @@ def another(chain, made, source, place, _):
     chain.lines.append("# %s is in the place of %s" % (other.folder, source.folder))
     shutil.rmtree(chain.path(source.folder))
     shutil.copytree(chain.path(other.folder), chain.path(source.folder))
-    chain.sheaf("cat", *made.arguments, "--list", "--resume-from", place, status=1)
+    chain.sheaf("cat", *made.arguments, "--list", "--resume-from", place, status=1,
+                says=[source.folder, *made.arguments])
