@@ -72,7 +72,7 @@ struct sheaf_dataset {
     struct sheaf_dataset **sources;     /* whose shards are in the union's tables; else NULL */
     size_t source_count;
     uint32_t *source_of;                /* of each shard */
-    bool renames_classes;               /* it is a view that has a map of classes */
+    bool renames_classes;               /* samples get the names of `manifest` for their labels */
     /* A source's. */
     uint32_t first_shard, end_shard;    /* in the union */
     uint64_t first_number, end_number;  /* its samples, in the union; also of one opened alone */

@@ -179,10 +179,46 @@ static int merge_classes(struct sheaf_dataset *d, const struct union_options *op
     return code;
 }
 
+/* By number, labels stay: so their first one must be the same everywhere. */
+static int check_bases(const struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *first = d->sources[0];
+
+    for (size_t i = 1; i < d->source_count; i++)
+        if (d->sources[i]->manifest.label_base != first->manifest.label_base)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%s: labels begin at %d, but at %d in %s: such "
+                           "classes can be merged by name or by a map, not by number",
+                           d->sources[i]->url, d->sources[i]->manifest.label_base,
+                           first->manifest.label_base, first->url);
+    return SHEAF_OK;
+}
+
+/* Samples of a source with other names get those of the list that stands for all. */
+static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struct sheaf_error *err)
+{
+    const size_t count = s->manifest.class_count;
+    size_t same = 0;
+
+    while (same < count && strcmp(s->manifest.classes[same], d->manifest.classes[same]) == 0)
+        same++;
+    if (same == count)
+        return SHEAF_OK;
+    s->class_map = calloc(count, sizeof(s->class_map[0]));
+    if (s->class_map == NULL)
+        return err_memory(err, count * sizeof(s->class_map[0]));
+    for (size_t i = 0; i < count; i++)
+        s->class_map[i] = (uint32_t)i;
+    s->class_map_count = count;
+    s->class_rest_stays = true;
+    d->renames_classes = true;
+    return SHEAF_OK;
+}
+
 /* Classes by number: the longest list of names stands for all. */
 static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const struct manifest *longest = &d->sources[0]->manifest;
+    int code = check_bases(d, err);
 
     for (size_t i = 1; i < d->source_count; i++)
         if (d->sources[i]->manifest.class_count > longest->class_count)
@@ -197,7 +233,9 @@ static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
             return err_memory(err, strlen(longest->classes[d->manifest.class_count]));
         d->manifest.classes[d->manifest.class_count] = name;
     }
-    return SHEAF_OK;
+    for (size_t i = 0; i < d->source_count && code == SHEAF_OK; i++)
+        code = rename_source(d, d->sources[i], err);
+    return code;
 }
 
 /* Labels that a view gives other numbers.  Those that it does not speak of stay; none has a

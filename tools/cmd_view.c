@@ -64,12 +64,13 @@ static void print_names(FILE *file, const char *list)
     const char *piece;
 
     putc('[', file);
-    for (const char *at = list; *at != '\0';) {
+    for (const char *at = list;;) {
         const size_t size = next_piece(&at, &piece);
 
         print_piece(file, piece, size);
-        if (*at != '\0')
-            putc(',', file);
+        if (piece[size] == '\0')
+            break;
+        putc(',', file);
     }
     putc(']', file);
 }

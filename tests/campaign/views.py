@@ -153,6 +153,10 @@ def united(parts, how):
     """(classes, base, samples of all); a sample that cannot be read is a text that says why."""
     sources = [part.shards for part in parts]
     if how == "by-number":
+        for source in sources[1:]:
+            if source.base != sources[0].base:
+                raise steps_union.Refused("labels begin at %d, but at %d"
+                                          % (source.base, sources[0].base))
         longest = max(sources, key=lambda source: len(source.classes))
         classes, base, numbers = longest.classes, sources[0].base, [None] * len(sources)
     else:
@@ -166,7 +170,7 @@ def united(parts, how):
             sample = kept(sample, part.members.get("fields"))
             if own is not None:
                 sample = steps_union.renumbered(sample, part.shards, own)
-            if not isinstance(sample, str) and classes and how != "by-number":
+            if not isinstance(sample, str) and classes and (how != "by-number" or part.shards.classes):
                 sample = sample._replace(name=model.class_of(sample.labels, classes, base))
             samples.append(sample)
     return classes, base, samples

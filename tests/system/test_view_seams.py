@@ -41,6 +41,32 @@ class ViewSeams(Case):
         sheaf("verify", dest)
         sheaf("convert", view, dest, "--format", "recordio", "--resume")
 
+    def test_classes_by_number(self):
+        """One name for one number, whatever the sources call it; other first labels are refused."""
+        named = []
+        for name, classes, base in (("x", "uvw", "0"), ("y", "pq", "0"), ("z", "uvw", "1")):
+            tree = {"%s/%s.txt" % (c, name): c.encode() for c in classes}
+            named.append(self.path("set-" + name))
+            pack(make_tree(self.path("tree-" + name), tree), named[-1], "tfrecord", "none",
+                 "--label-base", base)
+        view, _ = self.view("--classes", "by-number", sources=named[:2])
+        dest = self.path("out")
+        sheaf("convert", view, dest, "--format", "tfrecord")
+        self.assertEqual(sorted(line.split("\t")[:2] for line in listing(dest)),
+                         [["p/y", "0"], ["q/y", "1"], ["u/x", "0"], ["v/x", "1"], ["w/x", "2"]])
+        self.assertEqual(json.loads(read(os.path.join(dest, "dataset.json")))["classes"],
+                         ["u", "v", "w"])
+        sheaf("verify", dest)           # the names in the samples are those of their labels
+        _, done = self.view("--classes", "by-number", sources=named, name="w.view", status=None)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(b"labels begin at 1, but at 0 in", done.stderr)
+
+    def test_lists_of_names(self):
+        for names in ("txt,", ",txt", "txt,,json", ""):
+            _, done = self.view("--fields", names, status=None)
+            self.assertNotEqual(done.returncode, 0, names)
+            self.assertIn(b"is not a name", done.stderr)
+
     def test_commands_that_take_files(self):
         view, _ = self.view()
         moved = self.path("v.json")
