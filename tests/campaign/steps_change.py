@@ -131,12 +131,17 @@ def two_plans(chain, source):
 
 
 def joined(chain, source):
-    """Some directories of a tree as one source: what is below them has the paths that it has."""
+    """Some directories of a tree as sources: what is below them has the paths that it has, and the
+    classes that it has in its own source."""
     tops = sorted({path.partition("/")[0] for path, _ in source.entries if "/" in path})
     if not source.is_tree or len(tops) < 2:
         raise Foreseen("no two directories")
     tops = chain.chance.sample(tops, chain.chance.randrange(2, len(tops) + 1))
-    entries = [entry for entry in source.entries if entry[0].partition("/")[0] in tops]
+    entries = []
+    for path, _ in source.entries:
+        top, _, rest = path.partition("/")
+        if top in tops:
+            entries.append((path, os.path.dirname(rest) or top))
     part = source.with_entries([os.path.join(source.folder, top) for top in tops], entries)
     job = plain_job(chain, part)
     plan = plan_of(chain, job)
