@@ -156,6 +156,17 @@ static void print_path(FILE *file, const struct settings *s, const char *path)
     free(whole);
 }
 
+/* Whether an earlier condition is of the same kind. */
+static bool is_given_before(const struct settings *s, size_t i)
+{
+    const size_t kind = strcspn(s->where.texts[i], "=") + 1;
+
+    for (size_t k = 0; k < i; k++)
+        if (strncmp(s->where.texts[k], s->where.texts[i], kind) == 0)
+            return true;
+    return false;
+}
+
 static int print_where(FILE *file, const struct settings *s)
 {
     const char *comma = "";
@@ -166,6 +177,9 @@ static int print_where(FILE *file, const struct settings *s)
         if (!print_condition(file, s->where.texts[i]))
             return misuse("view: --where: \"%s\" is not a condition: expected class=NAME,..., "
                           "label=A..B, key=GLOB, range=A..B or every=N/R", s->where.texts[i]);
+        if (is_given_before(s, i))
+            return misuse("view: --where: \"%s\" is the second condition of its kind: expected one "
+                          "of each, such as class=cat,dog", s->where.texts[i]);
         comma = ",";
     }
     if (s->keys != NULL) {
@@ -323,8 +337,8 @@ static int cmd_view(const struct command *command, int argc, char **argv)
               .standard = "", .meaning = "with weights: an epoch ends when the first source, or "
                                          "all, came once" },
             { "where", OPTION_TEXTS, "EXPR", .texts = &s.where, .standard = "",
-              .meaning = "choose samples; it may be given several times: class=NAME,..., "
-                         "label=A..B, key=GLOB, range=A..B (without B) or every=N/R" },
+              .meaning = "choose samples; several conditions may be given: class=NAME,..., "
+                         "label=A..B, key=GLOB, range=A..B (B excluded) or every=N/R" },
             { "keys", OPTION_TEXT, "FILE", .text = &s.keys, .standard = "",
               .meaning = "choose the samples whose keys are lines of FILE" },
             { "not-keys", OPTION_TEXT, "FILE", .text = &s.not_keys, .standard = "",

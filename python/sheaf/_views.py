@@ -54,6 +54,9 @@ class View:
         if isinstance(sources, (str, bytes)) or hasattr(sources, "__fspath__"):
             sources = [sources]     # type: ignore[list-item]
         self._sources = [os.fsdecode(source) for source in sources]     # type: ignore[arg-type]
+        if isinstance(where, str):
+            raise TypeError("where: expected a dict such as {'classes': ['cat']}, or a function, not a "
+                            "string")
         if where is None or callable(where) or isinstance(where, Mapping):
             where = [where] * len(self._sources)
         self._each = {"weight": weights, "repeat": repeat, "where": where}

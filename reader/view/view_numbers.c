@@ -56,7 +56,8 @@ static int check_content(const struct sheaf_dataset *d, const char *path, const 
                        path, name);
     if (size < *header_size || memcmp(data, header, *header_size) != 0)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: these numbers were chosen of another data set "
-                       "than that with fingerprint %s", path, d->manifest.fingerprint);
+                       "than that with fingerprint %s: choose them again", path,
+                       d->manifest.fingerprint);
     if (size != *header_size + bytes_of(dataset_samples(d)))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: %zu bytes, expected %" PRIu64, path, size,
                        *header_size + bytes_of(dataset_samples(d)));

@@ -113,16 +113,21 @@ def fields_of(chance, source):
     return chance.sample(names, chance.randrange(1, min(len(names), 4) + 1))
 
 
+# Of a view with several faults, any is said.
+EMPTY = ["no sample fulfils", "it has no sample", "an epoch of the view has no sample",
+         "all repeats are 0"]
+
+
 def make(chain, path, parts, rest, by_hand):
     """Writes the document, and predicts what it is; a thing of the chain if it can be read."""
     try:
         made, refused = View(path, parts, rest), None
         if not all(made.chosen):
-            refused = ["no sample fulfils", "it has no sample"]
+            refused = EMPTY
         elif made.total == 0:
-            refused = ["an epoch of the view has no sample", "all repeats are 0"]
+            refused = EMPTY[2:]
     except steps_union.Refused as why:
-        refused, made = ["have no names", str(why)], None
+        refused, made = ["have no names", str(why), *EMPTY], None
     except Unknown:
         made, refused = None, ["its index has no labels", "no sample fulfils"]
     status = 1 if refused else 0
