@@ -127,7 +127,7 @@ def make(chain, path, parts, rest, by_hand):
         elif made.total == 0:
             refused = EMPTY[2:]
     except steps_union.Refused as why:
-        refused, made = ["have no names", str(why), *EMPTY], None
+        refused, made = ["have no names", "its index has no labels", str(why), *EMPTY], None
     except Unknown:
         made, refused = None, ["its index has no labels", "no sample fulfils"]
     status = 1 if refused else 0
