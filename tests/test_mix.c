@@ -335,6 +335,7 @@ static void test_vectors(void **state)
 /* Every prefix of a table has each source within one of its share. */
 static void test_shares(void **state)
 {
+    double worst = 0;
     struct rng rng;
 
     (void)state;
@@ -360,6 +361,7 @@ static void test_shares(void **state)
             for (size_t i = 0; i < count && (count < 30 || t % 97 == 0 || t == period); i++) {
                 const int64_t error = (int64_t)(drawn[i] * period) - (int64_t)(weights[i] * t);
 
+                worst = MAX(worst, (double)MAX(error, -error) / (double)period);
                 assert_true(error < (int64_t)period && -error < (int64_t)period);
                 assert_true(t < period || error == 0);
             }
@@ -368,6 +370,7 @@ static void test_shares(void **state)
         free(weights);
         free(drawn);
     }
+    print_message("worst error of a prefix: %f samples\n", worst);
 }
 
 static void test_apportion(void **state)
