@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash_text.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "formats/name.h"
 #include "store/store.h"
@@ -500,13 +501,6 @@ int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scrat
     return code;
 }
 
-/* Copies as much of a struct as the caller knows of. */
-static void give(void *to, size_t to_size, const void *from, size_t from_size)
-{
-    memset(to, 0, to_size);
-    memcpy(to, from, to_size < from_size ? to_size : from_size);
-}
-
 void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_info *info,
                             size_t sizeof_info)
 {
@@ -532,7 +526,7 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .all_shards = d->hosts != 0 ? d->all_shards : d->manifest.shard_count,
     };
 
-    give(info, sizeof_info, &all, sizeof(all));
+    sized_give(info, sizeof_info, &all, sizeof(all));
 }
 
 int sheaf_dataset_shard(const struct sheaf_dataset *d, size_t index,
@@ -552,7 +546,7 @@ int sheaf_dataset_shard(const struct sheaf_dataset *d, size_t index,
         .xxh3 = shard->xxh3[0] != '\0' ? shard->xxh3 : NULL,
         .source = d->sources == NULL ? 0 : d->source_of[index],
     };
-    give(info, sizeof_info, &all, sizeof(all));
+    sized_give(info, sizeof_info, &all, sizeof(all));
     return SHEAF_OK;
 }
 
@@ -587,7 +581,7 @@ int sheaf_dataset_source(const struct sheaf_dataset *d, size_t index,
         .weight = s->weight,
         .shared = s->shared,
     };
-    give(info, sizeof_info, &all, sizeof(all));
+    sized_give(info, sizeof_info, &all, sizeof(all));
     return SHEAF_OK;
 }
 
