@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 /* ---- Sets ------------------------------------------------------------------------------------ */
 
 static bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
@@ -29,12 +31,13 @@ static const struct { const char *name; bool (*has)(uint8_t c); } classes[] = {
     { "punct", is_punct }, { "space", is_space }, { "upper", is_upper }, { "xdigit", is_xdigit },
 };
 
-/* Takes the class "[:NAME:]" at *at; false if there is no such class.  *has: it has the byte. */
+/* Moves *at past the class "[:NAME:]", and sets *has if the class has the byte.  Returns false for
+ * an unknown class. */
 static bool take_class(const char **at, const char *end, uint8_t byte, bool *has)
 {
     const char *name = *at + 2, *close = memmem(name, (size_t)(end - name), ":]", 2);
 
-    for (size_t i = 0; close != NULL && i < sizeof(classes) / sizeof(classes[0]); i++)
+    for (size_t i = 0; close != NULL && i < COUNT_OF(classes); i++)
         if (strlen(classes[i].name) == (size_t)(close - name) &&
             memcmp(classes[i].name, name, (size_t)(close - name)) == 0) {
             *has |= classes[i].has(byte);
@@ -100,7 +103,8 @@ static size_t set_size(const char *pattern, size_t size, uint8_t byte, bool *has
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
 
-/* The size of the piece at `pattern`, which is no star, and whether it is such a byte. */
+/* The size of the piece (see glob_piece) at `pattern`, and whether it matches the byte.  It must
+ * not be a star. */
 static size_t piece(const char *pattern, size_t size, uint8_t byte, bool *has)
 {
     if (size == 0)

@@ -368,7 +368,7 @@ static int compare_classes(const void *x, const void *y)
     return (a->from_number > b->from_number) - (a->from_number < b->from_number);
 }
 
-/* A label of fewer than 10 digits; UINT64_MAX: it is none. */
+/* Parses a label of fewer than 10 digits; UINT64_MAX if it is not one. */
 static uint64_t label_of(const char *text)
 {
     const size_t digits = strspn(text, "0123456789");

@@ -5,11 +5,13 @@
  * How SageMaker chooses the objects of a host is not published ("about 1/n of them"), so it is not
  * relied on.  What lies in the directory says what this host has.  Hosts still agree on the length
  * of an epoch without asking each other, because each computes it from what all know: the manifest
- * and the number of hosts n.  Of S shards, dealt out evenly, no host has more than S/n, rounded up;
- * so none has more samples than the so many largest shards together, and each can repeat some of
- * its own up to that number.  None has less than S/n, rounded down; so each has the samples of the
- * so many smallest shards.  A host for which this does not hold is refused when it reads (see
- * check_host in reader_options.c): an error on one host ends the job, a wrong count hangs it. */
+ * and the number of hosts n.  If S shards are distributed evenly, each host has between
+ * floor(S/n) and ceil(S/n) of them:
+ *   pad    the epoch is as long as the ceil(S/n) largest shards together, which no host exceeds;
+ *          each host repeats some of its own samples up to that number
+ *   drop   the epoch is as long as the floor(S/n) smallest shards together, which every host has
+ * A host whose shards do not fit is refused when it reads (see check_host in reader_options.c): an
+ * error on one host ends the job, a wrong count would hang it. */
 #include "modes/host_shards.h"
 
 #include <inttypes.h>
@@ -58,7 +60,7 @@ static int sort_names(struct here *h)
     return SHEAF_OK;
 }
 
-/* The number of the shard of this name; UINT32_MAX: there is none. */
+/* Finds a shard by its name.  Returns its number, or UINT32_MAX. */
 static uint32_t find_shard(const struct here *h, const char *name)
 {
     size_t low = 0, high = h->dataset->manifest.shard_count;
@@ -151,7 +153,8 @@ static int keep_shards(struct sheaf_dataset *d, const struct here *h)
     return SHEAF_OK;
 }
 
-/* What positions belong to: these shards, of this data set, of so many hosts. */
+/* The fingerprint that positions carry: of the data set, its shards on this host, and the number of
+ * hosts. */
 static void name_fingerprint(struct sheaf_dataset *d)
 {
     const uint32_t hosts = htole32(d->hosts);

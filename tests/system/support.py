@@ -3,6 +3,7 @@
 
 import contextlib
 import itertools
+import json
 import os
 import random
 import shutil
@@ -95,6 +96,14 @@ def shards_of(folder):
     return sorted(name for name in os.listdir(folder)
                   if not name.startswith(".") and not name.endswith(NOT_SHARDS)
                   and os.path.isfile(os.path.join(folder, name)))
+
+
+def view_of(case_, sources, **rest):
+    """Writes the document of a view into the test's folder; sources: (place, other members)."""
+    path = case_.path("v%d.view" % len(os.listdir(case_.folder)))
+    write(path, json.dumps({"sheaf_view": 1, **rest, "sources": [
+        {"source": place, **members} for place, members in sources]}).encode())
+    return path
 
 
 def flip(data, at, bit=0x01):

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import libsheaf
 from order_reference import DROP, KEEP, PAD
-from support import SHEAF, Case, listing, make_tree, pack, sheaf, write
+from support import SHEAF, Case, listing, make_tree, pack, sheaf, view_of, write
 from view_reference import source_ids, view_order
 
 CLASSES = ("cat", "dog", "eel")
@@ -44,10 +44,7 @@ class View(Case):
 
     def view(self, sources, **rest):
         """Writes a view; sources: (name, members of the document)."""
-        path = self.path("v%d.view" % len(os.listdir(self.folder)))
-        write(path, json.dumps({"sheaf_view": 1, **rest, "sources": [
-            {"source": self.sets[name], **members} for name, members in sources]}).encode())
-        return path
+        return view_of(self, [(self.sets[name], members) for name, members in sources], **rest)
 
     @staticmethod
     def texts(*sources, **options):

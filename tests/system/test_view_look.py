@@ -11,7 +11,7 @@ import re
 
 import libsheaf
 import support
-from support import Case, make_tree, pack, read, sheaf, write
+from support import Case, make_tree, pack, read, sheaf, view_of, write
 
 CLASSES = ("cat", "dog", "eel")
 SETS = (("large", 2500, "webdataset", "none"), ("middle", 300, "recordio", "lz4"),
@@ -30,10 +30,7 @@ class ViewCase(Case):
 
     def view(self, sources, **rest):
         """Writes a view; sources: (name, members of the document)."""
-        path = self.path("v%d.view" % len(os.listdir(self.folder)))
-        write(path, json.dumps({"sheaf_view": 1, **rest, "sources": [
-            {"source": self.sets[name], **members} for name, members in sources]}).encode())
-        return path
+        return view_of(self, [(self.sets[name], members) for name, members in sources], **rest)
 
     @staticmethod
     def keys(view, *words):
