@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 #define SHEAF_VERSION_MAJOR 0
-#define SHEAF_VERSION_MINOR 1
+#define SHEAF_VERSION_MINOR 2
 #define SHEAF_VERSION_PATCH 0
 
 /* SHEAF_CALL: a function whose result must be checked. */
@@ -75,7 +75,6 @@ enum sheaf_error_code {
 #undef SHEAF_ERROR_ENUM
     SHEAF_ERROR_CODES_END = -16
 };
-
 /* Why, where programs can act on it; the wording of messages may change. */
 enum sheaf_reason {
     SHEAF_REASON_NONE = 0,
@@ -90,7 +89,8 @@ enum sheaf_reason {
     SHEAF_REASON_NOT_DIRECT,        /* UNSUPPORTED: the channel cannot be read directly */
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED, /* UNSUPPORTED: keys cannot be found */
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest of a host's objects */
-    SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES     /* packing */
+    SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,    /* packing */
+    SHEAF_REASON_BUCKET_POLICY      /* ACCESS: S3 refuses to write, perhaps for want of a header */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -148,10 +148,13 @@ struct sheaf_progress {
     uint64_t done_bytes, total_bytes;   /* done <= total, unless total is 0: not known */
     uint64_t done_count, total_count;   /* files or samples */
 };
-/* Called at most about ten times a second, from the thread that made the call. */
+/* Called about ten times a second, and at a stage's end, from the thread that made the call. */
 typedef void sheaf_progress_fn(void *context, const struct sheaf_progress *progress);
 /* Reports one bad file or record that is skipped.  `where` is the file or shard. */
 typedef void sheaf_report_fn(void *context, const char *where, const struct sheaf_error *error);
+/* `notice` is called, with code SHEAF_OK, for what is worth knowing and belongs to no call: a
+ * bucket found in another region.  NULL: not.  It is on the library's thread: no calls of it. */
+SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
 
 /* ---- Data set ------------------------------------------------------------------------------
  * A data set is opened from one or more sources:
@@ -175,13 +178,19 @@ typedef void sheaf_report_fn(void *context, const char *where, const struct shea
  *   - Rejected at open: a mix of sources with and without class names, and class lists that differ
  *     and contain a name twice (_UNSUPPORTED); streams (_UNSUPPORTED); the same data set twice, by
  *     fingerprint (_ARGUMENT).  Foreign shards are read as often as they are named.
- *   - The fingerprint combines those of the sources in order: a position of one union, or of one
- *     source of it, is CHANGED for another. */
+ *   - The fingerprint combines those of the sources in order: positions are of one union alone. */
 struct sheaf_shard_info {
     const char *name;           /* below its source's directory; of foreign shards as given */
     uint64_t bytes, payload_bytes, samples; /* as stored; of its fields' content, 0: not known */
     const char *xxh3;           /* XXH3-128 of the stored bytes, 32 hex digits; NULL: not known */
     size_t source;              /* 0-based index of its source */
+};
+#define SHEAF_SURVEY_DECADES 8
+struct sheaf_field_info {       /* over all samples */
+    const char *name, *lacking; /* the key of the first sample without it; NULL: none, unknown */
+    uint64_t samples, bytes;    /* that have it; all together */
+    uint64_t least_bytes, median_bytes, most_bytes;     /* the median within 5 % */
+    uint64_t decades[SHEAF_SURVEY_DECADES];     /* of less than 1 kB, 10 kB, ...; and the rest */
 };
 /* One source of a data set, as if it were opened alone. */
 struct sheaf_source_info {
@@ -213,6 +222,7 @@ struct sheaf_dataset_info {
     size_t source_count;        /* at least 1 */
     int is_view; uint64_t epoch_samples;    /* of all ranks, before the remainder */
     uint32_t host, hosts; size_t all_shards;    /* of a ShardedByS3Key channel; else 0, 0, all */
+    int counts_fields, counts_classes; size_t field_count;  /* fields: 0 of over 256 names, too */
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
@@ -228,6 +238,15 @@ SHEAF_CALL int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t i
     struct sheaf_shard_info *info, size_t sizeof_info);
 SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_source_info *info, size_t sizeof_info);
+/* A field, in byte order of names, below info.field_count. */
+SHEAF_CALL int sheaf_dataset_field(const struct sheaf_dataset *dataset, size_t index,
+    struct sheaf_field_info *info, size_t sizeof_info);
+/* How many samples each class has; unless counts_classes, the index is read (or _UNSUPPORTED). */
+SHEAF_CALL int sheaf_dataset_class_samples(const struct sheaf_dataset *dataset, uint64_t *samples,
+    struct sheaf_error *error);
+/* At most `count` samples (of a view: chosen), evenly over labels if the index has them. */
+SHEAF_CALL int sheaf_dataset_draw(const struct sheaf_dataset *dataset, size_t count,
+    uint64_t *numbers, size_t *drawn, struct sheaf_error *error);
 /* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
 
@@ -238,6 +257,14 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
  * chose, read as `reading` says (or NULL), to PATH.chosen.  _EXISTS, unless `overwrite`. */
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
     const struct sheaf_read_options *reading, struct sheaf_error *error);
+/* What the chosen samples of a source take in its shards, and what is read for them: small gaps are
+ * read along, and whole blocks of a codec.  Unless all were chosen, reads the source's index. */
+SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
+    uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
+/* After how many samples of the run stage `stage` (from 0) of a view begins, and the sources'
+ * weights in it, valid as long as the data set.  SHEAF_ERR_ARGUMENT: there is none. */
+SHEAF_CALL int sheaf_dataset_stage(const struct sheaf_dataset *dataset, size_t stage,
+    uint64_t *samples, const uint64_t **weights);
 /* Writes a file of chosen samples beside the view at `path`; name: for its condition "numbers". */
 SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, const uint64_t *numbers,
     size_t count, const char *path, char name[48], struct sheaf_error *error);
@@ -265,8 +292,7 @@ SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uin
 /* Finds samples by their keys and reads them as sheaf_dataset_read does.  Those with keys[i] are
  * (*samples)[(*firsts)[i]] to before [(*firsts)[i + 1]], in the order of their numbers: none if the
  * key is not there, several if it occurs several times.  A key takes two small reads of its
- * source's dataset.keys.  SHEAF_ERR_UNSUPPORTED: a source has none (see sheaf_index_keys);
- * _CHANGED: it is of another data set. */
+ * source's dataset.keys.  _UNSUPPORTED: there is none (see sheaf_index_keys); _CHANGED: another. */
 SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const char *const *keys,
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     const size_t **firsts, struct sheaf_kept **kept, struct sheaf_error *error);
@@ -345,7 +371,6 @@ SHEAF_CALL int sheaf_reader_next(struct sheaf_reader *reader, const struct sheaf
  * with *count >= 1, or as sheaf_reader_next; an error after some samples is for the next call. */
 SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
     const struct sheaf_sample **samples, size_t *count);
-
 /* Detaches the samples of the last call from the reader: *samples (*count of them) stay valid until
  * sheaf_kept_free, even after reader and data set are freed.  The pointers which that call returned
  * become invalid.  Samples of 4 KiB or more are not copied while the reader's memory budget, in
@@ -394,6 +419,7 @@ struct sheaf_reader_stats {
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
     uint64_t lost_bytes;            /* of foreign shards: behind damage, no record up to the end */
     uint64_t chosen_bytes;          /* of shards, for the samples alone; read_bytes has gaps, too */
+    uint64_t requests, retries;     /* HTTP, of the whole process; reader NULL: only these */
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
     struct sheaf_reader_stats *stats, size_t sizeof_stats);
@@ -548,6 +574,8 @@ typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
 enum sheaf_key_end { SHEAF_FIRST_DOT = 0, SHEAF_LAST_DOT = 1 };    /* of the base name */
 /* Paths below the source, by a pattern as in a .gitignore, and whether they are packed. */
 struct sheaf_filter { const char *pattern; int packs; };
+enum sheaf_resize_mode { SHEAF_SHORTER = 0, SHEAF_LONGER = 1, SHEAF_EXACT = 2 };
+enum sheaf_check_images { SHEAF_CHECK_MARKERS = 0, SHEAF_CHECK_DECODE = 1 };
 struct sheaf_pack_options {
     size_t sizeof_options;          /* set by _init */
     enum sheaf_container container; /* SHEAF_WEBDATASET */
@@ -581,8 +609,17 @@ struct sheaf_pack_options {
     sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for what is worth knowing */
     const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., up to a NULL */
     enum sheaf_key_end key_end;     /* FIRST_DOT; LAST_DOT: earlier dots become '_' in the key */
+    int fix_images;                 /* 0; 1: odd files named .jpg, .jpeg become plain JPEGs */
+    enum sheaf_check_images check_images;   /* MARKERS; DECODE: every pixel must decode */
+    int quality;                    /* 90: of JPEGs that are made, 1 to 100 */
+    const char *const *s3;          /* NULL; "acl=private", ..., up to a NULL, of what is written */
+    uint32_t resize; enum sheaf_resize_mode resize_mode;    /* 0; N: of larger images a side is N */
+    int reshard, reshuffle;         /* 0; 1, for sheaf_convert: new shards; new order, of seed */
+    const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label", y the label */
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
+/* A name of options->s3 (doc/s3.md), what it takes and its header; NULL: no more.  NULL is fine. */
+SHEAF_API const char *sheaf_s3_setting(size_t index, const char **values, const char **header);
 struct sheaf_pack_result {
     uint64_t files;             /* in the source, or part; of sheaf_packer, fields; files ==
                                    files_packed + skipped, or the call fails */
@@ -600,8 +637,8 @@ struct sheaf_pack_result {
     uint64_t unlabelled;        /* samples without a label, where others have one */
     char first_unlabelled[512]; /* the first of their keys in byte order, or its beginning */
     uint64_t filtered;          /* left out by filters: files, and directories with all in them */
+    uint64_t converted;         /* by fix_images, each in converted.tsv */
 };
-
 /* Writes shards, dataset.index, dataset.keys and, last, dataset.json to the directory `dest`, which
  * is created if needed (each split in a directory of its own below it).  A failed call leaves no
  * dataset.json; finished shards remain for `resume`.  Local shards bypass the page cache. */
@@ -611,6 +648,14 @@ SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
 /* Several sources: directories and lists, or prefixes of one bucket and lists.  Keys are relative
  * to what these have in common, classes to their source (of a file right in it: its name). */
 SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
+    const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+    struct sheaf_error *error);
+/* Appends such samples to the data set `dataset`, in its way, as new shards (shard_bytes 0, the
+ * default here: its own).  Known classes keep their numbers, new ones follow.  Who has it open goes
+ * on; others see it as it was, or with all that is new; earlier positions are _CHANGED.  A key that
+ * it has is a bad file's.  overwrite removes what an unfinished append has left; resume is OK, too,
+ * if it grew by these files last.  _UNSUPPORTED: a view, foreign shards, labels that do not fit. */
+SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
 
@@ -626,13 +671,12 @@ SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, cons
  * sheaf_convert_part), prepares the directory `dest` for it (as options->resume and
  * overwrite specify), and stores it at `plan`, a path or an s3:// URL.  Local paths are stored as
  * absolute paths and must mean the same on every machine.  Sorting uses temporary files, in TMPDIR,
- * or beside the plan, or in /var/tmp.  dry_run is ignored.  The result has the planned samples,
- * bytes and shards.  SHEAF_ERR_LIMIT: packing a sample needs more than memory_bytes, or a shard of
- * this size cannot be sent with it. */
+ * or beside the plan, or in /var/tmp.  With dry_run `dest` stays as it is.  The result has the
+ * planned samples, bytes and shards.  SHEAF_ERR_LIMIT: packing a sample needs more than
+ * memory_bytes, or a shard of this size cannot be sent with it. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-
 /* Packs part `part` of `parts`: a range of the plan's shards with about its share of the bytes.
  * Only jobs, memory_bytes, progress, report and interrupt of the options are used.
  * SHEAF_ERR_CHANGED: a file has changed since the plan was made (with on_error FAIL), or `dest` is
@@ -640,7 +684,6 @@ SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const c
 SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-
 /* Checks that all shards exist as they were packed, and publishes the data set: index, report, and
  * the manifest last.  Shards with their original ETag, or inode and time, are not read; others, for
  * example copies, are compared by hash.  SHEAF_ERR_NOT_FOUND, or _CORRUPT if any was altered: the
@@ -648,7 +691,6 @@ SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
  * SHEAF_OK; _EXISTS: `dest` has another plan's data set.  Options as for sheaf_pack_part. */
 SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
     struct sheaf_pack_result *result, struct sheaf_error *error);
-
 /* The part and the number of parts of this process, from the first of these in its environment:
  * SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT and _STEP; AWS_BATCH_JOB_ARRAY_INDEX and _SIZE;
  * JOB_COMPLETION_INDEX with JOB_COMPLETIONS; OMPI_COMM_WORLD_RANK and _SIZE; SLURM_PROCID and
@@ -656,7 +698,6 @@ SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *o
  * /opt/ml/config and /opt/ml/input/config).  Otherwise as sheaf_world_from_environment. */
 SHEAF_CALL int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
     const char **source, struct sheaf_error *error);
-
 /* A stored plan, and the progress of its packing. */
 struct sheaf_plan_info {
     const char *dest;
@@ -672,7 +713,6 @@ struct sheaf_plan_info {
     int committed;                  /* the data set is published */
     uint32_t parts;                 /* in the latest packing; 0: not known */
 };
-
 /* Reads a plan and checks the state of its data set; works while parts run.  A shard without its
  * original ETag, or inode and time, is read. */
 SHEAF_CALL int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
@@ -687,6 +727,22 @@ SHEAF_CALL int sheaf_plan_shard(const struct sheaf_plan *plan, uint64_t index,
 SHEAF_CALL int sheaf_plan_part(const struct sheaf_plan *plan, uint32_t part, uint32_t parts,
     uint64_t *first, uint64_t *end, struct sheaf_error *error);
 SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
+/* The samples of a stored plan of files, for programs that pack what they make of them. */
+struct sheaf_planned;
+struct sheaf_planned_info {
+    const char *identity, *hash;    /* of plan and files; of what determines the bytes */
+    uint64_t samples, shards; size_t class_count, split_count; int label_base;
+};
+SHEAF_CALL int sheaf_planned_open(const char *plan, struct sheaf_planned **planned,
+    struct sheaf_planned_info *info, size_t sizeof_info, struct sheaf_error *error);
+SHEAF_API const char *sheaf_planned_class(const struct sheaf_planned *planned, size_t index);
+/* Reads the samples from number *at on, some 4 MiB of one shard, valid until the next call, and
+ * sets *at to the number after them (`samples` NULL: only that).  Fields are not checked.  A sample
+ * with a bad file is left out if `report` is there, which is told, and otherwise an error. */
+SHEAF_CALL int sheaf_planned_read(struct sheaf_planned *planned, uint64_t *at,
+    const struct sheaf_sample **samples, size_t *count, sheaf_report_fn *report, void *context,
+    struct sheaf_error *error);
+SHEAF_API void sheaf_planned_free(struct sheaf_planned *planned);
 
 /* ---- Packing samples made by a program -----------------------------------------------------
  *   1) options_init  2) sheaf_packer_open  3) sheaf_packer_append ...
@@ -708,12 +764,17 @@ SHEAF_CALL int sheaf_packer_append(struct sheaf_packer *packer, const struct she
 /* The next sample starts a new shard; repeated cuts create no empty shards.  Without cuts, a shard
  * ends when its payload reaches shard_bytes. */
 SHEAF_CALL int sheaf_packer_cut(struct sheaf_packer *packer);
+/* The same; `place`, not 0, is noted with the shard that ends: how far the program is in its input.
+ * _skip, before the first sample, gives the place of the last finished shard (with resume), and the
+ * samples of finished shards must not be appended again; 0: append all.  Classes must be set. */
+SHEAF_CALL int sheaf_packer_cut_at(struct sheaf_packer *packer, uint64_t place);
+SHEAF_CALL int sheaf_packer_skip(struct sheaf_packer *packer, uint64_t *place);
 /* 1: an earlier run has finished the data set (with resume), or the part.  Samples need not be
  * appended then; those that are appended are only counted, and finish returns what exists. */
 SHEAF_API int sheaf_packer_is_there(const struct sheaf_packer *packer);
 /* Waits for everything, then writes the manifest.  `result` may be NULL. */
 SHEAF_CALL int sheaf_packer_finish(struct sheaf_packer *packer, struct sheaf_pack_result *result);
-/* Leaves nothing behind.  Keeps the first error. */
+/* Leaves nothing behind, but finished shards if it has an identity.  Keeps the first error. */
 SHEAF_API void sheaf_packer_abort(struct sheaf_packer *packer);
 SHEAF_API const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *packer);
 SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless finished */
@@ -722,8 +783,7 @@ SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless
 SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
     struct sheaf_error *error);
 /* *data is valid until the next call on the encoder.  _end: what ends the shard, if anything.
- * SHEAF_ERR_EXISTS, of a tar: the key is that of the previous sample, so that readers would merge
- * the two; the sample is left out. */
+ * _EXISTS, of a tar: left out, as readers would merge it with the last sample of this key. */
 SHEAF_CALL int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *sample,
     const void **data, size_t *size, struct sheaf_error *error);
 SHEAF_CALL int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **data, size_t *size,
@@ -736,8 +796,9 @@ SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
  *
  * Writes the samples, in data set order, as a data set of options->container and codec in `dest`:
  * keys, fields, labels and class names stay, and each shard keeps its samples (one foreign file,
- * standard input or a view is cut by shard_bytes).  Half of the memory is for reading; jobs threads
- * read.  The options that sheaf_packer_open ignores, label_base and identity are ignored. */
+ * standard input or a view is cut by shard_bytes), but for options->reshard and reshuffle.  Half of
+ * the memory is for reading; jobs threads read.  Others that sheaf_packer_open ignores, label_base
+ * and identity are ignored. */
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);
@@ -764,6 +825,7 @@ SHEAF_CALL int sheaf_unpack_samples(const struct sheaf_sample *samples, size_t c
     const char *field, const char *directory, struct sheaf_error *error);
 
 /* ---- Checking and indexing ----------------------------------------------------------------- */
+typedef void sheaf_field_fn(void *context, const struct sheaf_field_info *field, uint64_t samples);
 struct sheaf_verify_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t memory_bytes;          /* 1 GiB */
@@ -771,6 +833,7 @@ struct sheaf_verify_options {
     sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; report: each problem */
     void *context; const volatile int *interrupt;
     uint32_t part, parts;           /* 0 of 0: all; else a range of the shards, for many machines */
+    sheaf_field_fn *field;          /* NULL; called at the end, for each field of what was read */
 };
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
 struct sheaf_verify_result {
@@ -780,14 +843,12 @@ struct sheaf_verify_result {
     uint64_t labelled, unread_labels;   /* samples with a label; with a cls that is not numbers */
     char unlabelled[512];       /* the first sample without a label, and its location; "": none */
 };
-
 /* Reads everything and checks each shard's size and hash, each record's framing and checksums, the
  * counts, and the index, dataset.keys, and other readers' .idx files, against the shards.  Problems
  * are reported and counted, and the result is SHEAF_OK; an error: the check itself failed. */
 SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
-
 /* Makes foreign shards a data set: reads them once and writes dataset.index, dataset.keys and
  * dataset.json beside them.  _EXISTS: it has one, not `overwrite`.  `index`: as for sheaf_pack. */
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
@@ -816,7 +877,6 @@ struct sheaf_fetch_result {
     uint64_t unfinished;                /* files of an unfinished run: the source is refused */
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
-
 /* Copies a prefix, the objects of a manifest file or of an augmented manifest, or one object, as
  * they are, into `directory`, which is created; names are relative to the prefix.  Objects of an
  * augmented manifest are named by their keys; the manifest is written too, with this host's lines.
@@ -833,8 +893,7 @@ SHEAF_CALL int sheaf_fetch(const char *source, const char *directory,
     struct sheaf_error *error);
 struct sheaf_warm_result { uint64_t files, bytes; };
 /* Reads every file below `path`, or the file `path`, once and completely, several at a time, so
- * that a file system that loads data lazily (Lustre, NFS, FUSE) has it.  Writes nothing.  host,
- * hosts and memory_bytes are ignored. */
+ * that a lazy file system (Lustre, NFS, FUSE) has it.  host, hosts, memory_bytes are ignored. */
 SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
     struct sheaf_warm_result *result, struct sheaf_error *error);
 
@@ -863,7 +922,6 @@ struct sheaf_feed_result {
     uint64_t left_out;          /* files in a data set's directory that are not its shards */
     uint64_t memory_peak_bytes; /* of the read-ahead */
 };
-
 /* Creates the named pipes `directory`/CHANNEL_EPOCH, one epoch after the other, waits for the
  * reader of each, and writes the source to it.  The source is a directory or prefix (in byte order
  * of names; if nothing is below the prefix, the objects whose names start with it), a manifest
@@ -878,7 +936,6 @@ SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
     struct sheaf_error *error);
 
 /* ---- Survey of a source: what it consists of ------------------------------------------------ */
-#define SHEAF_SURVEY_DECADES 8
 struct sheaf_survey {
     uint64_t objects, bytes;
     uint64_t smallest_bytes, median_bytes, largest_bytes;   /* of an object */
@@ -888,13 +945,16 @@ struct sheaf_survey {
     uint64_t samples;               /* of the data set; else 0 */
     char place[16];                 /* "S3", "local disk", "FUSE", "Lustre", "NFS" */
 };
-
-/* Examines a directory, prefix, manifest or augmented manifest (its objects) without reading them.
- * Only the last three options are used. */
+/* Examines objects (as for sheaf_fetch) without reading; only the last three options are used. */
 SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
+struct sheaf_image { const char *format; uint32_t width, height; };     /* "JPEG", "PNG", ... */
+/* What an image is, by its header (SHEAF_END: none).  And a small JPEG of a JPEG: its longer side
+ * has at most `side` (to 1024) pixels; *room are the bytes at `thumbnail`, then those used. */
+SHEAF_CALL int sheaf_image_look(const void *data, size_t size, struct sheaf_image *image);
+SHEAF_CALL int sheaf_thumbnail(const void *image, size_t size, unsigned side, void *thumbnail,
+    size_t *room, struct sheaf_error *error);
 #ifdef __cplusplus
 }
 #endif
-
 #endif

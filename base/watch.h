@@ -16,7 +16,7 @@ struct watch {
 /* SHEAF_OK, or SHEAF_ERR_INTERRUPTED. */
 int watch_check(const struct watch *w, struct sheaf_error *err);
 
-/* Calls back, unless that was done less than a tenth of a second ago. */
+/* Calls back, unless that was done less than a tenth of a second ago and the stage goes on. */
 void watch_show(struct watch *w, const struct sheaf_progress *progress);
 
 #endif

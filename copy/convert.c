@@ -4,7 +4,9 @@
  *
  * Shards keep their samples, so that the result is what packing the files into that container
  * would have given.  A source that is one foreign file, or standard input, says nothing about
- * shards, and a view mixes those of its sources: they are cut by size, as the packer does. */
+ * shards, and a view mixes those of its sources: they are cut by size, as the packer does.  A new
+ * order is that of an epoch with one lane, and new shards are cut where their share of the samples,
+ * or of the bytes, is reached. */
 #include "copy/convert.h"
 
 #include <inttypes.h>
@@ -14,7 +16,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "base/sized.h"
+#include "packer/field_map.h"
 
 /* While the packer waits, this call's progress goes on being shown. */
 static void show(void *context, const struct sheaf_progress *packed)
@@ -62,8 +66,12 @@ int convert_packed(const struct convert *c, int code, struct sheaf_error *err)
 
 int convert_append(struct convert *c, const struct sheaf_sample *sample, struct sheaf_error *err)
 {
-    const int code = convert_packed(c, sheaf_packer_append(c->packer, sample), err);
+    struct sheaf_sample mapped = *sample;
+    int code = field_map_apply(c->map, &mapped, err);
 
+    if (code != SHEAF_OK)
+        return copying_place(&c->in, sample, err);
+    code = convert_packed(c, sheaf_packer_append(c->packer, &mapped), err);
     if (code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_EXISTS)
         return copying_place(&c->in, sample, err);
     if (code == SHEAF_OK)
@@ -74,6 +82,7 @@ int convert_append(struct convert *c, const struct sheaf_sample *sample, struct 
 void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 {
     sheaf_packer_free(c->packer);
+    field_map_free(c->map);
     copying_close(&c->in, stats);
 }
 
@@ -81,8 +90,8 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 
 /* What the packer's options point to. */
 struct names {
-    char identity[64];          /* of the data set, and how it is read; "": unknown */
-    char origin[64];            /* the same, wherever it is */
+    char identity[224];         /* of the data set, and how it is read; "": unknown */
+    char origin[224];           /* the same, wherever it is */
     const char **sources;
 };
 
@@ -116,18 +125,32 @@ static int name_sources(struct convert *c, struct names *names, struct sheaf_err
     return SHEAF_OK;
 }
 
+/* Whether the samples get other shards, or another order. */
+static bool is_anew(const struct convert *c)
+{
+    return c->packing.reshard != 0 || c->packing.reshuffle != 0;
+}
+
 /* What must be unchanged for a later run to resume this one. */
 static int identify(struct convert *c, struct names *names, struct sheaf_error *err)
 {
-    char digits[33];
+    const struct sheaf_pack_options *o = &c->packing;
+    char digits[33], anew[128] = "", map[48] = "";
     const int code = sheaf_dataset_identity(c->in.dataset, digits, err);
 
     if (code != SHEAF_OK)       /* standard input can be converted, but not again */
         return code == SHEAF_ERR_UNSUPPORTED && !c->packing.resume ? SHEAF_OK : code;
-    snprintf(names->identity, sizeof(names->identity), "%s %d", digits,
-             (int)c->reading.on_corrupt);
-    snprintf(names->origin, sizeof(names->origin), "%s%s", c->in.info.fingerprint,
-             c->reading.on_corrupt == SHEAF_SKIP ? " skip" : "");
+    if (is_anew(c))
+        snprintf(anew, sizeof(anew), " anew %" PRIu64 " %" PRIu64 " %d %" PRIu64, o->shard_bytes,
+                 o->shard_count, o->reshuffle, o->seed);
+    if (o->field_map != NULL) {
+        memcpy(map, " map ", 5);
+        hash_text(XXH3_128bits(o->field_map, strlen(o->field_map)), map + 5);
+    }
+    snprintf(names->identity, sizeof(names->identity), "%s %d%s%s", digits,
+             (int)c->reading.on_corrupt, anew, map);
+    snprintf(names->origin, sizeof(names->origin), "%s%s%s%s", c->in.info.fingerprint,
+             c->reading.on_corrupt == SHEAF_SKIP ? " skip" : "", anew, map);
     c->packing.identity = names->identity;
     c->packing.origin = names->origin;
     return SHEAF_OK;
@@ -135,18 +158,73 @@ static int identify(struct convert *c, struct names *names, struct sheaf_error *
 
 static bool keeps_shards(const struct convert *c)
 {
-    return !c->in.info.is_view && (c->in.info.has_manifest || c->in.info.shard_count > 1);
+    return !is_anew(c) && !c->in.info.is_view &&
+           (c->in.info.has_manifest || c->in.info.shard_count > 1);
+}
+
+static uint64_t sample_count(const struct convert *c)
+{
+    return c->in.info.is_view ? c->in.info.epoch_samples : c->in.info.samples;
+}
+
+/* New shards are evenly sized, where it is known how much there is. */
+static int plan_shards(struct convert *c, struct sheaf_error *err)
+{
+    const struct sheaf_dataset_info *info = &c->in.info;
+    const struct sheaf_pack_options *o = &c->packing;
+    const bool is_known = !info->is_view && !info->is_stream && info->payload_bytes != 0;
+
+    if (!is_anew(c))
+        return SHEAF_OK;
+    if (o->shard_count != 0 && info->is_stream)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its samples are not counted, so that they "
+                       "cannot be cut into %" PRIu64 " shards: sheaf index makes a data set of it",
+                       info->url, o->shard_count);
+    if (o->shard_count != 0) {
+        c->shards = MIN(o->shard_count, MAX(sample_count(c), 1u));
+    } else if (is_known && o->shard_bytes != 0) {
+        c->payload_bytes = info->payload_bytes;
+        c->shards = MAX(info->payload_bytes / o->shard_bytes +
+                        (info->payload_bytes % o->shard_bytes >=
+                         o->shard_bytes - o->shard_bytes / 2), 1u);
+    }
+    return SHEAF_OK;
+}
+
+/* Where the fields are counted, a name that none has is found before anything is written. */
+static int open_map(struct convert *c, struct sheaf_error *err)
+{
+    const struct sheaf_dataset_info *info = &c->in.info;
+    int code = SHEAF_OK;
+
+    if (c->packing.field_map == NULL)
+        return SHEAF_OK;
+    code = field_map_open(c->packing.field_map, &c->map, err);
+    for (size_t i = 0; i < info->field_count && code == SHEAF_OK; i++) {
+        struct sheaf_field_info field;
+
+        code = sheaf_dataset_field(c->in.dataset, i, &field, sizeof(field));
+        if (code == SHEAF_OK)
+            field_map_meet(c->map, field.name);
+    }
+    return code == SHEAF_OK && info->field_count != 0 ? field_map_check(c->map, err) : code;
 }
 
 static int open_packer(struct convert *c, struct names *names, const char *dest,
                        struct sheaf_error *err)
 {
-    int code = name_sources(c, names, err);
+    int code = open_map(c, err);
 
     if (code == SHEAF_OK)
+        code = name_sources(c, names, err);
+    if (code == SHEAF_OK)
         code = identify(c, names, err);
+    if (code == SHEAF_OK)
+        code = plan_shards(c, err);
     c->packing.label_base = c->in.info.label_base;
-    if (keeps_shards(c))
+    c->in.shuffles = c->packing.reshuffle != 0;
+    c->in.seed = c->packing.seed;
+    if (keeps_shards(c) || c->shards != 0)
         c->packing.shard_bytes = INT64_MAX;     /* nothing else ends a shard */
     if (code == SHEAF_OK)
         code = copying_open(&c->in, &c->reading, err);
@@ -171,9 +249,37 @@ static int copy_class_names(const struct convert *c, struct sheaf_error *err)
     return code;
 }
 
+/* The shard that a sample is for: that in whose share the middle of its bytes lies. */
+static uint64_t shard_of(struct convert *c, const struct sheaf_sample *s)
+{
+    uint64_t whole = sample_count(c), at = s->ordinal, bytes = 0;
+
+    if (c->shards == 0)
+        return keeps_shards(c) ? s->shard : 0;
+    for (size_t i = 0; i < s->field_count; i++)
+        bytes += s->fields[i].size;
+    if (c->payload_bytes != 0) {
+        whole = c->payload_bytes;
+        at = c->copied_bytes + bytes / 2;
+    }
+    c->copied_bytes += bytes;
+    return MIN((uint64_t)((unsigned __int128)at * c->shards / whole), c->shards - 1);
+}
+
+static int copy_sample(struct convert *c, const struct sheaf_sample *s, uint64_t *shard,
+                       struct sheaf_error *err)
+{
+    const uint64_t its = shard_of(c, s);
+    const int code = its == *shard ? SHEAF_OK
+                                   : convert_packed(c, sheaf_packer_cut(c->packer), err);
+
+    *shard = its;
+    return code == SHEAF_OK ? convert_append(c, s, err) : code;
+}
+
 static int copy_all(struct convert *c, struct sheaf_error *err)
 {
-    uint32_t shard = 0;
+    uint64_t shard = 0;
     int code = copy_class_names(c, err);
 
     while (code == SHEAF_OK) {
@@ -181,13 +287,8 @@ static int copy_all(struct convert *c, struct sheaf_error *err)
         size_t count = 0;
 
         code = copying_next(&c->in, 0, &samples, &count, err);
-        for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
-            if (keeps_shards(c) && samples[i].shard != shard)
-                code = convert_packed(c, sheaf_packer_cut(c->packer), err);
-            shard = samples[i].shard;
-            if (code == SHEAF_OK)
-                code = convert_append(c, &samples[i], err);
-        }
+        for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+            code = copy_sample(c, &samples[i], &shard, err);
     }
     return code == SHEAF_END ? SHEAF_OK : code;
 }
@@ -223,6 +324,8 @@ int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     code = open_packer(&c, &names, dest, error);
     if (code == SHEAF_OK && !sheaf_packer_is_there(c.packer))
         code = copy_all(&c, error);
+    if (code == SHEAF_OK && !sheaf_packer_is_there(c.packer))
+        code = field_map_check(c.map, error);
     if (code == SHEAF_OK)
         code = convert_packed(&c, sheaf_packer_finish(c.packer, result), error);
     if (code == SHEAF_OK)

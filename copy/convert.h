@@ -9,8 +9,13 @@
 struct convert {
     struct copying in;
     struct sheaf_packer *packer;
+    struct field_map *map;                  /* NULL: fields keep their names */
     struct sheaf_pack_options packing;      /* the packer's */
     struct sheaf_reader_options reading;
+    /* Where new shards begin; 0: where the packer says, or those of the data set. */
+    uint64_t shards;            /* how many: each with its share of the samples, or, */
+    uint64_t payload_bytes;     /* if this is not 0, of so many bytes */
+    uint64_t copied_bytes;
 };
 
 /* Fills it in: half of the memory is for reading, and the packer shows this call's progress. */

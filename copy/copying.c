@@ -7,11 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/timed_wait.h"
 
 #define BATCH   64          /* samples asked for at once */
 #define TICK_NS 100000000u
+/* All samples of a data set of up to so many are shuffled with one another; of a larger one, its
+ * shards in another order, and the samples of each with so many.  Each takes 64 bytes of memory. */
+#define SHUFFLE_MOST ((uint64_t)4 << 20)
 
 static void *wake(void *argument)
 {
@@ -36,11 +40,20 @@ void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const 
     timed_cond_init(&c->ending);
 }
 
+static void take_order(const struct copying *c, struct sheaf_reader_options *own)
+{
+    const uint64_t count = c->info.is_view ? c->info.epoch_samples : c->info.samples;
+
+    own->no_shuffle = !c->shuffles;
+    own->seed = c->seed;
+    own->lanes = 1;
+    own->shuffle_buffer = MIN(count, SHUFFLE_MOST);
+}
+
 /* Of the caller's options, what has a meaning here. */
 static void take_options(struct sheaf_reader_options *own, const struct sheaf_reader_options *o)
 {
     sheaf_reader_options_init(own, sizeof(*own));
-    own->no_shuffle = 1;
     if (o == NULL)
         return;
     own->on_corrupt = o->on_corrupt;
@@ -53,6 +66,23 @@ static void take_options(struct sheaf_reader_options *own, const struct sheaf_re
     own->threads = o->threads;
 }
 
+/* Refuses a view that draws a sample again in its epoch. */
+static int check_once(const struct copying *c, struct sheaf_error *err)
+{
+    struct sheaf_source_info s;
+
+    for (size_t i = 0; c->info.is_view
+         && sheaf_dataset_source(c->dataset, i, &s, sizeof(s)) == SHEAF_OK; i++) {
+        const double times = s.share * (double)c->info.epoch_samples / (double)s.chosen;
+
+        if (s.share * (double)c->info.epoch_samples >= (double)s.chosen + 1)
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the samples that the view chooses of "
+                           "it come %.4g times an epoch, and a copy has each only once", s.url,
+                           times);
+    }
+    return SHEAF_OK;
+}
+
 int copying_open(struct copying *c, const struct sheaf_reader_options *options,
                  struct sheaf_error *err)
 {
@@ -60,7 +90,13 @@ int copying_open(struct copying *c, const struct sheaf_reader_options *options,
     int code, failed;
 
     take_options(&own, options);
-    code = sheaf_reader_open(c->dataset, &own, &c->reader, err);
+    take_order(c, &own);
+    code = check_once(c, err);
+    if (code == SHEAF_OK && c->shuffles && c->info.is_stream)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: can only be read in its own order, so it "
+                       "cannot be shuffled: sheaf index makes a data set of it", c->info.url);
+    if (code == SHEAF_OK)
+        code = sheaf_reader_open(c->dataset, &own, &c->reader, err);
     if (code == SHEAF_OK)
         code = watch_check(&c->watch, err);
     if (code != SHEAF_OK || (c->watch.progress == NULL && c->watch.interrupt == NULL))
@@ -104,6 +140,9 @@ int copying_place(const struct copying *c, const struct sheaf_sample *sample,
         err->code = SHEAF_ERR_UNSUPPORTED;
     if (sheaf_dataset_shard(c->dataset, sample->shard, &shard, sizeof(shard)) == SHEAF_OK)
         err_prefix(err, "%.300s: record %" PRIu64 ": ", shard.name, sample->record);
+    if (err->code == SHEAF_ERR_EXISTS && c->info.source_count > 1)
+        err_append(err, "; if it is of two of the %zu sources, leave it out of one with "
+                   "\"not_keys\" in a view", c->info.source_count);
     return err->code;
 }
 

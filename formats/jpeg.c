@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-enum { SOI = 0xd8, EOI = 0xd9, SOS = 0xda, RST0 = 0xd0, RST7 = 0xd7, TEM = 0x01 };
+enum { SOI = 0xd8, EOI = 0xd9, SOS = 0xda, RST0 = 0xd0, RST7 = 0xd7, TEM = 0x01,
+       APP1 = 0xe1 };
 
 /* Where the walk is: behind a marker. */
 struct walk {
@@ -106,6 +107,23 @@ bool jpeg_size(const void *data, size_t size, struct jpeg_info *info)
             return false;
     }
     return false;
+}
+
+const uint8_t *jpeg_exif(const void *data, size_t size, size_t *exif_size)
+{
+    static const char begins[6] = "Exif\0";
+    struct walk w;
+
+    if (size == 0 || !walk_begin(&w, data, size))
+        return NULL;
+    while (next_marker(&w) && w.marker != SOS && w.marker != EOI) {
+        if (w.marker != APP1 || w.segment_size < sizeof(begins) ||
+            memcmp(w.segment, begins, sizeof(begins)) != 0)
+            continue;
+        *exif_size = w.segment_size - sizeof(begins);
+        return w.segment + sizeof(begins);
+    }
+    return NULL;
 }
 
 const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info)

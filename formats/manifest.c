@@ -20,8 +20,10 @@
 #include "formats/json_dump.h"
 #include "formats/json_load.h"
 #include "formats/manifest_check.h"
+#include "formats/manifest_growth.h"
 
 #define VERSION 1
+#define VERSION_GROWN 2     /* which releases that do not know of growing refuse */
 
 /* How much memory jansson or xxHash wanted is not known here. */
 static int no_memory(struct sheaf_error *err)
@@ -124,6 +126,24 @@ static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
     return array;
 }
 
+/* Adds what older releases did not count. */
+static json_t *add_counts(const struct manifest *m, json_t *document)
+{
+    bool failed = document == NULL;
+
+    if (!failed && m->class_samples != NULL)
+        failed = json_object_set_new(document, "class_samples",
+                                     tally_numbers_tree(m->class_samples, m->class_count)) != 0;
+    if (!failed && !m->fields.is_unknown)
+        failed = json_object_set_new(document, "fields", tally_tree(&m->fields)) != 0;
+    if (failed && document != NULL) {
+        errno = ENOMEM;
+        json_decref(document);
+        return NULL;
+    }
+    return document;
+}
+
 static json_t *tree_of_options(const struct manifest *m, json_error_t *error)
 {
     json_t *options;
@@ -142,17 +162,17 @@ static json_t *tree_of(const struct manifest *m, const struct manifest_totals *t
 {
     json_t *options = tree_of_options(m, error);
     json_t *classes = options != NULL ? tree_of_classes(m, error) : NULL;
-    json_t *shards = classes != NULL ? tree_of_shards(m, error) : NULL;
+    json_t *shards = classes != NULL ? tree_of_shards(m, error) : NULL, *document, *grown;
 
     if (shards == NULL) {
         json_decref(options);
         json_decref(classes);
         return NULL;
     }
-    return json_pack_ex(error, 0,
+    document = add_counts(m, json_pack_ex(error, 0,
                         "{s:i, s:s, s:s, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:i, s:o,"
                         " s:o}",
-                        "sheaf", VERSION,
+                        "sheaf", m->growth_count == 0 ? VERSION : VERSION_GROWN,
                         "container", sheaf_container_name(m->container),
                         "codec", sheaf_codec_name(m->codec),
                         "single_member", (int)m->single_member,
@@ -166,7 +186,15 @@ static json_t *tree_of(const struct manifest *m, const struct manifest_totals *t
                         "options", options,
                         "label_base", m->label_base,
                         "classes", classes,
-                        "shards", shards);
+                        "shards", shards));
+    if (document == NULL || m->growth_count == 0)
+        return document;
+    grown = manifest_growth_tree(m, error);
+    if (grown != NULL && json_object_set_new(document, "grown", grown) == 0)
+        return document;
+    errno = grown == NULL ? errno : ENOMEM;
+    json_decref(document);
+    return NULL;
 }
 
 static int print_value(const json_t *value, struct buf *out, struct sheaf_error *err)
@@ -211,8 +239,8 @@ static int print_document(json_t *document, struct buf *out, struct sheaf_error 
         if (code == SHEAF_OK)
             code = buf_printf(out, err, "%s  \"%s\": ", before, key);
         if (code == SHEAF_OK)
-            code = json_is_array(value) ? print_array(value, out, err)
-                                        : print_value(value, out, err);
+            code = json_is_array(value) && !json_is_integer(json_array_get(value, 0))
+                       ? print_array(value, out, err) : print_value(value, out, err);
         before = ",\n";
     }
     return code != SHEAF_OK ? code : buf_printf(out, err, "\n}\n");
@@ -400,6 +428,26 @@ static void read_classes(struct object *o, struct manifest *m)
     }
 }
 
+/* Older releases do not count them. */
+static void read_counts(struct object *o, struct manifest *m, uint64_t samples)
+{
+    const json_t *classes = json_object_get(o->json, "class_samples");
+    const json_t *fields = json_object_get(o->json, "fields");
+
+    m->fields.is_unknown = fields == NULL;
+    o->taken += (classes != NULL) + (fields != NULL);
+    if (o->code == SHEAF_OK && classes != NULL) {
+        m->class_samples = take_room(o, classes, sizeof(m->class_samples[0]));
+        if (json_array_size(classes) != m->class_count || m->class_count == 0)
+            o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"class_samples\" are %zu, expected %zu",
+                              json_array_size(classes), m->class_count);
+        if (o->code == SHEAF_OK)
+            o->code = tally_numbers_of_tree(classes, m->class_samples, o->err);
+    }
+    if (o->code == SHEAF_OK && fields != NULL)
+        o->code = tally_of_tree(fields, samples, &m->fields, o->err);
+}
+
 static void read_options(struct object *o, struct manifest *m)
 {
     const json_t *options = json_object_get(o->json, "options");
@@ -437,7 +485,12 @@ static int read_document(const json_t *document, struct manifest *m, struct shea
     label_base = take_number(&o, "label_base");
     m->label_base = (int)MIN(label_base, 2);        /* 0 or 1 pass the check */
     read_classes(&o, m);
+    read_counts(&o, m, stated.samples);
     read_shards(&o, m);
+    if (json_object_get(document, "grown") != NULL && o.code == SHEAF_OK) {
+        o.taken++;
+        o.code = manifest_growth_read(json_object_get(document, "grown"), m, err);
+    }
     code = end_object(&o);
     if (code == SHEAF_OK)
         code = manifest_check(m, &totals, err);
@@ -449,9 +502,14 @@ static int check_version(const json_t *document, struct sheaf_error *err)
     struct object o = { .json = document, .err = err };
     const uint64_t version = take_number(&o, "sheaf");
 
-    if (o.code == SHEAF_OK && version != VERSION)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "version %llu, expected %d",
-                       (unsigned long long)version, VERSION);
+    const bool is_grown = json_object_get(document, "grown") != NULL;
+
+    if (o.code == SHEAF_OK && version != VERSION && version != VERSION_GROWN)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "version %llu, expected %d or %d",
+                       (unsigned long long)version, VERSION, VERSION_GROWN);
+    if (o.code == SHEAF_OK && (version == VERSION_GROWN) != is_grown)
+        return err_set(err, SHEAF_ERR_CORRUPT, "version %llu %s \"grown\"",
+                       (unsigned long long)version, is_grown ? "with" : "without");
     return o.code;
 }
 
@@ -480,24 +538,6 @@ static int load_error(const json_error_t *error, struct sheaf_error *err)
                    error->text);
 }
 
-bool manifest_is_unfinished(const char *text, size_t size, char run[33])
-{
-    return text != NULL && size < MANIFEST_UNFINISHED_LIMIT &&
-           sscanf(text, "{\"unfinished\": \"%32[0-9a-f]\"}", run) == 1;
-}
-
-#define HOLDS_UNFINISHED "holds an unfinished run: packing is in progress, or was interrupted"
-
-int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err)
-{
-    size_t size = strlen(directory);
-
-    while (size > 1 && directory[size - 1] == '/')
-        size--;
-    return err_because(err, err_set(err, SHEAF_ERR_NOT_FOUND, "%.*s: " HOLDS_UNFINISHED, (int)size,
-                                    directory), SHEAF_REASON_UNFINISHED);
-}
-
 int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err)
 {
     json_error_t error;
@@ -513,7 +553,7 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
         return code == SHEAF_ERR_CORRUPT ? load_error(&error, err) : code;
     if (json_is_string(json_object_get(document, "unfinished"))) {
         json_decref(document);
-        return err_because(err, err_set(err, SHEAF_ERR_NOT_FOUND, HOLDS_UNFINISHED),
+        return err_because(err, err_set(err, SHEAF_ERR_NOT_FOUND, MANIFEST_HOLDS_UNFINISHED),
                            SHEAF_REASON_UNFINISHED);
     }
     code = check_version(document, err);
@@ -534,25 +574,12 @@ void manifest_clear(struct manifest *m)
     for (size_t i = 0; i < m->shard_count; i++)
         free(m->shards[i].name);
     free(m->classes);
+    free(m->class_samples);
+    tally_clear(&m->fields);
     free(m->shards);
     free(m->options_json);
+    manifest_growth_clear(m);
     *m = (struct manifest){ 0 };
 }
 
 /* The text was written out of what had been parsed. */
-int manifest_option(const struct manifest *m, const char *name, char **value,
-                    struct sheaf_error *err)
-{
-    const char *all = m->options_json == NULL ? "{}" : m->options_json, *text;
-    json_error_t found;
-    json_t *options;
-    int code = json_load_text(all, strlen(all), 0, &options, &found, err);
-
-    text = json_string_value(json_object_get(options, name));
-    *value = text == NULL ? NULL : strdup(text);
-    if (text != NULL && *value == NULL)
-        code = err_memory(err, strlen(text));
-    json_decref(options);
-    return code == SHEAF_ERR_CORRUPT ? err_set(err, code, "options of a manifest: %s", found.text)
-                                     : code;
-}

@@ -26,8 +26,13 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
  * of release 0.1, refuse the place, and manifest_parse say SHEAF_ERR_NOT_FOUND. */
 #define MANIFEST_UNFINISHED_LIMIT ((size_t)100)    /* its bytes */
 #define MANIFEST_UNFINISHED "{\"unfinished\": \"%s\"}\n"
+#define MANIFEST_HOLDS_UNFINISHED \
+    "holds an unfinished run: packing is in progress, or was interrupted"
 /* Whether a text is that, and the number. */
 bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
+/* Whether a text is a claim (packer/journal_claim.c) which says that its run appends: to everybody
+ * else, the data set stays what it is. */
+bool manifest_claim_grows(const char *text, size_t size);
 /* SHEAF_ERR_NOT_FOUND, in the same words whatever trace of a run a place has, and whoever finds
  * it. */
 int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err);
@@ -38,5 +43,14 @@ void manifest_clear(struct manifest *m);
 /* Copies a string option of the manifest to *value, to be freed; NULL: it has no such option. */
 int manifest_option(const struct manifest *manifest, const char *name, char **value,
                     struct sheaf_error *err);
+/* The same of the options of the last time that it grew. */
+int manifest_growth_option(const struct manifest *manifest, const char *name, char **value,
+                           struct sheaf_error *err);
+/* Whether it has such an option, of any type. */
+int manifest_has_option(const struct manifest *manifest, const char *name, bool *has,
+                        struct sheaf_error *err);
+/* A number; 0: it has no such option. */
+int manifest_option_number(const struct manifest *manifest, const char *name, uint64_t *value,
+                           struct sheaf_error *err);
 
 #endif

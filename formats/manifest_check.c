@@ -112,6 +112,21 @@ static int check_head(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* Each time that it grew begins where the one before it ends, and adds shards. */
+static int check_growths(const struct manifest *m, struct sheaf_error *err)
+{
+    for (size_t i = 0; i < m->growth_count; i++) {
+        const struct manifest_growth *g = &m->growths[i], *before = i == 0 ? NULL : g - 1;
+
+        if (g->shards >= m->shard_count || g->classes > m->class_count ||
+            (before != NULL && (g->shards <= before->shards || g->classes < before->classes)))
+            return err_set(err, SHEAF_ERR_CORRUPT, "\"grown\", entry %zu: %llu shards and %llu "
+                           "classes do not agree with the others", i,
+                           (unsigned long long)g->shards, (unsigned long long)g->classes);
+    }
+    return SHEAF_OK;
+}
+
 int manifest_check(const struct manifest *m, struct manifest_totals *totals,
                    struct sheaf_error *err)
 {
@@ -124,6 +139,8 @@ int manifest_check(const struct manifest *m, struct manifest_totals *totals,
     if (code == SHEAF_OK && m->index_bytes != index_end)
         code = err_set(err, SHEAF_ERR_CORRUPT, "\"index_bytes\" is %llu, expected %llu",
                        (unsigned long long)m->index_bytes, (unsigned long long)index_end);
+    if (code == SHEAF_OK)
+        code = check_growths(m, err);
     return code != SHEAF_OK ? code : check_names_differ(m, err);
 }
 

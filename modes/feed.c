@@ -385,11 +385,11 @@ static int run(struct feed *f, const char *source, struct sheaf_error *err)
     int code = check(f->options, err);
 
     if (code == SHEAF_OK)
+        code = prepare(f, source, err);     /* what is refused leaves no directory behind */
+    if (code == SHEAF_OK)
         code = store_make_directory(f->directory, err);
     if (code == SHEAF_OK)
         code = take_lock(f, err);
-    if (code == SHEAF_OK)
-        code = prepare(f, source, err);
     if (code == SHEAF_OK)
         code = feed_epochs(f, err);
     if (f->supply != NULL)

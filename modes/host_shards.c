@@ -203,8 +203,8 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
         code = keep_shards(d, h);
     if (code == SHEAF_OK && host->count > 1) {
         name_fingerprint(d);
-        free(d->keys_url);      /* it has the numbers of the whole data set */
-        d->keys_url = NULL;
+        dataset_forget_counts(d);
+        d->has_keys = false;    /* they have the numbers of the whole data set */
     }
     if (code == SHEAF_OK)
         code = dataset_move(d, h->directory, h->err);
@@ -218,12 +218,15 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
 static int check_index(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     uint64_t bytes;
-    const int code = store_size(d->index_url, &bytes, err);
+    int code = SHEAF_OK;
 
-    if (code != SHEAF_ERR_NOT_FOUND)
-        return code;
-    return err_set(err, code, "%s: not found: the index must lie beside the manifest",
-                   d->index_url);
+    for (size_t i = 0; i < d->part_count && code == SHEAF_OK; i++) {
+        code = store_size(d->parts[i].index_url, &bytes, err);
+        if (code == SHEAF_ERR_NOT_FOUND)
+            err_set(err, code, "%s: not found: the index must lie beside the manifest",
+                    d->parts[i].index_url);
+    }
+    return code;
 }
 
 int host_shards_open(const char *directory, const char *manifest, const struct host *host,

@@ -131,6 +131,23 @@ static bool is_partial(const char *name)
     return false;
 }
 
+static int note_partial(struct objects *o, const char *name, struct sheaf_error *err)
+{
+    static const char suffix[] = STORE_PARTIAL "/plan";
+    const size_t size = strlen(name);
+    struct object_claim *claim;
+
+    o->unfinished++;
+    if (size < strlen(suffix) || strcmp(name + size - strlen(suffix), suffix) != 0)
+        return SHEAF_OK;
+    claim = arena_take(&o->arena, sizeof(*claim));
+    if (claim == NULL)
+        return err_memory(err, sizeof(*claim));
+    *claim = (struct object_claim){ arena_text(&o->arena, name, size), o->claims };
+    o->claims = claim;
+    return claim->name == NULL ? err_memory(err, size) : SHEAF_OK;
+}
+
 /* ---- Prefixes -------------------------------------------------------------------------------- */
 
 struct walking {
@@ -150,10 +167,8 @@ static int take_entry(void *context, const struct store_entry *entry)
     if (code != SHEAF_OK || strncmp(entry->name, w->beginning, strlen(w->beginning)) != 0 ||
         store_is_mark(entry))
         return code;
-    if (is_partial(entry->name)) {
-        w->objects->unfinished++;
-        return SHEAF_OK;
-    }
+    if (is_partial(entry->name))
+        return note_partial(w->objects, entry->name, w->err);
     return objects_add(w->objects, &found, entry->etag, w->err);
 }
 
@@ -199,10 +214,8 @@ static int take_file(const FTSENT *f, struct objects *o, struct watch *watch,
 
     if (code != SHEAF_OK)
         return code;
-    if (is_partial(found.name)) {
-        o->unfinished += f->fts_info == FTS_F;
-        return SHEAF_OK;
-    }
+    if (is_partial(found.name))
+        return f->fts_info == FTS_F ? note_partial(o, found.name, err) : SHEAF_OK;
     switch (f->fts_info) {
     case FTS_F: return objects_add(o, &found, NULL, err);
     case FTS_D: case FTS_DP: return SHEAF_OK;

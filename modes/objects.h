@@ -27,6 +27,12 @@ struct object {
     int64_t modified_s;
 };
 
+/* DIRECTORY/.sheaf-partial/plan, below the root. */
+struct object_claim {
+    const char *name;
+    struct object_claim *next;
+};
+
 /* Zero-initialised. */
 struct objects {
     struct object *items;       /* of a prefix or tree in byte order of names, else as given */
@@ -38,6 +44,7 @@ struct objects {
     bool is_listing;            /* of a prefix or tree: sorted */
     bool is_part;               /* a listing of names that begin alike, and of no others */
     size_t unfinished;          /* objects of a run that packs, or was killed; they are not here */
+    struct object_claim *claims;        /* those of them that say what the run does */
     struct arena arena;
 };
 

@@ -12,6 +12,8 @@
 #include "reader/dataset.h"
 #include "store/store.h"
 
+#define CLAIM_BYTES ((size_t)64 << 10)
+
 static int by_name(const void *name, const void *object)
 {
     return strcmp(name, ((const struct object *)object)->name);
@@ -90,12 +92,41 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
     return code;
 }
 
-int objects_refuse_unfinished(const struct objects *o, const char *source,
-                              struct sheaf_error *err)
+/* Whether the run that a claim is of appends. */
+static int claim_grows(const struct objects *o, const char *name, bool *grows,
+                       struct sheaf_error *err)
+{
+    const struct object claim = { .name = name };
+    char *url = object_url(o, &claim), *text = NULL;
+    size_t size = 0;
+    int code = url == NULL ? err_memory(err, strlen(name))
+                           : store_get(url, CLAIM_BYTES, &text, &size, err);
+
+    *grows = code == SHEAF_OK && manifest_claim_grows(text, size);
+    free(text);
+    free(url);
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
+}
+
+/* *grows: what is unfinished is of runs that append to data sets, which are there. */
+static int only_grows(const struct objects *o, bool *grows, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    if (o->unfinished != 0)
+    *grows = o->claims != NULL;
+    for (const struct object_claim *c = o->claims; c != NULL && *grows && code == SHEAF_OK;
+         c = c->next)
+        code = claim_grows(o, c->name, grows, err);
+    return code;
+}
+
+int objects_refuse_unfinished(const struct objects *o, const char *source,
+                              struct sheaf_error *err)
+{
+    bool grows;
+    int code = only_grows(o, &grows, err);
+
+    if (code == SHEAF_OK && o->unfinished != 0 && !grows)
         return manifest_refuse_unfinished(source, err);
     for (size_t i = 0; i < o->count && code == SHEAF_OK; i++)
         code = refuse_stand_in(o, &o->items[i], err);

@@ -19,13 +19,15 @@
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-int block_open(struct block *b, const struct block_setup *setup, struct sheaf_error *err)
+int block_open(struct block *b, const struct block_setup *setup, const struct image_room *room,
+               struct sheaf_error *err)
 {
     const size_t no_limit = SIZE_MAX / 4;
 
-    *b = (struct block){ .setup = setup };
+    *b = (struct block){ .setup = setup, .room = room };
     b->problems.limit = b->texts.limit = no_limit;
     b->fields.limit = b->strings.limit = b->labels.limit = b->fetched.limit = no_limit;
+    b->conversions.limit = no_limit;
     return jpeg_reader_open(&b->jpeg, err);
 }
 
@@ -39,9 +41,10 @@ void block_close(struct block *b)
 void block_clear(struct block *b)
 {
     b->raw.size = b->names.size = b->stored.size = b->samples.size = 0;
-    b->problems.size = b->texts.size = 0;
+    b->problems.size = b->conversions.size = b->texts.size = b->converted.size = 0;
     b->payload_bytes = b->files = b->multipart = 0;
     b->has_cls = false;
+    tally_clear(&b->tally);
     b->fetched.size = b->sample_start = 0;
     b->codec_block = (struct codec_block){ 0 };
     b->code = SHEAF_OK;
@@ -51,9 +54,10 @@ void block_clear(struct block *b)
 /* These have what block_allow gave them. */
 void block_release(struct block *b)
 {
-    struct buf *const allowed[] = { &b->raw, &b->names, &b->stored, &b->scratch, &b->samples };
+    struct buf *const allowed[] = { &b->raw, &b->names, &b->stored, &b->scratch, &b->samples,
+                                    &b->converted };
     struct buf *const others[] = { &b->problems, &b->texts, &b->fields, &b->strings, &b->labels,
-                                   &b->fetched };
+                                   &b->fetched, &b->conversions };
 
     for (size_t i = 0; i < COUNT_OF(allowed); i++) {
         if (allowed[i]->data != NULL)
@@ -62,9 +66,13 @@ void block_release(struct block *b)
     }
     for (size_t i = 0; i < COUNT_OF(others); i++)
         buf_free(others[i]);
+    tally_clear(&b->tally);
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
+
+/* An image that is converted may become so much larger. */
+#define IMAGE_BYTES ((uint64_t)64 << 10)
 
 /* Upper bounds over the three containers: two tar headers with their padding and a synthesized
  * member, or an Example's names, or a RecordIO trailer; with long names also pax headers. */
@@ -114,7 +122,11 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
         /* The numbers of a `cls` file come in addition, and are written anew. */
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
         bytes += s->payload_bytes;
+        if (setup_converts(b->setup))
+            need.converted = MAX(need.converted, s->payload_bytes + s->file_count * IMAGE_BYTES);
     }
+    need.raw += b->extra;
+    need.converted += b->extra;
     if (b->setup->source->is_remote)    /* they are all fetched at once */
         need.scratch = bytes;
     return need;
@@ -126,7 +138,8 @@ uint64_t block_need_total(struct block_need *need, const struct block_setup *set
     need->stored = setup->codec == NULL ? 0 : codec_bound(need->raw) + 4096;
     if (!setup->format->has_names)
         need->names = 0;
-    return need->raw + need->names + need->stored + need->scratch + need->samples;
+    return need->raw + need->names + need->stored + need->scratch + need->samples +
+           need->converted;
 }
 
 /* As large as it may become, so that no other thread allocates it: what threads fill and others
@@ -160,18 +173,12 @@ int block_allow(struct block *b, const struct block_need *need, struct sheaf_err
         code = allow(&b->stored, need->stored, err);
     if (code == SHEAF_OK)
         code = allow(&b->scratch, need->scratch, err);
+    if (code == SHEAF_OK && need->converted != 0)
+        code = allow(&b->converted, need->converted, err);
     return code == SHEAF_OK ? allow(&b->samples, need->samples, err) : code;
 }
 
 /* ---- Encoding -------------------------------------------------------------------------------- */
-
-static bool ends_in(const char *name, const char *end)
-{
-    const size_t size = strlen(name), tail = strlen(end);
-
-    return size >= tail && strcmp(name + size - tail, end) == 0 &&
-           (size == tail || name[size - tail - 1] == '.');
-}
 
 /* Rejects a field that is named as a JPEG but is not a sound one. */
 static int check_field(struct block *b, const struct sheaf_field *field, struct sheaf_error *err)
@@ -179,15 +186,16 @@ static int check_field(struct block *b, const struct sheaf_field *field, struct 
     struct jpeg_info info;
     const char *problem;
 
-    if (!ends_in(field->name, "jpg") && !ends_in(field->name, "jpeg"))
-        return SHEAF_OK;
-    problem = jpeg_check(field->data, field->size, &info);
-    if (problem == NULL)
-        problem = jpeg_reader_check(b->jpeg, field->data, field->size);
-    if (problem == NULL)
-        return SHEAF_OK;
-    b->refused = field;
-    return err_set(err, SHEAF_ERR_CORRUPT, "%s", problem);
+    if (block_is_jpeg(field)) {
+        problem = jpeg_check(field->data, field->size, &info);
+        if (problem == NULL)
+            problem = jpeg_reader_check(b->jpeg, field->data, field->size);
+        if (problem != NULL) {
+            b->refused = field;
+            return err_set(err, SHEAF_ERR_CORRUPT, "%s", problem);
+        }
+    }
+    return b->setup->decodes ? block_check_image(b, field, err) : SHEAF_OK;
 }
 
 static uint64_t label_of(const struct sheaf_sample *s)
@@ -215,6 +223,8 @@ int block_add(struct block *b, const struct sheaf_sample *sample, struct sheaf_e
     }
     if (code == SHEAF_OK)
         code = setup->format->encode(sample, &setup->context, &b->raw, &b->names, &encoded, err);
+    if (code == SHEAF_OK)
+        code = tally_add(&b->tally, sample, err);
     if (code != SHEAF_OK)
         return code;
     added.frame_bytes = encoded.size;

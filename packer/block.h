@@ -17,9 +17,16 @@
 #include "base/workers.h"
 #include "formats/codec.h"
 #include "formats/format.h"
-#include "packer/jpeg_header.h"
+#include "formats/tally.h"
+#include "packer/image/image.h"
+#include "packer/image/jpeg_header.h"
 #include "packer/plan/plan.h"
 #include "packer/source/source.h"
+
+/* Takes a sample that was read, in the place of block_add; it may set block->refused. */
+struct block;
+typedef int block_take_fn(struct block *block, const struct sheaf_sample *sample,
+                          struct sheaf_error *err);
 
 /* What all blocks of a run share; it never changes. */
 struct block_setup {
@@ -29,7 +36,17 @@ struct block_setup {
     struct encode_context context;
     const struct source *source;        /* block_run only: of its files */
     const volatile int *interrupt;      /* NULL; nonzero: objects need not be waited for */
+    block_take_fn *take;                /* NULL: block_add; else block_run encodes nothing */
+    bool fix_images;            /* images of files that loaders do not expect become plain JPEGs */
+    bool decodes;               /* images are checked by decoding them */
+    struct image_settings images;
 };
+
+/* Whether images may become others. */
+static inline bool setup_converts(const struct block_setup *setup)
+{
+    return setup->fix_images || setup->images.size != 0;
+}
 
 struct block_sample {
     uint64_t number;            /* in the data set, as planned */
@@ -42,7 +59,7 @@ struct block_sample {
 };
 #define LABEL_OTHER UINT64_MAX
 
-/* A bad file; path and reason are texts in block.texts. */
+/* A bad file, or one that was converted; path and reason are texts in block.texts. */
 struct block_problem {
     size_t path, reason;        /* offsets */
     int code;
@@ -66,11 +83,13 @@ struct block {
     struct buf raw, names, stored;
     struct buf samples;         /* struct block_sample[] */
     struct buf problems;        /* struct block_problem[] */
+    struct buf conversions;     /* struct block_problem[]: images that became others */
     struct buf texts;
     struct codec_block codec_block;
     uint64_t payload_bytes, files;      /* of the samples that are in it */
     uint64_t multipart;         /* samples */
     bool has_cls;               /* block_add only: some sample has a field `cls` */
+    struct tally tally;         /* of their fields */
 
     /* For one sample after the other. */
     struct buf scratch;         /* its files, but for one that is read to its place in `raw`; or of
@@ -81,10 +100,15 @@ struct block {
     struct buf strings;         /* its key, and names in lower case */
     struct buf labels;          /* double[], of a `cls` file */
     struct jpeg_reader *jpeg;
+    const struct image_room *room;      /* for decoded images */
+    struct buf converted;       /* JPEGs that were made of the sample's images */
+    uint64_t extra;             /* bytes that these need beyond what is usual */
     const struct sheaf_field *refused;  /* by block_add; NULL: what it says is of the sample */
 };
 
-int block_open(struct block *block, const struct block_setup *setup, struct sheaf_error *err);
+/* `room`: of decoded images; NULL: the setup decodes none. */
+int block_open(struct block *block, const struct block_setup *setup,
+               const struct image_room *room, struct sheaf_error *err);
 void block_close(struct block *block);
 /* Empties it, and keeps its memory. */
 void block_clear(struct block *block);
@@ -95,7 +119,7 @@ void block_release(struct block *block);
  * two guesses: what always does but for data made to swell (RecordIO's magic, over and over), and
  * what always does. */
 struct block_need {
-    uint64_t raw, names, stored, scratch, samples;      /* bytes of these buffers */
+    uint64_t raw, names, stored, scratch, samples, converted;   /* bytes of these buffers */
 };
 enum block_guess { BLOCK_USUAL, BLOCK_WORST };
 
@@ -119,6 +143,19 @@ struct block_fetched {
 /* Fetches the objects of a block into its scratch, many at a time.  That one of them has changed
  * or vanished is noted in block.fetched; other errors are the result.  (block_fetch.c) */
 int block_fetch(struct block *block, struct sheaf_error *err);
+
+/* Appends a text to block.texts. */
+int block_add_text(struct block *block, const char *text, size_t *offset, struct sheaf_error *err);
+/* Whether the field is named as a JPEG, or as any image. */
+bool block_is_jpeg(const struct sheaf_field *field);
+/* Replaces images of a sample by plain JPEGs, as the setup says.  `paths`: of its fields' files, as
+ * they are reported.  On failure block->refused says of which field, if it is a field's fault, or
+ * block->outgrown that it needs block->extra.  (block_image.c) */
+int block_convert_images(struct block *block, struct sheaf_field *fields, size_t count,
+                         const struct catalog_file *files, struct sheaf_error *err);
+/* SHEAF_ERR_CORRUPT or _UNSUPPORTED: an image does not decode.  Other fields are not looked at. */
+int block_check_image(struct block *block, const struct sheaf_field *field,
+                      struct sheaf_error *err);
 
 /* The job: reads, checks, encodes, finishes.  Result in block.code. */
 void block_run(struct job *job);

@@ -49,10 +49,11 @@ static int note(struct block *b, size_t number, const struct sheaf_error *found,
 static int finish_one(struct fetching *x, struct sheaf_error *err)
 {
     struct fetch *f = (struct fetch *)inflight_next(&x->window);
-    const struct store_read *read = &f->base.read;
+    const struct store_read *read;
 
     if (f == NULL)
         return SHEAF_END;
+    read = &f->base.read;
     store_close(read->object);
     inflight_add(&x->window, &f->base.item);
     if (read->code != SHEAF_OK && is_of_object(read->code))

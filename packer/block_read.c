@@ -19,7 +19,7 @@
 #include "packer/block.h"
 #include "packer/file_ahead.h"
 
-static int add_text(struct block *b, const char *text, size_t *offset, struct sheaf_error *err)
+int block_add_text(struct block *b, const char *text, size_t *offset, struct sheaf_error *err)
 {
     *offset = b->texts.size;
     return buf_append(&b->texts, text, strlen(text) + 1, err);
@@ -29,10 +29,10 @@ static int note(struct block *b, const char *path, int code, const char *reason,
                 struct sheaf_error *err)
 {
     struct block_problem problem = { .code = code };
-    int failed = add_text(b, path, &problem.path, err);
+    int failed = block_add_text(b, path, &problem.path, err);
 
     if (failed == SHEAF_OK)
-        failed = add_text(b, reason, &problem.reason, err);
+        failed = block_add_text(b, reason, &problem.reason, err);
     if (failed == SHEAF_OK)
         failed = buf_append(&b->problems, &problem, sizeof(problem), err);
     return failed;
@@ -181,6 +181,26 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
     return make_fields(b, s, sample, err);
 }
 
+/* Replaces images, as the setup says.  *bad: the file of one that cannot be. */
+static int convert_images(struct block *b, const struct plan_sample *s,
+                          const struct catalog_file **bad, struct sheaf_error *why,
+                          struct sheaf_error *err)
+{
+    const struct catalog_file *files = &b->plan->files[s->file];
+    struct sheaf_field *fields = (struct sheaf_field *)(void *)b->fields.data;
+    int code = setup_converts(b->setup)
+             ? block_convert_images(b, fields, s->file_count, files, why) : SHEAF_OK;
+
+    if (code == SHEAF_OK)
+        return SHEAF_OK;
+    if (b->refused != NULL) {
+        *bad = files + (b->refused - fields);
+        return SHEAF_OK;
+    }
+    *err = *why;
+    return err_prefix(err, "%s: ", files[0].path);
+}
+
 /* ---- Where they are read to ------------------------------------------------------------------ */
 
 /* Copying a smaller file takes less time than computing its offset. */
@@ -225,8 +245,8 @@ static int settle(struct block *b, const struct sheaf_sample *sample, struct she
     struct sheaf_field *field;
     int code;
 
-    if (placed->field == NULL || b->setup->format->content_at(sample, &b->setup->context,
-                                                              placed->field) == placed->at)
+    if (placed->field == NULL || placed->field->data != b->raw.data + b->raw.size + placed->at ||
+        b->setup->format->content_at(sample, &b->setup->context, placed->field) == placed->at)
         return SHEAF_OK;
     field = &fields[placed->field - fields];
     code = buf_reserve(&b->scratch, field->size, err);
@@ -319,7 +339,9 @@ static int read_files(struct block *b, struct file_ahead *ahead, const struct pl
     }
     if (code != SHEAF_OK || *bad != NULL)
         return code;
-    code = s->has_cls ? take_cls(b, sample, err) : SHEAF_OK;
+    code = convert_images(b, s, bad, why, err);
+    if (code == SHEAF_OK && *bad == NULL && s->has_cls)
+        code = take_cls(b, sample, err);
     return code == SHEAF_OK ? settle(b, sample, fields, &placed, err) : code;
 }
 
@@ -333,6 +355,7 @@ static int take_fetched(struct block *b, const struct plan_sample *s, size_t num
     const struct block_fetched *fetched = (const void *)b->fetched.data;
     struct sheaf_field *fields = (struct sheaf_field *)(void *)b->fields.data;
     size_t at = b->sample_start;
+    int code;
 
     for (uint32_t i = 0; i < s->file_count && *bad == NULL; i++) {
         fields[i].data = b->scratch.data + at;
@@ -343,7 +366,19 @@ static int take_fetched(struct block *b, const struct plan_sample *s, size_t num
                     (const char *)b->texts.data + fetched[number + i].reason);
         }
     }
-    return *bad == NULL && s->has_cls ? take_cls(b, sample, err) : SHEAF_OK;
+    code = *bad == NULL ? convert_images(b, s, bad, why, err) : SHEAF_OK;
+    return code == SHEAF_OK && *bad == NULL && s->has_cls ? take_cls(b, sample, err) : code;
+}
+
+/* A sample did not fit into the frames' buffer. */
+static void note_outgrown(struct block *b, const struct sheaf_sample *sample, int code,
+                          const struct sheaf_error *why)
+{
+    if (code != SHEAF_ERR_LIMIT || why->reason == SHEAF_REASON_MEMORY)
+        return;
+    b->outgrown = !b->at_worst || setup_converts(b->setup);
+    for (size_t i = 0; i < sample->field_count && setup_converts(b->setup); i++)
+        b->extra += b->extra + sample->fields[i].size;
 }
 
 /* One sample, or its problem.  `number`: files of the block before it. */
@@ -364,18 +399,29 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
         return code;
     if (bad != NULL)
         return refuse(b, s, bad, &found, err);
-    code = block_add(b, &sample, &found);
+    b->refused = NULL;
+    code = (b->setup->take != NULL ? b->setup->take : block_add)(b, &sample, &found);
     if (code == SHEAF_OK)
         return SHEAF_OK;
-    b->outgrown = code == SHEAF_ERR_LIMIT && !b->at_worst;
-    if (b->outgrown || code == SHEAF_ERR_MEMORY) {
+    note_outgrown(b, &sample, code, &found);
+    if (b->outgrown || code == SHEAF_ERR_MEMORY || found.reason == SHEAF_REASON_MEMORY) {
         *err = found;
-        return code;
+        return b->outgrown ? code : err_prefix(err, "%s: ", files[0].path);
     }
     if (code == SHEAF_ERR_ARGUMENT)     /* the file's fault, not the caller's */
         found.code = SHEAF_ERR_UNSUPPORTED;
     bad = b->refused == NULL ? files : files + (b->refused - sample.fields);
     return refuse(b, s, bad, &found, err);
+}
+
+/* JPEGs that were made may have taken even the room for what ends a shard. */
+static void finish(struct block *b)
+{
+    b->code = block_finish(b, &b->error);
+    if (b->code != SHEAF_ERR_LIMIT || !setup_converts(b->setup))
+        return;
+    b->outgrown = true;
+    b->extra += b->raw.capacity;
 }
 
 void block_run(struct job *job)
@@ -398,6 +444,6 @@ void block_run(struct job *job)
             b->sample_start += s->payload_bytes;
     }
     file_ahead_end(&ahead);
-    if (b->code == SHEAF_OK)
-        b->code = block_finish(b, &b->error);
+    if (b->code == SHEAF_OK && b->setup->take == NULL)
+        finish(b);
 }

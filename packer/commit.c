@@ -17,6 +17,7 @@
 #include "packer/pack_options.h"
 #include "packer/planned.h"
 #include "packer/publish.h"
+#include "store/scopes.h"
 
 /* The error names at most this many of the missing shards. */
 #define NAMED_MOST 5
@@ -24,7 +25,7 @@
 struct commit_run {
     struct sheaf_pack_options options;
     struct planned planned;
-    struct problems problems;
+    struct problems problems, converted;
     struct watch watch;
     struct sheaf_progress progress;
     struct output_listing *listing;
@@ -50,11 +51,13 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
     watch_show(&c->watch, &c->progress);
 }
 
-/* An entry is of this plan, but a shard cannot have more than was planned. */
+/* An entry is of this plan, but a shard cannot have more than was planned; `converts`: but for
+ * images, which may become larger. */
 static int check_facts(const struct plan_shard *shard, const struct shard_facts *facts,
-                       struct sheaf_error *err)
+                       bool converts, struct sheaf_error *err)
 {
-    if (facts->samples <= shard->sample_count && facts->payload_bytes <= shard->payload_bytes)
+    if (facts->samples <= shard->sample_count &&
+        (facts->payload_bytes <= shard->payload_bytes || converts))
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_CORRUPT, "%s: its entry says %llu samples with %llu bytes, the "
                    "plan has %llu with %llu", facts->name, (unsigned long long)facts->samples,
@@ -71,7 +74,7 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
     enum output_shard_state state = SHARD_MISSING;
 
     if (code == SHEAF_OK)
-        code = check_facts(shard, &entry->facts, err);
+        code = check_facts(shard, &entry->facts, setup_converts(&c->planned.setup), err);
     if (code == SHEAF_OK)
         code = output_listing_check(c->listing, &c->planned.output, shard->split, entry, &state,
                                     err);
@@ -82,8 +85,11 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
         return code == SHEAF_END ? SHEAF_OK : code;
     c->has_cls |= entry->facts.has_cls;
     commit_count(c, &entry->facts);
-    return problems_read(&c->problems, (const char *)entry->skipped.data, entry->skipped.size,
+    code = problems_read(&c->problems, (const char *)entry->skipped.data, entry->skipped.size,
                          err);
+    return code != SHEAF_OK ? code
+         : problems_read(&c->converted, (const char *)entry->converted.data,
+                         entry->converted.size, err);
 }
 
 /* ---- What is missing ------------------------------------------------------------------------- */
@@ -279,6 +285,7 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
     if (code == SHEAF_OK)
         code = commit_publish(c, err);
     c->result.skipped = c->problems.count;
+    c->result.converted = c->converted.count;
     return code;
 }
 
@@ -308,7 +315,8 @@ static int commit_plan(struct commit_run *c, struct sheaf_error *err)
 int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
                  struct sheaf_pack_result *result, struct sheaf_error *error)
 {
-    struct commit_run c = { .progress.stage = "commit" };
+    struct commit_run c = { .progress.stage = "commit", .converted.on_error = SHEAF_SKIP };
+    struct store_scopes scopes = { .count = 0 };
     struct sheaf_error found;
     int code = pack_options_take(options, &c.options, &found);
 
@@ -316,13 +324,18 @@ int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
         code = planned_open(plan, &c.planned, &found);
     if (code == SHEAF_OK) {
         pack_options_watch(&c.options, &c.watch, &c.problems);
-        code = commit_plan(&c, &found);
+        c.problems.converted = &c.converted;
+        code = scopes_open(&scopes, c.planned.output.dest, NULL, c.options.s3, &found);
+        if (code == SHEAF_OK)
+            code = commit_plan(&c, &found);
         output_listing_free(c.listing);
         problems_free(&c.problems);
+        problems_free(&c.converted);
         planned_close(&c.planned);
         free(c.states);
         free(c.sums);
     }
+    scopes_close(&scopes);
     if (result != NULL)
         *result = c.result;
     if (code != SHEAF_OK && error != NULL)

@@ -70,8 +70,8 @@ static bool is_of_plan(const struct output *o, const char *hash, const char *not
 }
 
 /* Of a text that was got. */
-static int classify(const struct output *o, const char *directory, const char *note,
-                    struct manifest_found *f, struct sheaf_error *err)
+static int classify(const struct output *o, const char *directory, struct manifest_found *f,
+                    struct sheaf_error *err)
 {
     char *hash = NULL;
     int code;
@@ -80,12 +80,14 @@ static int classify(const struct output *o, const char *directory, const char *n
     if (manifest_is_unfinished(f->text, f->size, f->run))
         return SHEAF_OK;
     code = parse(directory, MANIFEST_NAME, f->text, f->size, &f->manifest, &f->fault);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && o->grow != NULL)
+        code = manifest_growth_option(&f->manifest, "plan", &hash, &f->fault);
+    else if (code == SHEAF_OK && f->manifest.growth_count == 0)     /* else it is more */
         code = manifest_option(&f->manifest, "plan", &hash, &f->fault);
     if (code != SHEAF_OK)
         f->kind = MANIFEST_UNREADABLE;
     else
-        f->kind = is_of_plan(o, hash, note) ? MANIFEST_OF_PLAN : MANIFEST_OF_OTHER_PLAN;
+        f->kind = is_of_plan(o, hash, f->note) ? MANIFEST_OF_PLAN : MANIFEST_OF_OTHER_PLAN;
     free(hash);
     return code == SHEAF_ERR_MEMORY ? err_memory(err, f->size) : SHEAF_OK;
 }
@@ -93,12 +95,12 @@ static int classify(const struct output *o, const char *directory, const char *n
 int destination_manifest(const struct output *o, const char *directory, struct manifest_found *f,
                          struct sheaf_error *err)
 {
-    char *url = store_join(directory, MANIFEST_NAME), note[STORE_NOTE_SIZE];
+    char *url = store_join(directory, MANIFEST_NAME);
     int code;
 
     *f = (struct manifest_found){ .kind = MANIFEST_NONE };
     code = url == NULL ? err_memory(err, strlen(directory))
-                       : store_see_note(url, &f->seen, note, err);
+                       : store_see_note(url, &f->seen, f->note, err);
     if (code == SHEAF_OK && f->seen.is_there)
         code = store_get(url, MANIFEST_LIMIT, &f->text, &f->size, err);
     free(url);
@@ -107,7 +109,7 @@ int destination_manifest(const struct output *o, const char *directory, struct m
         return SHEAF_OK;
     }
     if (code == SHEAF_OK && f->seen.is_there)
-        code = classify(o, directory, note, f, err);
+        code = classify(o, directory, f, err);
     if (code != SHEAF_OK)
         manifest_found_free(f);
     return code;
@@ -434,10 +436,11 @@ int destination_is_finished(const struct output *o, bool *finished, struct sheaf
 
 /* ---- A finished data set --------------------------------------------------------------------- */
 
-/* The lines of the skipped.tsv that is there; 0 without one. */
-static int count_skipped(const struct output *o, uint64_t *count, struct sheaf_error *err)
+/* The lines of such a report that is there; 0 without one. */
+static int count_lines(const struct output *o, const char *name, uint64_t *count,
+                       struct sheaf_error *err)
 {
-    char *url = store_join(o->dest, SKIPPED_NAME), *text = NULL;
+    char *url = store_join(o->dest, name), *text = NULL;
     size_t size = 0;
     int code = url == NULL ? err_memory(err, strlen(o->dest))
                            : store_get(url, SIZE_MAX / 4, &text, &size, err);
@@ -453,9 +456,12 @@ static int count_skipped(const struct output *o, uint64_t *count, struct sheaf_e
 int destination_result(const struct output *o, struct sheaf_pack_result *result,
                        struct sheaf_error *err)
 {
+    int code;
+
     for (uint32_t s = 0; s < o->split_count; s++) {
         struct manifest m;
-        int code = destination_read_manifest(o->directories[s], &m, err);
+
+        code = destination_read_manifest(o->directories[s], &m, err);
 
         if (code != SHEAF_OK)
             return code;
@@ -468,7 +474,8 @@ int destination_result(const struct output *o, struct sheaf_pack_result *result,
         manifest_clear(&m);
     }
     result->shards_kept = result->shards;
-    return count_skipped(o, &result->skipped, err);
+    code = count_lines(o, SKIPPED_NAME, &result->skipped, err);
+    return code == SHEAF_OK ? count_lines(o, CONVERTED_NAME, &result->converted, err) : code;
 }
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
@@ -484,7 +491,8 @@ int destination_refuse(const struct output *o, const struct destination *d, unsi
                            (enum sheaf_reason)d->fault.reason);
     if (what & REFUSE_OTHER_DATASET && d->dataset != NULL && !d->is_finished)
         return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another "
-                                        "plan", d->dataset), SHEAF_REASON_DATASET);
+                                        "plan, or one that has grown since", d->dataset),
+                           SHEAF_REASON_DATASET);
     if (what & REFUSE_DATASET && d->dataset != NULL)
         return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: already holds a data set",
                                         d->dataset), SHEAF_REASON_DATASET);

@@ -25,6 +25,7 @@ enum manifest_kind {
 struct manifest_found {
     enum manifest_kind kind;
     struct store_seen seen;
+    char note[STORE_NOTE_SIZE]; /* that it has; "": none */
     char run[RUN_SIZE];         /* of MANIFEST_OF_RUN; else "" */
     char *text;
     size_t size;

@@ -50,15 +50,16 @@ static int open_parts(struct engine *e, uint64_t shard_bytes, uint64_t memory_by
     return code;
 }
 
-uint64_t engine_peak(const struct engine *e)
+uint64_t engine_peak(struct engine *e)
 {
-    return e->budget.peak + part_memory_peak(e->parts);
+    return e->budget.peak + part_memory_peak(e->parts) + image_memory_peak(&e->images);
 }
 
 int engine_open(struct engine *e, const struct block_setup *setup, const struct output *output,
                 struct problems *problems, struct watch *watch, unsigned jobs,
                 uint64_t shard_bytes, uint64_t memory_bytes, struct sheaf_error *err)
 {
+    uint64_t images;
     int code;
 
     if (jobs == 0)
@@ -73,7 +74,9 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
         e->slot_count = 0;
         return err_memory(err, jobs * SLOTS_PER_JOB * sizeof(e->slots[0]));
     }
-    code = open_parts(e, shard_bytes, memory_bytes, err);
+    images = image_memory_share(setup, memory_bytes);
+    image_memory_open(&e->images, images);
+    code = open_parts(e, shard_bytes, memory_bytes - images, err);
     if (code == SHEAF_OK)
         code = workers_open(&e->workers, jobs, err);
     if (code == SHEAF_OK)
@@ -81,7 +84,7 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
     if (code == SHEAF_OK)
         code = workers_open(&e->committer, 1, err);
     for (size_t i = 0; i < e->slot_count && code == SHEAF_OK; i++)
-        code = block_open(&e->slots[i].block, setup, err);
+        code = block_open(&e->slots[i].block, setup, &e->images.room, err);
     return code;
 }
 
@@ -99,6 +102,7 @@ void engine_close(struct engine *e)
         block_close(&e->slots[i].block);
     free(e->slots);
     part_memory_close(e->parts);
+    image_memory_close(&e->images);
     e->parts = NULL;
     e->workers = e->hasher = e->committer = NULL;
     e->writer = NULL;
@@ -145,6 +149,23 @@ static int adopt_problems(struct engine *e, const struct commit *c, struct sheaf
     return code;
 }
 
+/* The same of what it has converted. */
+static int adopt_converted(struct engine *e, const struct commit *c, struct sheaf_error *err)
+{
+    struct problems *all = e->problems->converted;
+    const struct buf *lines = &c->entry.converted;
+    const size_t before = all == NULL ? 0 : all->count;
+    const int code = all == NULL ? SHEAF_OK
+                   : problems_replace(all, c->first_converted, c->converted_count,
+                                      (const char *)lines->data, lines->size, err);
+    const size_t more = all == NULL ? 0 : all->count - before;
+
+    for (size_t i = 0; i < e->commit_count; i++)
+        e->commits[(e->commit_head + i) % ENGINE_COMMITS].first_converted += more;
+    e->first_converted += more;
+    return code;
+}
+
 /* Waits for the oldest of the shards that are being committed. */
 static int reap_commit(struct engine *e, struct sheaf_error *err)
 {
@@ -161,6 +182,8 @@ static int reap_commit(struct engine *e, struct sheaf_error *err)
         *err = c->error;
     if (code == SHEAF_OK && c->is_others)
         code = adopt_problems(e, c, err);
+    if (code == SHEAF_OK && c->is_others)
+        code = adopt_converted(e, c, err);
     shard_writer_close(c->writer);
     c->writer = NULL;
     journal_entry_free(&c->entry);
@@ -169,6 +192,7 @@ static int reap_commit(struct engine *e, struct sheaf_error *err)
 
 static int end_shard(struct engine *e, const struct plan_shard *shard, struct sheaf_error *err)
 {
+    const size_t converted = e->problems->converted == NULL ? 0 : e->problems->converted->count;
     struct commit *c;
     int code = shard_writer_end(e->writer, err);
 
@@ -182,10 +206,15 @@ static int end_shard(struct engine *e, const struct plan_shard *shard, struct sh
         .split = shard->split, .entry.source = shard->source,
         .entry.skipped = BUF_INIT(SIZE_MAX / 4), .first_problem = e->first_problem,
         .problem_count = e->problems->count - e->first_problem,
+        .entry.converted = BUF_INIT(SIZE_MAX / 4), .first_converted = e->first_converted,
+        .converted_count = converted - e->first_converted,
     };
     e->writer = NULL;
     e->commit_count++;
     code = problems_write(e->problems, e->first_problem, &c->entry.skipped, err);
+    if (code == SHEAF_OK && converted != 0)
+        code = problems_write(e->problems->converted, e->first_converted, &c->entry.converted,
+                              err);
     if (code != SHEAF_OK) {
         e->commit_count--;      /* engine_close() frees it */
         return code;
@@ -213,7 +242,8 @@ static uint64_t held(const struct block *b, const struct block_need *need)
 {
     return MAX(need->raw, b->raw.capacity) + MAX(need->names, b->names.capacity) +
            MAX(need->stored, b->stored.capacity) + MAX(need->scratch, b->scratch.capacity) +
-           MAX(need->samples, b->samples.capacity);
+           MAX(need->samples, b->samples.capacity) +
+           MAX(need->converted, b->converted.capacity);
 }
 
 /* SHEAF_END: the budget has no room for it. */
@@ -338,15 +368,25 @@ static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-static int take_problems(struct engine *e, const struct block *b, struct sheaf_error *err)
+static int add_all(struct problems *to, const struct block *b, const struct buf *from,
+                   struct sheaf_error *err)
 {
-    const struct block_problem *found = (const void *)b->problems.data;
+    const struct block_problem *found = (const void *)from->data;
     const char *texts = (const char *)b->texts.data;
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i < b->problems.size / sizeof(*found) && code == SHEAF_OK; i++)
-        code = problems_add(e->problems, err, texts + found[i].path, found[i].code, "%s",
+    for (size_t i = 0; i < from->size / sizeof(*found) && code == SHEAF_OK; i++)
+        code = problems_add(to, err, texts + found[i].path, found[i].code, "%s",
                             texts + found[i].reason);
+    return code;
+}
+
+static int take_problems(struct engine *e, const struct block *b, struct sheaf_error *err)
+{
+    int code = add_all(e->problems, b, &b->problems, err);
+
+    if (code == SHEAF_OK && e->problems->converted != NULL)
+        code = add_all(e->problems->converted, b, &b->conversions, err);
     return code == SHEAF_OK ? problems_verdict(e->problems, err) : code;
 }
 
@@ -380,6 +420,7 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
 
     if (slot->begins_shard) {
         e->first_problem = e->problems->count;
+        e->first_converted = e->problems->converted == NULL ? 0 : e->problems->converted->count;
         code = output_open_shard(e->output, shard, e->parts, &e->writer, err);
     }
     if (code == SHEAF_OK)
@@ -416,7 +457,7 @@ static int consume(struct engine *e, struct sheaf_error *err)
     code = wait_for(e, &slot->block, err);
     if (code != SHEAF_OK)
         return code;
-    if (slot->block.outgrown)
+    while (code == SHEAF_OK && slot->block.outgrown)
         code = run_again(e, slot, err);
     if (code == SHEAF_OK && slot->block.code != SHEAF_OK) {
         *err = slot->block.error;

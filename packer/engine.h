@@ -23,6 +23,7 @@
 #include "base/watch.h"
 #include "base/workers.h"
 #include "packer/block.h"
+#include "packer/image_memory.h"
 #include "packer/journal.h"
 #include "packer/output.h"
 #include "packer/shard_writer.h"
@@ -48,6 +49,7 @@ struct commit {
     uint32_t split;
     struct journal_entry entry;
     size_t first_problem, problem_count;    /* of the shard, as it was made here */
+    size_t first_converted, converted_count;
     bool is_others;             /* the entry is that of another process, which finished it first */
     int code;
     struct sheaf_error error;
@@ -66,6 +68,8 @@ struct engine {
     uint64_t consumed;                  /* blocks */
     struct shard_writer *writer;        /* of the shard that is being written; or NULL */
     size_t first_problem;               /* of that shard, in problems->items */
+    size_t first_converted;             /* and in problems->converted->items */
+    struct image_memory images;         /* for decoded ones */
     struct commit commits[ENGINE_COMMITS];
     size_t commit_head, commit_count;
     struct sheaf_progress progress;
@@ -81,7 +85,7 @@ int engine_open(struct engine *engine, const struct block_setup *setup,
                 unsigned jobs, uint64_t shard_bytes, uint64_t memory_bytes,
                 struct sheaf_error *err);
 /* The most that blocks and what was sent took of the memory. */
-uint64_t engine_peak(const struct engine *engine);
+uint64_t engine_peak(struct engine *engine);
 /* Stops what is under way.  Shards that were finished stay. */
 void engine_close(struct engine *engine);
 

@@ -100,7 +100,7 @@ int entries_next(struct entries *e, const struct journal_entry **entry, struct s
     if (!s->is_read)
         return s->code;
     e->largest = MAX(e->largest, sizeof(*s) + s->entry.section.size + s->entry.skipped.size +
-                                 s->entry.sides.size);
+                                 s->entry.sides.size + s->entry.converted.size);
     *entry = &s->entry;
     return s->code;
 }

@@ -3,10 +3,11 @@
  * The journal's files.  An entry is
  *
  *     magic | words | plan hash | XXH3 of the shard | name | section | skipped | sides | library |
- *     keys | XXH3-64 of all before
+ *     keys | fields | converted | XXH3-64 of all before
  *
- * Older entries have no keys, and those of release 0.1 not the library that compressed the shard
- * either; nor have they the words for these. */
+ * Older entries have no lines of converted files, before that no fields, and those before no keys;
+ * those of release 0.1 not the library that compressed the shard either; nor have they the words
+ * for these. */
 #include "packer/journal.h"
 
 #include <stdio.h>
@@ -22,17 +23,18 @@
 /* Of the plan's hash, in the names of entries. */
 #define NAMED_DIGITS 16
 #define ENTRY_BYTES ((size_t)1 << 32)
+#define READS_MOST 8            /* of an entry that other runs replace meanwhile */
 #define HEX_BYTES  32
 #define SUM_BYTES  8
 
-static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '6' };
+static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '8' };
 static const char first_version = '4';
 
 enum word {
     WORD_BYTES, WORD_RAW_BYTES, WORD_PAYLOAD_BYTES, WORD_SAMPLES, WORD_FILES,
     WORD_LARGEST, WORD_NAMES_BYTES, WORD_MULTIPART, WORD_HAS_CLS, WORD_SOURCE, WORD_STAMP,
     WORD_NAME_SIZE, WORD_SECTION_SIZE, WORD_SKIPPED_SIZE, WORD_SIDES_SIZE,
-    WORD_LIBRARY_SIZE, WORD_KEYS_SIZE,
+    WORD_LIBRARY_SIZE, WORD_KEYS_SIZE, WORD_FIELDS_SIZE, WORD_CONVERTED_SIZE,
     WORD_COUNT, FIRST_WORD_COUNT = WORD_LIBRARY_SIZE    /* each version has one word more */
 };
 
@@ -48,12 +50,14 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
         f->bytes, f->raw_bytes, f->payload_bytes, f->samples, f->files, f->largest,
         f->names_bytes, f->multipart, f->has_cls, entry->source, entry->stamp, name_size,
         entry->section.size, entry->skipped.size, entry->sides.size,
-        library_size, entry->keys.size,
+        library_size, entry->keys.size, entry->fields.size, entry->converted.size,
     };
     XXH64_canonical_t sum;
     int code = buf_reserve(out, sizeof(magic) + sizeof(words) + 2 * HEX_BYTES + name_size +
                            entry->section.size + entry->skipped.size + entry->sides.size +
-                           library_size + entry->keys.size + SUM_BYTES, err);
+                           library_size + entry->keys.size + entry->fields.size +
+                           entry->converted.size + SUM_BYTES,
+                           err);
 
     if (code != SHEAF_OK)
         return code;
@@ -68,6 +72,8 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     buf_put(out, entry->sides.data, entry->sides.size);
     buf_put(out, f->library, library_size);
     buf_put(out, entry->keys.data, entry->keys.size);
+    buf_put(out, entry->fields.data, entry->fields.size);
+    buf_put(out, entry->converted.data, entry->converted.size);
     XXH64_canonicalFromHash(&sum, XXH3_64bits(out->data + start, out->size - start));
     buf_put(out, &sum, SUM_BYTES);
     return SHEAF_OK;
@@ -102,7 +108,9 @@ static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
            !__builtin_add_overflow(sum, words[WORD_SKIPPED_SIZE], &sum) &&
            !__builtin_add_overflow(sum, words[WORD_SIDES_SIZE], &sum) &&
            !__builtin_add_overflow(sum, words[WORD_LIBRARY_SIZE], &sum) &&
-           !__builtin_add_overflow(sum, words[WORD_KEYS_SIZE], &sum) && sum == size &&
+           !__builtin_add_overflow(sum, words[WORD_KEYS_SIZE], &sum) &&
+           !__builtin_add_overflow(sum, words[WORD_FIELDS_SIZE], &sum) &&
+           !__builtin_add_overflow(sum, words[WORD_CONVERTED_SIZE], &sum) && sum == size &&
            (words[WORD_KEYS_SIZE] == 0 ||
             words[WORD_KEYS_SIZE] / sizeof(uint64_t) == words[WORD_SAMPLES]);
 }
@@ -135,8 +143,9 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     int code;
 
     entry->section.size = entry->skipped.size = entry->sides.size = entry->keys.size = 0;
+    entry->fields.size = entry->converted.size = 0;
     entry->section.limit = entry->skipped.limit = entry->sides.limit = ENTRY_BYTES;
-    entry->keys.limit = ENTRY_BYTES;
+    entry->keys.limit = entry->fields.limit = entry->converted.limit = ENTRY_BYTES;
     if (!is_whole(data, size))
         return SHEAF_END;
     memcpy(words, at, count * sizeof(words[0]));
@@ -169,6 +178,10 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     memcpy(entry->facts.library, at, words[WORD_LIBRARY_SIZE]);
     at += words[WORD_LIBRARY_SIZE];
     code = take_buf(&at, &entry->keys, words[WORD_KEYS_SIZE], err);
+    if (code == SHEAF_OK)
+        code = take_buf(&at, &entry->fields, words[WORD_FIELDS_SIZE], err);
+    if (code == SHEAF_OK)
+        code = take_buf(&at, &entry->converted, words[WORD_CONVERTED_SIZE], err);
     return code == SHEAF_OK && !codec_library_is(entry->facts.library) ? SHEAF_END : code;
 }
 
@@ -178,6 +191,8 @@ void journal_entry_free(struct journal_entry *entry)
     buf_free(&entry->skipped);
     buf_free(&entry->sides);
     buf_free(&entry->keys);
+    buf_free(&entry->fields);
+    buf_free(&entry->converted);
 }
 
 /* ---- Entries as files ------------------------------------------------------------------------ */
@@ -236,13 +251,22 @@ int journal_put(const struct journal *j, const char *split, const struct journal
     return code;
 }
 
+/* Another run may replace the entry between two requests for it, which it does a few times. */
+static int get_bytes(const char *url, char **data, size_t *size, struct sheaf_error *err)
+{
+    int code = SHEAF_ERR_CHANGED;
+
+    for (int i = 0; i < READS_MOST && code == SHEAF_ERR_CHANGED; i++)
+        code = store_get(url, ENTRY_BYTES, data, size, err);
+    return code;
+}
+
 static int get_entry(const char *url, const char *hash, struct journal_entry *entry,
                      struct sheaf_error *err)
 {
     char *data = NULL;
     size_t size = 0;
-    int code = url == NULL ? err_memory(err, SHARD_NAME_BYTES)
-                           : store_get(url, ENTRY_BYTES, &data, &size, err);
+    int code = url == NULL ? err_memory(err, SHARD_NAME_BYTES) : get_bytes(url, &data, &size, err);
 
     if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT)
         code = SHEAF_END;
@@ -417,7 +441,8 @@ static int clear_one(void *context, const struct store_entry *entry)
     if (code != SHEAF_OK)
         return code;
     c->is_checked = true;
-    return journal_is_own(c->journal, entry->name)
+    /* Some servers list no ETags: then the entry is compared with itself, a moment later. */
+    return journal_is_own(c->journal, entry->name) && entry->stamp != 0
                ? clear_own(c, entry) : journal_remove(c->journal, entry->name, c->err);
 }
 

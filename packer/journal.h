@@ -33,8 +33,9 @@
 #define RUN_SIZE 33
 #define HOLDER_SIZE 160
 
-/* How far a run is: whether what is there may be replaced, until the destination is ready. */
-enum claim_state { CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY };
+/* How far a run is: whether what is there may be replaced, until the destination is ready; or that
+ * it appends to the data set that is there. */
+enum claim_state { CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY, CLAIM_GROWS };
 
 /* The plan file's content. */
 struct journal_plan {
@@ -52,7 +53,9 @@ struct journal_entry {
     struct buf section;         /* of the index */
     struct buf keys;            /* as in struct shard_writer; empty: not known, in those of
                                    release 0.1 and of what came before the table of keys */
+    struct buf fields;          /* as in struct shard_writer; empty: not known, as these */
     struct buf skipped;         /* lines of skipped.tsv */
+    struct buf converted;       /* lines of converted.tsv; there are none of older releases */
     struct buf sides;           /* as in struct shard_writer */
     uint64_t source;            /* as in struct plan_shard: of the files that it was made of */
     uint64_t stamp;             /* of shard and sides, as output_stamp has it; 0: not known */

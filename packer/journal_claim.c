@@ -20,7 +20,7 @@
 #define PLAN_MAGIC_OLD "sheaf-plan 1\n"       /* without run and holder */
 #define PLAN_BYTES ((size_t)64 << 10)
 
-static const char *const states[] = { "looks", "replaces", "ready" };
+static const char *const states[] = { "looks", "replaces", "ready", "grows" };
 
 static int put_sum(struct buf *text, struct sheaf_error *err)
 {

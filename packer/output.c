@@ -62,8 +62,8 @@ void output_close(struct output *o)
 int output_shard_name(const struct output *o, const struct plan_shard *shard,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err)
 {
-    return shard_name(name, o->setup, o->prefix, shard->number, o->shard_counts[shard->split],
-                      err);
+    return shard_name(name, o->setup, o->prefix, shard->number,
+                      o->first_shard + o->shard_counts[shard->split], err);
 }
 
 /* Of most samples: a header or two, padding, and names. */

@@ -11,6 +11,8 @@
 #include "packer/plan/plan.h"
 #include "packer/source/problems.h"
 
+struct grow;
+
 struct output {
     const char *dest;           /* borrowed, like those below */
     const struct block_setup *setup;
@@ -28,6 +30,8 @@ struct output {
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
     uint64_t shard_counts[SPLIT_LIMIT]; /* of each; 0: not known yet */
+    uint64_t first_shard;       /* the number of the first shard: of samples that are appended */
+    const struct grow *grow;    /* what is to grow; NULL: a data set of its own */
     char plan_hash[PLAN_HASH_SIZE];     /* that a manifest has; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: what is noted with a manifest */
     bool compares_origin;       /* a data set of this hash and with another note is another's */
@@ -75,6 +79,17 @@ int output_lock(const struct output *output, bool shared, int *lock, struct shea
 /* Its name. */
 int output_shard_name(const struct output *output, const struct plan_shard *shard,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err);
+
+/* ---- Appending to a data set (output_grow.c) ------------------------------------------------- */
+
+/* Takes DEST's lock, and fails as output_grow would; changes nothing else. */
+int output_check_grow(struct output *output, bool resume, bool overwrite, struct sheaf_error *err);
+/* Claims DEST.  `overwrite`: what an unfinished run has appended is removed. */
+int output_grow(struct output *output, bool resume, bool overwrite, struct sheaf_error *err);
+/* Of a run whose manifest is there: finishes what it has left. */
+int output_grown(struct output *output, struct sheaf_error *err);
+/* As output_abandon. */
+void output_abandon_grow(const struct output *output, bool keep_shards);
 
 /* ---- Many at work on one plan (output_join.c) ------------------------------------------------ */
 

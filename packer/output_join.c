@@ -10,7 +10,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/manifest_growth.h"
 #include "packer/destination.h"
+#include "packer/grow.h"
 #include "store/store.h"
 
 #define PARTS_NAME  "parts"
@@ -291,18 +293,31 @@ int output_listing_has_entry(const struct output_listing *l, const struct output
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
+/* Whether it is what manifest_part_name makes of a file's name. */
+static bool is_part_name(const char *name, const char *first)
+{
+    const size_t stem = strcspn(first, ".");
+    size_t digits;
+
+    if (strncmp(name, first, stem) != 0 || name[stem] != '-')
+        return false;
+    digits = strspn(name + stem + 1, "0123456789");
+    return digits != 0 && strcmp(name + stem + 1 + digits, first + stem) == 0;
+}
+
 /* What a run of this output uploads right below a split's directory: PREFIX-DIGITS.SUFFIX, and the
  * files of the whole. */
 static bool is_our_name(const void *context, const char *name)
 {
     static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
+                                         CONVERTED_NAME,
                                           "shardindex.json" };
     const struct output *o = context;
     const size_t size = strlen(o->prefix);
     size_t digits;
 
     for (size_t i = 0; i < COUNT_OF(others); i++)
-        if (strcmp(name, others[i]) == 0)
+        if (strcmp(name, others[i]) == 0 || is_part_name(name, others[i]))
             return true;
     if (strncmp(name, o->prefix, size) != 0 || name[size] != '-')
         return false;
@@ -323,13 +338,18 @@ static int clean_object(const struct output *o, uint32_t split, const char *name
 /* Where uploads are told of by name only: those of the shards, the index and the table of keys. */
 static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
+    const size_t part = o->grow == NULL ? 0 : o->grow->part;
     char name[SHARD_NAME_BYTES];
-    int code = clean_object(o, split, INDEX_NAME, err);
+    int code;
 
+    manifest_part_name(INDEX_NAME, part, name);
+    code = clean_object(o, split, name, err);
+    manifest_part_name(KEYS_NAME, part, name);
     if (code == SHEAF_OK)
-        code = clean_object(o, split, KEYS_NAME, err);
+        code = clean_object(o, split, name, err);
     for (uint64_t i = 0; i < o->shard_counts[split] && code == SHEAF_OK; i++) {
-        const struct plan_shard shard = { .split = split, .number = (uint32_t)i };
+        const struct plan_shard shard = { .split = split,
+                                          .number = (uint32_t)(o->first_shard + i) };
 
         code = output_shard_name(o, &shard, name, err);
         if (code == SHEAF_OK)

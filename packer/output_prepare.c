@@ -125,7 +125,8 @@ static int prepare_clear(struct output *o, bool keep_own, struct sheaf_error *er
     return code == SHEAF_OK ? output_clear(o, keep_own, err) : code;
 }
 
-/* A run that came between the inspection and the claim is seen now; none can come later. */
+/* A run that came between the inspection and the claim is seen now; none can come later.  A server
+ * that cannot list the names below the destination shows now, too. */
 static int check_claimed(struct output *o, struct sheaf_error *err)
 {
     struct destination d = { .claim = CLAIM_ABSENT };
@@ -133,7 +134,7 @@ static int check_claimed(struct output *o, struct sheaf_error *err)
 
     if (code == SHEAF_OK)
         code = destination_refuse(o, &d, REFUSE_DATASET | REFUSE_UNKNOWN, err);
-    if (code == SHEAF_ERR_EXISTS)
+    if (code == SHEAF_ERR_EXISTS || code == SHEAF_ERR_CORRUPT)
         (void)journal_remove(&o->journal, PLAN_FILE, NULL);
     destination_clear(&d);
     return code;

@@ -17,7 +17,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/interop_index.h"
+#include "formats/manifest_growth.h"
 #include "packer/destination.h"
+#include "packer/grow.h"
 #include "store/over.h"
 #include "store/store.h"
 
@@ -117,7 +119,25 @@ static int remove_note(const struct output *o, const char *directory, struct she
     return code;
 }
 
-/* Removes the files of a data set that is being replaced, as the note says; nothing without one. */
+/* The files that each part of a data set has. */
+static int remove_part(const struct output *o, const char *directory, size_t part,
+                       struct sheaf_error *err)
+{
+    static const char *const names[] = { INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
+                                         CONVERTED_NAME };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < COUNT_OF(names) && code == SHEAF_OK; i++) {
+        char name[GROWN_NAME_BYTES];
+
+        manifest_part_name(names[i], part, name);
+        code = output_remove(o, directory, name, err);
+    }
+    return code;
+}
+
+/* Removes the files of a data set that is being replaced, as the note says, and those that a run
+ * has left which appended to it; nothing without a note. */
 static int remove_replaced(const struct output *o, char *directory, struct sheaf_error *err)
 {
     struct clearing c = { o, directory };
@@ -135,12 +155,8 @@ static int remove_replaced(const struct output *o, char *directory, struct sheaf
         code = remove_shard(&c, &m, i, &interop, err);
     if (code == SHEAF_OK)
         code = interop_finish_dataset(&interop, &m, NULL, remove_put, &c, err);
-    if (code == SHEAF_OK)
-        code = output_remove(o, directory, INDEX_NAME, err);
-    if (code == SHEAF_OK)
-        code = output_remove(o, directory, KEYS_NAME, err);
-    if (code == SHEAF_OK)
-        code = output_remove(o, directory, SKIPPED_NAME, err);
+    for (size_t part = 0; part <= m.growth_count + 1 && code == SHEAF_OK; part++)
+        code = remove_part(o, directory, part, err);
     if (code == SHEAF_OK)
         code = remove_note(o, directory, err);
     interop_free(&interop);
@@ -313,6 +329,15 @@ static int remove_entry_shard(const struct output *o, const char *directory,
     return code == SHEAF_OK ? output_remove(o, directory, entry->facts.name, err) : code;
 }
 
+/* Whether the data set that is to grow has it: then the run was killed after it had published. */
+static bool is_published(const struct output *o, const char *shard)
+{
+    for (size_t i = 0; o->grow != NULL && i < o->grow->manifest.shard_count; i++)
+        if (strcmp(o->grow->manifest.shards[i].name, shard) == 0)
+            return true;
+    return false;
+}
+
 static int remove_known(const struct output *o, const char *name,
                         const struct journal_entry *entry, struct sheaf_error *err)
 {
@@ -327,7 +352,7 @@ static int remove_known(const struct output *o, const char *name,
         code = directory == NULL ? err_memory(err, strlen(o->dest)) : SHEAF_OK;
         if (code == SHEAF_OK && !journal_is_own(&o->journal, name))
             code = journal_see(&o->journal, split, entry->facts.name, &own, err);
-        if (code == SHEAF_OK && !own.is_there)
+        if (code == SHEAF_OK && !own.is_there && !is_published(o, entry->facts.name))
             code = remove_entry_shard(o, directory, entry, err);
     }
     free(directory);
@@ -376,6 +401,17 @@ int output_clear(const struct output *o, bool keep_own, struct sheaf_error *err)
         code = remove_entries(o, false, err);
     if (code == SHEAF_OK && !keep_own)
         code = remove_entries(o, true, err);
+    return code;
+}
+
+int output_remove_appended(const struct output *o, bool keep_own, struct sheaf_error *err)
+{
+    int code = remove_entries(o, false, err);
+
+    if (code == SHEAF_OK && !keep_own)
+        code = remove_entries(o, true, err);
+    if (code == SHEAF_OK && !keep_own)
+        code = remove_part(o, o->dest, o->grow->part, err);
     return code;
 }
 

@@ -21,5 +21,8 @@ int output_remove(const struct output *output, const char *directory, const char
 /* Takes away the data set that is there, with all its splits, and what runs of other plans have
  * left; with `keep_own`, not what is of the run's own plan. */
 int output_clear(const struct output *output, bool keep_own, struct sheaf_error *err);
+/* Takes away what unfinished runs have appended to the data set that is to grow; with `keep_own`,
+ * not what is of the run's own plan.  What the manifest names stays. */
+int output_remove_appended(const struct output *output, bool keep_own, struct sheaf_error *err);
 
 #endif

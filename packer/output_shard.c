@@ -203,8 +203,9 @@ int output_publish_shard(const struct output *o, uint32_t split, struct shard_wr
         return code;
     entry->section = w->section;
     entry->keys = w->keys;
+    entry->fields = w->fields;
     entry->sides = w->notes;
-    w->section = w->keys = w->notes = (struct buf)BUF_INIT(0);
+    w->section = w->keys = w->fields = w->notes = (struct buf)BUF_INIT(0);
     code = output_lock(o, true, &lock, err);
     if (code == SHEAF_OK)
         code = publish_once(&p, lock < 0, err);

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_pack: what many machines do with a stored plan, at once: make the plan, pack all its
- * shards, publish. */
+ * shards, publish.  Appending to a data set differs in what is claimed and published (grow.h). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/destination.h"
+#include "packer/pack.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_stash.h"
 #include "packer/planner.h"
 #include "packer/publish.h"
 #include "packer/run.h"
+#include "store/scopes.h"
 #include "store/store.h"
 
 struct pack {
     struct sheaf_pack_options options;
     const char *dest;
+    struct grow *grow;          /* what is to grow; NULL: a data set of its own */
     struct planner planner;
-    struct problems problems;
+    struct problems problems, converted;
     struct watch watch;
     struct plan plan;
     struct plan_stash stash;    /* its samples */
@@ -53,6 +56,8 @@ static int make_plan(struct pack *p, const char *const *sources, size_t count,
     struct planner *planner = &p->planner;
     int code = planner_open(planner, &p->options, &p->problems, &p->watch, &p->plan, p->dest, err);
 
+    if (p->grow != NULL)
+        planner->sort.grow = &p->grow->plan;
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
@@ -102,7 +107,9 @@ static int pack_publish(struct pack *p, struct sheaf_error *err)
     char *json[SPLIT_LIMIT] = { NULL };
     int code = planner_options_json(&p->planner, json, err);
 
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && p->grow != NULL)
+        code = publish_grown(&p->output, &p->problems, &p->plan, json[0], err);
+    else if (code == SHEAF_OK)
         code = publish_plan(&p->output, &p->problems, &p->plan, p->options.label_base,
                             (const char *const *)json, err);
     for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
@@ -119,16 +126,34 @@ static int finished_result(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
+/* *finished: the data set of this plan is there. */
+static int prepare(struct pack *p, bool *finished, struct sheaf_error *err)
+{
+    *finished = false;
+    return p->grow != NULL ? output_grow(&p->output, p->options.resume, p->options.overwrite, err)
+                           : output_prepare(&p->output, p->options.resume, p->options.overwrite,
+                                            finished, err);
+}
+
+static void abandon(struct pack *p)
+{
+    const bool keep = p->options.resume || p->result.samples > 0;
+
+    if (p->grow != NULL)
+        output_abandon_grow(&p->output, keep);
+    else
+        output_abandon(&p->output, keep);
+}
+
 static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_error *err)
 {
-    bool finished = false;
-    int code = store_make_directory(p->dest, err);
+    bool finished;
+    int code = p->grow != NULL ? SHEAF_OK : store_make_directory(p->dest, err);
 
     if (code == SHEAF_OK)       /* its name may lead through what was not there before */
         code = planner_refuse(&p->planner, p->dest, err);
     if (code == SHEAF_OK)
-        code = output_prepare(&p->output, p->options.resume, p->options.overwrite, &finished,
-                              err);
+        code = prepare(p, &finished, err);
     if (code == SHEAF_OK && finished)
         return finished_result(p, err);
     if (code != SHEAF_OK)
@@ -144,8 +169,9 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
     if (code == SHEAF_OK)
         code = pack_publish(p, err);
     if (code != SHEAF_OK)
-        output_abandon(&p->output, p->options.resume || p->result.samples > 0);
+        abandon(p);
     p->result.skipped = p->problems.count;
+    p->result.converted = p->converted.count;
     return code;
 }
 
@@ -168,7 +194,10 @@ static void foresee(struct pack *p)
 {
     int code = planner_refuse(&p->planner, p->dest, &p->foreseen);
 
-    if (code == SHEAF_OK && !p->options.resume && !p->options.overwrite)
+    if (code == SHEAF_OK && p->grow != NULL)
+        code = output_check_grow(&p->output, p->options.resume, p->options.overwrite,
+                                 &p->foreseen);
+    else if (code == SHEAF_OK && !p->options.resume && !p->options.overwrite)
         code = output_check_free(&p->output, &p->foreseen);
     if (code == SHEAF_OK)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
@@ -197,6 +226,17 @@ static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
     return memory;
 }
 
+static int open_output(struct pack *p, struct sheaf_error *err)
+{
+    const int code = output_open(&p->output, p->dest, &p->setup, p->options.prefix, &p->plan, err);
+
+    if (code == SHEAF_OK && p->grow != NULL) {
+        p->output.grow = p->grow;
+        p->output.first_shard = p->grow->plan.first_shard;
+    }
+    return code;
+}
+
 static int pack_sources(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {
@@ -205,7 +245,7 @@ static int pack_sources(struct pack *p, const char *const *sources, size_t count
                           : make_plan(p, sources, count, err);
 
     if (code == SHEAF_OK)
-        code = output_open(&p->output, p->dest, &p->setup, p->options.prefix, &p->plan, err);
+        code = open_output(p, err);
     if (code != SHEAF_OK)
         return code;
     all = run_of(p);
@@ -221,29 +261,156 @@ int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_opt
     return sheaf_pack_sources(&source, 1, dest, options, result, error);
 }
 
+static void close_pack(struct pack *p)
+{
+    output_close(&p->output);
+    plan_stash_close(&p->stash);
+    plan_free(&p->plan);
+    planner_close(&p->planner);
+    problems_free(&p->problems);
+    problems_free(&p->converted);
+}
+
+static int pack_with(struct pack *p, int (*run)(struct pack *p, const char *const *sources,
+                                                size_t count, struct sheaf_error *err),
+                     const char *const *sources, size_t count, struct sheaf_error *err)
+{
+    int code;
+
+    pack_options_setup(&p->options, &p->setup);
+    pack_options_watch(&p->options, &p->watch, &p->problems);
+    p->problems.converted = &p->converted;
+    if (p->options.dry_run)         /* one bad file does not hide the others */
+        p->problems.on_error = SHEAF_SKIP;
+    code = run(p, sources, count, err);
+    close_pack(p);
+    return code;
+}
+
 int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
                        const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                        struct sheaf_error *error)
 {
-    struct pack p = { .dest = dest, .stash.blocks.fd = -1, .output.lock = -1 };
+    struct pack p = { .dest = dest, .stash.blocks.fd = -1, .output.lock = -1,
+                      .converted.on_error = SHEAF_SKIP };
+    struct store_scopes scopes = { .count = 0 };
     struct sheaf_error found;
     int code = pack_options_take(options, &p.options, &found);
 
-    if (code == SHEAF_OK) {
-        pack_options_setup(&p.options, &p.setup);
-        pack_options_watch(&p.options, &p.watch, &p.problems);
-        if (p.options.dry_run)      /* one bad file does not hide the others */
-            p.problems.on_error = SHEAF_SKIP;
-        code = pack_sources(&p, sources, count, &found);
-    }
-    output_close(&p.output);
-    plan_stash_close(&p.stash);
-    plan_free(&p.plan);
-    planner_close(&p.planner);
-    problems_free(&p.problems);
+    if (code == SHEAF_OK)
+        code = scopes_open(&scopes, dest, NULL, p.options.s3, &found);
+    if (code == SHEAF_OK)
+        code = pack_with(&p, pack_sources, sources, count, &found);
+    scopes_close(&scopes);
     if (result != NULL)
         *result = p.result;
     if (error != NULL && (code != SHEAF_OK || p.options.dry_run))
+        *error = code != SHEAF_OK ? found : p.foreseen;
+    return code;
+}
+
+/* ---- Appending ------------------------------------------------------------------------------- */
+
+/* What the data set grew by last. */
+static void count_appended(const struct manifest *m, struct sheaf_pack_result *result)
+{
+    for (size_t i = m->growths[m->growth_count - 1].shards; i < m->shard_count; i++) {
+        result->samples += m->shards[i].samples;
+        result->payload_bytes += m->shards[i].payload_bytes;
+        result->stored_bytes += m->shards[i].bytes;
+        result->shards++;
+    }
+    result->shards_kept = result->shards;
+}
+
+/* The plan is made as if the data set had not grown yet.  SHEAF_END: it is another one, or there is
+ * something wrong, which is found again. */
+static int compare_plan(struct pack *p, const char *const *sources, size_t count,
+                        struct sheaf_error *err)
+{
+    struct sheaf_pack_result there = { .samples = 0 };
+    char *hash = NULL;
+    int code = manifest_growth_option(&p->grow->manifest, "plan", &hash, err);
+
+    count_appended(&p->grow->manifest, &there);
+    grow_undo(p->grow);
+    if (code == SHEAF_OK)
+        code = make_plan(p, sources, count, err);
+    if (code == SHEAF_OK ? hash == NULL || strcmp(hash, p->plan.hash) != 0
+                         : code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY)
+        code = SHEAF_END;
+    if (code == SHEAF_OK)
+        code = open_output(p, err);
+    if (code == SHEAF_OK)
+        code = output_grown(&p->output, err);
+    free(hash);
+    there.files = p->result.files;
+    there.skipped = p->result.skipped;
+    there.files_packed = there.files - there.skipped;
+    p->result = there;
+    return code;
+}
+
+/* *found: the data set grew last by this very plan: an earlier run has finished, or all but. */
+static int find_appended(const struct pack *given, const char *manifest,
+                         const char *const *sources, size_t count, bool *found,
+                         struct sheaf_pack_result *result, struct sheaf_error *err)
+{
+    struct pack p = { .options = given->options, .dest = given->dest, .stash.blocks.fd = -1,
+                      .output.lock = -1 };
+    struct grow grow = { .plan = given->grow->plan };
+    int code = grow_open(&grow, manifest, strlen(manifest), err);
+
+    *found = false;
+    if (code == SHEAF_OK && grow.manifest.growth_count != 0) {
+        p.grow = &grow;
+        p.options.report = NULL;
+        p.options.note = NULL;
+        code = pack_with(&p, compare_plan, sources, count, err);
+        *found = code == SHEAF_OK;
+        *result = p.result;
+    }
+    grow_close(&grow);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+static int append(struct pack *p, const char *manifest, const char *const *sources, size_t count,
+                  struct sheaf_error *err)
+{
+    struct sheaf_pack_options options;
+    bool found = false;
+    int code = grow_open(p->grow, manifest, strlen(manifest), err);
+
+    if (code != SHEAF_OK)
+        return err_prefix(err, "%s: ", p->dest);
+    options = p->options;
+    code = grow_options(p->grow, &options, err);
+    if (code == SHEAF_OK)
+        code = pack_options_take(&options, &p->options, err);
+    if (code == SHEAF_OK && p->options.resume)
+        code = find_appended(p, manifest, sources, count, &found, &p->result, err);
+    if (code == SHEAF_OK && !found)
+        code = grow_tell(p->grow, &p->options, err);
+    return code != SHEAF_OK || found ? code : pack_with(p, pack_sources, sources, count, err);
+}
+
+int pack_onto(const char *const *sources, size_t count, const char *dest, const char *manifest,
+              plan_known_fn *known, void *context, const struct sheaf_pack_options *options,
+              struct sheaf_pack_result *result, struct sheaf_error *error)
+{
+    struct grow grow = { .plan = { .known = known, .context = context } };
+    struct pack p = { .options = *options, .dest = dest, .grow = &grow, .stash.blocks.fd = -1,
+                      .output.lock = -1 };
+    struct store_scopes scopes = { .count = 0 };
+    struct sheaf_error found;
+    int code = scopes_open(&scopes, dest, NULL, options->s3, &found);
+
+    if (code == SHEAF_OK)
+        code = append(&p, manifest, sources, count, &found);
+    scopes_close(&scopes);
+    grow_close(&grow);
+    *result = p.result;
+    if (code != SHEAF_OK || p.options.dry_run)
         *error = code != SHEAF_OK ? found : p.foreseen;
     return code;
 }

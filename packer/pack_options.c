@@ -15,6 +15,7 @@
 #include "formats/interop_index.h"
 #include "formats/json_dump.h"
 #include "formats/name.h"
+#include "packer/image/image.h"
 
 #define PREFIX_LIMIT 200
 
@@ -25,6 +26,7 @@ static void set_defaults(struct sheaf_pack_options *o)
         .shard_bytes = 150000000,
         .prefix = "shard",
         .memory_bytes = (uint64_t)512 << 20,
+        .quality = 90,
     };
 }
 
@@ -59,6 +61,31 @@ static int check_interop(const struct sheaf_pack_options *o, struct sheaf_error 
     return code;
 }
 
+static int check_images(const struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    if (o->check_images != SHEAF_CHECK_MARKERS && o->check_images != SHEAF_CHECK_DECODE)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "check_images is %d, expected SHEAF_CHECK_MARKERS "
+                       "or SHEAF_CHECK_DECODE", (int)o->check_images);
+    if (o->resize > 65535)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the size of images is %u, expected at most 65535",
+                       o->resize);
+    if (o->resize_mode < SHEAF_SHORTER || o->resize_mode > SHEAF_EXACT)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "resize_mode is %d, expected SHEAF_SHORTER, "
+                       "SHEAF_LONGER or SHEAF_EXACT", (int)o->resize_mode);
+    if (o->quality < 1 || o->quality > 100)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the quality is %d, expected 1 to 100",
+                       o->quality);
+    return SHEAF_OK;
+}
+
+int pack_options_refuse_images(const struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    if (!o->fix_images && o->resize == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_ARGUMENT, "images are converted only as files are packed, not "
+                   "those of samples or of another data set");
+}
+
 static int check_options(const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     int code;
@@ -78,7 +105,9 @@ static int check_options(const struct sheaf_pack_options *o, struct sheaf_error 
     if (o->resume && o->overwrite)
         return err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "resume and overwrite exclude "
                                         "each other"), SHEAF_REASON_EXCLUSIVE);
-    code = check_prefix(o->prefix, err);
+    code = check_images(o, err);
+    if (code == SHEAF_OK)
+        code = check_prefix(o->prefix, err);
     return code == SHEAF_OK ? check_interop(o, err) : code;
 }
 
@@ -100,6 +129,9 @@ void pack_options_setup(const struct sheaf_pack_options *o, struct block_setup *
         .codec = codec_of(o->codec),
         .interop = o->index,
         .context.label_base = o->label_base,
+        .fix_images = o->fix_images != 0,
+        .decodes = o->check_images == SHEAF_CHECK_DECODE,
+        .images = { o->resize, (enum image_resize)o->resize_mode, o->quality },
     };
 }
 
@@ -161,6 +193,25 @@ static json_t *aliases_json(const struct sheaf_pack_options *o)
     return failed ? NULL : list;
 }
 
+/* What the bytes of images depend on. */
+static void set_images(const struct sheaf_pack_options *o, json_t *object, int *failed)
+{
+    static const char *const modes[] = { "shorter", "longer", "exact" };
+
+    if (o->check_images == SHEAF_CHECK_DECODE)
+        set(object, failed, "check_images", json_string("decode"));
+    if (o->fix_images)
+        set(object, failed, "fix_images", json_true());
+    if (o->resize != 0) {
+        set(object, failed, "resize", json_integer((json_int_t)o->resize));
+        set(object, failed, "resize_mode", json_string(modes[o->resize_mode]));
+    }
+    if (!o->fix_images && o->resize == 0)
+        return;
+    set(object, failed, "quality", json_integer(o->quality));
+    set(object, failed, "image_libraries", json_string(image_libraries()));
+}
+
 char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
                    const char *plan_hash, const char *split_name)
 {
@@ -182,6 +233,7 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
         set(object, &failed, "field_aliases", aliases_json(o));
     if (o->key_end == SHEAF_LAST_DOT)
         set(object, &failed, "key_end", json_string("last-dot"));
+    set_images(o, object, &failed);
     if (plan_hash != NULL)
         set(object, &failed, "plan", json_string(plan_hash));
     if (split_name != NULL) {

@@ -24,4 +24,7 @@ void pack_options_watch(const struct sheaf_pack_options *options, struct watch *
 char *pack_options_json(const struct sheaf_pack_options *options, const char *source,
                    const char *plan_hash, const char *split_name);
 
+/* SHEAF_ERR_ARGUMENT: images are to be converted, where no files are packed. */
+int pack_options_refuse_images(const struct sheaf_pack_options *options, struct sheaf_error *err);
+
 #endif

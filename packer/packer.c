@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/key_table.h"
 #include "formats/name.h"
 #include "formats/origin.h"
 #include "formats/sample.h"
@@ -43,7 +44,8 @@ int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
 {
     struct block_need need = { .raw = 1, .names = 1, .samples = 1 };
     const struct block_need rounded = round_need(&need);
-    const uint64_t memory = p->options.memory_bytes;
+    const uint64_t memory = p->options.memory_bytes -
+                            image_memory_share(&p->setup, p->options.memory_bytes);
     uint64_t sent, least;
     int code = engine_share(p->dest, &p->setup, shard_bytes, memory, &sent, err);
 
@@ -58,6 +60,13 @@ int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
+/* Of the destination: others may write there. */
+static void let_go(struct sheaf_packer *p)
+{
+    output_close(&p->output);
+    scopes_close(&p->scopes);
+}
+
 int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err)
 {
     p->dest = strdup(dest);
@@ -69,7 +78,28 @@ int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_err
     p->options.index = p->index;
     p->options.split = p->options.root = NULL;
     p->can_resume = p->options.identity != NULL;
-    return SHEAF_OK;
+    return scopes_open(&p->scopes, dest, NULL, p->options.s3, err);
+}
+
+void packer_stop(struct sheaf_packer *p)
+{
+    if (p->engine_open)
+        engine_close(&p->engine);
+    p->engine_open = false;
+    p->slot = NULL;
+}
+
+static void give_up(struct sheaf_packer *p)
+{
+    if (p->state != PACKER_OPEN && !p->engine_open)
+        return;
+    packer_stop(p);
+    if (!p->is_part && !p->is_there)
+        output_abandon(&p->output, p->can_resume && p->engine.result.shards != 0);
+    let_go(p);
+    p->state = PACKER_FAILED;
+    if (p->error.code == SHEAF_OK)
+        err_set(&p->error, SHEAF_ERR_STATE, "the packer was aborted");
 }
 
 static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
@@ -107,7 +137,7 @@ static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
         code = resumed_find(&p->resumed, &p->output, &p->engine, err);
     p->has_cls = p->resumed.has_cls;
     if (code != SHEAF_OK)
-        sheaf_packer_abort(p);
+        give_up(p);
     return code;
 }
 
@@ -123,6 +153,8 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
     p->output.lock = -1;
     code = pack_options_take(options, &p->options, &found);
     if (code == SHEAF_OK)
+        code = pack_options_refuse_images(&p->options, &found);
+    if (code == SHEAF_OK)
         code = packer_copy_texts(p, dest, &found);
     if (code == SHEAF_OK)
         code = packer_begin(p, &found);
@@ -137,25 +169,17 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
     return SHEAF_OK;
 }
 
-void packer_stop(struct sheaf_packer *p)
-{
-    if (p->engine_open)
-        engine_close(&p->engine);
-    p->engine_open = false;
-    p->slot = NULL;
-}
-
+/* Shards that have all their samples are finished first, for a run that resumes. */
 void sheaf_packer_abort(struct sheaf_packer *p)
 {
-    if (p->state != PACKER_OPEN && !p->engine_open)
-        return;
-    packer_stop(p);
-    if (!p->is_part && !p->is_there)
-        output_abandon(&p->output, p->can_resume && p->engine.result.shards != 0);
-    output_close(&p->output);
-    p->state = PACKER_FAILED;
-    if (p->error.code == SHEAF_OK)
-        err_set(&p->error, SHEAF_ERR_STATE, "the packer was aborted");
+    struct sheaf_error ignored;
+
+    if (p->state == PACKER_OPEN && p->engine_open && p->can_resume && !p->is_part) {
+        if (p->slot != NULL && p->shard_done)
+            packer_submit(p, true);
+        (void)engine_drain(&p->engine, &ignored);
+    }
+    give_up(p);
 }
 
 int sheaf_packer_is_there(const struct sheaf_packer *p)
@@ -172,11 +196,12 @@ void sheaf_packer_free(struct sheaf_packer *p)
 {
     if (p == NULL)
         return;
-    sheaf_packer_abort(p);
-    output_close(&p->output);
+    give_up(p);
+    let_go(p);
     plan_file_close(&p->file);
     problems_free(&p->problems);
     keyset_free(&p->keys);
+    keyset_free(&p->kept_keys);
     resumed_free(&p->resumed);
     for (size_t i = 0; i < p->class_count; i++)
         free(p->classes[i]);
@@ -201,7 +226,7 @@ int packer_check_open(struct sheaf_packer *p)
 /* The packer cannot continue after this: others may have its destination now. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
-    sheaf_packer_abort(p);
+    give_up(p);
     return code;
 }
 
@@ -248,6 +273,7 @@ void packer_submit(struct sheaf_packer *p, bool ends_shard)
     struct slot *slot = p->slot;
 
     slot->block.ends_shard = ends_shard;
+    slot->shard.source = p->shard.source;
     slot->block.job.run = run_finish;
     slot->planned_samples = block_sample_count(&slot->block);
     slot->planned_bytes = slot->block.payload_bytes;
@@ -356,6 +382,8 @@ static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, ui
                            "%s: field %zu has no name or no data, or the fields have more than "
                            "%llu bytes", s->key, i, (unsigned long long)FRAME_LIMIT);
     }
+    if (keyset_has_hash(&p->kept_keys, key_hash(s->key)))
+        return keyset_refuse(s->key, &p->error);
     return keyset_check(&p->keys, s->key, &p->error);
 }
 
@@ -498,7 +526,7 @@ static int finish_there(struct sheaf_packer *p, struct sheaf_pack_result *result
         return packer_fail(p, code);
     if (result != NULL)
         *result = there;
-    output_close(&p->output);
+    let_go(p);
     p->state = PACKER_FINISHED;
     return SHEAF_OK;
 }
@@ -543,7 +571,7 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
         result->memory_peak_bytes = engine_peak(&p->engine);
     }
     packer_stop(p);
-    output_close(&p->output);
+    let_go(p);
     p->state = PACKER_FINISHED;
     return SHEAF_OK;
 }

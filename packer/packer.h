@@ -12,6 +12,7 @@
 #include "packer/plan/keyset.h"
 #include "packer/plan/plan_file.h"
 #include "packer/resumed.h"
+#include "store/scopes.h"
 
 struct sheaf_packer {
     struct sheaf_pack_options options;
@@ -20,8 +21,10 @@ struct sheaf_packer {
     struct watch watch;
     struct block_setup setup;
     struct output output;
+    struct store_scopes scopes;
     struct engine engine;
     struct keyset keys;
+    struct keyset kept_keys;    /* of the shards that sheaf_packer_skip has passed over */
     struct resumed resumed;     /* none but with an identity and resume */
     enum { PACKER_OPEN, PACKER_FINISHED, PACKER_FAILED } state;
     bool engine_open;

@@ -4,17 +4,20 @@
  *
  * They are packed as sheaf_pack does it, but their samples are read from the plan, shard by shard,
  * so that memory does not grow with the part. */
+#include <string.h>
+
 #include "base/error.h"
 #include "packer/destination.h"
 #include "packer/pack_options.h"
 #include "packer/planned.h"
 #include "packer/run.h"
+#include "store/scopes.h"
 
 struct part_run {
     struct sheaf_pack_options options;
     struct planned planned;
     struct source source;
-    struct problems problems;
+    struct problems problems, converted;
     struct watch watch;
     struct run run;             /* of the part's shards */
     struct sheaf_pack_result result;
@@ -36,8 +39,21 @@ static int pack_shards(struct part_run *p, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = run_plan(&p->run, &p->result, err);
     p->result.skipped = p->problems.count;
+    p->result.converted = p->converted.count;
     return code == SHEAF_OK ? problems_conserve(&p->problems, p->result.files,
                                                 p->result.files_packed, err) : code;
+}
+
+/* All parts make the same bytes, or the data set would depend on which machine had which part. */
+static int check_libraries(const struct planned *planned, struct sheaf_error *err)
+{
+    const char *theirs = planned->file.facts.images.libraries;
+
+    if (!setup_converts(&planned->setup) || strcmp(theirs, image_libraries()) == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a plan that converts images by %s; here are "
+                   "%s, which may give other bytes", planned->file.object->url, theirs,
+                   image_libraries());
 }
 
 static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_error *err)
@@ -59,6 +75,8 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
                                         "expected one of files", planned->file.object->url),
                            SHEAF_REASON_CONVERSION_PLAN);
     if (code == SHEAF_OK)
+        code = check_libraries(planned, err);
+    if (code == SHEAF_OK)
         code = run_check_memory(&p->run, err);
     if (code == SHEAF_OK)
         code = output_join(&planned->output, parts, &finished, err);
@@ -77,13 +95,15 @@ static void close_all(struct part_run *p)
     source_close(&p->source);
     planned_close(&p->planned);
     problems_free(&p->problems);
+    problems_free(&p->converted);
 }
 
 int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
                     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                     struct sheaf_error *error)
 {
-    struct part_run p = { .source.root_fd = -1 };
+    struct part_run p = { .source.root_fd = -1, .converted.on_error = SHEAF_SKIP };
+    struct store_scopes scopes = { .count = 0 };
     struct sheaf_error found;
     int code = pack_options_take(options, &p.options, &found);
 
@@ -92,10 +112,14 @@ int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     if (code == SHEAF_OK) {
         p.options.on_error = p.planned.file.facts.on_error;
         pack_options_watch(&p.options, &p.watch, &p.problems);
+        p.problems.converted = &p.converted;
         p.planned.setup.interrupt = p.options.interrupt;
-        code = pack_part(&p, part, parts, &found);
+        code = scopes_open(&scopes, p.planned.output.dest, NULL, p.options.s3, &found);
+        if (code == SHEAF_OK)
+            code = pack_part(&p, part, parts, &found);
         close_all(&p);
     }
+    scopes_close(&scopes);
     if (result != NULL)
         *result = p.result;
     if (code != SHEAF_OK && error != NULL)

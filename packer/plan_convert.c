@@ -25,11 +25,15 @@ struct conversion {
 static int check_options(const struct sheaf_pack_options *o, const char *source,
                          struct sheaf_error *err)
 {
+    struct sheaf_pack_options usual;
+
+    sheaf_pack_options_init(&usual, sizeof(usual));
     if (o->split == NULL && o->root == NULL && o->shard_count == 0 && !o->no_shuffle &&
-        o->seed == 0 && o->on_error == SHEAF_FAIL)
+        o->seed == 0 && o->on_error == SHEAF_FAIL && o->shard_bytes == usual.shard_bytes &&
+        !o->reshard && !o->reshuffle && o->field_map == NULL)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, whose shards and order are kept: "
-                   "it cannot be split, shuffled or resharded", source);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, whose shards, order and fields "
+                   "are kept: a plan cannot split, shuffle or reshard it", source);
 }
 
 /* Shards without samples are left out, as they are where they are converted at once. */
@@ -141,6 +145,8 @@ static int make_plan(struct conversion *c, const char *source, const char *dest,
 {
     int code = check_options(&c->options, source, err);
 
+    if (code == SHEAF_OK)
+        code = pack_options_refuse_images(&c->options, err);
     c->options.label_base = c->manifest.label_base;
     c->options.shard_bytes = INT64_MAX;
     if (code == SHEAF_OK)

@@ -14,6 +14,7 @@
 #include "packer/planner.h"
 #include "packer/run.h"
 #include "store/file_system.h"
+#include "store/scopes.h"
 
 struct making {
     struct sheaf_pack_options options;
@@ -81,8 +82,9 @@ static int check_output(struct making *m, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = run_memory_left(&m->setup, m->dest, run_largest_shard(plan, 0, plan->shard_count),
                                m->options.memory_bytes, &left, err);
-    if (code == SHEAF_OK)
-        code = store_make_directory(m->dest, err);
+    if (code != SHEAF_OK || m->options.dry_run)
+        return code;
+    code = store_make_directory(m->dest, err);
     if (code == SHEAF_OK)
         code = planner_refuse(&m->planner, m->dest, err);
     if (code == SHEAF_OK)
@@ -95,6 +97,8 @@ static int prepare_output(struct making *m, struct sheaf_error *err)
 {
     bool finished;
 
+    if (m->options.dry_run)
+        return SHEAF_OK;
     m->output.joins = true;
     return output_prepare(&m->output, m->options.resume, m->options.overwrite, &finished, err);
 }
@@ -171,6 +175,7 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
                     struct sheaf_error *error)
 {
     struct making m = { .dest = plan_absolute(dest), .output.lock = -1 };
+    struct store_scopes scopes = { .count = 0 };
     struct sheaf_error found;
     bool is_conversion = false;
     int code = m.dest == NULL ? err_memory(&found, strlen(dest))
@@ -178,6 +183,8 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
 
     if (code == SHEAF_OK && count == 0)
         code = err_set(&found, SHEAF_ERR_ARGUMENT, "no sources");
+    if (code == SHEAF_OK)
+        code = scopes_open(&scopes, m.dest, plan, m.options.s3, &found);
     if (code == SHEAF_OK && count == 1) {
         code = plan_convert(sources[0], m.dest, plan, &m.options, &m.result, &found);
         is_conversion = code != SHEAF_END;
@@ -189,6 +196,7 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
         code = make_and_write(&m, sources, count, plan, &found);
     }
     close_all(&m);
+    scopes_close(&scopes);
     if (result != NULL)
         *result = m.result;
     if (code != SHEAF_OK && error != NULL)

@@ -22,6 +22,10 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
         .codec = codec_of(facts->codec),
         .interop = facts->index,
         .context = { facts->plan.classes, facts->plan.class_count, facts->label_base },
+        .fix_images = facts->images.fix != 0,
+        .decodes = facts->images.check == SHEAF_CHECK_DECODE,
+        .images = { (uint32_t)facts->images.resize, (enum image_resize)facts->images.mode,
+                    (int)facts->images.quality },
     };
     code = output_open(&p->output, facts->dest, &p->setup, facts->prefix, &facts->plan, err);
     p->output.compares_origin = facts->plan.origin[0] != '\0';

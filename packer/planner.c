@@ -3,6 +3,7 @@
  * From sources to the sections of a plan. */
 #include "packer/planner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -85,19 +86,50 @@ int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error
     return code;
 }
 
+/* Tells which aliases have renamed no field: they may be mistyped. */
+static void tell_aliases(const struct planner *p)
+{
+    const char *const *aliases = p->naming.aliases;
+
+    for (size_t i = 0; aliases != NULL && aliases[i] != NULL; i++)
+        if (!p->naming.used[i])
+            problems_note(p->problems, SHEAF_REASON_UNUSED_FILTER, aliases[i],
+                          "the field alias \"%s\" has renamed nothing", aliases[i]);
+}
+
+#define LEFT_OUT_ROOM 80
+
+/* "2 directories and 1 file". */
+static const char *left_out_text(const struct filter_rule *rule, char text[LEFT_OUT_ROOM])
+{
+    const uint64_t files = rule->left_out - rule->directories;
+    int size = 0;
+
+    text[0] = '\0';
+    if (rule->directories != 0)
+        size = snprintf(text, LEFT_OUT_ROOM, "%llu director%s%s",
+                        (unsigned long long)rule->directories,
+                        rule->directories == 1 ? "y" : "ies", files == 0 ? "" : " and ");
+    if (files != 0)
+        snprintf(text + size, LEFT_OUT_ROOM - (size_t)size, "%llu file%s",
+                 (unsigned long long)files, plural(files));
+    return text;
+}
+
 /* Tells what each filter has left out, and which has decided nothing: it may be mistyped. */
 static void tell_filters(const struct planner *p)
 {
     for (size_t i = 0; i < p->filter.count; i++) {
         const struct filter_rule *rule = &p->filter.rules[i];
+        char text[LEFT_OUT_ROOM];
 
         if (!rule->matched)
             problems_note(p->problems, SHEAF_REASON_UNUSED_FILTER, rule->given.pattern,
                           "the pattern \"%s\" has decided nothing", rule->given.pattern);
         else if (rule->left_out != 0)
             problems_note(p->problems, SHEAF_REASON_NONE, rule->given.pattern,
-                          "%llu left out by the pattern \"%s\"",
-                          (unsigned long long)rule->left_out, rule->given.pattern);
+                          "%s left out by the pattern \"%s\"",
+                          left_out_text(rule, text), rule->given.pattern);
     }
     if (p->filter.unmatched != 0)
         problems_note(p->problems, SHEAF_REASON_NONE, "", "%llu file%s left out that no pattern "
@@ -120,6 +152,8 @@ static int scan_sources(struct planner *p, struct sheaf_error *err)
     p->filtered = scan.filtered;
     if (code == SHEAF_OK)
         tell_filters(p);
+    if (code == SHEAF_OK)
+        tell_aliases(p);
     return code;
 }
 
@@ -149,6 +183,9 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
     struct plan *plan = p->plan;
     struct plan_split *split = &plan->splits[s];
     struct cutting cutting = { &p->sort.streams[s], SHEAF_OK, err };
+    const struct plan_grow *grow = p->sort.grow;
+    const uint64_t first_shard = grow == NULL ? 0 : grow->first_shard;
+    const uint64_t first_sample = grow == NULL ? 0 : grow->first_sample;
     uint64_t *starts = calloc(split->shard_count + (size_t)1, sizeof(*starts));
     int code = starts == NULL ? err_memory(err, split->shard_count * sizeof(*starts))
                               : samples_rewind(cutting.stream, err);
@@ -160,7 +197,8 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
     }
     for (uint32_t k = 0; k < split->shard_count && code == SHEAF_OK; k++)
         plan->shards[split->shard + k] = (struct plan_shard){
-            .split = s, .number = k, .sample = split->sample + starts[k], .first = starts[k],
+            .split = s, .number = (uint32_t)(first_shard + k), .sample = split->sample + starts[k],
+            .first = first_sample + starts[k],
             .sample_count = starts[k + 1] - starts[k],
         };
     free(starts);
@@ -169,6 +207,8 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
 
 static int make_shards(struct planner *p, struct sheaf_error *err)
 {
+    const uint64_t first = p->sort.grow == NULL ? 0
+                                                : MIN(p->sort.grow->first_shard, SHARD_LIMIT);
     struct plan *plan = p->plan;
     int code = SHEAF_OK;
 
@@ -178,7 +218,7 @@ static int make_shards(struct planner *p, struct sheaf_error *err)
         const uint64_t count = plan_shard_count(stream->payload_bytes, stream->count,
                                                 p->options->shard_bytes, p->options->shard_count);
 
-        if (count > SHARD_LIMIT)
+        if (count > SHARD_LIMIT - first)
             return err_set(err, SHEAF_ERR_LIMIT, "%llu shards, the limit is %u",
                            (unsigned long long)count, SHARD_LIMIT);
         split->sample = plan->sample_count;
@@ -329,10 +369,18 @@ int planner_write(struct planner *p, struct plan_sections *out, struct sheaf_err
 
 int planner_identify(const struct planner *p, bool of_sources, struct sheaf_error *err)
 {
-    char *root = source_root_name(p->sources);
+    const struct plan_grow *grow = p->sort.grow;
+    char *root = source_root_name(p->sources), *onto = NULL;
 
-    if (root == NULL)
+    if (root == NULL ||
+        (grow != NULL && asprintf(&onto, "%s\n%s", root, grow->fingerprint) < 0)) {
+        free(root);
         return err_memory(err, strlen(p->sources[0].root));
+    }
+    if (grow != NULL) {
+        free(root);
+        root = onto;
+    }
     plan_identify(p->plan, root, true);
     memcpy(p->plan->origin, p->plan->identity, PLAN_HASH_SIZE);
     plan_identify(p->plan, root, of_sources);

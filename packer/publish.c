@@ -68,9 +68,11 @@ static int describe_shard(struct manifest *m, const struct journal_entry *entry,
 static int shard_of_split(const void *context, uint64_t number, struct plan_shard *shard,
                           struct sheaf_error *err)
 {
+    const struct publish_index *j = context;
+
     (void)err;
-    *shard = (struct plan_shard){ .split = *(const uint32_t *)context,
-                                  .number = (uint32_t)number };
+    *shard = (struct plan_shard){ .split = j->split,
+                                  .number = (uint32_t)(j->output->first_shard + number) };
     return SHEAF_OK;
 }
 
@@ -108,8 +110,8 @@ static void add_library(struct libraries *l, const char *name)
     l->count++;
 }
 
-/* Puts them into the options, an object with other keys, which come after this one. */
-static int list_libraries(const struct libraries *l, struct manifest *m, struct sheaf_error *err)
+/* Puts them into options, an object with other keys, which come after this one. */
+static int list_libraries(const struct libraries *l, char **options_json, struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
     char *json = NULL;
@@ -121,7 +123,7 @@ static int list_libraries(const struct libraries *l, struct manifest *m, struct 
         code = buf_printf(&text, err, "%s\"%s\"", i == 0 ? "{\"codec_libraries\":[" : ",",
                           l->names[i]);
     if (code == SHEAF_OK)
-        code = buf_printf(&text, err, "],%s", m->options_json + 1);
+        code = buf_printf(&text, err, "],%s", *options_json + 1);
     if (code == SHEAF_OK) {
         json = strndup((const char *)text.data, text.size);
         code = json == NULL ? err_memory(err, text.size) : SHEAF_OK;
@@ -129,23 +131,57 @@ static int list_libraries(const struct libraries *l, struct manifest *m, struct 
     buf_free(&text);
     if (code != SHEAF_OK)
         return code;
-    free(m->options_json);
-    m->options_json = json;
+    free(*options_json);
+    *options_json = json;
     return SHEAF_OK;
+}
+
+/* ---- Fields and classes ---------------------------------------------------------------------- */
+
+static void drop_class_samples(struct manifest *m)
+{
+    free(m->class_samples);
+    m->class_samples = NULL;
+}
+
+/* By the labels of the index.  A shard without them leaves the counts unknown. */
+static int count_classes(struct manifest *m, const struct journal_entry *entry,
+                         struct sheaf_error *err)
+{
+    const uint64_t samples = entry->facts.samples, base = (uint64_t)m->label_base + 1;
+    uint32_t *labels;
+    int code;
+
+    if (m->class_samples == NULL || samples == 0)
+        return SHEAF_OK;
+    labels = calloc(samples, sizeof(labels[0]));
+    if (labels == NULL)
+        return err_memory(err, samples * sizeof(labels[0]));
+    code = index_labels(entry->section.data, entry->section.size, samples, labels, err);
+    for (uint64_t i = 0; i < samples && code == SHEAF_OK; i++)
+        if (labels[i] >= base && labels[i] - base < m->class_count)
+            m->class_samples[labels[i] - base]++;
+    free(labels);
+    if (code == SHEAF_END)
+        drop_class_samples(m);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+static int count_fields(struct manifest *m, const struct journal_entry *entry,
+                        struct sheaf_error *err)
+{
+    struct tally tally;
+    int code = tally_parse(entry->fields.data, entry->fields.size, &tally, err);
+
+    if (code == SHEAF_OK)
+        code = tally_merge(&m->fields, &tally, err);
+    tally_clear(&tally);
+    return code;
 }
 
 /* ---- Index and manifest ---------------------------------------------------------------------- */
 
-/* What the index of a split is made of, and what is gathered while it is written. */
-struct joining {
-    const struct output *output;
-    uint32_t split;
-    uint64_t shard_count;
-    struct manifest *manifest;
-    struct publish_keys *keys;
-};
-
-static int join_section(const struct joining *j, const struct journal_entry *entry,
+static int join_section(const struct publish_index *j, const struct journal_entry *entry,
                         struct libraries *libraries, struct store_writer *writer,
                         struct sheaf_error *err)
 {
@@ -154,19 +190,23 @@ static int join_section(const struct joining *j, const struct journal_entry *ent
     if (code != SHEAF_OK)
         return code;
     add_library(libraries, entry->facts.library);
+    code = count_classes(j->manifest, entry, err);
+    if (code == SHEAF_OK)
+        code = count_fields(j->manifest, entry, err);
+    if (code != SHEAF_OK)
+        return code;
     code = store_write(writer, entry->section.data, entry->section.size, err);
     return code == SHEAF_OK ? publish_keys_add(j->keys, entry, err) : code;
 }
 
-/* Joins the sections, as the journal has them. */
-static int write_index(void *context, struct store_writer *writer, struct sheaf_error *err)
+int publish_index(void *context, struct store_writer *writer, struct sheaf_error *err)
 {
-    struct joining *j = context;
+    struct publish_index *j = context;
     const struct output *o = j->output;
     const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, j->split);
     struct libraries libraries = { .count = 0 };
     struct entries *entries = NULL;
-    int code = entries_open(o, j->shard_count, shard_of_split, &j->split, &entries, err);
+    int code = entries_open(o, j->shard_count, shard_of_split, j, &entries, err);
 
     for (uint64_t k = 0; k < j->shard_count && code == SHEAF_OK; k++) {
         const struct journal_entry *entry;
@@ -180,20 +220,18 @@ static int write_index(void *context, struct store_writer *writer, struct sheaf_
             code = join_section(j, entry, &libraries, writer, err);
     }
     entries_close(entries);
-    return code == SHEAF_OK ? list_libraries(&libraries, j->manifest, err) : code;
+    return code == SHEAF_OK ? list_libraries(&libraries, j->options_json, err) : code;
 }
 
-static int put_interop(const struct output *o, uint32_t split, const struct manifest *m,
-                       struct sheaf_error *err)
+int publish_interop(const struct output *o, uint32_t split, const char *name,
+                    const struct manifest *m, struct sheaf_error *err)
 {
-    const char *name = o->journal.plan.splits[split];
     struct publish_to to = { o, o->directories[split] };
     struct interop_writer interop;
     int code = interop_open(&interop, o->setup->interop, m->container, m->codec, err);
 
     if (code == SHEAF_OK)
-        code = interop_finish_dataset(&interop, m, name[0] == '\0' ? NULL : name, put_file, &to,
-                                      err);
+        code = interop_finish_dataset(&interop, m, name, put_file, &to, err);
     interop_free(&interop);
     return code;
 }
@@ -232,6 +270,18 @@ static int put_manifest(struct output *o, uint32_t split, const struct buf *text
     return code;
 }
 
+int publish_classes(struct manifest *m, const char *const *classes, size_t count,
+                    struct sheaf_error *err)
+{
+    for (size_t i = m->class_count; i < count; i++) {
+        m->classes[i] = strdup(classes[i]);
+        if (m->classes[i] == NULL)
+            return err_memory(err, strlen(classes[i]));
+        m->class_count++;
+    }
+    return SHEAF_OK;
+}
+
 static int start_manifest(const struct output *o, const struct publish_facts *f, uint32_t split,
                           struct manifest *m, struct sheaf_error *err)
 {
@@ -252,34 +302,33 @@ static int start_manifest(const struct output *o, const struct publish_facts *f,
     if (m->options_json == NULL || m->shards == NULL ||
         (f->class_count != 0 && m->classes == NULL))
         return err_memory(err, shard_count * sizeof(m->shards[0]));
-    for (size_t i = 0; i < f->class_count; i++) {
-        m->classes[i] = strdup(f->classes[i]);
-        if (m->classes[i] == NULL)
-            return err_memory(err, strlen(f->classes[i]));
-        m->class_count++;
-    }
-    return SHEAF_OK;
+    m->class_samples = f->class_count == 0 ? NULL : calloc(f->class_count, sizeof(uint64_t));
+    if (m->class_samples == NULL && f->class_count != 0)
+        return err_memory(err, f->class_count * sizeof(uint64_t));
+    return publish_classes(m, f->classes, f->class_count, err);
 }
 
 static int publish_split(struct output *o, const struct publish_facts *f, uint32_t split,
                          struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
+    const char *name = o->journal.plan.splits[split];
     struct publish_keys keys = { .samples = 0 };
     struct manifest m;
-    struct joining joining = { o, split, f->splits[split].shard_count, &m, &keys };
+    struct publish_index index = { o, split, f->splits[split].shard_count, &m, &keys,
+                                   &m.options_json };
     int code = start_manifest(o, f, split, &m, err);
 
     if (code == SHEAF_OK)
         code = publish_keys_open(&keys, o->directories[split], err);
     if (code == SHEAF_OK)
-        code = output_write_over(o, o->directories[split], INDEX_NAME, write_index, &joining, err);
+        code = output_write_over(o, o->directories[split], INDEX_NAME, publish_index, &index, err);
     if (code == SHEAF_OK)
         code = manifest_write(&m, &text, err);
     if (code == SHEAF_OK)
-        code = publish_keys_put(&keys, o, split, &m, err);
+        code = publish_keys_put(&keys, o, split, KEYS_NAME, &m, err);
     if (code == SHEAF_OK)
-        code = put_interop(o, split, &m, err);
+        code = publish_interop(o, split, name[0] == '\0' ? NULL : name, &m, err);
     if (code == SHEAF_OK)
         code = put_manifest(o, split, &text, err);
     publish_keys_close(&keys);
@@ -288,18 +337,19 @@ static int publish_split(struct output *o, const struct publish_facts *f, uint32
     return code;
 }
 
-/* Writes skipped.tsv, or removes it if there are none. */
-static int put_report(const struct output *o, struct problems *problems, struct sheaf_error *err)
+int publish_report(const struct output *o, struct problems *problems, const char *name,
+                   struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(SIZE_MAX / 4);
-    int code;
+    int code = SHEAF_OK;
 
-    problems_sort(problems);
-    code = problems_write(problems, 0, &text, err);
+    if (problems != NULL) {
+        problems_sort(problems);
+        code = problems_write(problems, 0, &text, err);
+    }
     if (code == SHEAF_OK)
-        code = text.size == 0 ? output_remove(o, o->dest, SKIPPED_NAME, err)
-                              : output_put_over(o, o->dest, SKIPPED_NAME, text.data, text.size,
-                                                err);
+        code = text.size == 0 ? output_remove(o, o->dest, name, err)
+                              : output_put_over(o, o->dest, name, text.data, text.size, err);
     buf_free(&text);
     return code;
 }
@@ -307,7 +357,10 @@ static int put_report(const struct output *o, struct problems *problems, struct 
 int publish_dataset(struct output *o, struct problems *problems, const struct publish_facts *f,
                     struct sheaf_error *err)
 {
-    int code = put_report(o, problems, err);
+    int code = publish_report(o, problems, SKIPPED_NAME, err);
+
+    if (code == SHEAF_OK)
+        code = publish_report(o, problems->converted, CONVERTED_NAME, err);
 
     for (uint32_t s = 0; s < f->split_count && code == SHEAF_OK; s++)
         code = publish_split(o, f, s, err);

@@ -5,6 +5,7 @@
 #define PACKER_PUBLISH_H
 
 #include "packer/output.h"
+#include "packer/publish_keys.h"
 
 /* What the manifests contain in addition to shards. */
 struct publish_facts {
@@ -25,5 +26,38 @@ int publish_dataset(struct output *output, struct problems *problems,
 /* The same of a plan's data set. */
 int publish_plan(struct output *output, struct problems *problems, const struct plan *plan,
                  int label_base, const char *const *options_json, struct sheaf_error *err);
+
+/* ---- What is appended (publish_grow.c) ------------------------------------------------------- */
+
+/* SHEAF_ERR_CHANGED: the data set is not the one any more that was to grow. */
+int publish_grown(struct output *output, struct problems *problems, const struct plan *plan,
+                  const char *options_json, struct sheaf_error *err);
+/* Index files of the whole data set, for other readers, once the manifest is there. */
+int publish_grown_interop(const struct output *output, struct sheaf_error *err);
+
+/* ---- The pieces, also of what is appended (publish_grow.c) ----------------------------------- */
+
+/* What the index of a split is made of, and what is gathered while it is written. */
+struct publish_index {
+    const struct output *output;
+    uint32_t split;
+    uint64_t shard_count;
+    struct manifest *manifest;  /* with room for the shards, which are added */
+    struct publish_keys *keys;
+    char **options_json;        /* which get the names of the libraries that compressed them */
+};
+
+/* Writes the sections, as the journal has them; `index` is the context of output_write_over. */
+int publish_index(void *index, struct store_writer *writer, struct sheaf_error *err);
+/* Adds the classes that the manifest has not yet, for which there is room. */
+int publish_classes(struct manifest *m, const char *const *classes, size_t count,
+                    struct sheaf_error *err);
+/* Other readers' files of the whole data set, which is a split of this name, or NULL. */
+int publish_interop(const struct output *output, uint32_t split, const char *name,
+                    const struct manifest *m, struct sheaf_error *err);
+/* Writes the list of files that were skipped or converted to the file `name`, or removes it if
+ * there are none. */
+int publish_report(const struct output *output, struct problems *problems, const char *name,
+                   struct sheaf_error *err);
 
 #endif

@@ -64,11 +64,11 @@ static int write_table(void *context, struct store_writer *writer, struct sheaf_
 }
 
 int publish_keys_put(struct publish_keys *k, const struct output *o, uint32_t split,
-                     const struct manifest *m, struct sheaf_error *err)
+                     const char *name, const struct manifest *m, struct sheaf_error *err)
 {
     struct contents contents = { k, m };
 
     if (k->is_incomplete)
-        return output_remove(o, o->directories[split], KEYS_NAME, err);
-    return output_write_over(o, o->directories[split], KEYS_NAME, write_table, &contents, err);
+        return output_remove(o, o->directories[split], name, err);
+    return output_write_over(o, o->directories[split], name, write_table, &contents, err);
 }

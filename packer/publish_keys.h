@@ -20,10 +20,10 @@ int publish_keys_open(struct publish_keys *keys, const char *directory, struct s
 /* Takes the keys of the next shard. */
 int publish_keys_add(struct publish_keys *keys, const struct journal_entry *entry,
                      struct sheaf_error *err);
-/* Writes dataset.keys for a manifest that has its fingerprint; or, if keys are missing, removes
+/* Writes the file `name` for a manifest that has its fingerprint; or, if keys are missing, removes
  * what is there. */
 int publish_keys_put(struct publish_keys *keys, const struct output *output, uint32_t split,
-                     const struct manifest *manifest, struct sheaf_error *err);
+                     const char *name, const struct manifest *manifest, struct sheaf_error *err);
 void publish_keys_close(struct publish_keys *keys);
 
 #endif

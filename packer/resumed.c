@@ -10,16 +10,21 @@
 
 #include "base/error.h"
 
-static int keep(struct resumed *r, const struct shard_facts *facts, struct sheaf_error *err)
+static int keep(struct resumed *r, const struct journal_entry *entry, struct sheaf_error *err)
 {
+    const struct shard_facts *facts = &entry->facts;
     struct resumed_shard *grown = reallocarray(r->shards, r->count + 1, sizeof(*grown));
 
     if (grown == NULL)
         return err_memory(err, (r->count + 1) * sizeof(*grown));
     r->shards = grown;
-    grown[r->count++] = (struct resumed_shard){ facts->samples, facts->payload_bytes };
+    grown[r->count++] = (struct resumed_shard){
+        .samples = facts->samples, .payload_bytes = facts->payload_bytes, .files = facts->files,
+        .place = entry->source,
+    };
     r->has_cls |= facts->has_cls;
-    return SHEAF_OK;
+    r->lacks_keys |= entry->keys.size / sizeof(uint64_t) != facts->samples;
+    return buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
 }
 
 /* One that left out samples, or has none, does not say where the next one begins. */
@@ -35,6 +40,7 @@ int resumed_find(struct resumed *r, const struct output *output, struct engine *
     bool found = true;
     int code = SHEAF_OK;
 
+    r->keys.limit = SIZE_MAX / 4;
     while (code == SHEAF_OK && found && r->count < SHARD_LIMIT) {
         const struct plan_shard shard = { .number = (uint32_t)r->count };
         char name[SHARD_NAME_BYTES];
@@ -46,7 +52,7 @@ int resumed_find(struct resumed *r, const struct output *output, struct engine *
             code = output_find_shard(output, 0, name, &entry, &found, err);
         found = found && code == SHEAF_OK && is_whole(&entry);
         if (found)
-            code = keep(r, &entry.facts, err);
+            code = keep(r, &entry, err);
         if (found && code == SHEAF_OK)
             engine_count(e, &entry.facts);
     }
@@ -58,6 +64,7 @@ int resumed_find(struct resumed *r, const struct output *output, struct engine *
 void resumed_free(struct resumed *r)
 {
     free(r->shards);
+    buf_free(&r->keys);
     *r = (struct resumed){ .shards = NULL };
 }
 
@@ -75,6 +82,11 @@ int resumed_take(struct resumed *r, const struct plan_shard *shard, bool *ends,
     return err_set(err, SHEAF_ERR_CHANGED, "finished shard %u has samples of %" PRIu64 " byte%s, "
                    "but %" PRIu64 " were appended now", shard->number, kept->payload_bytes,
                    plural(kept->payload_bytes), shard->payload_bytes);
+}
+
+bool resumed_has_place(const struct resumed *r)
+{
+    return r->count != 0 && !r->lacks_keys && r->shards[r->count - 1].place != 0;
 }
 
 int resumed_check_end(const struct resumed *r, struct sheaf_error *err)

@@ -10,11 +10,14 @@
 
 struct resumed {
     struct resumed_shard {
-        uint64_t samples, payload_bytes;
+        uint64_t samples, payload_bytes, files;
+        uint64_t place;         /* what the program noted with it; 0: nothing */
     } *shards;
     size_t count;
     size_t at;                  /* the samples come that are of this one; count: of none */
     bool has_cls;               /* some sample of theirs has a field `cls` */
+    struct buf keys;            /* key_hash() of each of their samples' keys */
+    bool lacks_keys;            /* these are not all of them */
 };
 
 /* Finds them, and counts them among what the engine has done. */
@@ -28,6 +31,8 @@ static inline bool resumed_has_next(const struct resumed *r) { return r->at < r-
  * it was made of other samples. */
 int resumed_take(struct resumed *resumed, const struct plan_shard *shard, bool *ends,
                  struct sheaf_error *err);
+/* Whether the program may go on behind them without their samples. */
+bool resumed_has_place(const struct resumed *resumed);
 /* SHEAF_ERR_CHANGED: the samples are over, but shards are kept that have more. */
 int resumed_check_end(const struct resumed *resumed, struct sheaf_error *err);
 

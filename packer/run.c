@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "packer/image_memory.h"
 #include "store/store.h"
 
 #define FETCHING_JOBS 4u
@@ -61,9 +62,10 @@ int run_memory_left(const struct block_setup *setup, const char *dest, uint64_t 
                     uint64_t memory_bytes, uint64_t *left, struct sheaf_error *err)
 {
     uint64_t sent;
-    const int code = engine_share(dest, setup, largest_shard, memory_bytes, &sent, err);
+    const uint64_t blocks = memory_bytes - image_memory_share(setup, memory_bytes);
+    const int code = engine_share(dest, setup, largest_shard, blocks, &sent, err);
 
-    *left = code == SHEAF_OK ? memory_bytes - sent : 0;
+    *left = code == SHEAF_OK ? blocks - sent : 0;
     return code;
 }
 
@@ -91,7 +93,7 @@ static bool surely_fits(const struct plan_shard *shard, uint64_t left)
 {
     const uint64_t bytes = MIN(shard->payload_bytes, shard->largest + BLOCK_BYTES);
 
-    return shard->largest < BLOCK_BYTES || 3 * bytes + bytes / 256 + OVERHEAD_BYTES <= left;
+    return shard->largest < BLOCK_BYTES || 4 * bytes + bytes / 256 + OVERHEAD_BYTES <= left;
 }
 
 static int check_blocks(const struct block_setup *setup, const struct plan *plan, uint64_t left,
@@ -187,6 +189,9 @@ static int find_kept(struct running *r, struct sheaf_error *err)
             continue;
         code = problems_read(run->problems, (const char *)entry.skipped.data, entry.skipped.size,
                              err);
+        if (code == SHEAF_OK && run->problems->converted != NULL)
+            code = problems_read(run->problems->converted, (const char *)entry.converted.data,
+                                 entry.converted.size, err);
         count_kept(r, shard, &entry);
     }
     journal_entry_free(&entry);
@@ -234,6 +239,7 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
     slot->block.first = *at;
     slot->block.end = plan_block_end(plan, *at, shard_end);
     slot->block.at_worst = false;
+    slot->block.extra = 0;
     slot->begins_shard = *at == shard->sample;
     slot->block.ends_shard = slot->block.end == shard_end;
     slot->planned_samples = slot->block.end - *at;

@@ -109,6 +109,7 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     w->memory = memory;
     w->directory = strdup(directory);
     w->text.limit = w->section.limit = w->keys.limit = w->notes.limit = SIZE_MAX / 4;
+    w->fields.limit = SIZE_MAX / 4;
     w->hash = XXH3_createState();
     w->names_hash = XXH3_createState();
     snprintf(w->facts.name, sizeof(w->facts.name), "%s", name);
@@ -187,6 +188,8 @@ int shard_writer_add(struct shard_writer *w, const struct block *b, struct sheaf
 
     if (code == SHEAF_OK)
         code = index_samples(w, b, err);
+    if (code == SHEAF_OK)
+        code = tally_merge(&w->tally, &b->tally, err);
     if (code == SHEAF_OK && w->names != NULL && b->names.size != 0) {
         XXH3_128bits_update(w->names_hash, b->names.data, b->names.size);
         code = store_write(w->names, b->names.data, b->names.size, err);
@@ -225,6 +228,8 @@ int shard_writer_end(struct shard_writer *w, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = index_finish(&w->index, w->index.block_count == 0 ? 0 : w->lead, &w->section,
                             err);
+    if (code == SHEAF_OK)
+        code = tally_write(&w->tally, &w->fields, err);
     hash_text(XXH3_128bits_digest(w->hash), w->facts.xxh3);
     return code;
 }
@@ -324,6 +329,8 @@ void shard_writer_close(struct shard_writer *w)
     buf_free(&w->text);
     buf_free(&w->section);
     buf_free(&w->keys);
+    tally_clear(&w->tally);
+    buf_free(&w->fields);
     buf_free(&w->notes);
     for (size_t i = 0; i < w->side_count; i++)
         buf_free(&w->sides[i].data);

@@ -53,6 +53,8 @@ struct shard_writer {
     struct shard_facts facts;
     struct buf section;         /* of the index; after shard_writer_end() */
     struct buf keys;            /* key_hash() of each sample's key, in order: u64, little-endian */
+    struct tally tally;         /* of its fields; */
+    struct buf fields;          /* after shard_writer_end() as text */
     struct shard_side sides[SIDES_MOST];
     size_t side_count;
     struct buf notes;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" of each; after

@@ -88,7 +88,7 @@ int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const u
     if (m->index_xxh3[0] == '\0' || strcmp(found, m->index_xxh3) == 0)
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_CHANGED, "%s: the section of %s is of another data set: it was "
-                   "replaced after this one was opened", dataset_source(d, shard)->index_url,
+                   "replaced after this one was opened", dataset_part(d, shard)->index_url,
                    m->name);
 }
 
@@ -123,10 +123,12 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
     d->has_manifest = true;
     d->format = format_of(d->manifest.container);
     d->codec = codec_of(d->manifest.codec);
-    d->index_url = store_join(directory, INDEX_NAME);
-    d->keys_url = store_join(directory, KEYS_NAME);
+    d->has_keys = true;
+    code = parts_make(&d->manifest, directory, &d->parts, &d->part_count, err);
+    if (code != SHEAF_OK)
+        return code;
     d->urls = calloc(d->manifest.shard_count + 1, sizeof(d->urls[0]));
-    if (d->index_url == NULL || d->keys_url == NULL || d->urls == NULL)
+    if (d->urls == NULL)
         return err_memory(err, d->manifest.shard_count);
     for (size_t i = 0; i < d->manifest.shard_count; i++) {
         d->urls[i] = store_join(directory, d->manifest.shards[i].name);
@@ -436,8 +438,7 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
     free(d->samples);
     free(d->first_numbers);
     free(d->stems);
-    free(d->index_url);
-    free(d->keys_url);
+    parts_free(d->parts, d->part_count);
     free(d->manifest_json);
     free(d->url);
     manifest_clear(&d->manifest);
@@ -524,6 +525,9 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .host = d->host,
         .hosts = d->hosts,
         .all_shards = d->hosts != 0 ? d->all_shards : d->manifest.shard_count,
+        .counts_fields = d->has_manifest && !d->manifest.fields.is_unknown,
+        .field_count = d->manifest.fields.count,
+        .counts_classes = d->manifest.class_samples != NULL,
     };
 
     sized_give(info, sizeof_info, &all, sizeof(all));

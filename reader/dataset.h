@@ -21,6 +21,7 @@
 #include "formats/view.h"
 #include "reader/classes.h"
 #include "reader/order.h"
+#include "reader/parts.h"
 #include "reader/pipe.h"
 
 /* A place in a foreign shard where the header scan found damage.  What it lost is in no count. */
@@ -46,8 +47,9 @@ struct sheaf_dataset {
     struct manifest manifest;           /* of foreign shards: what is known (names, sizes); of a
                                            union: shards, classes, fingerprint */
     char *manifest_json;                /* or NULL */
-    char *index_url;                    /* of dataset.index; NULL without a manifest, or a union */
-    char *keys_url;                     /* of dataset.keys, which older data sets lack; or NULL */
+    struct dataset_part *parts;         /* with an index and a table of keys each; */
+    size_t part_count;                  /* 0 without a manifest, or a union */
+    bool has_keys;                      /* tables of keys may be there; older ones lack them */
     char **urls;                        /* of the shards; may hold secrets */
     uint64_t *samples;                  /* of each shard, manifest order */
     uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
@@ -76,6 +78,7 @@ struct sheaf_dataset {
     /* A source's. */
     uint32_t first_shard, end_shard;    /* in the union */
     uint64_t first_number, end_number;  /* its samples, in the union; also of one opened alone */
+    size_t first_part;                  /* in the row of all sources' parts */
     uint32_t *class_map;                /* see classes.h; NULL: its labels stay; */
     size_t class_map_count;             /* of labels; */
     bool class_rest_stays;              /* labels beyond these stay */
@@ -126,6 +129,31 @@ static inline size_t dataset_source_of(const struct sheaf_dataset *d, uint32_t s
 static inline const struct sheaf_dataset *dataset_source_at(const struct sheaf_dataset *d, size_t i)
 {
     return d->sources == NULL ? d : d->sources[i];
+}
+
+/* The part of its source that the index section of a shard is in. */
+static inline const struct dataset_part *dataset_part(const struct sheaf_dataset *d, uint32_t shard)
+{
+    const struct sheaf_dataset *source = dataset_source(d, shard);
+
+    return &source->parts[part_of_shard(source->parts, source->part_count,
+                                        &d->manifest.shards[shard])];
+}
+
+/* Where the parts of a source begin in the row of those of all.  A source may have been read on its
+ * own before others came before it. */
+static inline size_t dataset_first_part(const struct sheaf_dataset *d,
+                                        const struct sheaf_dataset *source)
+{
+    return source->first_part - dataset_source_at(d, 0)->first_part;
+}
+
+/* The parts of all sources. */
+static inline size_t dataset_part_total(const struct sheaf_dataset *d)
+{
+    const struct sheaf_dataset *last = dataset_source_at(d, dataset_source_count(d) - 1);
+
+    return dataset_first_part(d, last) + last->part_count;
 }
 
 /* The URL of a shard, for people. */
@@ -193,6 +221,17 @@ static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t 
     return low;
 }
 
+/* What raw bytes of a shard take as they are stored: their part of the codec's blocks. */
+static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint32_t shard,
+                                            uint64_t raw_bytes)
+{
+    const struct manifest_shard *m = &d->manifest.shards[shard];
+
+    if (d->is_stream || dataset_source(d, shard)->codec == NULL || m->raw_bytes == 0)
+        return raw_bytes;
+    return (uint64_t)((double)raw_bytes * (double)m->bytes / (double)m->raw_bytes);
+}
+
 /* What decode() must know of a shard: labels have the numbers of its source. */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
 
@@ -200,6 +239,15 @@ struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint
  * view gives classes other names or numbers, that name. */
 int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
                      struct sheaf_sample *sample, struct sheaf_error *err);
+
+/* ---- reader/dataset_counts.c ----------------------------------------------------------------- */
+
+/* Adds up what the sources of a union have counted; unknown if manifest.fields is already. */
+int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
+/* What is told of a field. */
+void dataset_describe_field(const struct tally_field *field, struct sheaf_field_info *info);
+/* Makes counts unknown: they are of a whole data set, of which this is a part. */
+void dataset_forget_counts(struct sheaf_dataset *d);
 
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */
 

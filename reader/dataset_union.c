@@ -87,6 +87,7 @@ static void take_shards(struct sheaf_dataset *d, uint32_t i)
         d->damages[d->damage_count++].shard += (uint32_t)first;
     }
     s->first_shard = (uint32_t)first;
+    s->first_part = i == 0 ? 0 : d->sources[i - 1]->first_part + d->sources[i - 1]->part_count;
     s->end_shard = (uint32_t)(first + count);
     d->manifest.shard_count += count;
     s->manifest.shard_count = 0;
@@ -107,6 +108,7 @@ static void take_facts(struct sheaf_dataset *d)
 
         d->has_manifest &= s->has_manifest;
         d->is_remote |= s->is_remote;
+        d->manifest.fields.is_unknown |= s->manifest.fields.is_unknown || !s->has_manifest;
         d->passed_over += s->passed_over;
         d->lost_bytes += s->lost_bytes;
         d->read_bytes = MAX(d->read_bytes, s->read_bytes);
@@ -400,7 +402,10 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count,
         if (options->by_number && options->classes != NULL)
             d->manifest.label_base = 0;     /* the map has labels as they are */
         place_samples(d);
-        code = find_copies(d, err);
+        d->manifest.fields.is_unknown |= options->is_view;
+        code = dataset_add_counts(d, err);
+        if (code == SHEAF_OK)
+            code = find_copies(d, err);
     }
     if (code != SHEAF_OK) {
         sheaf_dataset_free(d);

@@ -34,15 +34,15 @@ void epoch_end(struct sheaf_reader *r)
     struct feed *feed = &r->feed;
 
     flag_raise(&feed->shards.cancelled);
-    for (uint32_t i = 0; i < feed->lane_count; i++) {
+    for (uint32_t i = 0; i < feed->prefetch_count; i++) {
         prefetch_cancel(&feed->prefetches[i]);
         lane_cancel(&r->lanes[i]);
     }
     workers_cancel(feed->workers);
-    for (uint32_t i = 0; i < feed->lane_count; i++)
+    for (uint32_t i = 0; i < feed->prefetch_count; i++)
         prefetch_wait(&feed->prefetches[i]);
     epoch_release(r);
-    for (uint32_t i = 0; i < feed->lane_count; i++) {
+    for (uint32_t i = 0; i < feed->prefetch_count; i++) {
         prefetch_clear(feed, &feed->prefetches[i]);
         lane_clear(feed, &r->lanes[i]);
     }
@@ -75,20 +75,23 @@ int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes)
 {
     struct feed *feed = &r->feed;
     uint32_t own;
+    size_t count;
 
     free(r->lanes);
     free(feed->prefetches);
-    feed->lane_count = 0;
+    feed->lane_count = feed->prefetch_count = 0;
     r->own_lanes = own = lanes / (r->member.world_size * r->member.workers);
     if (r->dataset->view != NULL
         && __builtin_mul_overflow(own, (uint32_t)r->dataset->source_count, &own))
         return err_set(&r->error, SHEAF_ERR_LIMIT, "%u lanes of %zu sources are too many",
                        r->own_lanes, r->dataset->source_count);
-    r->lanes = calloc(own, sizeof(r->lanes[0]));
-    feed->prefetches = calloc(own, sizeof(feed->prefetches[0]));
-    if (r->lanes == NULL || feed->prefetches == NULL)
-        return err_memory(&r->error, own * (sizeof(r->lanes[0]) + sizeof(feed->prefetches[0])));
+    count = r->dataset->view != NULL && !dataset_is_local(r->dataset) ? 2 * (size_t)own : own;
+    r->lanes = calloc(count, sizeof(r->lanes[0]));
+    feed->prefetches = calloc(count, sizeof(feed->prefetches[0]));
+    if (r->lanes == NULL || feed->prefetches == NULL || count > UINT32_MAX)
+        return err_memory(&r->error, count * (sizeof(r->lanes[0]) + sizeof(feed->prefetches[0])));
     feed->lane_count = own;
+    feed->prefetch_count = (uint32_t)count;
     return r->dataset->view != NULL ? mixing_open(r) : SHEAF_OK;
 }
 
@@ -200,6 +203,7 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
              : order_line_make(&feed->order, d->samples, d->manifest.shard_count, &feed->line,
                                &r->error);
 
+    r->foresees = false;            /* memory_share_out says so anew, when there are lanes */
     feed->shards.keep_lines = draws_are_possible(d, &feed->order, r->own_lanes);
     feed->draws = feed->shards.keep_lines && memory_has_room_for_draws(r);
     feed->shards.keep_lines = feed->draws;

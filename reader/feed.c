@@ -246,7 +246,8 @@ void feed_submit(struct feed *feed, struct chunk *chunk)
 
 void feed_retire(struct feed *feed, struct chunk *chunk)
 {
-    feed->read_bytes += chunk->read_bytes;
+    if (!chunk->is_done)                /* else it was counted then */
+        feed->read_bytes += chunk->read_bytes;
     chunk_drop_shards(chunk, &feed->shards);
     if (chunk->own_frames || chunk->is_passing) {
         feed_recycle(feed, chunk);

@@ -22,6 +22,8 @@ struct feed {
     struct pipe_shift pipe_shift;
     struct prefetch *prefetches;    /* one for each lane of this reader, in their turn */
     uint32_t lane_count;            /* of a view: as many for each source */
+    uint32_t prefetch_count;        /* as many; or twice, where a view's next stretches are read
+                                       ahead: the second half is for these, or for the others */
     size_t outstanding;         /* chunks planned and not yet consumed */
     size_t outstanding_limit;
     struct window window;       /* of remote reads: outstanding_limit follows it */

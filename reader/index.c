@@ -59,6 +59,9 @@ static int take_sample(struct indexing *x, const struct walk *walk, const struct
                           x->dataset->urls[walk->shard], frame->offset, number);
     for (size_t i = 0; i < sample.field_count; i++)
         *bytes += sample.fields[i].size;
+    code = tally_add(&x->manifest.fields, &sample, err);
+    if (code != SHEAF_OK)
+        return code;
     return key_table_add(x->keys, key_hash(sample.key), x->result->samples, err);
 }
 
@@ -185,7 +188,7 @@ static int publish(struct indexing *x, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = put(index_url, x->index.data, x->index.size, err);
     if (code == SHEAF_OK)
-        code = key_file_put(keys_url, &x->manifest, x->result->samples, x->keys, err);
+        code = key_file_put(keys_url, x->manifest.fingerprint, x->result->samples, x->keys, err);
     if (code == SHEAF_OK)
         code = interop_finish_dataset(&x->interop, &x->manifest, NULL, put_interop, x, err);
     if (code == SHEAF_OK)

@@ -16,7 +16,7 @@
 
 /* The order of the intakes, `steps` steps into the epoch. */
 static int begin_intakes(const struct feed *feed, struct lane *lane, uint64_t steps,
-                         struct sheaf_error *err)
+                         bool is_ahead, struct sheaf_error *err)
 {
     uint64_t early = 0;
 
@@ -25,7 +25,7 @@ static int begin_intakes(const struct feed *feed, struct lane *lane, uint64_t st
 
         s->inputs -= MIN(steps, s->inputs);
         s->filled = s->next = MIN(s->inputs, 1);
-    } else if (!feed->dataset->is_stream && feed->dataset->codec == NULL) {
+    } else if (!is_ahead && !feed->dataset->is_stream && feed->dataset->codec == NULL) {
         /* With a codec they would bring whole blocks along. */
         early = MIN(INTAKES_EARLY / feed->lane_count, lane->shuffle.filled / EARLY_OF_SLOTS);
     }
@@ -41,7 +41,7 @@ struct lane_course lane_course_of(const struct feed *feed, uint32_t number)
 {
     return (struct lane_course){ number, &feed->order, &feed->line,
                                  feed->dataset->is_stream ? (struct order_lane){ 0 }
-                                 : dataset_lane(feed->dataset, &feed->order, number) };
+                                 : dataset_lane(feed->dataset, &feed->order, number), false };
 }
 
 int lane_begin(struct feed *feed, struct lane *lane, struct prefetch *prefetch,
@@ -58,7 +58,7 @@ int lane_begin(struct feed *feed, struct lane *lane, struct prefetch *prefetch,
     code = prefetch_begin(feed, prefetch, course->number, course->line, &lane->intakes,
                           &lane->shuffle, steps, err);
     if (code == SHEAF_OK)
-        code = begin_intakes(feed, lane, steps, err);
+        code = begin_intakes(feed, lane, steps, course->is_ahead, err);
     if (code != SHEAF_OK)
         return code;
     lane->early_left = lane->intakes.early;
@@ -110,15 +110,35 @@ static int take_in(struct feed *feed, struct lane *lane, uint64_t slot, struct s
     return code;
 }
 
+/* Fills the next slot at the lane's start. */
+static int fill_slot(struct feed *feed, struct lane *lane, struct sheaf_error *err)
+{
+    const uint64_t k = lane->intakes.fill - lane->fill_left;
+    const uint64_t slot = lane->intakes.fill_slots != NULL ? lane->intakes.fill_slots[k] : k;
+    const int code = take_in(feed, lane, slot, err);
+
+    lane->fill_left -= code == SHEAF_OK;
+    return code;
+}
+
+void lane_fill_ahead(struct feed *feed, struct lane *lane)
+{
+    struct sheaf_error ignored;
+
+    /* Without frames of their own, items are in a chunk, which ends with its last one. */
+    if (feed->own_frames && lane->fill_left != 0 && prefetch_is_here(lane->prefetch))
+        (void)fill_slot(feed, lane, &ignored);
+}
+
 /* Fills the slots at the lane's start.  A stream may end before they are full. */
 static int fill_slots(struct feed *feed, struct lane *lane, struct sheaf_error *err)
 {
-    for (; lane->fill_left != 0; lane->fill_left--) {
-        const uint64_t k = lane->intakes.fill - lane->fill_left;
-        const uint64_t slot = lane->intakes.fill_slots != NULL ? lane->intakes.fill_slots[k] : k;
-        const int code = take_in(feed, lane, slot, err);
+    while (lane->fill_left != 0) {
+        const int code = fill_slot(feed, lane, err);
 
         if (code == SHEAF_END) {
+            const uint64_t k = lane->intakes.fill - lane->fill_left;
+
             lane->shuffle.filled = lane->shuffle.inputs = lane->shuffle.next = k;
             lane->fill_left = 0;
             return SHEAF_OK;

@@ -46,6 +46,7 @@ struct lane_course {
     const struct order *order;
     const struct order_line *line;  /* borrowed */
     struct order_lane range;
+    bool is_ahead;                  /* it is set up before its first turn */
 };
 
 /* The course of a lane of an epoch, but of a view. */
@@ -66,6 +67,10 @@ int lane_next(struct feed *feed, struct lane *lane, struct item *item, struct sh
 /* A record that the lane has given already, read once more.  As lane_next. */
 int lane_repeat(struct feed *feed, struct lane *lane, const struct order_run *record,
                 struct item *item, struct sheaf_error *err);
+
+/* Of a lane whose first turn is later: takes an item into its shuffle buffer, if one is there.
+ * What fails then fails again at that turn. */
+void lane_fill_ahead(struct feed *feed, struct lane *lane);
 
 /* Whether SHEAF_END is known to come next. */
 bool lane_has_ended(const struct lane *lane);

@@ -33,9 +33,10 @@ static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct ord
     const struct order_chosen *of = &d->view->chosen[source];
     const uint64_t shards = of->end_shard - of->first_shard;
     const uint64_t in_shard = MAX(of->chosen.count / MAX(shards, 1), 1);
-    const uint64_t pieces = order_buffer_slots(&own) * LONGEST_STAY / ORDER_PIECE + 3;
+    const uint64_t piece = order_piece(&own, of->chosen.count);
+    const uint64_t pieces = order_buffer_slots(&own) * LONGEST_STAY / piece + 3;
 
-    return MIN(shards, lanes * pieces * (1 + ORDER_PIECE / in_shard));
+    return MIN(shards, lanes * pieces * (1 + piece / in_shard));
 }
 
 uint64_t draws_shards(const struct sheaf_dataset *d, const struct order *order, uint32_t lanes)

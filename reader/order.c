@@ -51,12 +51,20 @@ int order_line_make(const struct order *order, const uint64_t *samples, size_t s
     return SHEAF_OK;
 }
 
+uint64_t order_piece(const struct order *order, uint64_t chosen)
+{
+    const uint64_t of_lane = chosen / order->lanes;
+
+    return order->shuffle ? MAX(MIN(of_lane, ORDER_PIECE_MOST), 1) : ORDER_PIECE_MOST;
+}
+
 int order_line_of_pieces(const struct order *order, const struct order_chosen *of,
                          struct order_line *line, struct sheaf_error *err)
 {
-    const size_t count = (size_t)((of->chosen.count + ORDER_PIECE - 1) / ORDER_PIECE);
+    const uint64_t piece = order_piece(order, of->chosen.count);
+    const size_t count = (size_t)((of->chosen.count + piece - 1) / piece);
 
-    *line = (struct order_line){ .of = of, .short_start = UINT64_MAX };
+    *line = (struct order_line){ .of = of, .piece = piece, .short_start = UINT64_MAX };
     line->pieces = calloc(count + 1, sizeof(line->pieces[0]));
     if (line->pieces == NULL)
         return err_memory(err, count * sizeof(line->pieces[0]));
@@ -64,10 +72,10 @@ int order_line_of_pieces(const struct order *order, const struct order_chosen *o
         line->pieces[i] = (uint32_t)i;
     if (order->shuffle)
         permute(order, RNG_PIECES, line->pieces, count);
-    line->short_places = of->chosen.count % ORDER_PIECE;
+    line->short_places = of->chosen.count % piece;
     for (size_t i = 0; i < count && line->short_places != 0; i++)
         if (line->pieces[i] == count - 1)
-            line->short_start = i * ORDER_PIECE;
+            line->short_start = i * piece;
     return SHEAF_OK;
 }
 
@@ -98,14 +106,14 @@ static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64
  * it on.  A place is before the short piece, in it, or behind it. */
 static uint64_t rank_in_pieces(const struct order_line *line, uint64_t place, uint64_t *left)
 {
-    uint64_t before = place, size = ORDER_PIECE;
+    uint64_t before = place, size = line->piece;
 
     if (place >= line->short_start && place < line->short_start + line->short_places)
         size = line->short_places;
     else if (place >= line->short_start)
-        before += ORDER_PIECE - line->short_places;
-    *left = size - before % ORDER_PIECE;
-    return (uint64_t)line->pieces[before / ORDER_PIECE] * ORDER_PIECE + before % ORDER_PIECE;
+        before += line->piece - line->short_places;
+    *left = size - before % line->piece;
+    return line->pieces[before / line->piece] * line->piece + before % line->piece;
 }
 
 uint64_t order_line_rank(const struct order_line *line, uint64_t place)

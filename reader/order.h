@@ -35,7 +35,8 @@ struct order_line {
     uint32_t *shards;               /* manifest numbers of the shards, in line order */
     uint64_t *starts;               /* shard_count + 1 places: where each begins; the last is N */
     const struct order_chosen *of;  /* it is the line of a source of a view: it has no shards, */
-    uint32_t *pieces;               /* but these, ORDER_PIECE samples each, in line order; */
+    uint32_t *pieces;               /* but these, in line order, */
+    uint64_t piece;                 /* of so many samples each; */
     uint64_t short_start, short_places;     /* and where the last one, if it is shorter, lies */
 };
 
@@ -44,7 +45,7 @@ int order_line_make(const struct order *order, const uint64_t *samples, size_t s
                     struct order_line *line, struct sheaf_error *err);
 void order_line_free(struct order_line *line);
 
-#define ORDER_PIECE 1024u
+#define ORDER_PIECE_MOST 1024u
 
 /* The chosen samples of a source of a view, whose shards are some of a data set's. */
 struct order_chosen {
@@ -53,6 +54,10 @@ struct order_chosen {
     const uint64_t *first_numbers;  /* of the data set's shards, */
     uint32_t first_shard, end_shard;    /* of which these are the source's */
 };
+
+/* The samples of a piece, of a source with so many chosen ones: no more than a lane has of a source
+ * epoch, so that those of a small source are in other lanes each time, too. */
+uint64_t order_piece(const struct order *order, uint64_t chosen);
 
 /* The line of a source epoch; `order` is the source's own.  `of` is borrowed. */
 int order_line_of_pieces(const struct order *order, const struct order_chosen *of,

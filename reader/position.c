@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "formats/manifest_growth.h"
 #include "reader/view/view.h"
 #include "reader/epoch.h"
 #include "reader/reader_options.h"
@@ -379,22 +380,36 @@ static bool belongs(const struct sheaf_dataset *d, const struct position *p)
     return false;
 }
 
+/* Samples were appended after the position was taken: its epoch had fewer of them. */
+static int refuse_grown(const struct sheaf_dataset *d, uint64_t before, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set has grown since the position was "
+                   "taken, from %" PRIu64 " to %" PRIu64 " samples: begin an epoch of all of them",
+                   d->url, before, d->end_number - d->first_number);
+}
+
 /* The position is of another view: says in what it was another. */
 static int refuse_view(const struct sheaf_dataset *d, const struct position *p,
                        struct sheaf_error *err)
 {
     const size_t count = strlen(p->sources) / SOURCE_DIGITS;
+    uint64_t before;
 
     if (count != d->source_count)
         return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to a view of %zu source%s, "
                        "but this one has %zu", count, plural(count), d->source_count);
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(p->sources + i * SOURCE_DIGITS, d->sources[i]->manifest.fingerprint,
-                    SOURCE_DIGITS) != 0)
-            return err_set(err, SHEAF_ERR_CHANGED, "%s: this source of the view has changed since "
-                           "the position was taken: its fingerprint began with %.*s, and is %s",
-                           d->sources[i]->url, (int)SOURCE_DIGITS,
-                           p->sources + i * SOURCE_DIGITS, d->sources[i]->manifest.fingerprint);
+    for (size_t i = 0; i < count; i++) {
+        const struct manifest *m = &d->sources[i]->manifest;
+        const char *digits = p->sources + i * SOURCE_DIGITS;
+
+        if (strncmp(digits, m->fingerprint, SOURCE_DIGITS) == 0)
+            continue;
+        if (manifest_grew_from(m, digits, SOURCE_DIGITS, &before))
+            return refuse_grown(d->sources[i], before, err);
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: this source of the view has changed since "
+                       "the position was taken: its fingerprint began with %.*s, and is %s",
+                       d->sources[i]->url, (int)SOURCE_DIGITS, digits, m->fingerprint);
+    }
     return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to a view of the same sources, "
                    "but with other conditions, shares or stages");
 }
@@ -405,6 +420,7 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
 {
     const uint32_t members = r->member.world_size * r->member.workers;
     const bool is_of_this = belongs(r->dataset, p);
+    uint64_t before;
 
     if (p->hosts != 0 && r->dataset->hosts != 0 &&
         (!is_of_this ||
@@ -413,6 +429,9 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
         return refuse_host(r->dataset, p, err);
     if (!is_of_this && r->dataset->view != NULL && p->sources[0] != '\0')
         return refuse_view(r->dataset, p, err);
+    if (!is_of_this && manifest_grew_from(&r->dataset->manifest, p->fingerprint, FINGERPRINT_SIZE,
+                                          &before))
+        return refuse_grown(r->dataset, before, err);
     if (!is_of_this)
         return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to data set %s, but this one "
                        "is %s", p->fingerprint,

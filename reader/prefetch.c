@@ -16,57 +16,6 @@
 
 #define DRAWS_COLD        32u   /* the first samples of a lane, which wait for no others */
 
-/* ---- Begin and end -------------------------------------------------------------------------- */
-
-int prefetch_begin(struct feed *feed, struct prefetch *p, uint32_t lane,
-                   const struct order_line *line, const struct intakes *intakes,
-                   const struct shuffle *shuffle, uint64_t steps, struct sheaf_error *err)
-{
-    memset(p, 0, sizeof(*p));
-    p->intakes = intakes;
-    p->line = line;
-    p->pace = 1;
-    if (feed->dataset->is_stream)
-        return stream_open(&(struct stream_context){ feed->dataset, &feed->order, line,
-                                                      feed->cache, &feed->pipe_shift },
-                           lane, feed->budget.limit / feed->lane_count, &p->stream, err);
-    if (feed->draws)
-        return draws_open(&p->draws, &feed->shards, line, &intakes->range, shuffle, steps,
-                          err);
-    return SHEAF_OK;
-}
-
-void prefetch_cancel(struct prefetch *p)
-{
-    for (struct chunk *chunk = p->first; chunk != NULL; chunk = chunk->next)
-        chunk_cancel(chunk);
-    stream_cancel(p->stream);
-}
-
-void prefetch_wait(struct prefetch *p)
-{
-    for (struct chunk *chunk = p->first; chunk != NULL; chunk = chunk->next)
-        if (!chunk->is_done)
-            workers_wait(chunk->workers, &chunk->job);
-}
-
-void prefetch_clear(struct feed *feed, struct prefetch *p)
-{
-    for (struct chunk *c = p->first, *next; c != NULL; c = next) {
-        next = c->next;
-        chunk_give_memory(c, &feed->budget);
-        chunk_drop_shards(c, &feed->shards);
-        feed->outstanding--;
-        chunk_free(c, feed->frames);
-    }
-    stream_close(p->stream);
-    draws_close(p->draws);
-    shards_drop(&feed->shards, p->shard);
-    shards_drop(&feed->shards, p->next);
-    shards_drop(&feed->shards, p->alone);
-    memset(p, 0, sizeof(*p));
-}
-
 /* ---- Chunks --------------------------------------------------------------------------------- */
 
 /* Makes the chunk the lane's last one. */
@@ -83,7 +32,7 @@ static void append(struct feed *feed, struct prefetch *p, struct chunk *chunk)
 /* What the chunks that are done keep of reads and shards goes to others, which need it now. */
 static void shrink_chunks(struct feed *feed)
 {
-    for (uint32_t i = 0; i < feed->lane_count; i++)
+    for (uint32_t i = 0; i < feed->prefetch_count; i++)
         for (struct chunk *c = feed->prefetches[i].first; c != NULL; c = c->next)
             if (c->run_count != 0 && (c->is_done || workers_is_done(feed->workers, &c->job))) {
                 chunk_shrink(c, &feed->budget);
@@ -275,6 +224,13 @@ static struct order_run next_run(const struct prefetch *p)
     return order_line_locate(p->line, intakes_place(p->intakes, p->planned));
 }
 
+/* Whether the shuffle buffer has room for a chunk that is not needed yet, and for another. */
+static bool has_room_ahead(const struct feed *feed, const struct run *runs, size_t run_count)
+{
+    return !feed->own_frames
+           || heap_room(feed->frames) >= 2 * chunk_frames_bytes(runs, run_count);
+}
+
 /* Plans the next chunk in the order of the line. */
 static int plan_stretch(struct feed *feed, struct prefetch *p, bool reserved,
                         struct sheaf_error *err)
@@ -283,6 +239,8 @@ static int plan_stretch(struct feed *feed, struct prefetch *p, bool reserved,
     struct stretch stretch;
     int code = enter_shard(feed, p, &found, p->planned, err);
 
+    if (code == SHEAF_OK && p->is_ahead && !workers_is_done(feed->workers, &p->shard->job))
+        return SHEAF_END;
     if (code == SHEAF_OK)
         code = feed_open_shard(feed, p->shard, err);
     if (code != SHEAF_OK)
@@ -294,6 +252,8 @@ static int plan_stretch(struct feed *feed, struct prefetch *p, bool reserved,
     stretch.intakes = p->intakes;
     stretch.planned = p->planned;
     stretch_plan(feed, &found, &stretch);
+    if (p->is_ahead && !has_room_ahead(feed, stretch.runs, stretch.run_count))
+        return SHEAF_END;
     code = begin_chunk(feed, p, stretch.runs, stretch.run_count, reserved, err);
     if (code == SHEAF_OK)
         p->shard->users += (unsigned)stretch.run_count;
@@ -370,17 +330,22 @@ static size_t piece_bytes(const struct feed *feed, const struct prefetch *p,
            + chunk_names_bytes(s->section, run->record, 1);
 }
 
+/* Whether a lane's next intake is needed sooner than another's. */
+static bool is_behind(const struct prefetch *a, const struct prefetch *b)
+{
+    return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
+}
+
 /* Of the other lanes that have a shard open, the one that has planned furthest; NULL: none. */
 static struct prefetch *furthest(struct feed *feed, const struct prefetch *but)
 {
     struct prefetch *found = NULL;
 
-    for (uint32_t i = 0; i < feed->lane_count; i++) {
+    for (uint32_t i = 0; i < feed->prefetch_count; i++) {
         struct prefetch *p = &feed->prefetches[i];
 
         if (p != but && p->shard != NULL && workers_is_done(feed->workers, &p->shard->job)
-            && (found == NULL
-                || (double)p->planned * found->pace > (double)found->planned * p->pace))
+            && (found == NULL || is_behind(found, p)))
             found = p;
     }
     return found;
@@ -424,17 +389,17 @@ static int plan_needed(struct feed *feed, struct prefetch *p, struct sheaf_error
                    feed->budget.limit);
 }
 
-/* The lane whose next chunk is needed first; NULL if all is planned. */
-static struct prefetch *neediest(struct feed *feed)
+/* The lane whose next chunk is needed first; NULL if all is planned.  `ahead`: those whose first
+ * turn is later take part. */
+static struct prefetch *neediest(struct feed *feed, bool ahead)
 {
     struct prefetch *found = NULL;
 
-    for (uint32_t i = 0; i < feed->lane_count; i++) {
+    for (uint32_t i = 0; i < feed->prefetch_count; i++) {
         struct prefetch *p = &feed->prefetches[i];
 
         if (p->intakes != NULL && p->planned < intakes_count(p->intakes)
-            && (found == NULL
-                || (double)p->planned * found->pace < (double)found->planned * p->pace))
+            && (ahead || !p->is_ahead) && (found == NULL || is_behind(p, found)))
             found = p;
     }
     return found;
@@ -461,15 +426,21 @@ static int pump_streams(struct feed *feed, struct sheaf_error *err)
 
 int prefetch_pump(struct feed *feed, struct sheaf_error *err)
 {
+    bool ahead = true;
+
     if (feed->dataset->is_stream)
         return pump_streams(feed, err);
     while (feed->outstanding < feed->outstanding_limit) {
-        struct prefetch *p = neediest(feed);
+        struct prefetch *p = neediest(feed, ahead);
         int code;
 
         if (p == NULL)
             return SHEAF_OK;
         code = plan_chunk(feed, p, err);
+        if (code != SHEAF_OK && p->is_ahead) {      /* others need room, or this is too early */
+            ahead = false;
+            continue;
+        }
         if (code == SHEAF_END)
             return SHEAF_OK;
         if (code != SHEAF_OK)
@@ -503,6 +474,15 @@ void prefetch_end(struct feed *feed, struct prefetch *p)
     prefetch_clear(feed, p);
 }
 
+bool prefetch_is_here(const struct prefetch *p)
+{
+    struct chunk *chunk = p->first;
+
+    if (chunk != NULL && chunk->taken == chunk->count)
+        chunk = chunk->next;
+    return chunk != NULL && (chunk->is_done || workers_is_done(chunk->workers, &chunk->job));
+}
+
 /* Waits for the lane's first chunk.  There is one unless the budget had no room. */
 static int first_chunk(struct feed *feed, struct prefetch *p, struct sheaf_error *err)
 {
@@ -522,6 +502,7 @@ static int first_chunk(struct feed *feed, struct prefetch *p, struct sheaf_error
                          dataset_is_local(feed->dataset), feed->interrupt, &feed->stall_ns))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     p->first->is_done = true;
+    feed->read_bytes += p->first->read_bytes;   /* an epoch may end within it */
     feed->passed_over += p->first->passed_over;
     feed->lost_bytes += p->first->lost_bytes;
     if (p->first->reserved_bytes != 0 || feed->cuts_blocks)
@@ -573,8 +554,6 @@ int prefetch_take(struct feed *feed, struct prefetch *p, struct item *item,
         if (chunk->taken < chunk->count)
             break;
         if (chunk->is_last) {
-            feed->read_bytes += chunk->read_bytes;      /* it is not retired, but asked again */
-            chunk->read_bytes = 0;
             *err = chunk->error;
             return chunk->tail_code == SHEAF_OK ? SHEAF_END : chunk->tail_code;
         }

@@ -28,6 +28,8 @@ struct prefetch {
     const struct intakes *intakes;  /* the lane's, */
     const struct order_line *line;  /* and the line that they are places of */
     double pace;                /* intakes a round, about: 1 but for the lanes of a view */
+    uint64_t before;            /* intakes of the lane's earlier stretches in the epoch */
+    bool is_ahead;              /* the lane's first turn is later: another stretch is not used up */
     uint64_t planned;           /* intakes that are in chunks, or were; >= taken */
     uint64_t taken;             /* intakes that were taken */
     struct chunk *first, *last;
@@ -58,6 +60,9 @@ void prefetch_end(struct feed *feed, struct prefetch *prefetch);
 /* Submits as much as window and budget permit, for all lanes.  SHEAF_ERR_INTERRUPTED: a shard was
  * not opened in time, and it may be called again. */
 int prefetch_pump(struct feed *feed, struct sheaf_error *err);
+
+/* Whether the next item can be taken without waiting. */
+bool prefetch_is_here(const struct prefetch *prefetch);
 
 /* The next item of a lane goes to *item.  Waits for it.  SHEAF_OK; SHEAF_END if there are no more
  * (known only now for a stream); SHEAF_ERR_INTERRUPTED if *feed->interrupt became nonzero

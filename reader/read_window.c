@@ -66,13 +66,27 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     return true;
 }
 
+/* The consumer has waited longer for the first reads than all that were begun with them take over a
+ * link that is not slow: begins so many more that the link is not. */
+static bool begins_slowly(struct window *w, uint64_t stall_ns)
+{
+    const double quick_ns = (double)w->bytes / w->reads * w->now / SLOW;
+    const double more = (double)w->now * (1 + (double)stall_ns / quick_ns);
+
+    if (w->began_ns != 0 || w->bytes == 0 || w->now >= w->most || (double)stall_ns < quick_ns)
+        return false;
+    set(w, more < (double)w->most ? (unsigned)more : w->most);
+    return true;
+}
+
 bool window_took(struct window *w, uint64_t bytes, uint64_t stall_ns, uint64_t now_ns)
 {
     const unsigned was = w->now;
 
     w->reads++;
     w->bytes += bytes;
-    if (w->reads % w->now != 0 || !end_round(w, stall_ns, now_ns))
+    if (!begins_slowly(w, stall_ns) &&
+        (w->reads % w->now != 0 || !end_round(w, stall_ns, now_ns)))
         return false;
     w->reads = 0;
     w->bytes = 0;

@@ -6,7 +6,8 @@
  * is then never in a cache and is touched for the first time; a far one is.  So a few are begun
  * with, and after a while, if the consumer waits for data, twice as many are tried; if what comes
  * then is hardly more, it goes back, and tries again much later.  A slow link, where the memory
- * costs nothing beside the waiting, gets all of them soon and without a trial.
+ * costs nothing beside the waiting, gets all of them soon and without a trial; one that shows with
+ * the first reads gets them then.
  *
  *     8 reads  --consumer waits-->  16 on trial  --faster-->       32 on trial ...
  *                                                --hardly so-->    8, at rest

@@ -19,6 +19,7 @@
 #include "reader/reader_options.h"
 #include "reader/stream.h"
 #include "reader/sum.h"
+#include "store/request.h"
 
 #define BATCH_LIMIT ((size_t)1 << 20)       /* samples of one batch */
 #define THREADS_MOST 8u                     /* by default */
@@ -196,21 +197,12 @@ static int decode(struct sheaf_reader *r, size_t i)
                        &r->samples[i], &r->error);
 }
 
-/* What the item takes in its shard, with its part of the codec's blocks. */
-static uint64_t stored_bytes(const struct sheaf_reader *r, const struct item *item)
-{
-    const struct manifest_shard *m = &r->dataset->manifest.shards[item->shard];
-    const uint64_t size = item->size + (item->has_name ? item->name_size + 1 : 0);
-
-    if (r->dataset->is_stream || dataset_source(r->dataset, item->shard)->codec == NULL)
-        return size;
-    return (uint64_t)((double)size * (double)m->bytes / (double)MAX(m->raw_bytes, 1));
-}
-
 static void count_sample(struct sheaf_reader *r, const struct item *item,
                          const struct sheaf_sample *sample)
 {
-    r->stats.chosen_bytes += stored_bytes(r, item);
+    const uint64_t size = item->size + (item->has_name ? item->name_size + 1 : 0);
+
+    r->stats.chosen_bytes += dataset_stored_bytes(r->dataset, item->shard, size);
     if (r->stats.samples++ == 0)
         r->stats.first_sample_ns = clock_ns() - r->opened_ns;
     r->stats.repeated += item->repeats;
@@ -320,8 +312,7 @@ void sheaf_reader_interrupt(struct sheaf_reader *r)
     flag_raise(&r->interrupt);
 }
 
-void sheaf_reader_get_stats(const struct sheaf_reader *r, struct sheaf_reader_stats *stats,
-                            size_t sizeof_stats)
+static void get_own_stats(const struct sheaf_reader *r, struct sheaf_reader_stats *stats)
 {
     struct sheaf_reader_stats all = r->stats;
     uint64_t fetched;
@@ -338,6 +329,17 @@ void sheaf_reader_get_stats(const struct sheaf_reader *r, struct sheaf_reader_st
         all.memory_peak_bytes += CACHE_MEMORY;
         cache_counts(r->feed.cache, &all.cached_bytes, &fetched, &all.uncached_objects);
     }
+    *stats = all;
+}
+
+void sheaf_reader_get_stats(const struct sheaf_reader *r, struct sheaf_reader_stats *stats,
+                            size_t sizeof_stats)
+{
+    struct sheaf_reader_stats all = { .samples = 0 };
+
+    if (r != NULL)
+        get_own_stats(r, &all);
+    request_counts(&all.requests, &all.retries);
     sized_give(stats, sizeof_stats, &all, sizeof(all));
 }
 

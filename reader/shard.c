@@ -60,14 +60,15 @@ static int get_index(struct shards *s, struct index_file *index, struct sheaf_er
 }
 
 static int open_index(const struct shards *s, const struct sheaf_dataset *source,
-                      struct store_object **object, struct sheaf_error *err)
+                      const struct dataset_part *part, struct store_object **object,
+                      struct sheaf_error *err)
 {
-    const uint64_t bytes = source->manifest.index_bytes;
-    int code = open_known(s, source, source->index_url, bytes, object, err);
+    const uint64_t bytes = part->index_bytes;
+    int code = open_known(s, source, part->index_url, bytes, object, err);
 
     if (code == SHEAF_OK && (*object)->bytes != bytes) {
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest "
-                       "says %" PRIu64, source->index_url, (*object)->bytes,
+                       "says %" PRIu64, part->index_url, (*object)->bytes,
                        plural((*object)->bytes), bytes);
         store_close(*object);
         *object = NULL;
@@ -78,20 +79,22 @@ static int open_index(const struct shards *s, const struct sheaf_dataset *source
 static int open_indexes(struct shards *s, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = s->dataset;
-    const size_t count = MAX(d->source_count, (size_t)1);
+    const size_t count = dataset_part_total(d);
     int code = SHEAF_OK;
 
-    s->indexes = calloc(count, sizeof(s->indexes[0]));
+    s->indexes = calloc(count + 1, sizeof(s->indexes[0]));
     if (s->indexes == NULL)
         return err_memory(err, count * sizeof(s->indexes[0]));
-    for (size_t i = 0; i < count && count <= INDEXES_OPEN && code == SHEAF_OK; i++) {
-        const struct sheaf_dataset *source = d->sources == NULL ? d : d->sources[i];
-        struct index_file *index = &s->indexes[i];
+    for (size_t i = 0; i < dataset_source_count(d) && count <= INDEXES_OPEN; i++) {
+        const struct sheaf_dataset *source = dataset_source_at(d, i);
 
-        if (source->index_url != NULL)
-            code = open_index(s, source, &index->object, err);
-        if (code == SHEAF_OK && index->object != NULL && index->object->is_remote)
-            code = get_index(s, index, err);
+        for (size_t p = 0; p < source->part_count && code == SHEAF_OK; p++) {
+            struct index_file *index = &s->indexes[dataset_first_part(d, source) + p];
+
+            code = open_index(s, source, &source->parts[p], &index->object, err);
+            if (code == SHEAF_OK && index->object->is_remote)
+                code = get_index(s, index, err);
+        }
     }
     return code;
 }
@@ -121,7 +124,7 @@ static void close_shard(struct shard *shard)
 
 void shards_drop_index(struct shards *s)
 {
-    for (size_t i = 0; s->indexes != NULL && i < MAX(s->dataset->source_count, (size_t)1); i++) {
+    for (size_t i = 0; s->indexes != NULL && i < dataset_part_total(s->dataset); i++) {
         struct index_file *index = &s->indexes[i];
 
         if (index->data != NULL)
@@ -139,7 +142,7 @@ void shards_free(struct shards *s)
     free(s->open);
     s->open = NULL;
     shards_drop_index(s);
-    for (size_t i = 0; s->indexes != NULL && i < MAX(s->dataset->source_count, (size_t)1); i++)
+    for (size_t i = 0; s->indexes != NULL && i < dataset_part_total(s->dataset); i++)
         store_close(s->indexes[i].object);
     free(s->indexes);
     s->indexes = NULL;
@@ -153,34 +156,37 @@ static int parse_section(struct shard *shard, const uint8_t *data, struct sheaf_
 
     if (code != SHEAF_OK)
         err_prefix(err, "%s: the section of %s: ",
-                   dataset_source(d, shard->number)->index_url, m->name);
+                   dataset_part(d, shard->number)->index_url, m->name);
     else
         code = dataset_check_section(d, shard->number, data, err);
     shard->section = shard->own_section;
     return code;
 }
 
-/* Reads and parses the shard's section of dataset.index. */
+/* Reads and parses the shard's section of the index. */
 static int load_section(struct shard *shard, struct sheaf_error *err)
 {
     const struct shards *s = shard->owner;
     const struct sheaf_dataset *d = s->dataset;
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
-    const struct index_file *index = &s->indexes[d->sources == NULL ? 0
-                                                                    : d->source_of[shard->number]];
+    const struct sheaf_dataset *source = dataset_source(d, shard->number);
+    const struct dataset_part *part = dataset_part(d, shard->number);
+    const struct index_file *index = &s->indexes[dataset_first_part(d, source) +
+                                                 (size_t)(part - source->parts)];
+    const uint64_t offset = m->index_offset - part->index_offset;
     struct store_object *object = index->object;
     uint8_t *data;
     int code = SHEAF_OK;
 
     if (index->data != NULL)
-        return parse_section(shard, index->data + m->index_offset, err);
+        return parse_section(shard, index->data + offset, err);
     data = malloc(m->index_bytes + 1);
     if (data == NULL)
         return err_memory(err, m->index_bytes);
     if (object == NULL)
-        code = open_index(s, dataset_source(d, shard->number), &object, err);
+        code = open_index(s, source, part, &object, err);
     if (code == SHEAF_OK)
-        code = store_read(object, m->index_offset, data, m->index_bytes, err);
+        code = store_read(object, offset, data, m->index_bytes, err);
     if (code == SHEAF_OK)
         code = parse_section(shard, data, err);
     if (object != index->object)
@@ -212,12 +218,13 @@ static int open_names_beside_manifest(struct shard *shard, const char *name,
 {
     const struct sheaf_dataset *source = dataset_source(shard->owner->dataset, shard->number);
     const uint64_t bytes = shard->owner->dataset->manifest.shards[shard->number].names_bytes;
+    const char *index_url = source->parts[0].index_url;
     char *url = NULL;
     int code;
 
-    if (asprintf(&url, "%.*s%s", (int)(strlen(source->index_url) - strlen(INDEX_NAME)),
-                 source->index_url, name) < 0)
-        return err_memory(err, strlen(source->index_url));
+    if (asprintf(&url, "%.*s%s", (int)(strlen(index_url) - strlen(INDEX_NAME)), index_url,
+                 name) < 0)
+        return err_memory(err, strlen(index_url));
     code = open_known(shard->owner, source, url, bytes, &shard->names, err);
     free(url);
     return code;
@@ -270,7 +277,7 @@ static int open_parts(struct shard *shard)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but %" PRIu64 " are "
                        "expected: the shard has changed", d->urls[shard->number],
                        shard->object->bytes, plural(shard->object->bytes), m->bytes);
-    if (code == SHEAF_OK && source->index_url == NULL)
+    if (code == SHEAF_OK && source->part_count == 0)
         shard->section = d->sections[shard->number];
     else if (code == SHEAF_OK)
         code = load_section(shard, err);
@@ -294,7 +301,7 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
     const struct sheaf_dataset *source = dataset_source(s->dataset, number);
     uint64_t bytes = s->keep_lines ? m->names_bytes : 0;
 
-    if (source->index_url != NULL)  /* a block holds a sample or more */
+    if (source->part_count != 0)  /* a block holds a sample or more */
         bytes += m->index_bytes + index_memory(m->samples, source->format->has_names,
                                                source->codec != NULL ? m->index_bytes / 8 : 0);
     return bytes;

@@ -31,7 +31,7 @@ struct shard {
     struct index_section *own_section;  /* NULL: it is the data set's */
 };
 
-/* A source's dataset.index. */
+/* The index of a part of a source. */
 struct index_file {
     struct store_object *object;        /* NULL: it has none, or it is opened when it is read */
     uint8_t *data;                      /* all of it, if it is far away and small; else NULL */
@@ -44,7 +44,7 @@ struct shards {
     struct cache *cache;                /* NULL: none */
     bool keep_lines;                    /* of each .lst: its lines are not wanted in order */
     bool keep_short;                    /* a shard that is cut is read as far as it goes */
-    struct index_file *indexes;         /* of each source */
+    struct index_file *indexes;         /* of each part of each source */
     struct shard **open;                /* by number; NULL: not open */
     volatile int cancelled;             /* raised: what is being opened is not wanted any more */
 };

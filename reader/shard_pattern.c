@@ -6,13 +6,13 @@
 #include "reader/shard_pattern.h"
 
 #include <ctype.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "formats/manifest.h"
 #include "reader/dataset.h"
 #include "store/store.h"
@@ -107,7 +107,8 @@ static int match_entry(void *context, const struct store_entry *entry)
 {
     struct match *m = context;
 
-    if (foreign_is_side_file(entry->name) || fnmatch(m->pattern, entry->name, FNM_PERIOD) != 0)
+    if (foreign_is_side_file(entry->name) || (entry->name[0] == '.' && m->pattern[0] != '.')
+        || !glob_match(m->pattern, strlen(m->pattern), entry->name, strlen(entry->name)))
         return SHEAF_OK;
     m->count++;
     return m->each(m->context, store_join(m->directory, entry->name), m->err);
@@ -119,9 +120,12 @@ int pattern_expand_wildcards(const char *text, pattern_fn *each, void *context,
     const char *pattern = last_part(text);
     const int size = (int)(pattern - text);
     struct match m = { .pattern = pattern, .each = each, .context = context, .err = err };
+    const char *const problem = glob_problem(pattern, strlen(pattern));
     char *directory = NULL;
     int code;
 
+    if (problem != NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: %s", text, problem);
     if (asprintf(&directory, "%.*s", size, text) < 0)
         return err_memory(err, strlen(text));
     m.directory = directory;

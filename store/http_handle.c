@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "store/http.h"
+#include "store/proxy.h"
 
 #define MS 1000000ull
 #define RECEIVE_BYTES (128L << 10)  /* libcurl's buffer of one exchange, each way */
@@ -148,6 +149,19 @@ static CURLcode set_method(CURL *easy, struct http_exchange *x)
     return code;
 }
 
+/* Where the URL itself needs no proxy, what it redirects to may need one: libcurl knows. */
+static CURLcode set_proxy(CURL *easy, struct http_exchange *x)
+{
+    const char *proxy = x->no_proxy ? "" : proxy_of(x->url);
+    CURLcode code = CURLE_OK;
+
+    if (*proxy != '\0')
+        SET(CURLOPT_PROXY, proxy);
+    else if (x->no_proxy || !x->follow)
+        SET(CURLOPT_NOPROXY, "*");
+    return code;
+}
+
 static CURLcode set_connection(CURL *easy, struct http_exchange *x)
 {
     CURLcode code = CURLE_OK;
@@ -168,9 +182,7 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     SET(CURLOPT_FOLLOWLOCATION, x->follow ? 1L : 0L);
     if (x->ca_file != NULL)
         SET(CURLOPT_CAINFO, x->ca_file);
-    if (x->no_proxy)
-        SET(CURLOPT_NOPROXY, "*");
-    return code;
+    return code == CURLE_OK ? set_proxy(easy, x) : code;
 }
 
 static bool add_header_line(struct http_exchange *x, const char *name, const char *value)

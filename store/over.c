@@ -129,7 +129,7 @@ int store_remove_over(const char *url, const struct store_seen *seen, struct she
         return code;
     if (!is_same(&now, seen))
         return refuse(url, err);
-    return ops->remove_over != NULL ? ops->remove_over(url, seen, err) : ops->remove(url, err);
+    return ops->remove_over != NULL ? ops->remove_over(url, seen, err) : store_remove(url, err);
 }
 
 int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err)

@@ -20,6 +20,7 @@
 #include "base/number.h"
 
 #define SECOND 1000000000ull
+#define SERVICES_MOST 2             /* kinds of stores that keep something for the process */
 
 #define STALL_SECONDS 20
 #define MIN_RATE 1024               /* bytes a second, over that time */
@@ -38,8 +39,10 @@ static const struct request_patience usual = {
 static struct {
     pthread_mutex_t lock;
     struct http_engine *engine;
-    const struct remote_service *service;
-    void *state;                    /* of the service; NULL: not made */
+    struct {
+        const struct remote_service *service;
+        void *state;                /* of the service; NULL: not made */
+    } services[SERVICES_MOST];
     struct request_patience patience;
     const char *container_origin;
     bool is_prepared;               /* the handlers are registered */
@@ -47,17 +50,23 @@ static struct {
     .lock = PTHREAD_MUTEX_INITIALIZER, .container_origin = "http://169.254.170.2",
 };
 
+static void forget_services_locked(void)
+{
+    for (unsigned i = 0; i < SERVICES_MOST; i++)
+        process.services[i].state = NULL;
+}
+
 static void close_all_locked(void)
 {
     struct http_engine *engine = process.engine;
-    void *state = process.state;
 
     process.engine = NULL;
-    process.state = NULL;
     if (engine != NULL)
         http_engine_stop(engine);   /* so that a search for credentials ends */
-    if (state != NULL)
-        process.service->close(state);
+    for (unsigned i = 0; i < SERVICES_MOST; i++)
+        if (process.services[i].state != NULL)
+            process.services[i].service->close(process.services[i].state);
+    forget_services_locked();
     http_engine_close(engine);
 }
 
@@ -82,7 +91,7 @@ static void in_parent(void)
 static void in_child(void)
 {
     process.engine = NULL;
-    process.state = NULL;
+    forget_services_locked();
     pthread_mutex_unlock(&process.lock);
 }
 
@@ -155,16 +164,20 @@ const struct request_patience *remote_patience(void)
 
 int remote_service(const struct remote_service *service, void **state, struct sheaf_error *err)
 {
+    unsigned i = 0;
     int code;
 
     pthread_mutex_lock(&process.lock);
     code = engine_locked(err);
-    if (code == SHEAF_OK && process.state == NULL) {
-        process.service = service;
-        code = service->open(&process.state, process.engine, &process.patience,
+    while (i + 1 < SERVICES_MOST && process.services[i].state != NULL &&
+           process.services[i].service != service)
+        i++;
+    if (code == SHEAF_OK && process.services[i].state == NULL) {
+        process.services[i].service = service;
+        code = service->open(&process.services[i].state, process.engine, &process.patience,
                              process.container_origin, err);
     }
-    *state = process.state;
+    *state = process.services[i].state;
     pthread_mutex_unlock(&process.lock);
     return code;
 }

@@ -21,7 +21,7 @@ struct remote_service {
                 const char *container_origin, struct sheaf_error *err);
     void (*close)(void *state);
 };
-/* The state of the one service that there is. */
+/* The service's state. */
 int remote_service(const struct remote_service *service, void **state, struct sheaf_error *err);
 
 /* For tests: what is left unset (NULL) is as usual.  Forgets all that was made before; nothing

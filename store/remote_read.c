@@ -68,8 +68,9 @@ static int changed(const struct reading *g, const char *what, const char *now,
 static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err)
 {
     struct remote_object *o = object_of(g->read);
-    const char *etag = http_answer_header(&g->request.http, "etag");
-    const char *modified = http_answer_header(&g->request.http, "last-modified");
+    const char *etag = o->is_fixed ? NULL : http_answer_header(&g->request.http, "etag");
+    const char *modified = o->is_fixed ? NULL
+                                       : http_answer_header(&g->request.http, "last-modified");
     char *etag_copy, *modified_copy;
 
     if (total != UINT64_MAX && o->base.bytes != UINT64_MAX && total != o->base.bytes) {
@@ -293,6 +294,8 @@ static int prepare(struct reading *g, struct sheaf_error *err)
     code = request_init(&g->request, o->target, HTTP_GET, strdup(o->path), NULL, what, err);
     g->request.classify = classify;
     g->request.done = done;
+    for (size_t i = 0; i < o->header_count && code == SHEAF_OK; i++)
+        code = request_set_header(&g->request, o->headers[i].name, o->headers[i].value, err);
     return code == SHEAF_OK ? ask_for_rest(g, err) : code;
 }
 
@@ -393,6 +396,8 @@ void remote_close(struct store_object *object)
     free(o->base.url);
     free(o->base.asked);
     free(o->path);
+    for (size_t i = 0; i < o->header_count; i++)
+        free(o->headers[i].value);
     free(o->etag);
     free(o->modified);
     free(o);

@@ -26,7 +26,10 @@ struct remote_object {
                                        size without being found out */
     bool is_new;                    /* opened without asking: its first answer says what it is, and
                                        all others must agree */
+    bool is_fixed;                  /* what its URL names never changes: neither is kept */
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
+    struct http_header headers[2];  /* that each read has, besides its own */
+    size_t header_count;
     pthread_mutex_t lock;           /* of each read's `state`, and of what a first answer sets */
 };
 

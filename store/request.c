@@ -3,6 +3,7 @@
  * Requests: building and signing an attempt, and going round until it is answered. */
 #include "store/request.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,16 @@
 #define CREDENTIALS_WAIT_NS (10 * MS)       /* between checks for credentials on their way */
 #define AUTHORIZATION_MOST 4096
 #define FIRST_ATTEMPTS 5u           /* to reach anybody at all: a second, with the usual waits */
+
+/* ---- Counts ---------------------------------------------------------------------------------- */
+
+static struct { atomic_uint_fast64_t requests, retries; } request_total;
+
+void request_counts(uint64_t *requests, uint64_t *retries)
+{
+    *requests = atomic_load(&request_total.requests);
+    *retries = atomic_load(&request_total.retries);
+}
 
 /* ---- Targets --------------------------------------------------------------------------------- */
 
@@ -50,6 +61,23 @@ void target_free(struct target *target)
     target->origin = target->host = target->prefix = NULL;
 }
 
+const struct target *target_now(const struct target *target)
+{
+    const struct target *moved = __atomic_load_n(&target->moved, __ATOMIC_ACQUIRE);
+
+    return moved != NULL ? moved : target;
+}
+
+/* Another request may have found it out meanwhile; but what has moved does not move again. */
+bool request_follow(struct request *r, const char *region)
+{
+    const struct target *t = r->target;
+
+    if (target_now(t) != t)
+        return r->at == t;
+    return t->move != NULL && strcmp(region, t->region) != 0 && t->move(t->mover, region);
+}
+
 /* ---- An attempt ------------------------------------------------------------------------------ */
 
 int request_set_header(struct request *r, const char *name, const char *value,
@@ -75,13 +103,26 @@ int request_set_header(struct request *r, const char *name, const char *value,
     return SHEAF_OK;
 }
 
+bool request_remove_header(struct request *r, const char *name)
+{
+    size_t i = 0;
+
+    while (i < r->header_count && strcmp(r->headers[i].name, name) != 0)
+        i++;
+    if (i == r->header_count)
+        return false;
+    free(r->headers[i].value);
+    r->headers[i] = r->headers[--r->header_count];
+    return true;
+}
+
 static int build_url(struct request *r, struct sheaf_error *err)
 {
     const bool has_query = r->query != NULL && *r->query != '\0';
 
     free(r->url);
-    if (asprintf(&r->url, "%s%s%s%s%s", r->target->origin,
-                 r->target->prefix != NULL ? r->target->prefix : "", r->path,
+    if (asprintf(&r->url, "%s%s%s%s%s", r->at->origin,
+                 r->at->prefix != NULL ? r->at->prefix : "", r->path,
                  has_query ? "?" : "", has_query ? r->query : "") < 0) {
         r->url = NULL;
         return err_memory(err, strlen(r->path));
@@ -93,7 +134,7 @@ static int build_url(struct request *r, struct sheaf_error *err)
 /* The Authorization header over all headers that the attempt has so far, and the host. */
 static int add_authorization(struct request *r, const char *date, struct sheaf_error *err)
 {
-    const struct target *t = r->target;
+    const struct target *t = r->at;
     struct sigv4_pair pairs[HTTP_HEADERS_MOST + 1];
     struct buf path = BUF_INIT(SIZE_MAX), value = BUF_INIT(AUTHORIZATION_MOST);
     const struct sigv4_signer signer = {
@@ -138,7 +179,7 @@ static int sign(struct request *r, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = http_add_header(&r->http, "x-amz-content-sha256", r->payload_hash, err);
     if (code == SHEAF_OK && r->credentials->session_token != NULL)
-        code = http_add_header(&r->http, r->target->token_header, r->credentials->session_token,
+        code = http_add_header(&r->http, r->at->token_header, r->credentials->session_token,
                                err);
     return code == SHEAF_OK ? add_authorization(r, date, err) : code;
 }
@@ -168,6 +209,7 @@ static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
         http->deadline_ns = deadline_of(r);
     }
     *wait_ns = CREDENTIALS_WAIT_NS;
+    r->at = target_now(r->target);
     if (r->target->credentials != NULL) {
         code = credentials_get(r->target->credentials, &r->credentials, err);
         if (code != SHEAF_OK)
@@ -176,6 +218,8 @@ static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
     code = build_url(r, err);
     for (size_t i = 0; i < r->header_count && code == SHEAF_OK; i++)
         code = http_add_header(http, r->headers[i].name, r->headers[i].value, err);
+    if (code == SHEAF_OK && r->at->bearer != NULL)      /* libcurl takes it to no other host */
+        code = http_add_header(http, "authorization", r->at->bearer, err);
     if (code == SHEAF_OK && r->credentials != NULL)
         code = sign(r, err);
     return code;
@@ -248,10 +292,15 @@ static void attempt_done(struct http_exchange *http)
         request_finish(r, err_set(&r->error, SHEAF_ERR_INTERRUPTED, "%s: interrupted", r->what));
         return;
     }
+    if (target_now(r->target) != r->at) {
+        http_submit(r->target->engine, http, 0);
+        return;
+    }
     now_ns = clock_ns();
     policy = policy_of(r);
     if (retry_again(&policy, &r->retry, now_ns, http->retry_after_ns, dice(),
                     &wait_ns)) {
+        atomic_fetch_add(&request_total.retries, 1);
         http_submit(r->target->engine, http, wait_ns);
         return;
     }
@@ -265,7 +314,7 @@ int request_init(struct request *r, const struct target *target, enum http_metho
                  char *path, char *query, char *what, struct sheaf_error *err)
 {
     memset(r, 0, sizeof(*r));
-    r->target = target;
+    r->target = r->at = target;
     r->path = path;
     r->query = query;
     r->what = what;
@@ -306,10 +355,12 @@ void request_start(struct request *r)
     else if (t->credentials != NULL)
         code = sigv4_hash(r->http.body_size != 0 ? r->http.body : "", r->http.body_size,
                           r->payload_hash, &r->error);
-    if (code != SHEAF_OK)
+    if (code != SHEAF_OK) {
         request_finish(r, code);
-    else
-        http_submit(t->engine, &r->http, 0);
+        return;
+    }
+    atomic_fetch_add(&request_total.requests, 1);
+    http_submit(t->engine, &r->http, 0);
 }
 
 void request_cancel(struct request *r)

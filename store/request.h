@@ -15,7 +15,7 @@
 #include "store/s3/sigv4.h"
 #include "store/url.h"
 
-#define REQUEST_HEADERS_MOST 10
+#define REQUEST_HEADERS_MOST 18
 #define REQUEST_RATE ((uint64_t)1 << 20)        /* bytes a second; see request_patience.limit_ns */
 #define REQUEST_REPLY_MOST ((size_t)64 << 10)   /* bytes of an error's text, and of small replies */
 
@@ -43,11 +43,21 @@ struct target {
     /* NULL: requests are not signed. */
     struct credentials_cache *credentials;
     const char *region, *service, *token_header;
+    const char *bearer;         /* "Bearer TOKEN", for this host alone; NULL: none */
+
+    /* Where requests go instead, once the service has said so: NULL, and then set by `move`. */
+    const struct target *moved;         /* atomic */
+    /* Makes `moved` the place in another region; on the engine's thread, from `classify`.  False:
+     * there is none.  NULL: this target does not move. */
+    bool (*move)(void *mover, const char *region);
+    void *mover;
 };
 
 /* Fills origin and host from a URL whose path is ignored. */
 int target_set_url(struct target *target, const struct url *url, struct sheaf_error *err);
 void target_free(struct target *target);    /* what it points to and owns */
+/* Where its requests go now. */
+const struct target *target_now(const struct target *target);
 
 struct request {
     struct http_exchange http;          /* method, body, into and reply.limit are the caller's */
@@ -70,6 +80,7 @@ struct request {
     struct sheaf_error error;
 
     /* The request's own. */
+    const struct target *at;            /* where the last attempt went: `target`, or its `moved` */
     struct retry retry;
     struct credentials *credentials;    /* that the last attempt was signed with */
     char payload_hash[SIGV4_HASH_SIZE];
@@ -78,6 +89,9 @@ struct request {
     struct event *waiter;
 };
 
+/* How many requests this process has started, and how often one was repeated after a failure. */
+void request_counts(uint64_t *requests, uint64_t *retries);
+
 /* `path`, `query` and `what` are taken, also on failure; NULL for a query is none, for the others
  * "out of memory".  The rest is zero, classify is request_classify_http, and reply.limit is
  * REQUEST_REPLY_MOST.  request_free must be called in any case. */
@@ -85,9 +99,15 @@ int request_init(struct request *request, const struct target *target, enum http
                  char *path, char *query, char *what, struct sheaf_error *err);
 void request_free(struct request *request);
 
+/* The service says that what the last attempt wanted is in another region: whether the request, and
+ * all later ones to its target, can go there.  For `classify`. */
+bool request_follow(struct request *request, const char *region);
+
 /* Sets a header of every attempt; `name` is static and in lower case. */
 int request_set_header(struct request *request, const char *name, const char *value,
                        struct sheaf_error *err);
+/* Whether it was set. */
+bool request_remove_header(struct request *request, const char *name);
 
 /* Hashes the body where the target wants it signed, and starts.  What fails already here is
  * reported through done as well, before it returns. */

@@ -14,7 +14,8 @@
 #include "store/file_system.h"
 
 static const struct store_ops *const stores[] = {
-    &store_file_ops, &store_s3_ops, &store_http_ops, &store_https_ops,
+    &store_file_ops, &store_s3_ops, &store_http_ops, &store_https_ops, &store_hf_ops,
+    &store_gs_ops,
 };
 
 const struct store_ops *store_of(const char *url, struct sheaf_error *err)
@@ -176,9 +177,21 @@ int store_walk(const char *url, store_entry_fn *each, void *context, struct shea
     return ops->walk(url, each, context, err);
 }
 
-int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err)
+/* NULL: it cannot be written to, or there is none. */
+static const struct store_ops *writable_store_of(const char *url, const char *what,
+                                                 struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);
+
+    if (ops == NULL || ops->refuse == NULL)
+        return ops;
+    ops->refuse(url, what, err);
+    return NULL;
+}
+
+int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err)
+{
+    const struct store_ops *ops = writable_store_of(url, "writing", err);
 
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->create(url, writer, err);
 }
@@ -193,7 +206,7 @@ uint64_t store_part_bytes(const char *url, uint64_t expected_bytes)
 int store_create_within(const char *url, struct part_memory *memory, uint64_t expected_bytes,
                         struct store_writer **writer, struct sheaf_error *err)
 {
-    const struct store_ops *ops = store_of(url, err);
+    const struct store_ops *ops = writable_store_of(url, "writing", err);
 
     if (ops == NULL)
         return SHEAF_ERR_UNSUPPORTED;
@@ -277,14 +290,14 @@ int store_etag_is_md5(const char *url, bool *is, struct sheaf_error *err)
 
 int store_remove(const char *url, struct sheaf_error *err)
 {
-    const struct store_ops *ops = store_of(url, err);
+    const struct store_ops *ops = writable_store_of(url, "removing", err);
 
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->remove(url, err);
 }
 
 int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
 {
-    const struct store_ops *ops = store_of(url, err);
+    const struct store_ops *ops = writable_store_of(url, "writing", err);
 
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->free_space(url, bytes, err);
 }
@@ -307,7 +320,7 @@ void store_unlock(int lock)
 
 int store_make_directory(const char *url, struct sheaf_error *err)
 {
-    const struct store_ops *ops = store_of(url, err);
+    const struct store_ops *ops = writable_store_of(url, "writing", err);
 
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->make_directory(url, err);
 }

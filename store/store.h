@@ -25,6 +25,7 @@
 
 struct store_ops;
 struct part_memory;
+struct store_scope;
 
 /* An open object, to be read.  A store embeds it in a struct of its own. */
 struct store_object {
@@ -152,6 +153,10 @@ struct store_ops {
     /* store_etag_is_md5; NULL: no. */
     int (*etag_is_md5)(const char *url, bool *is, struct sheaf_error *err);
 
+    /* Of a store that is only read: the error for `what` ("writing", "removing"), in the place of
+     * create, remove, free_space, make_directory and what belongs to them.  NULL: it has these. */
+    int (*refuse)(const char *url, const char *what, struct sheaf_error *err);
+
     int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);
     /* store_part_bytes, store_create_within; NULL: nothing waits to be acknowledged. */
     uint64_t (*part_bytes)(uint64_t expected_bytes);
@@ -191,10 +196,15 @@ struct store_ops {
     int (*make_directory)(const char *url, struct sheaf_error *err);
     /* store_lock; NULL: there are no locks. */
     int (*lock)(const char *url, bool shared, int *lock, struct sheaf_error *err);
+    /* store_scope_open, of texts that are not NULL; NULL: there are no settings. */
+    int (*scope_open)(const char *url, const char *const *texts, struct store_scope **scope,
+                      struct sheaf_error *err);
+    void (*scope_close)(struct store_scope *scope);
 };
 
 /* Here and in store.c's table, and nowhere else. */
-extern const struct store_ops store_file_ops, store_s3_ops, store_http_ops, store_https_ops;
+extern const struct store_ops store_file_ops, store_s3_ops, store_http_ops, store_https_ops,
+                              store_hf_ops, store_gs_ops;
 
 /* One more store, which a test program may define. */
 extern const struct store_ops *const store_of_test

@@ -165,16 +165,29 @@ static bool is_bucket_name(const char *name, size_t size)
     return name[0] != '.' && name[0] != '-';
 }
 
+/* The bytes of "arn:aws:s3:eu-west-1:123456789012:accesspoint/NAME" before a key. */
+static size_t arn_size(const char *name)
+{
+    const char *resource = strstr(name, ":accesspoint/");
+    const size_t size = strcspn(name, "/");
+
+    if (resource == NULL || resource + strlen(":accesspoint/") != name + size + 1)
+        return size;
+    return size + 1 + strcspn(name + size + 1, "/");
+}
+
 int url_parse_s3(const char *text, char **bucket, char **key, struct sheaf_error *err)
 {
-    const char *name = strncmp(text, "s3://", 5) == 0 ? text + 5 : text;
-    const size_t size = strcspn(name, "/");
+    const bool has_scheme = strncmp(text, "s3://", 5) == 0 || strncmp(text, "gs://", 5) == 0;
+    const char *name = has_scheme ? text + 5 : text;
+    const bool is_arn = strncmp(name, "arn:", 4) == 0;
+    const size_t size = is_arn ? arn_size(name) : strcspn(name, "/");
     const char *rest = name + size + (name[size] == '/');
 
     *bucket = *key = NULL;
     if (name == text)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: must begin with s3://", text);
-    if (!is_bucket_name(name, size))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: must begin with s3:// or gs://", text);
+    if (!is_arn && !is_bucket_name(name, size))
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: invalid bucket name \"%.*s\" (3 to 63 "
                        "letters, digits, '-', '.', '_')", text, (int)(size < 99 ? size : 99), name);
     if (strlen(rest) > URL_KEY_MOST)

@@ -44,7 +44,8 @@ void url_free(struct url *url);
 /* Appends "host" or "host:port", as the Host header has it. */
 int url_append_host(struct buf *out, const struct url *url, struct sheaf_error *err);
 
-/* s3://BUCKET[/KEY] -> both in memory of their own; the key may be empty. */
+/* s3://BUCKET[/KEY] -> both in memory of their own; the key may be empty.  A bucket may be the ARN
+ * of an access point, which is not checked here. */
 int url_parse_s3(const char *text, char **bucket, char **key, struct sheaf_error *err);
 
 /* The bytes of an http URL before its query, which may hold a signature and is not for messages. */

@@ -93,6 +93,22 @@ static void instance(struct fake_s3 *s3, const struct fake_request *r, struct fa
         a->status = 404;
 }
 
+/* Single sign-on's portal: one account and role, whose keys have a time in milliseconds. */
+static void portal(struct fake_s3 *s3, const struct fake_request *r, struct fake_answer *a)
+{
+    const struct fake_key *key;
+
+    if (!has(r, "x-amz-sso_bearer_token", "sso-token") ||
+        strcmp(r->query, "account_id=123456789012&role_name=Reader") != 0) {
+        a->status = 401;
+        return;
+    }
+    key = fake_aws_new_key(s3, true);
+    fake_answer_body(a, "{\"roleCredentials\": {\"accessKeyId\": \"%s\", \"secretAccessKey\": "
+                     "\"%s\", \"sessionToken\": \"%s\", \"expiration\": %lld}}", key->access,
+                     key->secret, key->token, (long long)key->expires_ms);
+}
+
 static void sts(struct fake_s3 *s3, const struct fake_request *r, struct fake_answer *a)
 {
     free(s3->form);
@@ -120,11 +136,16 @@ bool fake_aws_credentials(struct fake_s3 *s3, const struct fake_request *r,
             answer_json(s3, a);
         else
             a->status = 403;
+    } else if (strcmp(r->path, "/federation/credentials") == 0) {
+        portal(s3, r, a);
     } else if (strcmp(r->path, "/") == 0 && strcmp(r->method, "POST") == 0) {
         sts(s3, r, a);
     } else if (strcmp(r->query, "session=") == 0) {
-        if (fake_aws_check(s3, r, a))
+        if (fake_aws_check(s3, r, a)) {
             answer_xml(s3, "CreateSessionResult", a);
+            s3->keys[(s3->key_count - 1) % FAKE_KEYS_MOST].read_only =
+                has(r, "x-amz-create-session-mode", "ReadOnly");
+        }
     } else {
         return false;
     }
@@ -244,7 +265,7 @@ bool fake_aws_check(struct fake_s3 *s3, const struct fake_request *r, struct fak
                  "long ago", server_time);
         fake_s3_error(a, 403, "RequestTimeTooSkewed", times);
         key = NULL;
-    } else if (strcmp(auth.region, "us-east-1") != 0) {
+    } else if (strcmp(auth.region, "us-east-1") != 0 && strcmp(auth.region, "auto") != 0) {
         fake_s3_error(a, 400, "AuthorizationHeaderMalformed", "<Region>us-east-1</Region>");
         key = NULL;
     } else if (!is_signed(r, &auth, key, given)) {
@@ -255,6 +276,9 @@ bool fake_aws_check(struct fake_s3 *s3, const struct fake_request *r, struct fak
         key = NULL;
     } else if (!has_right_token(r, key, &auth)) {
         fake_s3_error(a, 403, "InvalidToken", "");
+        key = NULL;
+    } else if (key->read_only && strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0) {
+        fake_s3_error(a, 403, "AccessDenied", "");
         key = NULL;
     } else if (key->expires_ms <= now_ms(s3)) {
         fake_s3_error(a, 400, "ExpiredToken", "");

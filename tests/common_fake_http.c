@@ -249,7 +249,8 @@ static bool send_answer(int fd, const struct fake_request *r, const struct fake_
                         const struct fake_fault *fault)
 {
     const bool is_head = strcmp(r->method, "HEAD") == 0;
-    char head[512];
+    const bool has_length = fault == NULL || fault->kind != FAKE_NO_LENGTH;
+    char head[512], length[64] = "";
 
     if (fault != NULL && (fault->kind == FAKE_LOSE || fault->kind == FAKE_SILENCE)) {
         if (fault->kind == FAKE_SILENCE)
@@ -261,14 +262,16 @@ static bool send_answer(int fd, const struct fake_request *r, const struct fake_
         send_headers(fd);
         return false;
     }
-    snprintf(head, sizeof(head), "HTTP/1.1 %d Said\r\nContent-Length: %zu\r\n%s%s", a->status,
-             is_head ? a->content_length : a->body.size,
+    if (has_length)
+        snprintf(length, sizeof(length), "Content-Length: %zu\r\n",
+                 is_head ? a->content_length : a->body.size);
+    snprintf(head, sizeof(head), "HTTP/1.1 %d Said\r\n%s%s%s", a->status, length,
              fault != NULL && fault->header != NULL ? fault->header : "",
              fault != NULL && fault->header != NULL ? "\r\n" : "");
     if (!send_all(fd, head, strlen(head)) || !send_all(fd, a->headers.data, a->headers.size) ||
         !send_all(fd, "\r\n", 2))
         return false;
-    return is_head || send_body(fd, a, fault);
+    return (is_head || send_body(fd, a, fault)) && has_length;
 }
 
 /* ---- A request ------------------------------------------------------------------------------- */

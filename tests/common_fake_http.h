@@ -24,6 +24,7 @@ enum fake_kind {
     FAKE_DRIP,              /* ten bytes a second after `at` bytes of the body */
     FAKE_SILENCE,           /* no answer at all */
     FAKE_HEADERS,           /* headers for ever */
+    FAKE_NO_LENGTH,         /* no Content-Length: the connection's end is the body's */
     FAKE_WRONG_BYTES,       /* a byte of what is stored is not what was sent */
     FAKE_WRONG_RANGE,       /* a Content-Range that begins one byte later */
     FAKE_WHOLE,             /* 200 and the whole object, whatever the range */

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "store/remote.h"
 #include "store/s3/s3.h"
+#include "store/s3/s3_checksum.h"
 #include "store/url.h"
 
 void fake_s3_error(struct fake_answer *a, int status, const char *code, const char *more)
@@ -189,6 +190,25 @@ static void get_object(const struct fake_s3 *s3, const struct fake_object *o,
         abort();
 }
 
+/* Bytes that the request has a checksum of arrive whole, or are refused: then it is false. */
+static bool compare_checksum(const struct fake_s3 *s3, const struct fake_request *r,
+                             const struct fake_fault *fault, struct fake_answer *a)
+{
+    static const struct s3_checksum *const kinds[] = { &s3_crc64nvme, &s3_crc32c };
+    const bool damaged = fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0;
+
+    for (size_t i = 0; i < COUNT_OF(kinds) && !s3->no_checksums; i++) {
+        char *sum = fake_header(r, kinds[i]->header);
+
+        if (sum != NULL && damaged)
+            fake_s3_error(a, 400, "BadDigest", "");
+        else if (sum != NULL)
+            fake_answer_header(a, "%s: %s", kinds[i]->header, sum);
+        free(sum);
+    }
+    return a->status == 200;
+}
+
 /* ---- Uploads --------------------------------------------------------------------------------- */
 
 static struct fake_upload **find_upload(struct fake_s3 *s3, const char *path, const char *id)
@@ -335,11 +355,12 @@ static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
         fake_s3_error(a, 404, "NoSuchUpload", "");
     } else if (strcmp(r->method, "PUT") == 0 && number >= 1 &&
                number <= COUNT_OF((*place)->parts)) {
-        uint8_t *data = copy_of(r->body, r->body_size);
+        uint8_t *data = compare_checksum(s3, r, fault, a) ? copy_of(r->body, r->body_size) : NULL;
 
-        if (fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)
+        if (data != NULL && fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)
             data[r->body_size / 2] ^= 1;
-        put_part(s3, *place, (unsigned)number, data, r->body_size, a);
+        if (data != NULL)
+            put_part(s3, *place, (unsigned)number, data, r->body_size, a);
     } else if (strcmp(r->method, "POST") == 0) {
         if (may_act(s3, path, r, a))
             complete_upload(s3, place, r, fault, a);
@@ -360,7 +381,7 @@ static void put_object(struct fake_s3 *s3, const char *path, const struct fake_r
     struct fake_object *o;
     uint8_t *data;
 
-    if (!may_act(s3, path, r, a))
+    if (!may_act(s3, path, r, a) || !compare_checksum(s3, r, fault, a))
         return;
     data = copy_of(r->body, r->body_size);
     if (fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)

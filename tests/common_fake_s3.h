@@ -8,6 +8,7 @@
  *     PUT  /latest/api/token, GET /latest/meta-data/iam/security-credentials/...   instance
  *     GET  /container             with "authorization: container-token"            container
  *     POST /                      AssumeRole, AssumeRoleWithWebIdentity            STS
+ *     GET  /federation/credentials  with "x-amz-sso_bearer_token: sso-token"       sign-on's portal
  *     GET  /BUCKET/?session       CreateSession
  *     *    /BUCKET/KEY            S3, path style, any bucket but "no-such-bucket" */
 #ifndef TESTS_COMMON_FAKE_S3_H
@@ -45,6 +46,7 @@ struct fake_upload {
 struct fake_key {
     char access[32], secret[64], token[64];     /* token "": none is needed */
     int64_t expires_ms;
+    bool read_only;             /* of a session that was asked for as such */
 };
 
 /* Listings that never end.  But for the first two, each page names a token of its own. */
@@ -69,12 +71,15 @@ struct fake_s3 {
     /* How it behaves; a test sets these by fake_s3_set(). */
     bool anonymous;             /* nobody has to sign */
     bool no_conditional_put;    /* If-None-Match: 501 */
+    bool no_checksums;          /* x-amz-checksum-...: neither compared nor repeated */
     enum fake_etags etags;
     bool uploads_by_key;        /* uploads are listed for a prefix that is their key, as by MinIO */
     bool kms;                   /* ETags look like MD5s and are none */
     bool empty_complete;        /* CompleteMultipartUpload answers an empty ETag */
     unsigned page;              /* keys in a page of a listing; 1000 */
     enum fake_listing listing;
+    bool raw_keys;              /* listings say that their keys are encoded, and they are not */
+    bool no_listed_etags;
     unsigned pages;             /* of such a listing so far */
     int64_t life_ms;            /* of the credentials that it gives out; an hour */
     int64_t clock_ms;           /* its clock is that much ahead of ours */

@@ -8,13 +8,15 @@
 #include "store/url.h"
 #include "tests/common_fake_s3.h"
 
-static void append_key(struct fake_answer *a, const char *before, const char *key, size_t size,
-                       const char *after)
+static void append_key(const struct fake_s3 *s3, struct fake_answer *a, const char *before,
+                       const char *key, size_t size, const char *after)
 {
     char *text = strndup(key, size);
 
     fake_answer_body(a, "%s", before);
-    if (url_encode(&a->body, text, true, NULL) != SHEAF_OK)
+    if (s3->raw_keys)
+        fake_answer_body(a, "%s", text);
+    else if (url_encode(&a->body, text, true, NULL) != SHEAF_OK)
         abort();
     fake_answer_body(a, "%s", after);
     free(text);
@@ -71,12 +73,15 @@ void fake_s3_list_objects(struct fake_s3 *s3, const struct fake_request *r, cons
         if (truncated) {
             fake_answer_body(a, "<NextContinuationToken>%s</NextContinuationToken>", key);
         } else if (common != 0) {
-            append_key(a, "<CommonPrefixes><Prefix>", key, common, "</Prefix></CommonPrefixes>");
+            append_key(s3, a, "<CommonPrefixes><Prefix>", key, common,
+                       "</Prefix></CommonPrefixes>");
             last = key;
             last_size = common;
         } else {
-            append_key(a, "<Contents><Key>", key, strlen(key), "</Key>");
-            fake_answer_body(a, "<ETag>%s</ETag><Size>%zu</Size></Contents>", o->etag, o->size);
+            append_key(s3, a, "<Contents><Key>", key, strlen(key), "</Key>");
+            if (!s3->no_listed_etags)
+                fake_answer_body(a, "<ETag>%s</ETag>", o->etag);
+            fake_answer_body(a, "<Size>%zu</Size></Contents>", o->size);
         }
     }
     fake_answer_body(a, "<IsTruncated>%s</IsTruncated></ListBucketResult>",

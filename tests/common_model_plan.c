@@ -93,7 +93,7 @@ static int number_labels(struct plan *plan, const struct catalog *catalog, int l
         return err_memory(err, catalog->label_count);
     for (size_t i = 0; i < plan->sample_count; i++)
         used[plan->samples[i].label] = true;
-    code = plan_rank_labels(plan, catalog, used, label_base, &renamed, err);
+    code = plan_rank_labels(plan, catalog, used, label_base, NULL, &renamed, err);
     for (size_t i = 0; code == SHEAF_OK && i < plan->sample_count; i++)
         plan->samples[i].label = renamed[plan->samples[i].label];
     free(renamed);

@@ -4,9 +4,11 @@
 # we of theirs, and the training frameworks around our loader.  They come from the Python registry
 # into BUILD/interop (some 9 GB, mostly for PyTorch's GPUs) and stay there; Composer, which needs an
 # older PyTorch, into BUILD/interop-composer (6 GB), and MXNet, which needs an old NumPy, into
-# BUILD/interop-mxnet.  What cannot be installed is named, and its tests are skipped.
-# Arguments, if any, are names of modules; or --bench, which measures instead
-# (tools/bench/python_read.py, python_loader.py).
+# BUILD/interop-mxnet.  The S3 servers come from several registries (interop/install_servers.sh).  What
+# cannot be installed is named, and its tests are skipped.
+# Arguments, if any, are names of modules (of test_s3_servers alone only the servers are installed); or --bench, which measures instead
+# (tools/bench/python_read.py, python_loader.py), by the interpreter BENCH_PYTHON if that is set;
+# nothing is installed then.
 set -u
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -32,24 +34,35 @@ install() {     # VENV WORD...: with pip, into it; only once
     fi
 }
 
+install_peers() {
+    # shellcheck disable=SC2086
+    while read -r words; do
+        case $words in '#'*) ;; *) install "$venv" $words ;; esac
+    done <"$here/interop/requirements.txt"
+    install "$composer" mosaicml==0.32.1
+    # wids left webdataset's package after this version.
+    install "$venv" --no-deps --target "$venv/wids" webdataset==0.2.111
+    install "$mxnet" 'numpy<1.24' mxnet==1.9.1
+}
+
 PYTHON=$PYTHON "$here/../python/build.sh" || exit 1
-# shellcheck disable=SC2086
-while read -r words; do
-    case $words in '#'*) ;; *) install "$venv" $words ;; esac
-done <"$here/interop/requirements.txt"
-install "$composer" mosaicml==0.32.1
-# wids left webdataset's package after this version.
-install "$venv" --no-deps --target "$venv/wids" webdataset==0.2.111
-install "$mxnet" 'numpy<1.24' mxnet==1.9.1
+case " $* " in '  ' | *' test_s3_servers'*) "$here/interop/install_servers.sh" ;; esac
+case "$* ${BENCH_PYTHON:-}" in
+test_s3_servers*) ;;
+'--bench '?*) PYTHON=$BENCH_PYTHON ;;
+*) install_peers
+   PYTHON=$venv/bin/python ;;
+esac
 
 export PYTHONPATH="$BUILD/python:$here/python"
 export COMPOSER_PYTHON="$composer/bin/python" MXNET_PYTHON="$mxnet/bin/python" WIDS="$venv/wids"
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
 cd "$here/interop" || exit 1
 if [ "${1:-}" = --bench ]; then
-    "$venv/bin/python" -W ignore ../../tools/bench/python_read.py || exit 1
-    exec "$venv/bin/python" -W ignore ../../tools/bench/python_loader.py
+    "$PYTHON" -W ignore ../../tools/bench/python_read.py || exit 1
+    exec "$PYTHON" -W ignore ../../tools/bench/python_loader.py
 fi
 # shellcheck disable=SC2012,SC2046
 [ $# -gt 0 ] || set -- $(ls test_*.py | sed 's/\.py$//') test_torch test_shared test_readme
-PYTHON=$venv/bin/python PYTHONWARNINGS=ignore exec "$here/run_modules.sh" tests/run_interop.sh 1 "$@"
+export PYTHON
+PYTHONWARNINGS=ignore exec "$here/run_modules.sh" tests/run_interop.sh 1 "$@"

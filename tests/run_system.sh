@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the system tests (tests/system) on BUILD, AT_ONCE modules at a time: two more than
+# Runs the system tests (tests/system) on BUILD, AT_ONCE modules at a time: four more than
 # processors, since many wait for a server, a disk or a clock.  Arguments, if any, are the names of
 # modules: run_system.sh test_resume.  QUICK=1 makes the large ones small; SEED
 # repeats a run.  PYTHON must have xxhash; on Debian that is /usr/bin/python3.
@@ -24,4 +24,4 @@ done
                                convert_resume damage_named unfinished compressions fetch
                            printf '%s\n' test_*.py
                          } | awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
-exec "$tests/run_modules.sh" tests/run_system.sh "${AT_ONCE:-$(($(nproc) + 2))}" "$@"
+exec "$tests/run_modules.sh" tests/run_system.sh "${AT_ONCE:-$(($(nproc) + 4))}" "$@"

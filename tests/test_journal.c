@@ -12,6 +12,7 @@
 
 #include "packer/journal.h"
 #include "store/store.h"
+#include "tests/common_fake_s3.h"
 #include "tests/common_must.h"
 #include "tests/common_tree.h"
 
@@ -37,11 +38,13 @@ static int setup(void **state)
                    .samples = 4, .largest = 5, .names_bytes = 6, .multipart = 7,
                    .xxh3 = "fedcba9876543210fedcba9876543210", .library = "zlib 1.2.13" },
         .section = BUF_INIT(100), .skipped = BUF_INIT(100), .sides = BUF_INIT(100),
-        .keys = BUF_INIT(100), .stamp = 8,
+        .keys = BUF_INIT(100), .fields = BUF_INIT(100), .converted = BUF_INIT(100), .stamp = 8,
     };
+    assert_int_equal(buf_append(&entry.converted, "c\td\n", 4, &err), SHEAF_OK);
     assert_int_equal(buf_append(&entry.keys, "hash 0: hash 1: hash 2: hash 3: ", 32, &err),
                      SHEAF_OK);
     assert_int_equal(buf_append(&entry.section, "\0\1section", 9, &err), SHEAF_OK);
+    assert_int_equal(buf_append(&entry.fields, "{fields}", 8, &err), SHEAF_OK);
     assert_int_equal(buf_append(&entry.skipped, "a\tb\n", 4, &err), SHEAF_OK);
     assert_int_equal(journal_open(&journal, tree_path(&tree, "out"), &err), SHEAF_OK);
     memcpy(journal.plan.hash, HASH, sizeof(journal.plan.hash));
@@ -59,9 +62,26 @@ static int teardown(void **state)
     return 0;
 }
 
+/* Field by field: what lies between them is anything. */
+static void assert_same_facts(const struct shard_facts *a, const struct shard_facts *b)
+{
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->bytes, b->bytes);
+    assert_int_equal(a->raw_bytes, b->raw_bytes);
+    assert_int_equal(a->payload_bytes, b->payload_bytes);
+    assert_int_equal(a->samples, b->samples);
+    assert_int_equal(a->files, b->files);
+    assert_int_equal(a->largest, b->largest);
+    assert_int_equal(a->names_bytes, b->names_bytes);
+    assert_int_equal(a->multipart, b->multipart);
+    assert_int_equal(a->has_cls, b->has_cls);
+    assert_string_equal(a->xxh3, b->xxh3);
+    assert_string_equal(a->library, b->library);
+}
+
 static void assert_same_entry(const struct journal_entry *a, const struct journal_entry *b)
 {
-    assert_memory_equal(&a->facts, &b->facts, sizeof(a->facts));
+    assert_same_facts(&a->facts, &b->facts);
     assert_int_equal(a->section.size, b->section.size);
     assert_memory_equal(a->section.data, b->section.data, a->section.size);
     assert_int_equal(a->skipped.size, b->skipped.size);
@@ -69,6 +89,10 @@ static void assert_same_entry(const struct journal_entry *a, const struct journa
     assert_int_equal(a->sides.size, b->sides.size);
     assert_int_equal(a->keys.size, b->keys.size);
     assert_memory_equal(a->keys.data, b->keys.data, a->keys.size);
+    assert_int_equal(a->fields.size, b->fields.size);
+    assert_memory_equal(a->fields.data, b->fields.data, a->fields.size);
+    assert_int_equal(a->converted.size, b->converted.size);
+    assert_memory_equal(a->converted.data, b->converted.data, a->converted.size);
     assert_int_equal(a->stamp, b->stamp);
 }
 
@@ -107,11 +131,13 @@ static void test_older_entry(char version, size_t words)
 {
     struct buf bytes = BUF_INIT(1000);
     struct journal_entry found = { .facts = { .bytes = 0 } };
-    const size_t end = 8 + words * 8, more = (17 - words) * 8;
+    const size_t end = 8 + words * 8, more = (19 - words) * 8;
     XXH64_canonical_t sum;
     struct sheaf_error err;
 
-    entry.keys.size = 0;
+    entry.converted.size = 0;
+    entry.fields.size *= version >= '7';
+    entry.keys.size *= version >= '6';
     assert_int_equal(journal_entry_write(&entry, HASH, &bytes, &err), SHEAF_OK);
     memmove(bytes.data + end, bytes.data + end + more, bytes.size - end - more);
     bytes.size -= more;
@@ -125,10 +151,13 @@ static void test_older_entry(char version, size_t words)
     buf_free(&bytes);
 }
 
-/* Before there was a table of keys; and of release 0.1, which did not keep the library either. */
+/* Before images were converted; before fields were counted; before there was a table of keys; and
+ * of release 0.1, which did not keep the library either. */
 static void test_older_entries(void **state)
 {
     (void)state;
+    test_older_entry('7', 18);
+    test_older_entry('6', 17);
     test_older_entry('5', 16);
     memset(entry.facts.library, 0, sizeof(entry.facts.library));
     test_older_entry('4', 15);
@@ -260,6 +289,33 @@ static void test_clear(void **state)
     assert_int_equal(journal_clear(&journal, &err), SHEAF_OK);
 }
 
+/* Between the request for its first bytes and that for the rest another run replaces the entry. */
+static void test_replaced_while_it_is_read(void **state)
+{
+    const struct fake_fault part = { .kind = FAKE_SHORT, .at = 1, .method = "GET",
+                                     .match = ".done", .times = 1 };
+    const struct fake_fault replaced = { .kind = FAKE_WRONG_ETAG, .method = "GET",
+                                         .match = ".done", .times = 1 };
+    struct journal_entry found = { .facts = { .bytes = 0 } };
+    struct fake_s3 s3;
+    struct journal j;
+    struct sheaf_error err;
+
+    (void)state;
+    fake_s3_start(&s3);
+    fake_s3_use(&s3, 30000);
+    assert_int_equal(journal_open(&j, "s3://bucket/out", &err), SHEAF_OK);
+    j.plan = journal.plan;
+    assert_int_equal(journal_put(&j, "train", &entry, &nothing, &now, &err), SHEAF_OK);
+    fake_server_add_fault(s3.server, &part);
+    fake_server_add_fault(s3.server, &replaced);
+    assert_int_equal(journal_get(&j, "train", "shard-000003.tar", &found, &err), SHEAF_OK);
+    assert_same_entry(&found, &entry);
+    journal_entry_free(&found);
+    journal_close(&j);
+    fake_s3_stop(&s3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -270,6 +326,7 @@ int main(void)
         TEST(test_wrong_keys),
         TEST(test_the_manifest_lists_the_libraries),
         TEST(test_entries),
+        TEST(test_replaced_while_it_is_read),
         TEST(test_plan_file),
         TEST(test_clear),
     };

@@ -103,7 +103,7 @@ static int use_object_list(const char *text, size_t size, char **out)
 static int use_credentials(const char *text, size_t size, char **out)
 {
     struct credentials *set = NULL;
-    const int code = credentials_from_json(text, size, "here", &set, NULL);
+    const int code = credentials_from_json(text, size, "here", 0, &set, NULL);
 
     *out = code == SHEAF_OK ? strdup(set->session_token) : NULL;
     credentials_release(set);

@@ -36,7 +36,7 @@ static void example_fill(struct example *e)
         .m = {
             .container = SHEAF_RECORDIO, .codec = SHEAF_CODEC_GZIP, .single_member = true,
             .ours = true, .label_base = 1, .class_count = 2, .options_json = options,
-            .shard_count = 2, .index_bytes = 300,
+            .shard_count = 2, .index_bytes = 300, .fields.is_unknown = true,
         },
         .shards = {
             { .name = name_0, .bytes = 900, .raw_bytes = 1000, .payload_bytes = 800,
@@ -136,6 +136,39 @@ static void everything_is_found_again(void **state)
     buf_free(&text);
 }
 
+/* With what older releases did not count, of which only the sums are written. */
+static void counts_are_found_again(void **state)
+{
+    const struct sheaf_field fields[] = { { .name = "jpg", .size = 12345 },
+                                          { .name = "json", .size = 7 } };
+    const struct sheaf_sample sample = { .key = "k/\xc3\xa9", .fields = fields, .field_count = 2 };
+    const struct sheaf_sample lacking = { .key = "last", .fields = fields, .field_count = 1 };
+    uint64_t class_samples[] = { 4, 0 };
+    struct example e;
+    struct buf text;
+    struct manifest m;
+
+    (void)state;
+    example_fill(&e);
+    e.m.fields.is_unknown = false;
+    e.m.class_samples = class_samples;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(tally_add(&e.m.fields, i < 3 ? &sample : &lacking, NULL), SHEAF_OK);
+    text = written(&e.m);
+    assert_int_equal(manifest_parse((char *)text.data, text.size, &m, NULL), SHEAF_OK);
+    assert_int_equal(m.class_samples[0], 4);
+    assert_int_equal(m.class_samples[1], 0);
+    assert_int_equal(m.fields.count, 2);
+    assert_int_equal(m.fields.samples, 4);
+    assert_int_equal(m.fields.fields[0].bytes, 4 * 12345);
+    assert_null(m.fields.fields[0].lacking);
+    assert_int_equal(m.fields.fields[1].samples, 3);
+    assert_string_equal(m.fields.fields[1].lacking, "last");
+    manifest_clear(&m);
+    tally_clear(&e.m.fields);
+    buf_free(&text);
+}
+
 static void the_bare_minimum_is_found_again(void **state)
 {
     struct manifest none = { .container = SHEAF_TFRECORD }, m;
@@ -211,9 +244,9 @@ static void the_fingerprint_is_of_the_sorted_compact_text(void **state)
 {
     static const char canonical[] =
         "{\"bytes\":0,\"classes\":[],\"cls_is_label\":false,\"codec\":\"none\","
-        "\"container\":\"webdataset\",\"foreign\":true,\"index_bytes\":0,\"label_base\":0,"
-        "\"options\":null,\"payload_bytes\":0,\"raw_bytes\":0,\"samples\":0,\"shards\":[],"
-        "\"sheaf\":1,\"single_member\":false}";
+        "\"container\":\"webdataset\",\"fields\":[],\"foreign\":true,\"index_bytes\":0,"
+        "\"label_base\":0,\"options\":null,\"payload_bytes\":0,\"raw_bytes\":0,\"samples\":0,"
+        "\"shards\":[],\"sheaf\":1,\"single_member\":false}";
     const XXH128_hash_t hash = XXH3_128bits(canonical, sizeof(canonical) - 1);
     struct manifest m = { .container = SHEAF_WEBDATASET };
     struct buf text = written(&m);
@@ -387,6 +420,7 @@ static void what_does_not_hold_is_refused(void **state)
         { true, "xxh3", "\"0123456789ABCDEF0123456789abcdef\"" },
         { true, "index_xxh3", "\"0123456789abcde\"" }, { true, "index_xxh3", "\"\"" },
         { true, "index_xxh3", "\"0123456789abcdeF\"" }, { true, "index_xxh3", "1" },
+        { false, "grown", "1" }, { false, "grown", "[]" }, { false, "grown", "[{}]" },
     };
 
     (void)state;
@@ -400,7 +434,7 @@ static void what_does_not_hold_is_refused(void **state)
 
 static void another_version_is_not_supported(void **state)
 {
-    const struct change c = { false, "sheaf", "2" };
+    const struct change c = { false, "sheaf", "3" };
 
     (void)state;
     assert_int_equal(parse_changed(set_key, &c), SHEAF_ERR_UNSUPPORTED);
@@ -540,6 +574,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_found_again),
+        cmocka_unit_test(counts_are_found_again),
         cmocka_unit_test(the_bare_minimum_is_found_again),
         cmocka_unit_test(what_was_read_is_written_to_the_same_text),
         cmocka_unit_test(the_text_is_as_documented),

@@ -140,6 +140,7 @@ static const char *make_stored(struct rng *rng, int count)
 {
     struct plan_facts facts = {
         .dest = "/data/out", .root = "/data/in", .source = "tree", .fingerprint = "",
+        .images.libraries = "",
         .is_remote = true,
         .container = SHEAF_RECORDIO, .codec = SHEAF_CODEC_LZ4, .label_base = 1,
         .on_error = SHEAF_SKIP, .prefix = "shard", .index = "", .skipped = "a\tb\n",
@@ -232,7 +233,8 @@ static void test_the_first_version(void **state)
 {
     struct plan_facts facts = {
         .dest = "/data/out", .root = "/data/in", .source = "tree", .fingerprint = "",
-        .container = SHEAF_TFRECORD, .prefix = "shard", .index = "", .skipped = "",
+        .container = SHEAF_TFRECORD, .prefix = "shard", .index = "",
+        .skipped = "", .images.libraries = "",
         .options_json = { "{}" },
     }, read;
     struct buf text = BUF_INIT(SIZE_MAX / 4);
@@ -246,7 +248,8 @@ static void test_the_first_version(void **state)
     facts.plan = plan;
     assert_int_equal(plan_facts_write(&facts, &text, &err), SHEAF_OK);
     memmove(text.data + 33, text.data + 66, text.size - 66);
-    assert_int_equal(plan_facts_read(text.data, text.size - 33, 1, &read, &err), SHEAF_OK);
+    text.size -= 33 + 6;        /* and nothing of images, which are six bytes at the end */
+    assert_int_equal(plan_facts_read(text.data, text.size, 1, &read, &err), SHEAF_OK);
     assert_string_equal(read.plan.hash, plan.hash);
     assert_string_equal(read.plan.identity, plan.hash);
     assert_string_equal(read.root, "/data/in");
@@ -336,12 +339,14 @@ static void test_every_flip(void **state)
     data = tree_read(&tree, "plan", &size);
     for (size_t at = 0; at < size; at++) {
         const char bit = (char)(1 << rng_below(&rng, 8));
+        bool is_newer;
 
         data[at] ^= bit;
+        is_newer = load32((const uint8_t *)data + 8) > PLAN_FILE_VERSION;
         tree_write(&tree, "flipped", data, size);
         data[at] ^= bit;
         assert_int_not_equal(read_all(tree_path(&tree, "flipped")), SHEAF_OK);
-        if (at >= 8 && at < 12)
+        if (is_newer)
             assert_int_equal(err.code, SHEAF_ERR_UNSUPPORTED);
     }
     free(data);

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/s3/s3_config.h"
+#include "store/proxy.h"
+#include "store/s3/s3_place.h"
 #include "store/store.h"
 
 static struct sheaf_error error;
@@ -89,7 +90,9 @@ static void clear(void)
         "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
         "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_STS", "AWS_CA_BUNDLE",
         "AWS_NO_SIGN_REQUEST", "AWS_REQUEST_CHECKSUM_CALCULATION", "SHEAF_S3_ADDRESSING",
-        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT",
+        "AWS_USE_DUALSTACK_ENDPOINT", "AWS_S3_USE_ARN_REGION", "AWS_RETRY_MODE",
+        "AWS_MAX_ATTEMPTS", "AWS_S3_US_EAST_1_REGIONAL_ENDPOINT",
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -110,19 +113,41 @@ static void test_defaults(void **state)
     assert_string_equal(c.profile, "default");
     assert_null(c.endpoint.host);
     assert_int_equal(c.style, S3_STYLE_AUTO);
-    assert_true(c.checksums);
+    assert_true(c.checksums && s3_config_is_amazon(&c));
     assert_false(c.anonymous);
     assert_null(c.ca_file);
-    assert_int_equal(s3_config_service_url(&c, "sts", &url, &error), SHEAF_OK);
+    assert_int_equal(s3_config_service_url(&c, "sts", "sts", c.region, &url, &error), SHEAF_OK);
     assert_string_equal(url.host, "sts.us-east-1.amazonaws.com");
     url_free(&url);
     s3_config_free(&c);
     setenv("AWS_REGION", "cn-north-1", 1);
     assert_int_equal(s3_config_load(&c, &error), SHEAF_OK);
-    assert_int_equal(s3_config_service_url(&c, "sts", &url, &error), SHEAF_OK);
+    assert_int_equal(s3_config_service_url(&c, "sts", "sts", c.region, &url, &error), SHEAF_OK);
     assert_string_equal(url.host, "sts.cn-north-1.amazonaws.com.cn");
     url_free(&url);
     s3_config_free(&c);
+}
+
+/* An endpoint that has Amazon's name is Amazon's. */
+static void test_amazons_endpoints(void **state)
+{
+    static const struct { const char *endpoint; bool is; } cases[] = {
+        { "https://s3.eu-west-1.amazonaws.com", true }, { "https://minio.example", false },
+        { "https://bucket.vpce-1-a.s3.us-east-1.vpce.amazonaws.com", true },
+        { "https://s3.cn-north-1.amazonaws.com.cn", true }, { "http://127.0.0.1:9000", false },
+    };
+    struct s3_config c;
+
+    (void)state;
+    clear();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        setenv("AWS_ENDPOINT_URL_S3", cases[i].endpoint, 1);
+        assert_int_equal(s3_config_load(&c, &error), SHEAF_OK);
+        assert_int_equal(s3_config_is_amazon(&c), cases[i].is);
+        assert_int_equal(c.checksums, cases[i].is);
+        s3_config_free(&c);
+    }
+    clear();
 }
 
 static void test_profile_settings(void **state)
@@ -144,7 +169,7 @@ static void test_profile_settings(void **state)
     assert_int_equal(c.style, S3_STYLE_VIRTUAL);
     assert_true(c.checksums);
     assert_string_equal(c.ca_file, "/ca");
-    assert_int_equal(s3_config_service_url(&c, "sts", &url, &error), SHEAF_OK);
+    assert_int_equal(s3_config_service_url(&c, "sts", "sts", c.region, &url, &error), SHEAF_OK);
     assert_string_equal(url.host, "all");
     url_free(&url);
     s3_config_free(&c);
@@ -162,10 +187,10 @@ static void test_profile_settings(void **state)
     assert_string_equal(c.endpoint.host, "mine");
     assert_true(c.endpoint.tls);
     assert_int_equal(c.style, S3_STYLE_PATH);
-    assert_false(c.checksums);
+    assert_false(c.checksums || s3_config_is_amazon(&c));
     assert_string_equal(c.ca_file, "/mine");
     assert_true(c.anonymous);
-    assert_int_equal(s3_config_service_url(&c, "sts", &url, &error), SHEAF_OK);
+    assert_int_equal(s3_config_service_url(&c, "sts", "sts", c.region, &url, &error), SHEAF_OK);
     assert_string_equal(url.host, "other");
     url_free(&url);
     s3_config_free(&c);
@@ -173,6 +198,74 @@ static void test_profile_settings(void **state)
     assert_int_equal(s3_config_load(&c, &error), SHEAF_OK);
     assert_null(c.endpoint.host);
     s3_config_free(&c);
+}
+
+/* ---- Places ---------------------------------------------------------------------------------- */
+
+#define ARN "arn:aws:s3:eu-west-1:123456789012:accesspoint"
+
+/* Variables of the environment, a bucket, and "HOST PREFIX REGION SERVICE" or part of an error. */
+static const struct {
+    const char *environment[4], *bucket, *place;
+} places[] = {
+    { { NULL }, "data", "data.s3.amazonaws.com  us-east-1 s3" },
+    { { NULL }, "Da.ta", "s3.amazonaws.com /Da.ta us-east-1 s3" },
+    { { "AWS_S3_US_EAST_1_REGIONAL_ENDPOINT=regional", "AWS_REGION=us-east-1" }, "data",
+      "data.s3.us-east-1.amazonaws.com  us-east-1 s3" },
+    { { "AWS_REGION=us-west-2-fips" }, "data",
+      "data.s3-fips.us-west-2.amazonaws.com  us-west-2 s3" },
+    { { "AWS_REGION=eusc-de-east-1", "AWS_USE_FIPS_ENDPOINT=true",
+        "AWS_USE_DUALSTACK_ENDPOINT=true" }, "data",
+      "data.s3-fips.dualstack.eusc-de-east-1.amazonaws.eu  eusc-de-east-1 s3" },
+    { { "AWS_REGION=cn-north-1", "AWS_USE_FIPS_ENDPOINT=true" }, "data", "partition aws-cn" },
+    { { "AWS_REGION=us-west-2", "AWS_USE_FIPS_ENDPOINT=True", "AWS_USE_DUALSTACK_ENDPOINT=true" },
+      "data--usw2-az1--x-s3", "data--usw2-az1--x-s3.s3express-fips-usw2-az1.dualstack.us-west-2."
+      "amazonaws.com  us-west-2 s3express" },
+    { { NULL }, ARN "/ap", "ap-123456789012.s3-accesspoint.eu-west-1.amazonaws.com  eu-west-1 s3" },
+    { { "AWS_S3_USE_ARN_REGION=false" }, ARN "/ap", "set AWS_REGION=eu-west-1" },
+    { { NULL }, "arn:aws:s3::123456789012:accesspoint/a.mrap", "multi-region access points" },
+    { { NULL }, "arn:aws:s3-outposts:r:123456789012:outpost/o/accesspoint/a", "s3-outposts" },
+    { { NULL }, "arn:aws:s3:::data", "is not the ARN of an access point" },
+    { { NULL }, "arn:aws:s3", "invalid ARN" },
+    { { NULL }, "arn:aws:s3:r/../x:123456789012:accesspoint/a", "invalid ARN" },
+    { { "AWS_ENDPOINT_URL=http://h:9000/a/b/" }, "data", "h /a/b/data us-east-1 s3" },
+    { { "AWS_ENDPOINT_URL=http://h/a", "SHEAF_S3_ADDRESSING=virtual" }, "data",
+      "data.h /a us-east-1 s3" },
+    { { "AWS_ENDPOINT_URL=http://h", "SHEAF_S3_ADDRESSING=virtual" }, "da.ta",
+      "da.ta.h  us-east-1 s3" },
+    { { "AWS_ENDPOINT_URL=http://10.0.0.1", "SHEAF_S3_ADDRESSING=virtual" }, "data",
+      "10.0.0.1 /data us-east-1 s3" },
+};
+
+static void test_places(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        struct s3_config c;
+        struct s3_place place;
+        char text[400] = "";
+
+        clear();
+        for (size_t j = 0; places[i].environment[j] != NULL; j++) {
+            char copy[100], *value;
+
+            snprintf(copy, sizeof(copy), "%s", places[i].environment[j]);
+            value = strchr(copy, '=');
+            *value++ = '\0';
+            setenv(copy, value, 1);
+        }
+        assert_int_equal(s3_config_load(&c, &error), SHEAF_OK);
+        if (s3_place_find(&c, places[i].bucket, NULL, &place, &error) == SHEAF_OK) {
+            snprintf(text, sizeof(text), "%s %s %s %s", place.url.host, place.prefix, place.region,
+                     place.service);
+            assert_string_equal(text, places[i].place);
+            s3_place_free(&place);
+        } else if (strstr(error.message, places[i].place) == NULL) {
+            fail_msg("%s: %s", places[i].bucket, error.message);
+        }
+        s3_config_free(&c);
+    }
+    clear();
 }
 
 static void must_refuse(const char *variable, const char *value, const char *text)
@@ -192,10 +285,72 @@ static void test_bad_settings(void **state)
     must_refuse("AWS_REGION", "us east", "region \"us east\"");
     must_refuse("AWS_REGION", "a/b", "region");
     must_refuse("AWS_ENDPOINT_URL", "localhost:9000", "must begin with http");
-    must_refuse("AWS_ENDPOINT_URL_S3", "http://x/path", "may not have a path");
+    must_refuse("AWS_ENDPOINT_URL_S3", "http://x/path?query", "may not have a query");
+    must_refuse("AWS_USE_FIPS_ENDPOINT", "1", "AWS_USE_FIPS_ENDPOINT: \"1\" is neither true nor");
+    must_refuse("AWS_RETRY_MODE", "patient", "one of legacy, standard, adaptive");
+    must_refuse("AWS_MAX_ATTEMPTS", "0", "not a number of 1 to 1000");
+    must_refuse("AWS_S3_US_EAST_1_REGIONAL_ENDPOINT", "no", "neither regional nor legacy");
     must_refuse("SHEAF_S3_ADDRESSING", "dns", "one of auto, path, virtual");
     must_refuse("AWS_REQUEST_CHECKSUM_CALCULATION", "no", "neither when_supported");
     clear();
+}
+
+/* "~" in a variable, which no shell has seen; a quoted name; keys in any case, with a colon. */
+static void test_home(void **state)
+{
+    static const char text[] = "[profile \"two words\"]\nRegion : eu-west-1\n";
+    struct s3_config c;
+
+    (void)state;
+    clear();
+    assert_int_equal(store_put(config_path, text, strlen(text), &error), SHEAF_OK);
+    setenv("HOME", "/tmp", 1);
+    setenv("AWS_CONFIG_FILE", "~/", 1);
+    setenv("AWS_PROFILE", "two words", 1);
+    assert_int_not_equal(s3_config_load(&c, &error), SHEAF_OK);
+    snprintf(error.message, sizeof(error.message), "~%s", config_path + strlen("/tmp"));
+    setenv("AWS_CONFIG_FILE", error.message, 1);
+    assert_int_equal(s3_config_load(&c, &error), SHEAF_OK);
+    assert_string_equal(c.region, "eu-west-1");
+    s3_config_free(&c);
+    clear();
+}
+
+static void test_proxies(void **state)
+{
+    static const char *const names[] = { "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY",
+                                         "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY",
+                                         "REQUEST_METHOD" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        unsetenv(names[i]);
+    assert_string_equal(proxy_of("http://a.example/x"), "");
+    setenv("HTTP_PROXY", "http://upper:1", 1);
+    setenv("HTTPS_PROXY", "http://tls:2", 1);
+    assert_string_equal(proxy_of("http://a.example/x"), "http://upper:1");
+    assert_string_equal(proxy_of("https://a.example/x"), "http://tls:2");
+    setenv("REQUEST_METHOD", "GET", 1);
+    assert_string_equal(proxy_of("http://a.example/x"), "");
+    unsetenv("REQUEST_METHOD");
+    setenv("http_proxy", "http://lower:3", 1);
+    assert_string_equal(proxy_of("http://a.example/x"), "http://lower:3");
+    setenv("NO_PROXY", "10.0.0.1:9000, .example,b.org", 1);
+    assert_string_equal(proxy_of("http://a.EXAMPLE/x"), "");
+    assert_string_equal(proxy_of("http://example:80/x"), "");
+    assert_string_equal(proxy_of("http://ab.org/x"), "http://lower:3");
+    assert_string_equal(proxy_of("http://a.b.org:9/x"), "");
+    assert_string_equal(proxy_of("http://10.0.0.1:9000/x"), "");
+    assert_string_equal(proxy_of("http://10.0.0.1/x"), "http://lower:3");
+    setenv("no_proxy", "*", 1);
+    assert_string_equal(proxy_of("https://a.org/"), "");
+    setenv("no_proxy", "", 1);
+    setenv("http_proxy", "", 1);
+    assert_string_equal(proxy_of("http://a.b.org/"), "");
+    setenv("ALL_PROXY", "socks5://all:4", 1);
+    assert_string_equal(proxy_of("http://a.b.org/"), "socks5://all:4");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        unsetenv(names[i]);
 }
 
 static int make_file(void **state)
@@ -219,8 +374,12 @@ int main(void)
         cmocka_unit_test(test_credentials_file),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_amazons_endpoints),
         cmocka_unit_test(test_profile_settings),
+        cmocka_unit_test(test_places),
         cmocka_unit_test(test_bad_settings),
+        cmocka_unit_test(test_home),
+        cmocka_unit_test(test_proxies),
     };
 
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -84,10 +84,32 @@ static void test_slow_link_gets_all_soon(void **state)
 
     (void)state;
     l.read_bytes = READ_BYTES / 1000;
-    consume(&l, 2 * (8 + 16), 4, 100);
+    consume(&l, 1 + 2 * 30, 4, 100);       /* 30 after the first */
     assert_int_equal(l.window.now, 32);
     consume(&l, 10000, 4, 100);
     assert_int_equal(l.window.now, 32);
+}
+
+/* 20 MB/s for each read: the first one shows it. */
+static void test_slow_link_shows_at_once(void **state)
+{
+    struct link l = link_of(8, 32);
+
+    (void)state;
+    l.now_ns += 420000000;
+    assert_true(window_took(&l.window, READ_BYTES, 420000000, l.now_ns));
+    assert_int_equal(l.window.now, 32);
+}
+
+/* It took no longer than the others of the window need over a link that is not slow. */
+static void test_first_reads_of_a_near_link(void **state)
+{
+    struct link l = link_of(8, 32);
+
+    (void)state;
+    l.now_ns += 80000000;
+    assert_false(window_took(&l.window, READ_BYTES, 80000000, l.now_ns));
+    assert_int_equal(l.window.now, 8);
 }
 
 static void test_between(void **state)
@@ -150,6 +172,8 @@ int main(void)
         cmocka_unit_test(test_far_link_gets_all),
         cmocka_unit_test(test_near_link_keeps_few),
         cmocka_unit_test(test_slow_link_gets_all_soon),
+        cmocka_unit_test(test_slow_link_shows_at_once),
+        cmocka_unit_test(test_first_reads_of_a_near_link),
         cmocka_unit_test(test_between),
         cmocka_unit_test(test_link_that_becomes_far),
         cmocka_unit_test(test_slow_consumer_needs_no_more),

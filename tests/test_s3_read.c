@@ -102,7 +102,7 @@ static const struct read_case reads[] = {
     { { .kind = FAKE_HEADERS }, SHEAF_ERR_CORRUPT, "headers do not end", 1 },
     { { .kind = FAKE_STATUS, .status = 301, .code = "PermanentRedirect",
         .header = "x-amz-bucket-region: eu-west-1" }, SHEAF_ERR_ARGUMENT,
-      "the bucket is in region eu-west-1, not us-east-1: set AWS_REGION=eu-west-1", 1 },
+      "the bucket is at another endpoint of region eu-west-1 than http", 2 },
 };
 
 static bool is_stall(enum fake_kind kind)
@@ -252,10 +252,6 @@ static void test_open(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    fake_s3_use(&s3, STALL_MS);
-    setenv("AWS_REGION", "eu-north-1", 1);
-    must_not_open("s3://bucket/dir/object", SHEAF_ERR_ARGUMENT,
-                  "is in region us-east-1, not eu-north-1: set AWS_REGION=us-east-1");
     fake_s3_use(&s3, STALL_MS);
     setenv("AWS_SECRET_ACCESS_KEY", "another-secret", 1);
     must_not_open("s3://bucket/dir/object", SHEAF_ERR_ACCESS, "check the secret access key");

@@ -437,6 +437,7 @@ static void test_uploads(void **state)
     char *key, *id;
     uint64_t bytes;
     unsigned count;
+    struct s3_proving proving = { .checksum = NULL };
     bool by_name;
 
     (void)state;
@@ -450,10 +451,10 @@ static void test_uploads(void **state)
     assert_int_equal(count, 0);
     must(s3_locate("s3://shared/up/orphan of \xc3\xbc+%41", &bucket, &key, &error));
     for (unsigned i = 0; i < 3; i++) {
-        must(s3_upload_begin(bucket, key, &id, mark, &error));
+        must(s3_upload_begin(bucket, key, &proving, &id, mark, &error));
         free(id);
     }
-    must(s3_upload_begin(bucket, "up-not/this", &id, mark, &error));
+    must(s3_upload_begin(bucket, "up-not/this", &proving, &id, mark, &error));
     free(id);
     count_upload("up/", &count);
     assert_int_equal(count, 3);

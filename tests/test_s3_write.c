@@ -320,6 +320,25 @@ static void test_checksums(void **state)
     fake_s3_use(&s3, STALL_MS);
 }
 
+/* A service that ignores checksums stores what it gets: its ETags tell, as where none is sent. */
+static void test_ignored_checksums(void **state)
+{
+    const struct fake_fault damage = { .kind = FAKE_WRONG_BYTES, .method = "PUT", .times = 1 };
+    static const size_t sizes[] = { 9, MIB, SIZE };
+
+    (void)state;
+    setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_supported", 1);
+    for (size_t i = 0; i < 2 * COUNT_OF(sizes); i++) {
+        fake_s3_set(&s3, s3.no_checksums = i >= COUNT_OF(sizes));
+        fake_server_add_fault(s3.server, &damage);
+        must(write_object("s3://bucket/ignored", sizes[i % COUNT_OF(sizes)]));
+        fake_server_clear_faults(s3.server);
+        check_stored("/bucket/ignored", sizes[i % COUNT_OF(sizes)]);
+    }
+    fake_s3_set(&s3, s3.no_checksums = false);
+    fake_s3_use(&s3, STALL_MS);
+}
+
 /* ---- Only if it is new ----------------------------------------------------------------------- */
 
 static void put_new_cases(void)
@@ -543,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_etag_is_no_md5),
         cmocka_unit_test(test_silent_complete),
         cmocka_unit_test(test_checksums),
+        cmocka_unit_test(test_ignored_checksums),
         cmocka_unit_test(test_put_new),
         cmocka_unit_test(test_put_new_lost),
         cmocka_unit_test(test_clean),

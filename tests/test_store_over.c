@@ -142,6 +142,79 @@ static void the_same_bytes_are_not_another_object(void **state)
     assert_true(first == second);
 }
 
+/* Puts "whole" over what was seen, while the first attempt is stored with another byte. */
+static void put_damaged(const char *url, const struct store_seen *seen)
+{
+    const struct fake_fault damage = { FAKE_WRONG_BYTES, "PUT", "damaged", .times = 1 };
+    const unsigned before = fake_server_count(s3.server, "PUT", "damaged");
+    uint64_t stamp;
+
+    fake_server_add_fault(s3.server, &damage);
+    must(put(url, "whole", seen, &stamp));
+    fake_server_clear_faults(s3.server);
+    assert_content(url, "whole");
+    assert_int_equal(fake_server_count(s3.server, "PUT", "damaged") - before, 2);
+}
+
+/* What a write's own first attempt has left does not refuse the second; another's object does. */
+static void a_damaged_write_is_repeated(void **state)
+{
+    const struct fake_fault damage = { FAKE_WRONG_BYTES, "PUT", "damaged", .times = 1 };
+    struct store_seen first;
+    uint64_t stamp;
+
+    (void)state;
+    must(put("s3://bucket/damaged", "first", &nothing, &stamp));
+    first = now;
+    put_damaged("s3://bucket/damaged", &first);
+    put_damaged("s3://bucket/damaged-new", &nothing);
+    fake_server_add_fault(s3.server, &damage);
+    assert_int_equal(put("s3://bucket/damaged", "other", &first, &stamp), SHEAF_ERR_CHANGED);
+    assert_int_equal(put("s3://bucket/damaged", "other", &nothing, &stamp), SHEAF_ERR_CHANGED);
+    fake_server_clear_faults(s3.server);
+    assert_content("s3://bucket/damaged", "whole");
+}
+
+/* The attempt after it finds nothing that could be compared. */
+static void a_removal_whose_answer_was_lost(void **state)
+{
+    const struct fake_fault lost = { FAKE_LOSE, "DELETE", "removed", .times = 2 };
+    struct store_seen seen;
+    uint64_t stamp;
+
+    (void)state;
+    must(put("s3://bucket/removed", "bytes", &nothing, &stamp));
+    seen = now;
+    fake_server_add_fault(s3.server, &lost);
+    must(store_remove_over("s3://bucket/removed", &seen, &error));
+    fake_server_clear_faults(s3.server);
+    assert_null(fake_s3_object(&s3, "/bucket/removed"));
+}
+
+/* An answer that does not say how large the object is may be damaged: it is asked for again. */
+static void an_answer_without_a_size(void **state)
+{
+    const struct fake_fault range = { FAKE_WRONG_RANGE, "GET", "sized", .times = 2 };
+    const struct fake_fault length = { FAKE_NO_LENGTH, "HEAD", "sized", .times = 2 };
+    const struct fake_fault always = { FAKE_WRONG_RANGE, "GET", "sized", .times = 0 };
+    struct store_seen seen;
+    uint64_t stamp, bytes;
+
+    (void)state;
+    must(put("s3://bucket/sized", "12345", &nothing, &stamp));
+    fake_server_add_fault(s3.server, &range);
+    must(store_see("s3://bucket/sized", &seen, &error));
+    assert_true(seen.is_there && seen.bytes == 5 && seen.stamp == stamp);
+    fake_server_clear_faults(s3.server);
+    fake_server_add_fault(s3.server, &length);
+    must(store_size("s3://bucket/sized", &bytes, &error));
+    assert_int_equal(bytes, 5);
+    fake_server_clear_faults(s3.server);
+    fake_server_add_fault(s3.server, &always);
+    assert_int_equal(store_see("s3://bucket/sized", &seen, &error), SHEAF_ERR_CORRUPT);
+    assert_non_null(strstr(error.message, "has no size; gave up after 6 attempts"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -150,6 +223,9 @@ int main(void)
         TEST(one_after_the_other),
         TEST(two_who_come_at_once),
         TEST(the_same_bytes_are_not_another_object),
+        TEST(a_damaged_write_is_repeated),
+        TEST(a_removal_whose_answer_was_lost),
+        TEST(an_answer_without_a_size),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

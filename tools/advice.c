@@ -15,21 +15,22 @@ struct advice {
 };
 
 #define THAT_WRITE " pack plan convert "
+#define THAT_RESUME " pack plan convert append "
 
 static const struct advice all[] = {
     { SHEAF_REASON_DATASET, 0, THAT_WRITE, "--overwrite replaces it" },
     { SHEAF_REASON_DATASET, 0, " view ", "--overwrite replaces it" },
-    { SHEAF_REASON_UNFINISHED, SHEAF_ERR_EXISTS, THAT_WRITE,
+    { SHEAF_REASON_UNFINISHED, SHEAF_ERR_EXISTS, THAT_RESUME,
       "--resume continues it, --overwrite starts again" },
     { SHEAF_REASON_UNFINISHED, SHEAF_ERR_NOT_FOUND, NULL,
       "the command that was packing it continues with --resume, and sheaf commit publishes the "
       "parts of a plan" },
-    { SHEAF_REASON_OTHER_PLAN, 0, THAT_WRITE, "--overwrite starts again" },
+    { SHEAF_REASON_OTHER_PLAN, 0, THAT_RESUME, "--overwrite starts again" },
     { SHEAF_REASON_ALTERED, 0, THAT_WRITE, "--overwrite makes the data set again" },
-    { SHEAF_REASON_EXCLUSIVE, 0, THAT_WRITE, "use --resume or --overwrite" },
+    { SHEAF_REASON_EXCLUSIVE, 0, THAT_RESUME, "use --resume or --overwrite" },
     { SHEAF_REASON_CONVERSION_PLAN, 0, NULL, "use sheaf convert --plan" },
     { SHEAF_REASON_FILES_PLAN, 0, NULL, "use sheaf pack --plan" },
-    { SHEAF_REASON_MEMORY, 0, " pack unpack ", "--memory raises it" },
+    { SHEAF_REASON_MEMORY, 0, " pack append unpack ", "--memory raises it" },
     { SHEAF_REASON_MEMORY, 0, " cat ",
       "--memory raises it, a smaller --shuffle-buffer or fewer --lanes need less" },
     { SHEAF_REASON_MEMORY, 0, " convert ", "--memory raises it: half of it is for reading" },
@@ -44,9 +45,13 @@ static const struct advice all[] = {
     { SHEAF_REASON_NOT_INDEXED, 0, NULL, "sheaf index makes them a data set" },
     { SHEAF_REASON_NO_MANIFEST, 0, NULL,
       "--manifest says where it is; sheaf index makes one for shards that never had one" },
-    { SHEAF_REASON_BAD_FILES, 0, " pack ",
+    { SHEAF_REASON_BAD_FILES, 0, " pack append ",
       "--on-error skip packs the rest, --exclude leaves files out" },
-    { SHEAF_REASON_ODD_FIELDS, 0, " pack plan ",
+    { SHEAF_REASON_BUCKET_POLICY, 0, " pack plan append convert commit ",
+      "--s3 NAME=VALUE sends them, and so does the environment: man sheaf-pack has a table" },
+    { SHEAF_REASON_BUCKET_POLICY, 0, NULL,
+      "variables SHEAF_S3_NAME send them: man sheaf-pack has a table" },
+    { SHEAF_REASON_ODD_FIELDS, 0, " pack plan append ",
       "--key-end last-dot cuts names at the last dot instead" },
 };
 

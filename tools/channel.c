@@ -42,7 +42,7 @@ int channel_open(struct channel_options *c, const struct command *command, size_
     if (sheaf_channel_open(c->name, &c->options, &c->channel, &error) != SHEAF_OK)
         return refuse(&error);
     sheaf_channel_get_info(c->channel, &info, sizeof(info));
-    complain("channel %s: %s", info.name, info.description);
+    say("channel %s: %s", info.name, info.description);
     return -1;
 }
 

@@ -19,7 +19,7 @@ for f in $files; do
                    print f ":" start ": function longer than 100 lines"; bad = 1 }
                start = 0 }
         # the one public header is also the manual
-        END { most = f == "sheaf.h" ? 900 : 600
+        END { most = f == "sheaf.h" ? 960 : 600
               if (FNR > most) { print f ": longer than " most " lines"; bad = 1 }; exit bad }
     ' "$f" >&2 || bad=1
     head -n 1 "$f" | grep -q 'SPDX-License-Identifier: MIT' || complain "$f: no SPDX line first"
@@ -38,7 +38,7 @@ if grep -nE 'pthread_cond_timedwait' \
 fi
 # Another program's options may be named, and comments may name ours.
 if grep -nE '"[^"]*--[a-z]{3}' $(find base formats store packer reader modes copy -name '*.c') |
-        grep -vE 'aws configure|^[^:]*:[0-9]*:( |/)\*'; then
+        grep -vE 'aws (configure|sso login)|^[^:]*:[0-9]*:( |/)\*'; then
     complain "the library's messages must not name options (above): tools/advice.c does"
 fi
 for f in $(find tools tests .ci -name '*.sh' -o -path .ci/run 2>/dev/null); do

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "tools/channel.h"
+#include "tools/details.h"
 #include "tools/list.h"
+#include "tools/metrics.h"
 #include "tools/order.h"
 #include "tools/output.h"
 #include "tools/position.h"
@@ -177,6 +179,7 @@ static int copy_samples(struct cat *cat)
         }
         if (cat->null)
             show_progress(cat, total);
+        metrics_reader(cat->reader, false);
     }
     return status;
 }
@@ -235,10 +238,10 @@ static void say_read_again(const struct cat *cat, const struct sheaf_reader_stat
         stats->read_bytes / AGAIN_TIMES < info.bytes ||
         stats->read_bytes / AGAIN_TIMES < stats->chosen_bytes)     /* a view has sources again */
         return;
-    complain("read %s of shards of %s: samples of the shuffle buffer that did not fit into memory "
-             "were read again, each with its neighbours; more --memory, a smaller --shuffle-buffer "
-             "or fewer --lanes avoid that", size_text((double)stats->read_bytes, read),
-             size_text((double)info.bytes, bytes));
+    say("read %s of shards of %s: samples of the shuffle buffer that did not fit into memory "
+        "were read again, each with its neighbours; more --memory, a smaller --shuffle-buffer "
+        "or fewer --lanes avoid that", size_text((double)stats->read_bytes, read),
+        size_text((double)info.bytes, bytes));
 }
 
 /* Ends what goes to standard output. */
@@ -251,6 +254,7 @@ static int cat_finish(struct cat *cat, double seconds)
     sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
     say_uncached(&stats);
     say_read_again(cat, &stats);
+    detail_reading(&stats);
     if (cat->null) {
         print_statistics(cat, &stats, seconds);
         say_left_out(&stats);
@@ -265,8 +269,8 @@ static int cat_finish(struct cat *cat, double seconds)
         return fail_write(cat, errnum);
     say_left_out(&stats);
     if (cat->left_out != 0)
-        complain("%" PRIu64 " repeated sample%s left out: a tar cannot hold a sample twice in a "
-                 "row", cat->left_out, plural(cat->left_out));
+        say("%" PRIu64 " repeated sample%s left out: a tar cannot hold a sample twice in a "
+            "row", cat->left_out, plural(cat->left_out));
     return STATUS_OK;
 }
 
@@ -293,8 +297,8 @@ static int end_broken(struct cat *cat)
 static void say_nothing_left(const struct cat *cat)
 {
     if (cat->resume_from != NULL && cat->samples == 0 && cat->limit != 0 && !signals_caught)
-        complain("%s: the position is at the end of its epoch: no sample is left",
-                 cat->resume_from);
+        say("%s: the position is at the end of its epoch: no sample is left",
+            cat->resume_from);
 }
 
 /* Goes to the sample that the output begins with. */
@@ -346,6 +350,7 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     else if (status == STATUS_OK && cat->save_position != NULL)
         status = position_save(cat->reader, 0, cat->save_position);
     signals_watch(NULL);
+    metrics_reader(cat->reader, true);
     sheaf_reader_free(cat->reader);
     if (status == STATUS_OK)
         say_nothing_left(cat);
@@ -436,6 +441,7 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
     struct cat cat = { .limit = UINT64_MAX, .step = NOT_GIVEN, .batch = NOT_GIVEN };
     struct sheaf_reader_options *o = &cat.options;
     int container = 0, on_corrupt, status;
+    const char *metrics = NULL;
     bool all_ranks;
     uint64_t threads;
     size_t count;
@@ -458,6 +464,7 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
             { "null", OPTION_FLAG, .flag = &cat.null,
               .meaning = "read everything, write no samples, and print counts and rates" },
             ORDER_ROWS(&cat.order, o),
+            METRICS_ROW(&metrics),
             { "save-position", OPTION_TEXT, "FILE", .text = &cat.save_position,
               .standard = "none",
               .meaning = "write the final position to FILE, also after a signal" },
@@ -504,6 +511,9 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return channel_close(&cat.channel, status);
     cat.container = container ? (enum sheaf_container)container : SHEAF_WEBDATASET;
+    status = metrics_begin(metrics);
+    if (status >= 0)
+        return channel_close(&cat.channel, status);
     o->on_corrupt = (enum sheaf_on_error)on_corrupt;
     o->threads = (unsigned)threads;
     o->report = report_skipped;

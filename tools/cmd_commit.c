@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/details.h"
 #include "tools/options.h"
 #include "tools/pack_rows.h"
 #include "tools/progress.h"
@@ -11,7 +12,8 @@
 
 static int cmd_commit(const struct command *command, int argc, char **argv)
 {
-    const struct option table[] = { { .name = NULL } };
+    struct option_texts s3 = { .count = 0 };
+    const struct option table[] = { S3_ROW(&s3), { .name = NULL } };
     struct sheaf_pack_options o;
     struct sheaf_pack_result result;
     struct sheaf_error error;
@@ -23,11 +25,15 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
     sheaf_pack_options_init(&o, sizeof(o));
     o.progress = progress_show;
     o.interrupt = &signals_caught;
+    o.s3 = s3.texts;
     signals_catch();
     code = sheaf_commit(argv[0], &o, &result, &error);
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
+    detail_packing(&result);
+    if (is_quiet())
+        return STATUS_OK;
     printf("%s %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s (%" PRIu64
            " byte%s)", result.shards_kept != 0 ? "was committed already:" : "committed",
            result.samples, plural(result.samples), result.payload_bytes,
@@ -41,7 +47,7 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
 
 const struct command commit_command = {
     .name = "commit",
-    .arguments = "PLAN",
+    .arguments = "PLAN [OPTION]...",
     .least = 1,
     .most = 1,
     .summary = "publish the packed parts of a plan as a data set",

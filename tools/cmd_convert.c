@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/details.h"
+#include "tools/fields.h"
 #include "tools/options.h"
 #include "tools/part.h"
 #include "tools/progress.h"
@@ -15,6 +17,10 @@ static void print_result(const struct sheaf_pack_result *result,
 {
     say_uncached(stats);
     say_left_out(stats);
+    detail_reading(stats);
+    detail_packing(result);
+    if (is_quiet())
+        return;
     printf("converted %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) into %" PRIu64 " shard%s "
            "(%" PRIu64 " byte%s)", result->samples, plural(result->samples), result->payload_bytes,
            plural(result->payload_bytes), result->shards, plural(result->shards),
@@ -42,9 +48,11 @@ static int convert(char **sources, size_t count, struct sheaf_pack_options *opti
     signals_catch();
     code = sheaf_convert(dataset, sources[count], options, reading, &result, &stats, &error);
     progress_clear();
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK) {
         print_result(&result, &stats);
-    else
+        if (!is_quiet())
+            fields_say_packed(sources[count], NULL);
+    } else
         code = refuse(&error);
     if (code != STATUS_OK)
         signals_die();
@@ -69,6 +77,9 @@ static int convert_part(const char *plan, const char *text,
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
+    detail_packing(&result);
+    if (is_quiet())
+        return STATUS_OK;
     printf("part %u of %u: %" PRIu64 " sample%s in %" PRIu64 " shard%s, and %" PRIu64 " kept\n",
            part, parts, result.samples, plural(result.samples), result.shards,
            plural(result.shards), result.shards_kept);
@@ -81,7 +92,8 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     struct sheaf_pack_options o;
     const char *plan = NULL, *part = NULL;
     int container = 0, codec, on_corrupt, status;
-    uint64_t jobs;
+    struct option_texts s3 = { .count = 0 };
+    uint64_t jobs, size = 0;
     size_t count;
 
     sheaf_pack_options_init(&o, sizeof(o));
@@ -93,6 +105,16 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
         const struct option table[] = {
             CONTAINER_ROW(&container),
             CODEC_ROW(&codec),
+            { "shard-size", OPTION_SIZE, "SIZE", .number = &size, .least = 1, .standard = "",
+              .meaning = "cut new, evenly sized shards of about this payload" },
+            { "shard-count", OPTION_NUMBER, "N", .number = &o.shard_count, .standard = "",
+              .least = 1, .meaning = "cut exactly N new shards, or one per sample" },
+            { "shuffle", OPTION_FLAG, .flag = &o.reshuffle,
+              .meaning = "write the samples in a new order" },
+            { "seed", OPTION_NUMBER, "S", .number = &o.seed,
+              .meaning = "seed of the new order" },
+            { "field-map", OPTION_TEXT, "LIST", .text = &o.field_map,
+              .meaning = "rename fields, FROM=TO,...; TO label: its number becomes the label" },
             { "resume", OPTION_FLAG, .flag = &o.resume,
               .meaning = "resume an interrupted conversion" },
             { "overwrite", OPTION_FLAG, .flag = &o.overwrite,
@@ -101,6 +123,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
             CORRUPT_ROWS(&on_corrupt, &reading),
             CACHE_ROWS(&reading),
+            S3_ROW(&s3),
             { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &jobs, .most = 1024,
               .standard = "one per processor, at most 8",
               .meaning = "number of reading threads, and of writing threads" },
@@ -119,15 +142,18 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return status;
     o.jobs = (unsigned)jobs;
+    o.s3 = s3.texts;
     o.progress = progress_show;
     o.interrupt = &signals_caught;
     reading.report = report_skipped;
     if (plan != NULL && (count != 0 || container != 0 || codec != SHEAF_CODEC_NONE ||
                          o.resume || o.overwrite || o.index != NULL ||
+                         size != 0 || o.shard_count != 0 || o.reshuffle || o.seed != 0 ||
+                         o.field_map != NULL ||
                          on_corrupt != (int)reading.on_corrupt ||
                          reading.max_corrupt != UINT64_MAX))
         return misuse("convert: --plan replaces DATASET and DEST, and allows no options but "
-                      "--part, --jobs, --memory, --cache and --cache-size");
+                      "--part, --jobs, --memory, --s3, --cache and --cache-size");
     if (plan != NULL)
         return convert_part(plan, part, &o, &reading);
     if (part != NULL)
@@ -137,6 +163,12 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
                       command->arguments);
     if (container == 0)
         return misuse("convert: --format is required: %s", container_names());
+    if (o.seed != 0 && !o.reshuffle)
+        return misuse("convert: --seed requires --shuffle");
+    if (size != 0 && o.shard_count != 0)
+        return misuse("convert: --shard-size and --shard-count exclude each other");
+    o.reshard = size != 0 || o.shard_count != 0;
+    o.shard_bytes = size != 0 ? size : o.shard_bytes;
     o.container = (enum sheaf_container)container;
     o.codec = (enum sheaf_codec)codec;
     reading.on_corrupt = (enum sheaf_on_error)on_corrupt;
@@ -151,13 +183,14 @@ const struct command convert_command = {
     .summary = "convert a data set to another container",
     .text = "Writes the samples of DATASET, in data set order, as a data set of another "
             "container or codec in the directory DEST. Keys, fields, labels and class names are "
-            "kept, and each shard keeps its samples. The shards equal those of packing the files "
-            "into that container; the fingerprint differs. A single foreign file, standard "
-            "input (-), or a view is cut into shards of 150MB. With --resume, an interrupted "
-            "conversion resumes: DATASET is read from its start, and shards that are finished are "
-            "kept.\n\nWith --plan, packs the shards of one part of a stored plan of a data set. "
-            "When all parts are done, sheaf commit publishes the data set, the same byte for "
-            "byte as that of one conversion.",
+            "kept, and each shard keeps its samples, in their order, unless --shard-size, "
+            "--shard-count or --shuffle says otherwise. Otherwise the shards equal those of "
+            "packing the files into that container; the fingerprint differs. A single foreign "
+            "file, standard input (-), or a view is cut into shards of 150MB. With --resume, an "
+            "interrupted conversion resumes: DATASET is read from its start, and shards that are "
+            "finished are kept.\n\nWith --plan, packs the shards of one part of a stored plan of "
+            "a data set. When all parts are done, sheaf commit publishes the data set, the same "
+            "byte for byte as that of one conversion.",
     .example = "  sheaf convert shards/ tfrecords/ --format tfrecord --codec gzip\n",
     .run = cmd_convert,
 };

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/details.h"
 #include "tools/hosts.h"
+#include "tools/metrics.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
@@ -16,14 +18,20 @@ static int fetch(const char *source, const char *directory,
     const int code = sheaf_fetch(source, directory, options, &result, &error);
 
     progress_clear();
+    metrics_total("objects", result.objects);
+    metrics_total("fetched", result.fetched);
+    metrics_total("fetched_bytes", result.fetched_bytes);
+    metrics_total("kept", result.kept);
     if (code != SHEAF_OK && result.fetched > 0)
         complain("%" PRIu64 " of %" PRIu64 " files are complete; another run fetches the rest",
                  result.kept + result.fetched, result.objects);
     if (code != SHEAF_OK)
         return refuse(&error);
     if (result.repeated > 0)
-        complain("%" PRIu64 " object%s named more than once", result.repeated,
-                 plural(result.repeated));
+        say("%" PRIu64 " object%s named more than once", result.repeated,
+            plural(result.repeated));
+    if (is_quiet())
+        return STATUS_OK;
     printf("fetched %" PRIu64 " file%s (%" PRIu64 " byte%s), %" PRIu64 " of them verified by "
            "hash; %" PRIu64 " (%" PRIu64 " byte%s) already present; %" PRIu64 " listed\n",
            result.fetched, plural(result.fetched), result.fetched_bytes,
@@ -41,6 +49,8 @@ static int warm(const char *path, const struct sheaf_fetch_options *options)
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
+    if (is_quiet())
+        return STATUS_OK;
     printf("read %" PRIu64 " file%s, %" PRIu64 " byte%s\n", result.files, plural(result.files),
            result.bytes, plural(result.bytes));
     return STATUS_OK;
@@ -50,6 +60,7 @@ static int cmd_fetch(const struct command *command, int argc, char **argv)
 {
     struct hosts_options hosts = HOSTS_INIT;
     struct sheaf_fetch_options o;
+    const char *metrics = NULL;
     uint64_t threads = 0;
     int is_warm = 0, status;
     size_t count;
@@ -65,6 +76,7 @@ static int cmd_fetch(const struct command *command, int argc, char **argv)
             { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 64,
               .standard = "one per processor, at most 8; with --warm: 16",
               .meaning = "number of threads" },
+            METRICS_ROW(&metrics),
             { .name = NULL },
         };
 
@@ -76,6 +88,8 @@ static int cmd_fetch(const struct command *command, int argc, char **argv)
         return misuse("fetch: %s; usage: sheaf fetch %s", count > 1 ? "too many arguments"
                       : "an argument is missing", command->arguments);
     status = hosts_options_take(&hosts, &o.host, &o.hosts);
+    if (status < 0)
+        status = metrics_begin(metrics);
     if (status >= 0)
         return status;
     o.threads = (unsigned)threads;

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/details.h"
+#include "tools/fields.h"
 #include "tools/options.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
@@ -60,9 +62,13 @@ static int cmd_index(const struct command *command, int argc, char **argv)
     if (code != SHEAF_OK)
         return refuse(&error);
     say_passed_over(result.passed_over, result.samples);
+    if (is_quiet())
+        return STATUS_OK;
     printf("indexed %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " byte%s read\n",
            result.samples, plural(result.samples), result.shards, plural(result.shards),
            result.bytes, plural(result.bytes));
+    if (!keys)
+        fields_say_packed(argv[0], NULL);
     return STATUS_OK;
 }
 

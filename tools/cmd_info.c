@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/channel.h"
+#include "tools/fields.h"
 #include "tools/json.h"
 #include "tools/lineage.h"
 #include "tools/mixing.h"
@@ -53,15 +54,70 @@ static double passes_of(const struct sheaf_dataset_info *info,
     return source->share * (double)info->epoch_samples / (double)source->chosen;
 }
 
+/* What is read of a view's sources. */
+struct cost {
+    uint64_t chosen_bytes, read_bytes;
+};
+
+static double amplification(double chosen_bytes, double read_bytes)
+{
+    return chosen_bytes > 0 ? read_bytes / chosen_bytes : 1;
+}
+
+static double source_amplification(const struct cost *cost)
+{
+    return amplification((double)cost->chosen_bytes, (double)cost->read_bytes);
+}
+
+/* That of an epoch. */
+static double view_amplification(const struct sheaf_dataset *dataset,
+                                 const struct sheaf_dataset_info *info, const struct cost *costs)
+{
+    double chosen = 0, read = 0;
+
+    for (size_t i = 0; i < info->source_count; i++) {
+        const struct sheaf_source_info source = source_at(dataset, i);
+        const double passes = passes_of(info, &source);
+
+        chosen += passes * (double)costs[i].chosen_bytes;
+        read += passes * (double)costs[i].read_bytes;
+    }
+    return amplification(chosen, read);
+}
+
+/* What is read of each source of a view, to be freed; NULL for others.  The exit status. */
+static int find_costs(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
+                      struct cost **costs)
+{
+    struct sheaf_error error;
+
+    *costs = NULL;
+    if (!info->is_view)
+        return STATUS_OK;
+    *costs = calloc(info->source_count, sizeof((*costs)[0]));
+    if (*costs == NULL) {
+        complain("no memory for %zu sources", info->source_count);
+        return STATUS_FAILURE;
+    }
+    for (size_t i = 0; i < info->source_count; i++) {
+        struct cost *cost = &(*costs)[i];
+
+        if (sheaf_dataset_reading(dataset, i, &cost->chosen_bytes, &cost->read_bytes,
+                                  &error) != SHEAF_OK)
+            return refuse(&error);
+    }
+    return STATUS_OK;
+}
+
 /* What a view makes of a source. */
 static void print_share(const struct sheaf_dataset_info *info,
-                        const struct sheaf_source_info *source)
+                        const struct sheaf_source_info *source, const struct cost *cost)
 {
     printf("\n    chosen %" PRIu64, source->chosen);
     if (source->weight != 0)
         printf("  weight %" PRIu64, source->weight);
-    printf("  share %.4f  epochs of it %.4g", source->share,
-           passes_of(info, source));
+    printf("  share %.4f  epochs of it %.4g  amplification %.3f", source->share,
+           passes_of(info, source), source_amplification(cost));
 }
 
 /* Whether an earlier source is the same data set, of which other samples may be chosen. */
@@ -131,7 +187,7 @@ static void json_warnings(const struct sheaf_dataset *dataset,
 
 /* The sources of a data set that has several. */
 static void print_sources(const struct sheaf_dataset *dataset,
-                          const struct sheaf_dataset_info *info)
+                          const struct sheaf_dataset_info *info, const struct cost *costs)
 {
     printf("sources       %zu\n", info->source_count);
     for (size_t i = 0; i < info->source_count; i++) {
@@ -144,13 +200,45 @@ static void print_sources(const struct sheaf_dataset *dataset,
         if (source.same_as != NULL)
             printf("  seems to be %s", shown(source.same_as));
         if (info->is_view)
-            print_share(info, &source);
+            print_share(info, &source, &costs[i]);
         putchar('\n');
     }
 }
 
-static void json_sources(const struct sheaf_dataset *dataset,
+/* The stages of a view, but the first. */
+static void print_stages(const struct sheaf_dataset *dataset,
                          const struct sheaf_dataset_info *info)
+{
+    const uint64_t *weights;
+    uint64_t samples;
+
+    for (size_t i = 1; sheaf_dataset_stage(dataset, i, &samples, &weights) == SHEAF_OK; i++) {
+        printf("%-14sfrom sample %" PRIu64 " on, weight%s ", i == 1 ? "stages" : "", samples,
+               plural(info->source_count));
+        for (size_t s = 0; s < info->source_count; s++)
+            printf("%s%" PRIu64, s ? "," : "", weights[s]);
+        putchar('\n');
+    }
+}
+
+static void json_stages(const struct sheaf_dataset *dataset,
+                        const struct sheaf_dataset_info *info)
+{
+    const uint64_t *weights;
+    uint64_t samples;
+
+    printf(",\n  \"stages\": [");
+    for (size_t i = 1; sheaf_dataset_stage(dataset, i, &samples, &weights) == SHEAF_OK; i++) {
+        printf("%s{\"samples\": %" PRIu64 ", \"weights\": [", i > 1 ? ", " : "", samples);
+        for (size_t s = 0; s < info->source_count; s++)
+            printf("%s%" PRIu64, s ? ", " : "", weights[s]);
+        printf("]}");
+    }
+    putchar(']');
+}
+
+static void json_sources(const struct sheaf_dataset *dataset,
+                         const struct sheaf_dataset_info *info, const struct cost *costs)
 {
     printf(",\n  \"sources\": [");
     for (size_t i = 0; i < info->source_count; i++) {
@@ -169,14 +257,15 @@ static void json_sources(const struct sheaf_dataset *dataset,
         }
         if (info->is_view)
             printf(", \"chosen\": %" PRIu64 ", \"weight\": %" PRIu64 ", \"share\": %.9g, "
-                   "\"epochs\": %.9g", source.chosen, source.weight, source.share,
-                   passes_of(info, &source));
+                   "\"epochs\": %.9g, \"amplification\": %.9g", source.chosen, source.weight,
+                   source.share, passes_of(info, &source), source_amplification(&costs[i]));
         putchar('}');
     }
     putchar(']');
 }
 
-static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info)
+static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
+                       const struct cost *costs)
 {
     printf("container     %s\n", container_name(info));
     printf("codec         %s\n", sheaf_codec_name(info->codec));
@@ -190,6 +279,8 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
         printf("bytes         %" PRIu64 "\n", info->bytes);
         if (info->payload_bytes > 0)
             printf("payload_bytes %" PRIu64 "\n", info->payload_bytes);
+        if (info->is_view)
+            printf("amplification %.3f\n", view_amplification(dataset, info, costs));
         printf("fingerprint   %s\n", info->fingerprint);
     }
     if (info->hosts > 0 && !info->is_stream)
@@ -200,8 +291,11 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
                info->label_base, shown(sheaf_dataset_class(dataset, 0)),
                info->class_count - 1 + (size_t)info->label_base,
                shown(sheaf_dataset_class(dataset, info->class_count - 1)));
+    classes_print(dataset);
+    fields_print(dataset);
     if (info->source_count > 1 || info->is_view)
-        print_sources(dataset, info);
+        print_sources(dataset, info, costs);
+    print_stages(dataset, info);
     print_warnings(dataset, info);
     printf("shards        %zu\n", info->shard_count);
     for (size_t i = 0; i < info->shard_count; i++) {
@@ -243,7 +337,8 @@ static void json_shard(const struct sheaf_dataset *dataset, const struct sheaf_d
     putchar('}');
 }
 
-static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info)
+static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
+                       const struct cost *costs)
 {
     printf("{\n  \"url\": ");
     print_json_string(stdout, info->url);
@@ -262,9 +357,14 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
         printf(",\n  \"host\": {\"host\": %u, \"hosts\": %u, \"shards\": %zu}", info->host,
                info->hosts, info->all_shards);
     if (info->source_count > 1 || info->is_view)
-        json_sources(dataset, info);
-    if (info->is_view)
+        json_sources(dataset, info, costs);
+    if (info->is_view) {
+        printf(",\n  \"amplification\": %.9g", view_amplification(dataset, info, costs));
+        json_stages(dataset, info);
         json_warnings(dataset, info);
+    }
+    fields_json(dataset);
+    classes_json(dataset);
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);
     for (size_t i = 0; i < info->class_count; i++) {
         printf("%s\n    ", i ? "," : "");
@@ -305,11 +405,21 @@ static int print_quality(const struct info *o, const struct sheaf_dataset *datas
 static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;
-    int status = STATUS_OK;
+    struct cost *costs;
+    int status;
 
     sheaf_dataset_get_info(dataset, &info, sizeof(info));
-    (o->json ? print_json : print_text)(dataset, &info);
-    if (!info.is_stream && !info.is_view) {
+    status = find_costs(dataset, &info, &costs);
+    if (status == STATUS_OK)
+        (o->json ? print_json : print_text)(dataset, &info, costs);
+    free(costs);
+    if (status != STATUS_OK)
+        return status;
+    if (info.is_view) {
+        printf(o->json ? ",\n  \"plan\": null"
+               : "plan          none: a view draws each sample by itself; sheaf locate and "
+                 "sheaf cat --step say\n              what a step is fed\n");
+    } else if (!info.is_stream) {
         printf(o->json ? ",\n  \"plan\": " : "plan\n");
         status = plan_print(dataset, &o->options, o->json);
     }

@@ -21,29 +21,47 @@ struct locate {
     struct sheaf_dataset_info info;
     uint64_t *numbers;
     char **keys;
+    const char **sources;           /* of a sample whose key others have, too; else NULL */
     bool *comes;                    /* in the epoch that is replayed */
     size_t count, capacity;
     uint64_t missing;
 };
 
+/* The source that has a sample. */
+static const char *source_of(const struct locate *l, uint64_t number)
+{
+    struct sheaf_source_info source;
+    size_t i = 0;
+
+    while (sheaf_dataset_source(l->dataset, i, &source, sizeof(source)) == SHEAF_OK) {
+        if (number - source.first_number < source.samples)
+            return source.url;
+        i++;
+    }
+    return NULL;
+}
+
 /* -1, or the exit status. */
-static int add(struct locate *l, const struct sheaf_sample *sample)
+static int add(struct locate *l, const struct sheaf_sample *sample, bool is_ambiguous)
 {
     if (l->count == l->capacity) {
         const size_t capacity = 2 * l->capacity + 64;
         uint64_t *numbers = realloc(l->numbers, capacity * sizeof(*numbers));
         char **keys = realloc(l->keys, capacity * sizeof(*keys));
         bool *comes = realloc(l->comes, capacity * sizeof(*comes));
+        const char **sources = realloc(l->sources, capacity * sizeof(*sources));
 
         l->numbers = numbers != NULL ? numbers : l->numbers;
         l->keys = keys != NULL ? keys : l->keys;
         l->comes = comes != NULL ? comes : l->comes;
-        if (numbers == NULL || keys == NULL || comes == NULL)
+        l->sources = sources != NULL ? sources : l->sources;
+        if (numbers == NULL || keys == NULL || comes == NULL || sources == NULL)
             return fail(&(struct sheaf_error){ .code = SHEAF_ERR_MEMORY,
                                                .message = "out of memory" });
         l->capacity = capacity;
     }
     l->numbers[l->count] = sample->number;
+    l->sources[l->count] = is_ambiguous ? source_of(l, sample->number) : NULL;
     l->keys[l->count] = strdup(sample->key);
     if (l->keys[l->count++] != NULL)
         return -1;
@@ -67,7 +85,7 @@ static int find_keys(struct locate *l, const char *const *keys, size_t count)
             l->missing++;
         }
         for (size_t s = firsts[i]; s < firsts[i + 1] && status < 0; s++)
-            status = add(l, &samples[s]);
+            status = add(l, &samples[s], firsts[i + 1] - firsts[i] > 1);
     }
     sheaf_kept_free(kept);
     return status;
@@ -82,7 +100,7 @@ static int find_number(struct locate *l, uint64_t number)
 
     if (sheaf_dataset_read(l->dataset, &number, 1, NULL, &samples, &kept, &error) != SHEAF_OK)
         return refuse(&error);
-    status = add(l, &samples[0]);
+    status = add(l, &samples[0], false);
     sheaf_kept_free(kept);
     return status;
 }
@@ -90,6 +108,7 @@ static int find_number(struct locate *l, uint64_t number)
 static void print_coming(void *context, const struct sheaf_coming *c)
 {
     const struct locate *l = context;
+    const char *const source = l->sources[c->asked];
 
     l->comes[c->asked] = true;
     if (l->json) {
@@ -99,6 +118,10 @@ static void print_coming(void *context, const struct sheaf_coming *c)
                l->options.epoch, c->sample, c->rank);
         if (l->batch != 0)
             printf(", \"step\": %" PRIu64, c->ordinal / l->batch);
+        if (source != NULL) {
+            printf(", \"source\": ");
+            print_json_string(stdout, source);
+        }
         printf("}\n");
         return;
     }
@@ -106,6 +129,8 @@ static void print_coming(void *context, const struct sheaf_coming *c)
            l->options.epoch, c->sample, c->rank);
     if (l->batch != 0)
         printf("\tstep %" PRIu64, c->ordinal / l->batch);
+    if (source != NULL)
+        printf("\tsource %s", shown(source));
     printf("\n");
 }
 
@@ -120,10 +145,12 @@ static int locate_epoch(struct locate *l)
         return refuse(&error);
     for (size_t i = 0; i < l->count; i++)
         if (!l->comes[i])
-            complain("%s: does not come in epoch %" PRIu64 ": %s", shown(l->keys[i]),
-                     l->options.epoch, l->info.is_view
-                     ? "the view does not choose it, or draws others then"
-                     : "the remainder is dropped");
+            say("%s%s%s: does not come in epoch %" PRIu64 ": %s", shown(l->keys[i]),
+                l->sources[i] == NULL ? "" : " of ",
+                l->sources[i] == NULL ? "" : shown(l->sources[i]), l->options.epoch,
+                l->info.is_view
+                ? "the view does not choose it, or draws others then"
+                : "the remainder is dropped");
     return -1;
 }
 
@@ -204,6 +231,7 @@ static int cmd_locate(const struct command *command, int argc, char **argv)
     free(l.keys);
     free(l.numbers);
     free(l.comes);
+    free(l.sources);
     sheaf_dataset_free(l.dataset);
     return status;
 }

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/details.h"
+#include "tools/fields.h"
+#include "tools/metrics.h"
 #include "tools/pack_rows.h"
 #include "tools/part.h"
 #include "tools/progress.h"
@@ -24,11 +27,11 @@ static void print_plan_total(const struct sheaf_pack_result *result)
            result->payload_bytes);
 }
 
-static void complain_of_skipped(const struct sheaf_pack_result *result)
+static void say_skipped(const struct sheaf_pack_result *result)
 {
     if (result->skipped > 0)
-        complain("%" PRIu64 " file%s would be skipped", result->skipped,
-                 plural(result->skipped));
+        say("%" PRIu64 " file%s would be skipped", result->skipped,
+            plural(result->skipped));
 }
 
 static void print_result(const char *dest, const struct sheaf_pack_result *result)
@@ -43,7 +46,7 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
         printf(", %" PRIu64 " of them kept", result->shards_kept);
     print_files(result, "packed");
     if (result->skipped > 0)
-        printf(", listed in %s%sskipped.tsv", shown(dest),
+        printf("; the skipped are listed in %s%sskipped.tsv", shown(dest),
                size && dest[size - 1] == '/' ? "" : "/");
     putchar('\n');
 }
@@ -56,6 +59,16 @@ static void report_problem(void *context, const char *where, const struct sheaf_
         (void)fail(error);
     else
         complain("%s: %s", where, error->message);
+}
+
+static void count_result(const struct sheaf_pack_result *result)
+{
+    metrics_total("samples", result->samples);
+    metrics_total("payload_bytes", result->payload_bytes);
+    metrics_total("stored_bytes", result->stored_bytes);
+    metrics_total("files_packed", result->files_packed);
+    metrics_total("skipped", result->skipped);
+    metrics_total("shards_kept", result->shards_kept);
 }
 
 static int pack(char **sources, size_t count, struct sheaf_pack_options *options)
@@ -79,13 +92,17 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     if (code != SHEAF_OK)
         return refuse(&error);
     if (options->dry_run)
-        complain_of_skipped(&result);
+        say_skipped(&result);
     if (options->dry_run && error.code != SHEAF_OK)
         (void)fail(&error);         /* as the run would; a dry run has done what it was asked for */
-    if (!options->dry_run)
+    count_result(&result);
+    if (!options->dry_run && !is_quiet()) {
         print_result(dest, &result);
-    complain_of_source(&result);
-    complain_of_few_shards(options, &result);
+        fields_say_packed(dest, options->split);
+    }
+    say_source(&result);
+    say_few_shards(options, &result);
+    detail_packing(&result);
     return STATUS_OK;
 }
 
@@ -107,6 +124,10 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
+    count_result(&result);
+    detail_packing(&result);
+    if (is_quiet())
+        return STATUS_OK;
     printf("part %u of %u: %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " "
            "shard%s, %" PRIu64 " of them kept", part, parts, result.samples,
            plural(result.samples), result.payload_bytes, plural(result.payload_bytes),
@@ -131,7 +152,9 @@ static bool only_runs(const struct pack_choices *choices, const struct sheaf_pac
            o->label_base == d.label_base && o->resume == d.resume &&
            o->overwrite == d.overwrite && o->dry_run == d.dry_run &&
            choices->patterns.count == 0 && choices->aliases.count == 0 &&
-           choices->key_end == c.key_end;
+           choices->key_end == c.key_end && !o->fix_images &&
+           choices->check_images == c.check_images && choices->quality == c.quality &&
+           choices->resize == c.resize && choices->resize_mode == c.resize_mode;
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
@@ -140,7 +163,7 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
 {
     struct pack_choices choices;
     struct sheaf_pack_options o;
-    const char *plan = NULL, *part = NULL;
+    const char *plan = NULL, *part = NULL, *metrics = NULL;
     int status;
     size_t count;
 
@@ -156,6 +179,7 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
               .meaning = "instead of SRC and DEST: pack shards of a stored plan" },
             { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
               .meaning = PART_MEANING("with --plan: the shards") },
+            METRICS_ROW(&metrics),
             { .name = NULL },
         };
 
@@ -165,17 +189,22 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
         return status;
     if (plan != NULL && (count != 0 || !only_runs(&choices, &o)))
         return misuse("pack: --plan replaces SRC and DEST, and allows no options but --part, "
-                      "--jobs and --memory");
+                      "--jobs, --memory, --s3 and --metrics");
     if (plan == NULL && part != NULL)
         return misuse("pack: --part requires --plan");
     if (plan == NULL && count < 2)
         return misuse("pack: an argument is missing; usage: sheaf pack %s", command->arguments);
+    status = plan != NULL ? -1 : pack_choices_take(&choices, "pack", &o);
+    if (status < 0)
+        status = metrics_begin(metrics);
+    if (status >= 0)
+        return status;
     if (plan != NULL) {
         o.jobs = (unsigned)choices.jobs;
+        o.s3 = choices.s3.texts;
         return pack_part(plan, part, &o);
     }
-    status = pack_choices_take(&choices, "pack", &o);
-    return status >= 0 ? status : pack(argv, count - 1, &o);
+    return pack(argv, count - 1, &o);
 }
 
 const struct command pack_command = {

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/details.h"
 #include "tools/hosts.h"
+#include "tools/metrics.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
@@ -20,10 +22,13 @@ static int pipe_source(const char *source, const char *directory,
     signals_catch();
     code = sheaf_feed(source, directory, options, &result, &error);
     progress_clear();
+    metrics_total("epochs", result.epochs);
+    metrics_total("objects", result.objects);
+    metrics_total("bytes", result.bytes);
     if (result.left_out > 0)
-        complain("%" PRIu64 " object%s not fed, as not shards of the data set", result.left_out,
-                 plural(result.left_out));
-    if (code == SHEAF_OK || result.epochs > 0)
+        say("%" PRIu64 " object%s not fed, as not shards of the data set", result.left_out,
+            plural(result.left_out));
+    if ((code == SHEAF_OK || result.epochs > 0) && !is_quiet())
         printf("fed %" PRIu64 " epoch%s: %" PRIu64 " object%s, %" PRIu64 " byte%s; %" PRIu64 " "
                "closed early\n", result.epochs, plural(result.epochs), result.objects,
                plural(result.objects), result.bytes, plural(result.bytes), result.closed_early);
@@ -36,6 +41,7 @@ static int cmd_pipe(const struct command *command, int argc, char **argv)
     static const struct choice compressions[] = { { "none", 0 }, { "gzip", 1 }, { NULL, 0 } };
     struct hosts_options hosts = HOSTS_INIT;
     struct sheaf_feed_options o;
+    const char *metrics = NULL;
     size_t count;
     int status;
 
@@ -62,6 +68,7 @@ static int cmd_pipe(const struct command *command, int argc, char **argv)
                          "(AttributeNames)" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "memory limit for read-ahead and records" },
+            METRICS_ROW(&metrics),
             { .name = NULL },
         };
 
@@ -72,6 +79,8 @@ static int cmd_pipe(const struct command *command, int argc, char **argv)
     if (o.seed != 0 && !o.shuffle)
         return misuse("--seed requires --shuffle");
     status = hosts_options_take(&hosts, &o.host, &o.hosts);
+    if (status < 0)
+        status = metrics_begin(metrics);
     return status >= 0 ? status : pipe_source(argv[0], argv[1], &o);
 }
 

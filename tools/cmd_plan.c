@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/details.h"
 #include "tools/pack_rows.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
@@ -24,8 +25,11 @@ static int plan(char **sources, size_t count, const char *output,
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
-    complain_of_source(&result);
-    complain_of_few_shards(options, &result);
+    say_source(&result);
+    say_few_shards(options, &result);
+    detail_packing(&result);
+    if (is_quiet())
+        return STATUS_OK;
     printf("planned %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s",
            result.samples, plural(result.samples), result.payload_bytes,
            plural(result.payload_bytes), result.shards, plural(result.shards));

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/details.h"
 #include "tools/options.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
@@ -27,6 +28,9 @@ static int unpack_dataset(const struct sheaf_dataset *dataset, const char *direc
     if (code != SHEAF_OK)
         return refuse(&error);
     say_left_out(&stats);
+    detail_reading(&stats);
+    if (is_quiet())
+        return STATUS_OK;
     printf("unpacked %" PRIu64 " sample%s: %" PRIu64 " file%s, %" PRIu64 " byte%s\n",
            result.samples, plural(result.samples), result.files, plural(result.files),
            result.bytes, plural(result.bytes));

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "tools/fields.h"
 #include "tools/json.h"
 #include "tools/options.h"
 #include "tools/part.h"
@@ -15,6 +16,7 @@
 struct report {
     bool json;
     size_t count;       /* problems printed */
+    int fields;         /* and fields behind them */
 };
 
 static void print_problem(void *context, const char *where, const struct sheaf_error *error)
@@ -32,6 +34,20 @@ static void print_problem(void *context, const char *where, const struct sheaf_e
     printf(", \"code\": %d, \"message\": ", error->code);
     print_json_string(stdout, error->message);
     putchar('}');
+}
+
+static void print_field(void *context, const struct sheaf_field_info *field, uint64_t samples)
+{
+    struct report *report = context;
+
+    progress_clear();
+    if (report->fields == 0)
+        printf(report->json ? "],\n  \"fields\": [" : "fields\n");
+    if (report->json)
+        fields_json_one(&report->fields, field, samples);
+    else
+        fields_print_one(NULL, field, samples);
+    report->fields += !report->json;
 }
 
 static int verify(char **sources, size_t count, const struct sheaf_verify_options *options,
@@ -67,13 +83,13 @@ static void finish_json(const struct sheaf_verify_result *result, const struct s
 static void say_labels(const struct sheaf_verify_result *r)
 {
     if (r->labelled != 0 && r->unlabelled[0] != '\0')
-        complain("labels: %" PRIu64 " of %" PRIu64 " sample%s; the first without: %s", r->labelled,
-                 r->samples, plural(r->samples), r->unlabelled);
+        say("labels: %" PRIu64 " of %" PRIu64 " sample%s; the first without: %s", r->labelled,
+            r->samples, plural(r->samples), r->unlabelled);
     if (r->unread_labels != 0)
-        complain("%" PRIu64 " sample%s with a field cls that is not numbers, and so without a "
-                 "label%s%s", r->unread_labels, plural(r->unread_labels),
-                 r->labelled == 0 ? "; the first without: " : "",
-                 r->labelled == 0 ? r->unlabelled : "");
+        say("%" PRIu64 " sample%s with a field cls that is not numbers, and so without a "
+            "label%s%s", r->unread_labels, plural(r->unread_labels),
+            r->labelled == 0 ? "; the first without: " : "",
+            r->labelled == 0 ? r->unlabelled : "");
 }
 
 static int finish_text(const struct sheaf_verify_result *result)
@@ -81,9 +97,9 @@ static int finish_text(const struct sheaf_verify_result *result)
     say_passed_over(result->passed_over, result->samples);
     say_labels(result);
     if (result->unused_classes > 0)
-        complain("%" PRIu64 " class%s of the manifest, but no sample with %s label",
-                 result->unused_classes, result->unused_classes == 1 ? "" : "es",
-                 result->unused_classes == 1 ? "its" : "their");
+        say("%" PRIu64 " class%s of the manifest, but no sample with %s label",
+            result->unused_classes, result->unused_classes == 1 ? "" : "es",
+            result->unused_classes == 1 ? "its" : "their");
     if (result->problems > 0) {
         complain("%" PRIu64 " problem%s in %" PRIu64 " shard%s", result->problems,
                  plural(result->problems), result->shards, plural(result->shards));
@@ -133,6 +149,7 @@ static int cmd_verify(const struct command *command, int argc, char **argv)
     o.threads = (unsigned)threads;
     o.progress = progress_show;
     o.report = print_problem;
+    o.field = print_field;
     o.context = &report;
     o.interrupt = &signals_caught;
     signals_catch();

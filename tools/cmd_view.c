@@ -289,6 +289,61 @@ static int check(const struct settings *s, size_t count)
     return status == STATUS_OK ? check_list("repeat", s->repeats, count) : status;
 }
 
+/* A field of this name, which may be a suffix in another case. */
+static bool has_field(const struct sheaf_sample *sample, const char *name, size_t size)
+{
+    for (size_t i = 0; i < sample->field_count; i++)
+        if ((strlen(sample->fields[i].name) == size
+             && strncmp(sample->fields[i].name, name, size) == 0)
+            || (strlen(sample->fields[i].suffix) == size
+                && strncmp(sample->fields[i].suffix, name, size) == 0))
+            return true;
+    return false;
+}
+
+/* Names of fields that the first sample of no source has: they may be mistyped. */
+static void say_odd_fields(const char *fields, const struct sheaf_sample *samples,
+                           size_t count)
+{
+    const char *piece;
+
+    while (*fields != '\0') {
+        const size_t size = next_piece(&fields, &piece);
+        size_t i = 0;
+
+        while (i < count && !has_field(&samples[i], piece, size))
+            i++;
+        if (i == count)
+            say("--fields: the first sample of %s has no field \"%.*s\"",
+                count == 1 ? "the source" : "each source", (int)size, piece);
+    }
+}
+
+/* Reads the first sample of each source; what cannot be read is found out about later. */
+static void check_fields(const struct settings *s)
+{
+    const struct sheaf_sample *samples;
+    struct sheaf_dataset *view;
+    struct sheaf_kept *kept = NULL;
+    struct sheaf_source_info source;
+    struct sheaf_dataset_info info;
+    uint64_t *firsts;
+
+    if (s->fields == NULL || sheaf_dataset_open(&s->output, 1, &view, NULL) != SHEAF_OK)
+        return;
+    sheaf_dataset_get_info(view, &info, sizeof(info));
+    firsts = calloc(info.source_count, sizeof(firsts[0]));
+    for (size_t i = 0; firsts != NULL && i < info.source_count; i++)
+        firsts[i] = sheaf_dataset_source(view, i, &source, sizeof(source)) == SHEAF_OK
+                    ? source.first_number : 0;
+    if (firsts != NULL && sheaf_dataset_read(view, firsts, info.source_count, NULL, &samples,
+                                             &kept, NULL) == SHEAF_OK)
+        say_odd_fields(s->fields, samples, info.source_count);
+    sheaf_kept_free(kept);
+    free(firsts);
+    sheaf_dataset_free(view);
+}
+
 static int write_view(const struct settings *s, char **sources, size_t count)
 {
     struct sheaf_read_options reading;
@@ -312,6 +367,8 @@ static int write_view(const struct settings *s, char **sources, size_t count)
         progress_clear();
         signals_die();
         status = code == SHEAF_OK ? STATUS_OK : refuse(&error);
+        if (code == SHEAF_OK)
+            check_fields(s);
     }
     free(text);
     return status;

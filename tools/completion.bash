@@ -32,14 +32,23 @@ _sheaf() {
         mapfile -t COMPREPLY < <(compgen -W 'none gzip' -- "$word") ;;
     --key-end)
         mapfile -t COMPREPLY < <(compgen -W 'first-dot last-dot' -- "$word") ;;
+    --check-images)
+        mapfile -t COMPREPLY < <(compgen -W 'markers decode' -- "$word") ;;
+    --resize-mode)
+        mapfile -t COMPREPLY < <(compgen -W 'shorter longer exact' -- "$word") ;;
     --label-base)
         mapfile -t COMPREPLY < <(compgen -W '0 1' -- "$word") ;;
     --index)
         mapfile -t COMPREPLY < <(compgen -W 'dali mxnet wids energon' -- "$word") ;;
+    --s3)
+        compopt -o nospace 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -S = -W 'encryption kms-key bucket-key
+            encryption-context storage-class acl tags owner requester-pays checksum content-md5' \
+            -- "$word") ;;
     *)
         case $word in
         -*)
-            options=$(sheaf "$command" --help 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p')
+            options=$(sheaf "$command" --help 2>/dev/null | sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p')
             mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;
         *)
             mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

@@ -12,7 +12,7 @@ function __sheaf_commands
 end
 
 function __sheaf_options
-    sheaf (__sheaf_command) --help 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p'
+    sheaf (__sheaf_command) --help 2>/dev/null | sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p'
 end
 
 function __sheaf_values     # of the option that stands before the cursor, NAME

@@ -29,7 +29,7 @@ _sheaf() {
     *)
         if [[ $PREFIX == -* ]]; then
             found=(${(f)"$(sheaf $command --help 2>/dev/null |
-                sed -n 's/^  \(--[a-z-]*\).*/\1/p')"})
+                sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p')"})
         else
             _files
             return

@@ -82,6 +82,9 @@ for format in tfrecord recordio webdataset; do
         "$(megabytes "$bytes_rate")" sound equal >>"$rows"
 done
 
+report=$build/report.html
+"$sheaf" report "$demo/webdataset" --verify -o "$report" >"$demo/log" || die "report failed"
+
 say
 # shellcheck disable=SC2059
 printf "$row" container shards MB "files/s packed" samples/s MB/s verify unpack
@@ -89,3 +92,5 @@ cat "$rows"
 say
 say "Read shuffled, two epochs: the orders of the epochs differ, and each is the same in all"
 say "three containers. Nothing was lost: each unpacked tree equals the first, byte for byte."
+say
+say "What the data set is, as a page for a browser: $report"

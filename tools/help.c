@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/details.h"
 #define COLUMNS      79
 #define MEANING_AT   24     /* column where the meanings begin */
 
@@ -104,6 +105,8 @@ void help_print(const struct command *command, const struct option *options)
         print_option(o);
         sizes |= o->kind == OPTION_SIZE;
     }
+    for (const struct option *o = verbosity_options; o->name; o++)
+        print_option(o);
     printf("  --help%*sprint this text\n", MEANING_AT - 8, "");
     if (sizes)
         printf("\nA SIZE is a number of bytes, or has kB, MB, GB, TB (powers of 1000) or KiB,\n"

@@ -20,7 +20,7 @@ static int take_environment(uint32_t *host, uint32_t *hosts)
     if (code != SHEAF_OK)
         return fail(&error);
     if (*hosts > 1)
-        complain("host %u of %u, by %s", *host, *hosts, source);
+        say("host %u of %u, by %s", *host, *hosts, source);
     return -1;
 }
 

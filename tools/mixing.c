@@ -60,7 +60,7 @@ static enum grade places_grade(const struct sheaf_mixing *m)
 }
 
 /* What would change it. */
-static void write_advice(FILE *f, const struct sheaf_mixing *m,
+void mixing_write_advice(FILE *f, const struct sheaf_mixing *m,
                          const struct sheaf_reader_options *o)
 {
     const uint64_t buffer = o->shuffle_buffer * 10 > 10000 ? o->shuffle_buffer * 10 : 10000;
@@ -94,6 +94,16 @@ static enum grade write_verdict(FILE *f, const struct sheaf_mixing *m)
     return grade;
 }
 
+void mixing_write_verdict(FILE *f, const struct sheaf_mixing *m)
+{
+    (void)write_verdict(f, m);
+}
+
+bool mixing_is_good(const struct sheaf_mixing *m)
+{
+    return labels_grade(m) == GRADE_GOOD && places_grade(m) == GRADE_GOOD;
+}
+
 /* ---- Printing -------------------------------------------------------------------------------- */
 
 static void print_verdict(const struct sheaf_mixing *m, const struct sheaf_reader_options *o)
@@ -101,7 +111,7 @@ static void print_verdict(const struct sheaf_mixing *m, const struct sheaf_reade
     printf("verdict: ");
     if (write_verdict(stdout, m) != GRADE_GOOD) {
         printf("\nto mix better: ");
-        write_advice(stdout, m, o);
+        mixing_write_advice(stdout, m, o);
     }
     putchar('\n');
 }
@@ -121,7 +131,7 @@ static void print_json_verdict(const struct sheaf_mixing *m, const struct sheaf_
     print_json_string(stdout, text);
     f = grade == GRADE_GOOD ? NULL : open_memstream(&advice, &size);
     if (f != NULL) {
-        write_advice(f, m, o);
+        mixing_write_advice(f, m, o);
         (void)fclose(f);
         printf(", \"advice\": ");
         print_json_string(stdout, advice);

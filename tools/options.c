@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/details.h"
 #include "tools/help.h"
 
 const struct choice on_error_choices[] = {
@@ -72,6 +73,20 @@ const char *codec_meaning(void)
     const size_t size = strcspn(meaning, ":") + 2;
 
     list_choices(codec_choices(), meaning + size, sizeof(meaning) - size);
+    return meaning;
+}
+
+const char *s3_meaning(void)
+{
+    static char meaning[400];
+    const char *name;
+    size_t size = (size_t)snprintf(meaning, sizeof(meaning), "a setting of what is written to S3; "
+                                   "repeatable:");
+
+    for (size_t i = 0; (name = sheaf_s3_setting(i, NULL, NULL)) != NULL && size < sizeof(meaning);
+         i++)
+        size += (size_t)snprintf(meaning + size, sizeof(meaning) - size, "%s %s",
+                                 i == 0 ? "" : ",", name);
     return meaning;
 }
 
@@ -189,17 +204,24 @@ static int store(const struct option *option, const char *text)
     return STATUS_MISUSE;
 }
 
-static int unknown(const struct command *command, const struct option *options, const char *word)
+static const char *nearest_option(const char *name, const struct option *options)
 {
-    const char *hint = NULL;
     size_t count = 0;
-    char name[64];
 
     while (options[count].name)
         count++;
+    return nearest(name, options, count, sizeof(*options));
+}
+
+static int unknown(const struct command *command, const struct option *options, const char *word)
+{
+    const char *hint = NULL;
+    char name[64];
+
     if (strncmp(word, "--", 2) == 0) {
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-        hint = nearest(name, options, count, sizeof(*options));
+        hint = nearest_option(name, options);
+        hint = hint ? hint : nearest_option(name, verbosity_options);
     }
     if (hint)
         return misuse("%s: unknown option %s; did you mean --%s?", command->name, word, hint);
@@ -207,9 +229,10 @@ static int unknown(const struct command *command, const struct option *options, 
                   command->name);
 }
 
+#define NOT_THERE -2    /* the option is in another table, if it is one */
+
 /* Handles argv[*at], which begins with a dash, and its value, which may be argv[*at + 1]. */
-static int take_options(const struct command *command, const struct option *options, int argc,
-                        char **argv, int *at)
+static int take_from(const struct option *options, int argc, char **argv, int *at)
 {
     const char *word = argv[*at];
     const size_t size = strcspn(word, "=");
@@ -231,7 +254,17 @@ static int take_options(const struct command *command, const struct option *opti
             return misuse("--%s: %s is missing", o->name, o->argument);
         return store(o, argv[++*at]);
     }
-    return unknown(command, options, word);
+    return NOT_THERE;
+}
+
+static int take_options(const struct command *command, const struct option *options, int argc,
+                        char **argv, int *at)
+{
+    int status = take_from(options, argc, argv, at);
+
+    if (status == NOT_THERE)
+        status = take_from(verbosity_options, argc, argv, at);
+    return status == NOT_THERE ? unknown(command, options, argv[*at]) : status;
 }
 
 int options_parse(const struct command *command, const struct option *options, int argc,
@@ -260,5 +293,5 @@ int options_parse(const struct command *command, const struct option *options, i
         return misuse("%s: %s; usage: sheaf %s %s", command->name,
                       *count < command->least ? "an argument is missing" : "too many arguments",
                       command->name, command->arguments);
-    return -1;
+    return verbosity_begin();
 }

@@ -5,7 +5,9 @@
  * --help follow from the table.
  *
  * `--name VALUE` and `--name=VALUE` are the same; options and arguments may be mixed; `--` ends
- * the options; `-` is an argument.  Of an option given twice the last counts. */
+ * the options; `-` is an argument.  Of an option given twice the last counts.
+ *
+ * --help, --quiet and --verbose belong to every command, and are in no table of one. */
 #ifndef TOOLS_OPTIONS_H
 #define TOOLS_OPTIONS_H
 
@@ -48,6 +50,11 @@ const char *codec_meaning(void);
       .meaning = "local cache for remote shards" },                                             \
     { "cache-size", OPTION_SIZE, "SIZE", .number = &(reader)->cache_bytes,                      \
       .meaning = "size limit of the cache; the least recently used shards are removed first" }
+
+/* Settings of S3's requests; a pointer to a struct option_texts. */
+const char *s3_meaning(void);
+#define S3_ROW(given)                                                                           \
+    { "s3", OPTION_TEXTS, "NAME=VALUE", .texts = (given), .meaning = s3_meaning() }
 
 /* Parses argv[1..].  Returns -1 to continue, with the arguments that are not options moved to
  * argv[0..*count-1]; or the status to exit with: --help was printed, or misuse complained of. */

@@ -40,7 +40,7 @@ static int take_environment(const struct sheaf_channel *channel,
     if (code != SHEAF_OK)
         return fail(&error);
     if (world_size > 1)
-        complain("rank %u of %u, by %s", rank, world_size, source);
+        say("rank %u of %u, by %s", rank, world_size, source);
     reader->rank = rank;
     reader->world_size = world_size;
     return -1;

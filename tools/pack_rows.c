@@ -14,11 +14,21 @@ const struct choice key_end_choices[] = {
     { "first-dot", SHEAF_FIRST_DOT }, { "last-dot", SHEAF_LAST_DOT }, { NULL, 0 },
 };
 
+const struct choice check_images_choices[] = {
+    { "markers", SHEAF_CHECK_MARKERS }, { "decode", SHEAF_CHECK_DECODE }, { NULL, 0 },
+};
+
+const struct choice resize_mode_choices[] = {
+    { "shorter", SHEAF_SHORTER }, { "longer", SHEAF_LONGER }, { "exact", SHEAF_EXACT }, { NULL, 0 },
+};
+
 void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options)
 {
     sheaf_pack_options_init(options, sizeof(*options));
     *choices = (struct pack_choices){
         .codec = (int)options->codec, .on_error = (int)options->on_error, .jobs = options->jobs,
+        .check_images = (int)options->check_images, .quality = (uint64_t)options->quality,
+        .resize = options->resize, .resize_mode = (int)options->resize_mode,
     };
 }
 
@@ -34,6 +44,21 @@ static void take_filters(struct pack_choices *choices, struct sheaf_pack_options
     options->filter_count = given->count;
 }
 
+void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *options)
+{
+    options->on_error = (enum sheaf_on_error)choices->on_error;
+    options->jobs = (unsigned)choices->jobs;
+    options->note = report_note;
+    options->field_aliases = choices->aliases.texts;
+    options->s3 = choices->s3.texts;
+    options->key_end = (enum sheaf_key_end)choices->key_end;
+    options->check_images = (enum sheaf_check_images)choices->check_images;
+    options->quality = (int)choices->quality;
+    options->resize = (uint32_t)choices->resize;
+    options->resize_mode = (enum sheaf_resize_mode)choices->resize_mode;
+    take_filters(choices, options);
+}
+
 int pack_choices_take(struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options)
 {
@@ -41,12 +66,7 @@ int pack_choices_take(struct pack_choices *choices, const char *command,
         return misuse("%s: --format is required: %s", command, container_names());
     options->container = (enum sheaf_container)choices->container;
     options->codec = (enum sheaf_codec)choices->codec;
-    options->on_error = (enum sheaf_on_error)choices->on_error;
-    options->jobs = (unsigned)choices->jobs;
-    options->note = report_note;
-    options->field_aliases = choices->aliases.texts;
-    options->key_end = (enum sheaf_key_end)choices->key_end;
-    take_filters(choices, options);
+    pack_choices_give(choices, options);
     return -1;
 }
 
@@ -59,6 +79,8 @@ void print_files(const struct sheaf_pack_result *r, const char *done)
                r->passed_over == 1 ? "y" : "ies");
     if (r->left_out != 0)
         printf(", %" PRIu64 " ignored", r->left_out);
+    if (r->converted != 0)
+        printf(", %" PRIu64 " image%s converted", r->converted, plural(r->converted));
     if (r->filtered != 0)
         printf(", %" PRIu64 " left out by patterns", r->filtered);
 }
@@ -69,29 +91,29 @@ void report_note(void *context, const char *about, const struct sheaf_error *not
 
     (void)context;
     (void)about;
-    complain("%s%s%s", note->message, advice == NULL ? "" : "; ", advice == NULL ? "" : advice);
+    say("%s%s%s", note->message, advice == NULL ? "" : "; ", advice == NULL ? "" : advice);
 }
 
-void complain_of_source(const struct sheaf_pack_result *r)
+void say_source(const struct sheaf_pack_result *r)
 {
     if (r->left_out != 0)
-        complain("%" PRIu64 " ignored: directories whose names begin with a dot, .DS_Store, ._*, "
-                 "Thumbs.db, desktop.ini (a list of files keeps them)", r->left_out);
+        say("%" PRIu64 " ignored: directories whose names begin with a dot, .DS_Store, ._*, "
+            "Thumbs.db, desktop.ini (a list of files keeps them)", r->left_out);
     if (r->unlabelled != 0)
-        complain("%" PRIu64 " sample%s without a label among others that have one, such as \"%s\": "
-                 "files in the root of a directory have no class; move them into a class's "
-                 "directory, or leave them out", r->unlabelled, plural(r->unlabelled),
-                 r->first_unlabelled);
+        say("%" PRIu64 " sample%s without a label among others that have one, such as \"%s\": "
+            "files in the root of a directory have no class; move them into a class's "
+            "directory, or leave them out", r->unlabelled, plural(r->unlabelled),
+            r->first_unlabelled);
 }
 
-void complain_of_few_shards(const struct sheaf_pack_options *options,
-                            const struct sheaf_pack_result *result)
+void say_few_shards(const struct sheaf_pack_options *options,
+                    const struct sheaf_pack_result *result)
 {
     uint64_t asked = options->shard_count;
 
     for (const char *p = options->split; p != NULL && (p = strchr(p, ',')) != NULL; p++)
         asked += options->shard_count;          /* of each split */
     if (result->shards < asked)
-        complain("too few samples for %" PRIu64 " shard%s: making %" PRIu64, asked, plural(asked),
-                 result->shards);
+        say("too few samples for %" PRIu64 " shard%s: making %" PRIu64, asked, plural(asked),
+            result->shards);
 }

@@ -13,16 +13,21 @@ struct pack_choices {
     uint64_t jobs;
     struct option_texts patterns;       /* of --include and --exclude, in order */
     struct sheaf_filter filters[OPTION_TEXTS_MOST];
-    struct option_texts aliases;
+    struct option_texts aliases, s3;
     int key_end;
+    int check_images, resize_mode;
+    uint64_t quality, resize;
 };
 
-extern const struct choice label_base_choices[], key_end_choices[];
+extern const struct choice label_base_choices[], key_end_choices[], check_images_choices[],
+                           resize_mode_choices[];
 
 /* Sets both to the defaults. */
 void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options);
 
-/* Puts the choices into the options.  -1, or the exit status: there is no container. */
+/* Puts the choices into the options, but for container and codec. */
+void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *options);
+/* Puts all of them.  -1, or the exit status: there is no container. */
 int pack_choices_take(struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options);
 
@@ -31,22 +36,14 @@ void print_files(const struct sheaf_pack_result *result, const char *done);
 /* As sheaf_report_fn: reports what is worth knowing, with what can be done about it. */
 void report_note(void *context, const char *about, const struct sheaf_error *note);
 /* Reports what was ignored in the source, and samples without a label among others. */
-void complain_of_source(const struct sheaf_pack_result *result);
+void say_source(const struct sheaf_pack_result *result);
 /* Says so where there are fewer shards than were asked for. */
-void complain_of_few_shards(const struct sheaf_pack_options *options,
-                            const struct sheaf_pack_result *result);
+void say_few_shards(const struct sheaf_pack_options *options,
+                    const struct sheaf_pack_result *result);
 
-/* The table's rows; pointers to a struct pack_choices and a struct sheaf_pack_options. */
-#define PACK_ROWS(c, o)                                                                         \
-    CONTAINER_ROW(&(c)->container),                                                             \
-    CODEC_ROW(&(c)->codec),                                                                     \
-    { "shard-size", OPTION_SIZE, "SIZE", .number = &(o)->shard_bytes, .least = 1,               \
-      .meaning = "target payload of a shard; shards are evenly sized, close to it" },            \
-    { "shard-count", OPTION_NUMBER, "N", .number = &(o)->shard_count, .standard = "",           \
-      .least = 1, .meaning = "make exactly N shards (of each split), or one per sample if " \
-                 "there are fewer samples" },     \
-    { "prefix", OPTION_TEXT, "WORD", .text = &(o)->prefix,                                      \
-      .meaning = "first word of the shards' names" },                                           \
+/* The table's rows; pointers to a struct pack_choices and a struct sheaf_pack_options.  Those of
+ * the samples that a source has: */
+#define SOURCE_ROWS(c, o)                                                                       \
     { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \
       .meaning = "what the paths in a list are relative to",                                    \
       .standard = "the list's directory" },                                                     \
@@ -60,10 +57,36 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
     { "key-end", OPTION_CHOICE, "WHERE", .choice = &(c)->key_end, .choices = key_end_choices,   \
       .meaning = "where keys end in base names with several dots; with last-dot, the others "   \
                  "become _" },                                                                  \
+    { "fix-images", OPTION_FLAG, .flag = &(o)->fix_images,                                      \
+      .meaning = "make a plain JPEG of what is named as one but is CMYK, turned by EXIF, PNG, " \
+                 "GIF, BMP or WebP, and list it in DEST/converted.tsv" },                       \
+    { "resize", OPTION_NUMBER, "N", .number = &(c)->resize, .standard = "", .least = 1,         \
+      .most = 65535, .meaning = "make larger JPEGs smaller: their shorter side becomes N" },    \
+    { "resize-mode", OPTION_CHOICE, "SIDE", .choice = &(c)->resize_mode,                        \
+      .choices = resize_mode_choices,                                                           \
+      .meaning = "which side becomes N; exact: both, whatever the proportions" },               \
+    { "quality", OPTION_NUMBER, "Q", .number = &(c)->quality, .least = 1, .most = 100,          \
+      .meaning = "quality of the JPEGs that are made" },                                        \
+    { "check-images", OPTION_CHOICE, "HOW", .choice = &(c)->check_images,                       \
+      .choices = check_images_choices,                                                          \
+      .meaning = "check the markers of JPEGs, or decode every pixel of every image" },          \
     { "no-shuffle", OPTION_FLAG, .flag = &(o)->no_shuffle,                                      \
       .meaning = "keep the samples in byte order of their keys" },                              \
     { "seed", OPTION_NUMBER, "S", .number = &(o)->seed,                                         \
-      .meaning = "seed of the shuffle and of the splits" },                                     \
+      .meaning = "seed of the shuffle and of the splits" }
+
+/* All: */
+#define PACK_ROWS(c, o)                                                                         \
+    CONTAINER_ROW(&(c)->container),                                                             \
+    CODEC_ROW(&(c)->codec),                                                                     \
+    { "shard-size", OPTION_SIZE, "SIZE", .number = &(o)->shard_bytes, .least = 1,               \
+      .meaning = "target payload of a shard; shards are evenly sized, close to it" },            \
+    { "shard-count", OPTION_NUMBER, "N", .number = &(o)->shard_count, .standard = "",           \
+      .least = 1, .meaning = "make exactly N shards (of each split), or one per sample if " \
+                 "there are fewer samples" },     \
+    { "prefix", OPTION_TEXT, "WORD", .text = &(o)->prefix,                                      \
+      .meaning = "first word of the shards' names" },                                           \
+    SOURCE_ROWS(c, o),                                                                          \
     { "label-base", OPTION_CHOICE, "0|1", .choice = &(o)->label_base,                           \
       .choices = label_base_choices, .meaning = "number of the first class" },                  \
     { "split", OPTION_TEXT, "SPEC", .text = &(o)->split,                                        \
@@ -78,6 +101,7 @@ void complain_of_few_shards(const struct sheaf_pack_options *options,
       .meaning = "delete the existing data set in DEST and its splits, then pack" },            \
     { "index", OPTION_TEXT, "LIST", .text = &(o)->index,                                        \
       .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },          \
+    S3_ROW(&(c)->s3),                                                                           \
     { "memory", OPTION_SIZE, "SIZE", .number = &(o)->memory_bytes,                              \
       .meaning = "memory limit for buffers" }
 #endif

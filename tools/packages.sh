@@ -9,7 +9,8 @@ set -eu
 # One list a purpose; a word a package.
 build="
     gcc libc6-dev make pkg-config
-    zlib1g-dev liblz4-dev libzstd-dev libxxhash-dev libisal-dev libjansson-dev libjpeg62-turbo-dev
+    zlib1g-dev liblz4-dev libzstd-dev libxxhash-dev libisal-dev libjansson-dev
+    libjpeg62-turbo-dev libpng-dev libgif-dev libwebp-dev
     libcurl4-openssl-dev libssl-dev libexpat1-dev libarchive-dev
 "
 test="

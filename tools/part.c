@@ -31,7 +31,7 @@ static int take_environment(uint32_t *part, uint32_t *parts)
 
     *parts = code == SHEAF_END ? 1 : *parts;
     if (code == SHEAF_OK)
-        complain("part %u of %u, by %s", *part, *parts, source);
+        say("part %u of %u, by %s", *part, *parts, source);
     return code == SHEAF_OK || code == SHEAF_END ? -1 : fail(&error);
 }
 

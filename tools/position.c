@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "tools/replace.h"
 #include "tools/tool.h"
 
 static int fail_file(const char *path)
@@ -18,68 +18,28 @@ static int fail_file(const char *path)
     return STATUS_FAILURE;
 }
 
-/* Makes the file where the text is until it is whole, under a name that no file has; *name is to be
- * freed.  NULL: errno says why not. */
-static FILE *open_temporary(const char *path, char **name)
-{
-    for (unsigned i = 0;; i++) {
-        FILE *file;
-
-        if (asprintf(name, "%s.%ld-%u.tmp", path, (long)getpid(), i) < 0) {
-            *name = NULL;
-            return NULL;
-        }
-        file = fopen(*name, "wx");
-        if (file != NULL || errno != EEXIST)
-            return file;
-        free(*name);
-    }
-}
-
-static bool write_line(FILE *file, const char *text)
-{
-    bool good = fprintf(file, "%s\n", text) > 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
-
-    if (fclose(file) != 0)
-        good = false;
-    return good;
-}
-
 int position_prepare(const char *path)
 {
-    char *temporary;
-    FILE *file = open_temporary(path, &temporary);
-    int status = file == NULL ? fail_file(path) : STATUS_OK;
+    const int status = replace_check(path);
 
-    if (file != NULL) {
-        fclose(file);
-        if (unlink(temporary) != 0)
-            status = fail_file(temporary);
-    }
-    free(temporary);
-    return status;
+    return status < 0 ? STATUS_OK : status;
 }
 
 int position_save(struct sheaf_reader *reader, uint64_t back, const char *path)
 {
     char text[SHEAF_POSITION_SIZE];
-    char *temporary;
-    FILE *file;
-    int status = STATUS_OK;
+    struct replacement file;
+    int status;
 
     if (sheaf_reader_position_back(reader, back, text) != SHEAF_OK) {
         complain("%s: no position to save", path);
         return STATUS_FAILURE;
     }
-    file = open_temporary(path, &temporary);
-    if (file == NULL) {
-        status = fail_file(path);
-    } else if (!write_line(file, text) || rename(temporary, path) != 0) {
-        status = fail_file(path);
-        unlink(temporary);
-    }
-    free(temporary);
-    return status;
+    status = replace_begin(&file, path, false);
+    if (status != STATUS_OK)
+        return status;
+    (void)fprintf(file.file, "%s\n", text);     /* replace_end() sees whether it failed */
+    return replace_end(&file);
 }
 
 int position_load(struct sheaf_reader *reader, const char *path,

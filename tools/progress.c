@@ -6,11 +6,13 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tools/size_text.h"
+#include "tools/verbosity.h"
 
 #define INTERVAL_SECONDS 0.1
 
@@ -76,6 +78,59 @@ static void compose(const struct sheaf_progress *p, double elapsed, char *text, 
         print_time_left(text + n, size - n, elapsed * (1 - part) / part);
 }
 
+/* ---- The time of each stage, with --verbose -------------------------------------------------- */
+
+#define STAGES_MOST 8u
+
+static struct {
+    struct { const char *name; double seconds; } all[STAGES_MOST];
+    size_t count;
+    size_t current;         /* if there is any */
+    double began;
+} stages;
+
+static void end_stage(void)
+{
+    const double now = seconds_now();
+
+    if (stages.count != 0)
+        stages.all[stages.current].seconds += now - stages.began;
+    stages.began = now;
+}
+
+static void note_stage(const char *stage)
+{
+    size_t i = 0;
+
+    if (!verbosity.verbose ||
+        (stages.count != 0 && strcmp(stages.all[stages.current].name, stage) == 0))
+        return;
+    while (i < stages.count && strcmp(stages.all[i].name, stage) != 0)
+        i++;
+    if (i == STAGES_MOST)
+        return;
+    end_stage();
+    stages.all[i].name = stage;
+    stages.count += i == stages.count;
+    stages.current = i;
+}
+
+const char *progress_stages(char text[STAGES_ROOM])
+{
+    size_t used = 0;
+
+    end_stage();
+    text[0] = '\0';
+    for (size_t i = 0; i < stages.count && used < STAGES_ROOM; i++)
+        used += (size_t)snprintf(text + used, STAGES_ROOM - used, "%s%s %.3f s",
+                                 i == 0 ? ": " : ", ", stages.all[i].name, stages.all[i].seconds);
+    return text;
+}
+
+/* ---- The line -------------------------------------------------------------------------------- */
+
+sheaf_progress_fn *progress_also;
+
 void progress_show(void *context, const struct sheaf_progress *progress)
 {
     struct winsize window = { .ws_col = 0 };
@@ -83,7 +138,10 @@ void progress_show(void *context, const struct sheaf_progress *progress)
     double now;
 
     (void)context;
-    if (!isatty(STDERR_FILENO))
+    if (progress_also != NULL)
+        progress_also(NULL, progress);
+    note_stage(progress->stage);
+    if (is_quiet() || !isatty(STDERR_FILENO))
         return;
     now = seconds_now();
     if (line.stage != progress->stage) {

@@ -5,13 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/details.h"
+#include "tools/metrics.h"
 #include "tools/signals.h"
 #include "tools/tool.h"
 
 static const struct { const char *name; const struct command *command; } commands[] = {
     { "pack", &pack_command },
+    { "append", &append_command },
     { "cat", &cat_command },
     { "info", &info_command },
+    { "report", &report_command },
     { "verify", &verify_command },
     { "index", &index_command },
     { "view", &view_command },
@@ -69,14 +73,25 @@ static int run_command(int argc, char **argv)
     return misuse("unknown command %s; see sheaf --help", argv[1]);
 }
 
+/* As sheaf_report_fn. */
+static void print_notice(void *context, const char *where, const struct sheaf_error *notice)
+{
+    (void)context;
+    say("%s: %s", where, notice->message);
+}
+
 int main(int argc, char **argv)
 {
-    int status = run_command(argc, argv);
+    int status;
 
+    sheaf_on_notice(print_notice, NULL);
+    status = run_command(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         complain("standard output: %s", strerror(errno));
         status = STATUS_FAILURE;
     }
+    verbosity_end();
+    metrics_end(status);
     if (status != STATUS_OK)
         signals_die();
     return status;

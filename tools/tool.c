@@ -4,17 +4,18 @@
 #include "tools/tool.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/advice.h"
 #include "tools/progress.h"
+#include "tools/verbosity.h"
 
 #define NAME_LIMIT 32   /* longer names are not compared */
+#define LINE_ROOM  8192
 
-static char last[8192];
+static char last[LINE_ROOM];
 
 const char *command_name = "";
 
@@ -23,15 +24,16 @@ const char *last_complaint(void)
     return last;
 }
 
-static void complain_v(const char *format, va_list arguments)
+/* Prints the message, and puts it into `line` as it was printed. */
+static void print_line(char line[LINE_ROOM], const char *format, va_list arguments)
 {
-    char text[sizeof(last)];
+    char text[LINE_ROOM];
 
     vsnprintf(text, sizeof(text), format, arguments);
-    (void)sheaf_show(text, last, sizeof(last));
+    (void)sheaf_show(text, line, LINE_ROOM);
     progress_clear();
     fflush(stdout);     /* so that the two keep their order where both go to one file */
-    fprintf(stderr, "sheaf: %s\n", last);
+    fprintf(stderr, "sheaf: %s\n", line);
 }
 
 const char *shown(const char *text)
@@ -54,7 +56,24 @@ void complain(const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    complain_v(format, arguments);
+    print_line(last, format, arguments);
+    va_end(arguments);
+}
+
+void say_v(const char *format, va_list arguments)
+{
+    char line[LINE_ROOM];
+
+    if (!is_quiet())
+        print_line(line, format, arguments);
+}
+
+void say(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    say_v(format, arguments);
     va_end(arguments);
 }
 
@@ -63,7 +82,7 @@ int misuse(const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    complain_v(format, arguments);
+    print_line(last, format, arguments);
     va_end(arguments);
     return STATUS_MISUSE;
 }
@@ -83,16 +102,16 @@ void say_copies(const struct sheaf_dataset *dataset)
 
     for (size_t i = 0; sheaf_dataset_source(dataset, i, &source, sizeof(source)) == SHEAF_OK; i++)
         if (source.same_as != NULL)
-            complain("%s: seems to hold the samples of %s once more (their manifests have the same "
-                     "origin, or as many samples of as many bytes): each of them comes twice",
-                     source.url, source.same_as);
+            say("%s: seems to hold the samples of %s once more (their manifests have the same "
+                "origin, or as many samples of as many bytes): each of them comes twice",
+                source.url, source.same_as);
 }
 
 void say_uncached(const struct sheaf_reader_stats *stats)
 {
     if (stats->uncached_objects > 0)
-        complain("%" PRIu64 " object%s not cached: the server gives no strong ETag",
-                 stats->uncached_objects, stats->uncached_objects == 1 ? " was" : "s were");
+        say("%" PRIu64 " object%s not cached: the server gives no strong ETag",
+            stats->uncached_objects, stats->uncached_objects == 1 ? " was" : "s were");
 }
 
 int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample *sample,
@@ -110,15 +129,17 @@ int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample 
 void say_passed_over(uint64_t members, uint64_t samples)
 {
     if (members > 0)
-        complain("%s%" PRIu64 " tar member%s passed over: links, devices, directories, names "
-                 "without key or suffix", samples == 0 ? "no sample was found: " : "", members,
-                 members == 1 ? " was" : "s were");
+        say("%s%" PRIu64 " tar member%s passed over: links, devices, directories, names "
+            "without key or suffix", samples == 0 ? "no sample was found: " : "", members,
+            members == 1 ? " was" : "s were");
 }
 
 void say_left_out(const struct sheaf_reader_stats *stats)
 {
+    /* What is lost is told even with --quiet. */
     if (stats->corrupt > 0)
-        complain("%" PRIu64 " corrupt record%s skipped", stats->corrupt, plural(stats->corrupt));
+        complain("%" PRIu64 " corrupt record%s skipped", stats->corrupt,
+                 plural(stats->corrupt));
     if (stats->lost_bytes > 0)
         complain("%" PRIu64 " byte%s behind damage, up to the ends of their shards, could not be "
                  "read: the number of samples in them is unknown", stats->lost_bytes,
@@ -140,9 +161,9 @@ void report_skipped(void *context, const char *where, const struct sheaf_error *
     (void)context;
     /* Most messages begin with the place already. */
     if (strncmp(error->message, where, length) == 0)
-        complain("skipped: %s", error->message);
+        say("skipped: %s", error->message);
     else
-        complain("skipped: %s: %s", where, error->message);
+        say("skipped: %s: %s", where, error->message);
 }
 
 /* The number of characters to insert, delete or replace (Levenshtein). */

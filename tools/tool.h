@@ -8,6 +8,7 @@
 #ifndef TOOLS_TOOL_H
 #define TOOLS_TOOL_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,16 +26,21 @@ struct command {
     int (*run)(const struct command *command, int argc, char **argv);   /* exit status */
 };
 
-extern const struct command pack_command, cat_command, info_command, verify_command,
+extern const struct command append_command, pack_command, cat_command, info_command, verify_command,
                             index_command, unpack_command, convert_command, plan_command,
                             commit_command, fetch_command, pipe_command, advise_command,
-                            get_command, locate_command, view_command;
+                            get_command, locate_command, view_command, report_command;
 
 /* The command that runs: options_parse sets it. */
 extern const char *command_name;
 
-/* Prints "sheaf: <message>" on standard error, in place of a progress line if one is there. */
+/* Prints "sheaf: <message>" on standard error, in place of a progress line if one is there: of an
+ * error.  With --quiet, too. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same of a note: what is worth knowing and is no error.  Nothing with --quiet. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_v(const char *format, va_list arguments);
 
 /* Says on standard error which of a data set's sources hold the same samples. */
 void say_copies(const struct sheaf_dataset *dataset);

@@ -9,13 +9,22 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-static XXH128_hash_t hash_of(const char *key)
+/* Zeros are an empty slot's. */
+static XXH128_hash_t not_zero(XXH128_hash_t hash)
 {
-    XXH128_hash_t hash = XXH3_128bits(key, strlen(key));
-
     if (hash.low64 == 0 && hash.high64 == 0)
         hash.low64 = 1;
     return hash;
+}
+
+static XXH128_hash_t hash_of(const char *key)
+{
+    return not_zero(XXH3_128bits(key, strlen(key)));
+}
+
+static XXH128_hash_t widen(uint64_t hash)
+{
+    return not_zero((XXH128_hash_t){ .low64 = hash });
 }
 
 /* The slot that holds the hash, or the empty one where it belongs. */
@@ -55,12 +64,38 @@ bool keyset_has(const struct keyset *set, const char *key)
     return set->slot_count != 0 && XXH128_isEqual(*find(set, hash), hash);
 }
 
+bool keyset_has_hash(const struct keyset *set, uint64_t hash)
+{
+    const XXH128_hash_t wide = widen(hash);
+
+    return set->slot_count != 0 && XXH128_isEqual(*find(set, wide), wide);
+}
+
+int keyset_refuse(const char *key, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: a sample with this key is already packed", key);
+}
+
+static int make_room(struct keyset *set, struct sheaf_error *err)
+{
+    return set->count < set->slot_count / 4 * 3 ? SHEAF_OK : grow(set, err);
+}
+
 int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err)
 {
-    int code = set->count < set->slot_count / 4 * 3 ? SHEAF_OK : grow(set, err);
+    const int code = make_room(set, err);
 
-    if (code == SHEAF_OK && keyset_has(set, key))
-        code = err_set(err, SHEAF_ERR_EXISTS, "%s: a sample with this key is already packed", key);
+    return code == SHEAF_OK && keyset_has(set, key) ? keyset_refuse(key, err) : code;
+}
+
+int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err)
+{
+    const int code = make_room(set, err);
+
+    if (code == SHEAF_OK) {
+        *find(set, widen(hash)) = widen(hash);
+        set->count++;
+    }
     return code;
 }
 

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <xxhash.h>
 
 #include "sheaf.h"
@@ -22,6 +23,11 @@ bool keyset_has(const struct keyset *set, const char *key);
 int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 /* Adds a key that keyset_check() has just passed. */
 void keyset_add(struct keyset *set, const char *key);
+/* The same of keys of which only a hash of 64 bits is known (key_hash). */
+bool keyset_has_hash(const struct keyset *set, uint64_t hash);
+int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err);
+/* SHEAF_ERR_EXISTS: the key is there. */
+int keyset_refuse(const char *key, struct sheaf_error *err);
 void keyset_free(struct keyset *set);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 
+#include "packer/plan/plan_grow.h"
 #include "packer/plan/split.h"
 #include "packer/source/catalog.h"
 #include "packer/source/problems.h"
@@ -69,7 +70,8 @@ struct plan {
     uint64_t payload_bytes;
     struct plan_label *labels;
     uint32_t label_count;
-    const char **classes;       /* byte order */
+    const char **classes;       /* byte order; after those of a data set that is
+                                   to grow */
     double *class_values;       /* label_base, label_base + 1, ... */
     uint32_t class_count;
     struct plan_split splits[SPLIT_LIMIT];
@@ -131,8 +133,10 @@ void plan_make_sample(const struct catalog_file *files, uint32_t count, struct p
 
 /* plan_label.c: numbers the classes, and puts labels into an order of their own.  used[i] says
  * whether label i of the catalog is some sample's, and (*renamed)[i], to be freed, what it
- * becomes. */
+ * becomes.  `grow`, or NULL: the labels have to go with those of a data set; its classes come
+ * first.  SHEAF_ERR_UNSUPPORTED: they do not. */
 int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const bool *used,
-                     int label_base, uint32_t **renamed, struct sheaf_error *err);
+                     int label_base, const struct plan_grow *grow, uint32_t **renamed,
+                     struct sheaf_error *err);
 
 #endif

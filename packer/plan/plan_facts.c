@@ -12,6 +12,7 @@
 #include "formats/interop_index.h"
 #include "formats/label.h"
 #include "formats/manifest.h"
+#include "packer/image/image.h"
 #include "packer/plan/plan_file.h"
 
 #define TEXT_LIMIT ((uint64_t)1 << 28)
@@ -24,6 +25,12 @@ void plan_facts_take(struct plan_facts *f, const struct sheaf_pack_options *opti
     f->on_error = options->on_error;
     f->prefix = options->prefix;
     f->index = options->index == NULL ? "" : options->index;
+    f->images.fix = options->fix_images != 0;
+    f->images.check = (uint64_t)options->check_images;
+    f->images.quality = (uint64_t)options->quality;
+    f->images.resize = options->resize;
+    f->images.mode = (uint64_t)options->resize_mode;
+    f->images.libraries = options->fix_images || options->resize != 0 ? image_libraries() : "";
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -86,6 +93,17 @@ static int put_split(const struct plan_split *split, const char *json, struct bu
     return code == SHEAF_OK ? put_text(out, json, err) : code;
 }
 
+static int put_images(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
+{
+    const uint64_t numbers[] = { f->images.fix, f->images.check, f->images.quality,
+                                 f->images.resize, f->images.mode };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < COUNT_OF(numbers) && code == SHEAF_OK; i++)
+        code = put_number(out, numbers[i], err);
+    return code == SHEAF_OK ? put_text(out, f->images.libraries, err) : code;
+}
+
 int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
 {
     const char *const texts[] = { f->plan.hash, f->plan.identity, f->dest, f->root, f->source,
@@ -104,7 +122,9 @@ int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_e
         code = put_split(&f->plan.splits[s], f->options_json[s], out, err);
     if (code == SHEAF_OK)
         code = put_labels(&f->plan, out, err);
-    return code == SHEAF_OK ? put_bytes(out, f->skipped, f->skipped_bytes, err) : code;
+    if (code == SHEAF_OK)
+        code = put_bytes(out, f->skipped, f->skipped_bytes, err);
+    return code == SHEAF_OK ? put_images(f, out, err) : code;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -346,7 +366,28 @@ static int take_skipped(struct cursor *c)
                                    c->facts->skipped_bytes);
     if (c->facts->skipped == NULL)
         return err_memory(c->err, c->facts->skipped_bytes);
-    return c->at == c->end ? SHEAF_OK : malformed(c, "something after the end of its facts");
+    return SHEAF_OK;
+}
+
+/* Earlier plans leave images as they are. */
+static int take_images(struct cursor *c, uint32_t version)
+{
+    struct plan_facts *f = c->facts;
+    int code;
+
+    f->images.libraries = "";
+    if (version < 3)
+        return SHEAF_OK;
+    code = take_number(c, 1, &f->images.fix, "whether images are converted");
+    if (code == SHEAF_OK)
+        code = take_number(c, SHEAF_CHECK_DECODE, &f->images.check, "how images are checked");
+    if (code == SHEAF_OK)
+        code = take_number(c, 100, &f->images.quality, "the quality of images");
+    if (code == SHEAF_OK)
+        code = take_number(c, IMAGE_SIDE_MOST, &f->images.resize, "the size of images");
+    if (code == SHEAF_OK)
+        code = take_number(c, SHEAF_EXACT, &f->images.mode, "which side is of that size");
+    return code == SHEAF_OK ? take_text(c, &f->images.libraries, "the libraries of images") : code;
 }
 
 /* The list of index files has a parser of its own. */
@@ -380,6 +421,10 @@ int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct p
         code = take_labels(&c);
     if (code == SHEAF_OK)
         code = take_skipped(&c);
+    if (code == SHEAF_OK)
+        code = take_images(&c, version);
+    if (code == SHEAF_OK && c.at != c.end)
+        code = malformed(&c, "something after the end of its facts");
     if (code != SHEAF_OK)
         plan_facts_free(facts);
     return code;

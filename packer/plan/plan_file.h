@@ -34,6 +34,10 @@ struct plan_facts {
     uint64_t files;             /* files in the plan */
     struct plan plan;           /* labels, splits, shards and hash, but no samples and files;
                                    shard.sample counts from the plan's first sample */
+    struct {                    /* as in struct sheaf_pack_options, and as image_libraries */
+        uint64_t fix, check, quality, resize, mode;
+        const char *libraries;  /* "": none matter */
+    } images;
     struct arena arena;
 };
 
@@ -73,7 +77,8 @@ bool plan_file_is(const char *url);
 
 #define PLAN_FILE_MAGIC   "SHEAFPLN"
 #define PLAN_FILE_END     "NLPFAEHS"
-#define PLAN_FILE_VERSION 2u        /* 1, which has no identity, is read, too */
+#define PLAN_FILE_VERSION 3u        /* 1, which has no identity, and 2, which has nothing of images,
+                                       are read, too */
 #define PLAN_HEAD_BYTES   16u
 #define PLAN_ENTRY_BYTES  48u       /* of the table */
 #define PLAN_FOOT_BYTES   64u

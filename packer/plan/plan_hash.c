@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "packer/image/image.h"
 #include "packer/plan/plan.h"
 
 /* Changes with every change of the bytes that a plan stands for. */
@@ -28,6 +29,22 @@ static void add_text(XXH3_state_t *state, const char *text)
     XXH3_128bits_update(state, text == NULL ? "" : text, size);
 }
 
+/* Nothing without them, as before there were any. */
+static void add_images(XXH3_state_t *state, const struct sheaf_pack_options *o)
+{
+    if (!o->fix_images && o->resize == 0 && o->check_images == SHEAF_CHECK_MARKERS)
+        return;
+    add_text(state, "images");
+    add_number(state, (uint64_t)o->check_images);
+    add_number(state, o->fix_images != 0);
+    if (!o->fix_images && o->resize == 0)
+        return;
+    add_number(state, o->resize);
+    add_number(state, o->resize == 0 ? 0 : (uint64_t)o->resize_mode);
+    add_number(state, (uint64_t)o->quality);
+    add_text(state, image_libraries());
+}
+
 static void add_options(XXH3_state_t *state, const struct sheaf_pack_options *o)
 {
     add_number(state, PLAN_VERSION);
@@ -37,6 +54,7 @@ static void add_options(XXH3_state_t *state, const struct sheaf_pack_options *o)
     add_number(state, (uint64_t)o->label_base);
     add_text(state, o->prefix);
     add_text(state, o->index);
+    add_images(state, o);
 }
 
 static void add_labels(XXH3_state_t *state, const struct plan *plan)

@@ -272,7 +272,8 @@ static int number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_er
         return err_memory(err, x->catalog.label_count);
     for (uint32_t i = 0; i < x->catalog.label_count; i++)
         used[i] = x->label_counts[i] != 0;
-    code = plan_rank_labels(plan, &x->catalog, used, x->options->label_base, &x->renamed, err);
+    code = plan_rank_labels(plan, &x->catalog, used, x->options->label_base, x->grow, &x->renamed,
+                            err);
     free(used);
     return code;
 }
@@ -308,6 +309,8 @@ int plan_sort_samples(struct plan_sort *x, struct plan *plan, struct sheaf_error
 
     if (code == SHEAF_OK)
         code = sort_all(x, &all, err);
+    if (code == SHEAF_OK && x->grow != NULL)
+        code = plan_sort_known(x, &all, err);
     if (code == SHEAF_OK)
         code = number_labels(x, plan, err);
     if (code == SHEAF_OK && x->options->split != NULL)

@@ -17,6 +17,7 @@
 #include "base/watch.h"
 #include "packer/plan/odd_fields.h"
 #include "packer/plan/plan.h"
+#include "packer/plan/plan_grow.h"
 #include "packer/plan/plan_record.h"
 #include "packer/source/catalog.h"
 
@@ -31,6 +32,7 @@ struct plan_sort {
     const struct sheaf_pack_options *options;
     struct problems *problems;
     struct watch *watch;
+    const struct plan_grow *grow;   /* NULL: a data set of its own */
     char *directory;            /* of temporary files */
     size_t memory_bytes;        /* of each sort, and of each stream */
     uint64_t memory_peak;       /* what the first sort, its stream and the labels took */
@@ -68,6 +70,9 @@ int samples_rewind(struct sample_stream *stream, struct sheaf_error *err);
 int samples_get(struct sample_stream *stream, struct buf *record, uint64_t *payload_bytes,
                struct sheaf_error *err);
 
+/* Leaves the samples out of the stream that the data set has which is to grow.
+ * (plan_sort_known.c) */
+int plan_sort_known(struct plan_sort *sort, struct sample_stream *all, struct sheaf_error *err);
 /* Deals the samples of a stream out to the splits of the options; closes it.
  * (plan_sort_split.c) */
 int plan_sort_split(struct plan_sort *sort, struct sample_stream *all, struct plan *plan,

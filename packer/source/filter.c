@@ -111,6 +111,7 @@ int filter_ask(struct filter *f, const char *path, bool is_directory, bool *out,
     if (rule != NULL) {
         *out = !rule->packs;
         rule->left_out += *out;
+        rule->directories += *out && is_directory;
     } else {
         *out = f->only && f->state == FILTER_LOOK && !is_directory;
         f->unmatched += *out;

@@ -3,27 +3,32 @@
  * Names of files in their samples; see naming.h. */
 #include "packer/source/naming.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
 #include "formats/name.h"
 
+const char *naming_problem(const char *field)
+{
+    char path[KEY_LIMIT + 3] = "k.";
+
+    if (strlen(field) > KEY_LIMIT || strchr(field, '/') != NULL || field[0] == '.')
+        return "it is no name of a field";
+    memcpy(path + 2, field, strlen(field) + 1);
+    return name_problem(path);
+}
+
 static int check_alias(const char *alias, struct sheaf_error *err)
 {
     const char *to = strchr(alias, '=');
-    const char *problem = NULL;
-    char path[KEY_LIMIT + 3] = "k.";
+    const char *problem;
 
     if (to == NULL || to == alias || to[1] == '\0' || strchr(to + 1, '=') != NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "invalid field alias \"%s\": expected FROM=TO, as "
                        "in jpeg=jpg", alias);
-    if (strlen(to + 1) > KEY_LIMIT || strchr(to, '/') != NULL || to[1] == '.')
-        problem = "it is no name of a field";
-    if (problem == NULL) {
-        memcpy(path + 2, to + 1, strlen(to + 1) + 1);
-        problem = name_problem(path);
-    }
+    problem = naming_problem(to + 1);
     return problem == NULL ? SHEAF_OK
                            : err_set(err, SHEAF_ERR_ARGUMENT, "invalid field alias \"%s\": \"%s\": "
                                      "%s", alias, to + 1, problem);
@@ -31,6 +36,7 @@ static int check_alias(const char *alias, struct sheaf_error *err)
 
 int naming_open(struct naming *n, const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
+    size_t count = 0;
     int code = SHEAF_OK;
 
     *n = (struct naming){ .aliases = o->field_aliases, .last_dot = o->key_end == SHEAF_LAST_DOT,
@@ -39,18 +45,23 @@ int naming_open(struct naming *n, const struct sheaf_pack_options *o, struct she
     if (o->key_end != SHEAF_FIRST_DOT && o->key_end != SHEAF_LAST_DOT)
         return err_set(err, SHEAF_ERR_ARGUMENT, "key_end is %d, expected SHEAF_FIRST_DOT or "
                        "SHEAF_LAST_DOT", (int)o->key_end);
-    for (size_t i = 0; n->aliases != NULL && n->aliases[i] != NULL && code == SHEAF_OK; i++)
-        code = check_alias(n->aliases[i], err);
-    return code;
+    for (; n->aliases != NULL && n->aliases[count] != NULL && code == SHEAF_OK; count++)
+        code = check_alias(n->aliases[count], err);
+    if (code != SHEAF_OK)
+        return code;
+    n->used = calloc(count + 1, sizeof(n->used[0]));
+    return n->used != NULL ? SHEAF_OK : err_memory(err, count);
 }
 
 void naming_close(struct naming *n)
 {
     buf_free(&n->path);
+    free(n->used);
+    n->used = NULL;
 }
 
 /* The alias of a suffix, whatever its case; else the suffix itself.  The first that fits counts. */
-static const char *alias_of(const struct naming *n, const char *suffix)
+static const char *alias_of(struct naming *n, const char *suffix)
 {
     const size_t size = strlen(suffix);
 
@@ -58,8 +69,10 @@ static const char *alias_of(const struct naming *n, const char *suffix)
         const char *alias = n->aliases[i];
 
         if (alias[strcspn(alias, "=")] == '=' && strcspn(alias, "=") == size &&
-            strncasecmp(alias, suffix, size) == 0)
+            strncasecmp(alias, suffix, size) == 0) {
+            n->used[i] = true;
             return alias + size + 1;
+        }
     }
     return suffix;
 }

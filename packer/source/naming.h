@@ -15,10 +15,14 @@
 /* Zero-initialised: as the names say. */
 struct naming {
     const char *const *aliases;     /* up to a NULL; borrowed */
+    bool *used;                     /* of each alias: it has renamed a field */
     bool last_dot;
     bool renames;                   /* some files, perhaps */
     struct buf path;
 };
+
+/* Why this is no name of a field, or NULL if it is one. */
+const char *naming_problem(const char *field);
 
 /* SHEAF_ERR_ARGUMENT: an alias is not FROM=TO, or TO is no name of a field. */
 int naming_open(struct naming *naming, const struct sheaf_pack_options *options,

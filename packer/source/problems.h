@@ -13,6 +13,7 @@
 #include "sheaf.h"
 
 #define SKIPPED_NAME "skipped.tsv"
+#define CONVERTED_NAME "converted.tsv"
 /* How the reason begins where another file of the sample is the bad one. */
 #define LEFT_OUT "left out with another file of its sample"
 
@@ -23,6 +24,8 @@ struct problem {
 };
 
 struct problems {
+    struct problems *converted;         /* files that were changed, in the same way, as lines of
+                                           converted.tsv; NULL: none may be */
     enum sheaf_on_error on_error;
     sheaf_report_fn *report;    /* NULL: none */
     sheaf_report_fn *note;

@@ -23,29 +23,33 @@ from __future__ import annotations
 import collections.abc as _abc
 import copyreg as _copyreg
 import json as _json
+import logging as _logging
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
-from . import _sheaf
+from . import _sheaf, sources
 from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptError, Error,
                      ExistsError, InterruptedError, LimitError, MismatchError, NetworkError,
                      NotFoundError, OutOfMemoryError, Sample, StateError, StoreError,
                      TruncatedError, UnsupportedError)
 from ._member import rank_of as _rank_of
-from ._packing import Packer, commit, pack, pack_part, plan
-from ._types import (Channel, FetchResult, Note, PackResult, Path, PlanShard, Problem, Progress,
-                     Shard, Size, Source, SourceInfo, Stats, VerifyResult, _size, _text, _told,
-                     _warn)
+from ._pool import TransformError
+from ._packing import Packer, append, commit, pack, pack_part, plan
+from ._types import (Channel, FetchResult, Field, Note, PackResult, Path, PlanShard, Problem,
+                     Progress, Shard, Size, Source, SourceInfo, Stats, VerifyResult, _size, _text,
+                     _told, _warn)
 
-__all__ = ["Batch", "Channel", "Coming", "ConvertResult", "Dataset", "FetchResult", "Note",
-           "PackResult", "Packer", "PipeResult", "PlanShard", "Problem", "Progress", "Reader",
+__all__ = ["Batch", "Channel", "Coming", "ConvertResult", "Dataset", "FetchResult",
+           "Field", "Note", "PackResult", "Packer", "PipeResult", "PlanShard", "Problem", "Progress", "Reader",
            "Sample", "Shard", "SourceInfo", "Stats", "UnpackResult", "VerifyResult", "View",
-           "commit", "convert", "fetch", "index", "info", "job", "locate", "pack", "pack_part",
-           "pipe", "plan", "unpack", "verify", "view",
+           "append", "commit", "convert", "fetch", "index", "info", "job", "locate", "pack", "pack_part",
+           "pipe", "plan", "sources", "unpack", "verify", "view",
            "AccessError", "ArgumentError", "ChangedError", "CorruptError", "Error", "ExistsError",
            "InterruptedError", "LimitError", "MismatchError", "NetworkError", "NotFoundError",
-           "OutOfMemoryError", "StateError", "StoreError", "TruncatedError", "UnsupportedError"]
+           "OutOfMemoryError", "StateError", "StoreError", "TransformError",
+           "TruncatedError", "UnsupportedError"]
 
 __version__: str = _sheaf.version
+_log = _logging.getLogger("sheaf")
 
 _abc.Mapping.register(Sample)
 # Batch is not registered as a Sequence: PyTorch takes those apart, down to single bytes.
@@ -92,6 +96,9 @@ class Dataset(_sheaf.Dataset):
         self.label_base: int = info["label_base"]
         self.fingerprint: str = info["fingerprint"]
         self._manifest_json: Optional[str] = info["manifest_json"]
+        self._world_by: Optional[str] = info["world_by"]
+        if info["description"] is not None and isinstance(source, Channel):
+            _log.info("channel %s: %s", source.name, info["description"])
 
     @property
     def shards(self) -> List[Shard]:
@@ -106,6 +113,18 @@ class Dataset(_sheaf.Dataset):
     def classes(self) -> List[str]:
         """The names of the labels label_base, label_base + 1, ...; empty if they have none."""
         return self._classes()
+
+    @property
+    def fields(self) -> Optional[List[Field]]:
+        """Its fields, in byte order of names; None: its manifest does not count them.  Empty, with
+        samples: they have more than 256 names."""
+        fields = self._fields()
+        return None if fields is None else [Field(*values) for values in fields]
+
+    @property
+    def class_samples(self) -> Optional[List[int]]:
+        """How many samples each class has; None: its manifest does not count them."""
+        return self._class_samples()
 
     @property
     def manifest(self) -> Optional[Mapping[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Union
 
 from . import (Dataset, Path, Problem, Progress, Size, Source, _opened, _sheaf, _size, _text, _told,
                _warn)
+from ._types import S3, _s3
 
 
 class ConvertResult(NamedTuple):
@@ -57,10 +58,16 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
             cache_size: Size = "64GB", jobs: int = 0, memory: Size = "512MiB",
             plan: Optional[Path] = None, part: int = 0, parts: int = 1,
             progress: Optional[Callable[[Progress], Any]] = None,
-            report: Optional[Callable[[Problem], Any]] = None) -> ConvertResult:
+            report: Optional[Callable[[Problem], Any]] = None,
+            s3: S3 = None, shard_size: Optional[Size] = None, shard_count: int = 0,
+            shuffle: bool = False, seed: int = 0,
+            field_map: Optional[Mapping[str, str]] = None) -> ConvertResult:
     """Writes the samples of a data set, in its order, as a data set of another container (format)
     or codec at `dest`, as `sheaf convert` does.  Keys, fields, labels and class names stay, and
-    each shard keeps its samples.  memory: a size in bytes or "512MiB", half of it for reading.
+    each shard keeps its samples, unless shard_size or shard_count cuts new shards, or shuffle gives
+    the samples an order of `seed`.  field_map={"image": "jpg", "y": "label"} gives a field another
+    name, or makes its number the label.  memory: a size in bytes or "512MiB", half of it for
+    reading.
 
     With plan, packs part number `part`, from 0, of `parts` of a stored plan of a data set instead;
     then sheaf.commit.  UnsupportedError names a sample that does not fit the container;
@@ -70,7 +77,7 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
         sheaf.convert("shards/", "tfrecords/", format="tfrecord", codec="gzip")"""
     reading = _reading(on_corrupt, max_corrupt, cache, cache_size)
     calls = {"progress": _told(progress, Progress),
-             "report": _told(_warn if report is None else report, Problem)}
+             "report": _told(_warn if report is None else report, Problem), "s3": _s3(s3)}
     size = _size("memory", memory, 0)
     if plan is not None:
         if source is not None or dest is not None or format is not None:
@@ -81,7 +88,10 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
         raise TypeError("convert() needs source, dest and format, or plan")
     return ConvertResult(**_sheaf.convert(
         _opened(source), dest, reading, format=format, codec=codec, resume=resume,
-        overwrite=overwrite, index=index, jobs=jobs, memory_bytes=size, **calls))
+        overwrite=overwrite, index=index, jobs=jobs, memory_bytes=size, shard_count=shard_count,
+        shard_bytes=_size("shard_size", shard_size, 150000000), reshuffle=shuffle, seed=seed,
+        reshard=shard_size is not None or shard_count != 0,
+        field_map=",".join(map("=".join, field_map.items())) if field_map else None, **calls))
 
 
 def unpack(source: Union[Source, Dataset], directory: Path, *, resume: bool = False,
@@ -144,6 +154,8 @@ def info(source: Union[Source, Dataset]) -> Dict[str, Any]:
         "manifest": dataset.has_manifest, "stream": stream, "samples": dataset.samples,
         "bytes": None if stream else dataset.bytes, "payload_bytes": dataset.payload_bytes or None,
         "fingerprint": None if stream else dataset.fingerprint, "label_base": dataset.label_base,
-        "classes": dataset.classes, "sources": [source._asdict() for source in dataset.sources],
+        "classes": dataset.classes, "class_samples": dataset.class_samples,
+        "fields": None if dataset.fields is None else [f._asdict() for f in dataset.fields],
+        "sources": [source._asdict() for source in dataset.sources],
         "shards": [shard._asdict() for shard in dataset.shards],
     }

@@ -8,12 +8,14 @@ divides the lanes can go on from there."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+import json
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import sheaf
 
 BITS = 40                               # of an ordinal, in the numbers that a sampler yields
 MASK = (1 << BITS) - 1
+SOURCES_MOST, DIGITS = 256, 4           # of a view, in a state: of each fingerprint the first digits
 
 
 class Share(NamedTuple):
@@ -71,9 +73,35 @@ def state_of(order: Order, place: Place, batches: int, batch_size: int, world_si
         del words["host"]
     words["fingerprint"] = dataset._fingerprint_at(
         place.done + batches * batch_size * world_size, epoch=place.epoch, lanes=order.lanes)
+    if dataset.is_view and len(dataset.sources) <= SOURCES_MOST:
+        words["sources"] = [source.fingerprint[:DIGITS] for source in dataset.sources]
     return {"sheaf": 1, **words, "epoch": place.epoch, "start": place.done,
             "batches": batches, "batch_size": batch_size, "world_size": world_size,
             "skipped": place.skipped + skipped}
+
+
+def _grown(source: sheaf.SourceInfo, digits: str) -> Optional[str]:
+    """Of a data set whose fingerprint began so before samples were appended: what to say of it."""
+    manifest = json.loads(source.manifest_json) if source.manifest_json else {}
+    for former in manifest.get("grown", ()):
+        if former["fingerprint"].startswith(digits):
+            samples = sum(shard["samples"] for shard in manifest["shards"][:former["shards"]])
+            return "%s: the data set has grown since the state was taken, from %d to %d samples: " \
+                   "begin an epoch of all of them" % (source.url, samples, source.samples)
+    return None
+
+
+def _what_changed(before: Sequence[str], sources: Sequence[sheaf.SourceInfo]) -> str:
+    """The state is of another view: in what it was another."""
+    if len(before) != len(sources):
+        return "the state is of a view of %d sources, but this one has %d" % (len(before),
+                                                                             len(sources))
+    for digits, source in zip(before, sources):
+        if not source.fingerprint.startswith(digits):
+            return _grown(source, digits) or \
+                "%s: this source of the view has changed since the state was taken: its " \
+                "fingerprint began with %s, and is %s" % (source.url, digits, source.fingerprint)
+    return "the state is of a view of the same sources, but with other conditions, shares or stages"
 
 
 def place_of(state: Dict[str, Any], order: Order, samples_of: Callable[[int], Optional[int]],
@@ -95,8 +123,13 @@ def place_of(state: Dict[str, Any], order: Order, samples_of: Callable[[int], Op
             "the state is of host %d of %d, but this is host %d of %d%s: each host saves and loads "
             "its own" % (*state["host"], *order.host, " with other shards than it had then"
                          if tuple(state["host"]) == tuple(order.host) else ""))
+    if not is_of_this and dataset.is_view and "sources" in state:
+        raise sheaf.ChangedError(_what_changed(state["sources"], dataset.sources))
     if not is_of_this:
-        raise sheaf.ChangedError("the state is of data set %s, but this one is %s"
+        grown = [] if dataset.is_view else [_grown(source, state["fingerprint"])
+                                            for source in dataset.sources]
+        raise sheaf.ChangedError(next(filter(None, grown), None) or
+                                 "the state is of data set %s, but this one is %s"
                                  % (state["fingerprint"], fingerprint))
     for name in ("seed", "no_shuffle", "shuffle_buffer"):
         if state[name] != getattr(order, name):

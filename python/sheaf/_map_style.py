@@ -72,15 +72,16 @@ class Dataset(torch.utils.data.Dataset[Any]):
     epoch, marked), "drop" leaves so many out, "keep" lets ranks have one more than others, for
     evaluation without collectives; "auto" pads if there are several ranks, or hosts with shards of
     their own.  The other options are
-    those of sheaf.Reader; memory_bytes is the rank's, for all workers.
+    those of sheaf.Reader; memory_bytes is the rank's, for all workers.  Where seed (0), epoch (0),
+    shuffle_buffer (10000) or lanes are not given, a Channel's hyperparameters say them, if any.
 
     A stream (compressed foreign shards, a pipe) has no numbers and no length: it is for the
     DataLoader of this module, which finds its end.
 
     ValueError: options that do not fit."""
 
-    def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], *, seed: int = 0,
-                 no_shuffle: bool = False, shuffle_buffer: int = 10000,
+    def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], *, seed: Optional[int] = None,
+                 no_shuffle: bool = False, shuffle_buffer: Optional[int] = None,
                  lanes: Optional[int] = None, elastic: int = 1, rank: Optional[int] = None,
                  world_size: Optional[int] = None, remainder: str = "auto",
                  decode: Optional[Callable[[sheaf.Sample], Any]] = None,
@@ -100,7 +101,12 @@ class Dataset(torch.utils.data.Dataset[Any]):
             "pad" if self.dataset.host or self.world_size > 1 and not self.dataset.is_stream \
             else "keep"
         self._epoch_samples: Optional[int] = None       # of this order
-        self.order = Order(self.dataset.fingerprint, seed, bool(no_shuffle), shuffle_buffer,
+        job = self.dataset.order            # of a Channel, what the hyperparameters say
+        if lanes is None and elastic == 1 and job["lanes"] != 0:
+            lanes = job["lanes"]
+        self.order = Order(self.dataset.fingerprint, job["seed"] if seed is None else seed,
+                           bool(no_shuffle),
+                           job["shuffle_buffer"] if shuffle_buffer is None else shuffle_buffer,
                            math.lcm(self.world_size, elastic) if lanes is None else lanes,
                            self.dataset.host)
         self._check()
@@ -153,7 +159,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         """The counts of the rank's reader, of all passes since it was opened."""
         return self.reader.stats()
 
-    def sampler(self, epoch: int = 0) -> "sheaf.torch.Sampler":
+    def sampler(self, epoch: Optional[int] = None) -> "sheaf.torch.Sampler":
         """Yields what this rank reads: for `sampler=` of a DataLoader.  UnsupportedError: a
         stream."""
         from sheaf.torch import Sampler

@@ -4,6 +4,7 @@ which epoch it is at."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import zlib
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import sheaf
 
 WORKERS_MOST = 4096
+_log = logging.getLogger("sheaf")
 
 
 def rank_of(rank: Optional[int], world_size: Optional[int],
@@ -33,8 +35,19 @@ def rank_of(rank: Optional[int], world_size: Optional[int],
         if dataset.host is not None:
             size = dataset.world[1]
             _check_world_of_host(size, size * dataset.host[1], size)
-        return dataset.world
-    return _distributed() or _sheaf.world_from_environment() or (0, 1)
+        return _told(*dataset.world, dataset._world_by)
+    distributed = _distributed()
+    if distributed is not None:
+        return _told(*distributed, "torch.distributed")
+    found = _sheaf.world_from_environment()
+    return (0, 1) if found is None else _told(*found)
+
+
+def _told(rank: int, world_size: int, by: Optional[str]) -> Tuple[int, int]:
+    """What was found and not given is logged, as the command prints it."""
+    if world_size > 1:
+        _log.info("rank %d of %d, by %s", rank, world_size, by)
+    return rank, world_size
 
 
 def _distributed() -> Optional[Tuple[int, int]]:

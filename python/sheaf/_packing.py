@@ -9,8 +9,8 @@ from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Unio
 
 from . import _sheaf
 from ._sheaf import ArgumentError
-from ._types import (Labels, Note, PackResult, Path, PlanShard, Problem, Progress, Size, _size, _text,
-                     _told)
+from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Progress, Size, _s3,
+                     _size, _text, _told)
 
 
 class Packer(_sheaf.Packer):
@@ -26,13 +26,14 @@ class Packer(_sheaf.Packer):
                  prefix: str = "shard", label_base: int = 0,
                  overwrite: bool = False, index: Optional[str] = None, jobs: int = 0,
                  memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
-                 progress: Optional[Callable[[Progress], Any]] = None) -> None:
+                 progress: Optional[Callable[[Progress], Any]] = None,
+                 s3: S3 = None) -> None:
         super().__init__(dest, format=format, codec=codec,
                          shard_bytes=_size("shard_size", shard_size, shard_bytes), prefix=prefix,
                          label_base=label_base,
                          overwrite=overwrite, index=index, jobs=jobs,
                          memory_bytes=_size("memory", memory, memory_bytes),
-                         progress=_told(progress, Progress))
+                         progress=_told(progress, Progress), s3=_s3(s3))
         self._dest = os.fsdecode(dest)
         self._classes = None if classes is None else list(classes)
         self._label_base = label_base
@@ -91,7 +92,25 @@ def _aliases(field_alias: Optional[Mapping[str, str]]) -> List[str]:
     return ["%s=%s" % pair for pair in (field_alias or {}).items()]
 
 
-def pack(source: Union[Path, Sequence[Path]], dest: Path, *, format: str = "webdataset",
+def _is_files(source: Any) -> bool:
+    """A path, or several: anything else is samples."""
+    if isinstance(source, (str, bytes, os.PathLike)):
+        return True
+    return isinstance(source, (list, tuple)) and (
+        not source or isinstance(source[0], (str, bytes, os.PathLike)))
+
+
+def _jobs(jobs: int) -> int:
+    return jobs or min(len(os.sched_getaffinity(0)), 8)
+
+
+def _refuse(why: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value:
+            raise ArgumentError("%s=%r: %s" % (name, value, why))
+
+
+def pack(source: Any, dest: Path, *, format: str = "webdataset",
          codec: str = "none",
          shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
          prefix: str = "shard", root: Optional[Path] = None, no_shuffle: bool = False,
@@ -104,21 +123,84 @@ def pack(source: Union[Path, Sequence[Path]], dest: Path, *, format: str = "webd
          plan: Optional[Callable[[PlanShard], Any]] = None,
          include: Patterns = (), exclude: Patterns = (),
          field_alias: Optional[Mapping[str, str]] = None, key_end: str = "first-dot",
-         note: Optional[Callable[[Note], Any]] = None) -> PackResult:
+         fix_images: bool = False, check_images: str = "markers", quality: int = 90,
+         resize: int = 0, resize_mode: str = "shorter",
+         note: Optional[Callable[[Note], Any]] = None,
+         transform: Optional[Callable[[Any], Any]] = None, version: Optional[str] = None,
+         start_method: Optional[str] = None,
+         classes: Optional[Sequence[str]] = None, s3: S3 = None) -> PackResult:
     """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf
     pack` does.  include and exclude are patterns as in a .gitignore, in this order; "!" before one
-    makes it the other.  field_alias={"jpeg": "jpg"} gives a field another name."""
-    return PackResult(**_sheaf.pack(
-        source, dest, format=format, codec=codec,
-        shard_bytes=_size("shard_size", shard_size, shard_bytes), shard_count=shard_count,
-        prefix=prefix,
-        root=_text(root), no_shuffle=no_shuffle, seed=seed,
-        label_base=label_base, split=split, on_error=on_error, resume=resume,
-        overwrite=overwrite, dry_run=dry_run, index=index, jobs=jobs,
-        memory_bytes=_size("memory", memory, memory_bytes),
-        progress=_told(progress, Progress), report=_told(report, Problem),
-        plan=_told(plan, PlanShard), filters=_filters(include, exclude),
-        field_aliases=_aliases(field_alias), key_end=key_end, note=_told(note, Note)))
+    makes it the other.  field_alias={"jpeg": "jpg"} gives a field another name.
+    fix_images makes plain JPEGs of what is named as one but is another image;
+    resize=256 makes larger JPEGs smaller, so that resize_mode ("shorter", "longer", "exact") is 256.
+    s3 is for what is written to S3: s3={"encryption": "aws:kms", "storage_class": "STANDARD_IA"}.
+
+    transform(sample) makes what is packed: it returns a sample, several (a list or a generator), or
+    None to leave it out.  A sample is a mapping of fields, whose key and labels stay, or a tuple
+    (key, fields[, labels[, class_name]]), or what transform was given.  Fields that are not bytes
+    are stored as sheaf.sources says.  It runs in `jobs` processes of start_method ("fork", "spawn",
+    "forkserver"; Python's own default), in the order of the plan: the same bytes for any number.
+    TransformError names the key if it raises.
+
+    source may also be samples: one of sheaf.sources, a sheaf.Dataset, a Hugging Face Dataset, or an
+    iterable, in their order.  classes names their labels.
+
+    resume continues a run that was killed, at the last finished shard, if source, options, the
+    name of transform and `version` are as they were; version is a text of yours, another one for
+    each change of what transform does.  Of an iterable it also says what the samples are.
+
+        def smaller(sample):
+            image = PIL.Image.open(io.BytesIO(sample["jpg"])).convert("RGB").resize((256, 256))
+            to = io.BytesIO()
+            image.save(to, "JPEG")
+            return {"jpg": to.getvalue()}
+
+        sheaf.pack("images/", "shards/", transform=smaller, version="256", jobs=8)"""
+    size = _size("shard_size", shard_size, shard_bytes)
+    images = dict(fix_images=fix_images, quality=quality, resize=resize, resize_mode=resize_mode)
+    writing = dict(format=format, codec=codec, prefix=prefix, on_error=on_error, resume=resume,
+                   check_images=check_images, overwrite=overwrite, index=index, jobs=jobs,
+                   memory_bytes=_size("memory", memory, memory_bytes),
+                   progress=_told(progress, Progress), report=_told(report, Problem), s3=_s3(s3))
+    choosing = dict(shard_count=shard_count, root=_text(root), no_shuffle=no_shuffle, seed=seed,
+                    split=split, dry_run=dry_run, plan=_told(plan, PlanShard),
+                    filters=_filters(include, exclude), field_aliases=_aliases(field_alias),
+                    key_end=key_end, note=_told(note, Note))
+    if not _is_files(source):
+        _refuse("is for files, and the source is samples", shard_count=shard_count, root=root,
+                seed=seed, split=split, dry_run=dry_run, plan=plan, include=include,
+                exclude=exclude, field_alias=field_alias, note=note,
+                key_end=key_end if key_end != "first-dot" else None)
+    else:
+        _refuse("is for samples, and the source is files, whose directories are their classes",
+                classes=classes)
+    if transform is not None and not callable(transform):
+        raise TypeError("transform must be callable, not %r" % (transform,))
+    if not _is_files(source) and not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
+        raise TypeError("source must be a path, paths or samples, not %r" % (source,))
+    if transform is None:
+        _refuse("is for a transform", start_method=start_method)
+    if transform is None and _is_files(source):
+        _refuse("is for a transform", version=version)
+    else:
+        _refuse("is for files that are packed without a transform", fix_images=fix_images,
+                resize=resize)
+    if _is_files(source) and (transform is None or dry_run):
+        return PackResult(**_sheaf.pack(source, dest, shard_bytes=size, label_base=label_base,
+                                        **images, **writing, **choosing))
+    from . import _making, sources
+    made = _making.Transform(transform, version or "", _jobs(jobs), start_method) \
+        if transform is not None else None
+    tell = report or (lambda problem: None)
+    if made is None or not _is_files(source):
+        return _making.pack_items(sources.of(source), dest, made, version, classes, label_base, size,
+                                  tell, writing)
+    _refuse("is not possible with a transform: pack with split alone, and then each part of that, "
+            "sheaf.pack(sheaf.Dataset(\"parts/train\"), ..., transform=...)", split=split)
+    planning = dict(writing, shard_bytes=size, label_base=label_base, **choosing)
+    return _making.pack_planned(source, dest, made, on_error == "skip", size, shard_count, planning,
+                                tell, writing)
 
 
 def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
@@ -133,7 +215,9 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
          report: Optional[Callable[[Problem], Any]] = None,
          include: Patterns = (), exclude: Patterns = (),
          field_alias: Optional[Mapping[str, str]] = None, key_end: str = "first-dot",
-         note: Optional[Callable[[Note], Any]] = None) -> PackResult:
+         fix_images: bool = False, check_images: str = "markers", quality: int = 90,
+         resize: int = 0, resize_mode: str = "shorter",
+         note: Optional[Callable[[Note], Any]] = None, s3: S3 = None) -> PackResult:
     """Packing on many machines: 1. plan, once; 2. pack_part, for each part, anywhere; 3. commit.
     Lists the sources, and stores what is to go into which shard of `dest` in `plan`, a path or an
     s3:// URL, as `sheaf plan` does."""
@@ -146,13 +230,14 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
         memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress), report=_told(report, Problem),
         filters=_filters(include, exclude), field_aliases=_aliases(field_alias), key_end=key_end,
-        note=_told(note, Note)))
+        fix_images=fix_images, check_images=check_images, quality=quality,
+        resize=resize, resize_mode=resize_mode, note=_told(note, Note), s3=_s3(s3)))
 
 
 def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None, *,
               jobs: int = 0, memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
               progress: Optional[Callable[[Progress], Any]] = None,
-              report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
+              report: Optional[Callable[[Problem], Any]] = None, s3: S3 = None) -> PackResult:
     """Packs part number `part`, from 0, of `parts` of a plan: in any order, at once, or again.
     Without them, the part is the one that the environment says (Slurm, Kubernetes, AWS Batch, MPI,
     SageMaker)."""
@@ -166,16 +251,45 @@ def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = Non
         part, parts = found
     return PackResult(**_sheaf.pack_part(
         plan, part, parts, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
-        progress=_told(progress, Progress), report=_told(report, Problem)))
+        progress=_told(progress, Progress), report=_told(report, Problem), s3=_s3(s3)))
+
+
+def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int = 0,
+           root: Optional[Path] = None, no_shuffle: bool = False, seed: int = 0,
+           on_error: str = "fail", resume: bool = False, overwrite: bool = False,
+           dry_run: bool = False, jobs: int = 0, memory: Size = "512MiB",
+           progress: Optional[Callable[[Progress], Any]] = None,
+           report: Optional[Callable[[Problem], Any]] = None,
+           plan: Optional[Callable[[PlanShard], Any]] = None,
+           include: Patterns = (), exclude: Patterns = (),
+           field_alias: Optional[Mapping[str, str]] = None, key_end: str = "first-dot",
+           fix_images: bool = False, check_images: str = "markers", quality: int = 90,
+           resize: int = 0, resize_mode: str = "shorter",
+           note: Optional[Callable[[Note], Any]] = None, s3: S3 = None) -> PackResult:
+    """Adds the files of `source` to a data set as new shards, as `sheaf append` does.  Known classes
+    keep their numbers, new ones follow.  Readers that have it open continue with the earlier
+    samples; earlier positions are a ChangedError.  shard_size 0: that of the data set.  overwrite
+    removes what an interrupted run has left, not the data set's own samples.
+
+        sheaf.append("new-photos/", "shards/")"""
+    return PackResult(**_sheaf.append(
+        source, dataset, shard_bytes=_size("shard_size", shard_size, 0), shard_count=shard_count,
+        root=_text(root), no_shuffle=no_shuffle, seed=seed, on_error=on_error, resume=resume,
+        overwrite=overwrite, dry_run=dry_run, jobs=jobs, memory_bytes=_size("memory", memory, 0),
+        progress=_told(progress, Progress), report=_told(report, Problem),
+        plan=_told(plan, PlanShard), filters=_filters(include, exclude),
+        field_aliases=_aliases(field_alias), key_end=key_end, fix_images=fix_images,
+        check_images=check_images, quality=quality, resize=resize, resize_mode=resize_mode,
+        note=_told(note, Note), s3=_s3(s3)))
 
 
 def commit(plan: Path, *, jobs: int = 0, memory_bytes: Size = 512 << 20,
            memory: Optional[Size] = None,
            progress: Optional[Callable[[Progress], Any]] = None,
-           report: Optional[Callable[[Problem], Any]] = None) -> PackResult:
+           report: Optional[Callable[[Problem], Any]] = None, s3: S3 = None) -> PackResult:
     """Checks that all shards of a plan are there, and makes them a data set.  A NotFoundError says
     which are missing, and their parts."""
     return PackResult(**_sheaf.commit(
         plan, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress),
-        report=_told(report, Problem)))
+        report=_told(report, Problem), s3=_s3(s3)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from ._sheaf import ArgumentError
 
@@ -25,6 +25,14 @@ class Channel(NamedTuple):
 Source = Union[Path, Sequence[Path], Channel]
 Size = Union[int, str]      # bytes, or as in the command: "150MB", "64MiB"
 Labels = Union[None, float, Sequence[float]]
+S3 = Optional[Mapping[str, Union[str, bool]]]   # {"storage_class": "STANDARD_IA"}: doc/s3.md
+
+
+def _s3(settings: S3) -> List[str]:
+    """As `--s3` has them, "storage-class=STANDARD_IA"."""
+    return ["%s=%s" % (name.replace("_", "-"),
+                       str(value).lower() if isinstance(value, bool) else value)
+            for name, value in (settings or {}).items()]
 
 
 class Shard(NamedTuple):
@@ -35,6 +43,17 @@ class Shard(NamedTuple):
     samples: int
     xxh3: Optional[str]
     source: int = 0     # of the data set's sources
+
+
+class Field(NamedTuple):
+    """A field, over all samples: how many have it, and its sizes in bytes."""
+    name: str
+    samples: int
+    bytes: int
+    least: int
+    median: int     # within 5 %
+    most: int
+    lacking: Optional[str]      # the key of the first sample without it
 
 
 class SourceInfo(NamedTuple):
@@ -100,6 +119,7 @@ class PackResult(NamedTuple):
     unlabelled: int
     first_unlabelled: str
     filtered: int
+    converted: int
 
 
 class FetchResult(NamedTuple):
@@ -147,6 +167,8 @@ class Stats(NamedTuple):
     first_sample_ns: int
     memory_bytes: int
     memory_peak_bytes: int
+    requests: int = 0       # of the whole process, over HTTP; and those repeated after a failure
+    retries: int = 0
 
 
 def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[..., Any]]:

@@ -63,8 +63,10 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
     workers take numbers ahead, so with them use the state of the DataLoader of this module, or
     torchdata's StatefulDataLoader."""
 
-    def __init__(self, dataset: Dataset, epoch: int = 0, block: int = 1) -> None:
+    def __init__(self, dataset: Dataset, epoch: Optional[int] = None, block: int = 1) -> None:
         """block: ranks that share a pipe take so many samples in turn."""
+        if epoch is None:
+            epoch = dataset.dataset.order["epoch"]
         if not dataset.dataset.is_stream:   # a stream has no length
             super().__init__(dataset, num_replicas=dataset.world_size, rank=dataset.rank,
                              shuffle=not dataset.order.no_shuffle, seed=dataset.order.seed,
@@ -191,7 +193,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     use_stateful_dataloader = True      # so that its save_state and load_state have the state
 
     def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], batch_size: int = 1,
-                 num_workers: int = 0, *, epoch: int = 0,
+                 num_workers: int = 0, *, epoch: Optional[int] = None,
                  decode: Optional[Callable[[sheaf.Sample], Any]] = None,
                  collate_fn: Optional[Callable[[List[Any]], Any]] = None,
                  drop_last: bool = False, **options: Any) -> None:

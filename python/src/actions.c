@@ -8,14 +8,15 @@
 PyObject *pack_result_dict(const struct sheaf_pack_result *r)
 {
 #define COUNT(name) #name, (unsigned long long)r->name
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:K}",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:K,s:K}",
                          COUNT(files),
                          COUNT(files_packed), COUNT(samples), COUNT(payload_bytes),
                          COUNT(stored_bytes),
                          COUNT(shards), COUNT(shards_kept), COUNT(skipped),
                          COUNT(multipart_records), COUNT(memory_peak_bytes), COUNT(plan_bytes),
                          COUNT(passed_over), COUNT(left_out), COUNT(unlabelled),
-                         "first_unlabelled", text_of(r->first_unlabelled), COUNT(filtered));
+                         "first_unlabelled", text_of(r->first_unlabelled), COUNT(filtered),
+                         COUNT(converted));
 #undef COUNT
 }
 
@@ -51,7 +52,12 @@ static PyObject *packing_result(const struct packing *p)
                                                     : calls_raise(&p->error);
 }
 
-PyObject *action_pack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+/* sheaf_pack_sources or sheaf_append. */
+typedef int pack_fn(const char *const *sources, size_t count, const char *dest,
+                    const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+                    struct sheaf_error *error);
+
+static PyObject *pack_by(pack_fn *run, PyObject *args, PyObject *keywords)
 {
     PyObject *given, *dest = NULL, *made = NULL;
     struct sources sources = { 0 };
@@ -60,8 +66,8 @@ PyObject *action_pack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
     if (PyArg_ParseTuple(args, "OO&:pack", &given, PyUnicode_FSConverter, &dest) &&
         packing_init(&p, keywords) == 0 && sources_take(given, &sources) == 0) {
         calls_begin(&p.calls);
-        p.code = sheaf_pack_sources(sources.texts, sources.count, PyBytes_AsString(dest),
-                                    &p.options, &p.result, &p.error);
+        p.code = run(sources.texts, sources.count, PyBytes_AsString(dest), &p.options, &p.result,
+                     &p.error);
         calls_end(&p.calls);
         if (p.code == SHEAF_OK && p.options.dry_run && p.error.code != SHEAF_OK)
             (void)PyErr_WarnEx(PyExc_UserWarning, p.error.message, 1);
@@ -71,6 +77,16 @@ PyObject *action_pack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
     pack_options_free(&p.options);
     Py_XDECREF(dest);
     return made;
+}
+
+PyObject *action_pack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    return pack_by(sheaf_pack_sources, args, keywords);
+}
+
+PyObject *action_append(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    return pack_by(sheaf_append, args, keywords);
 }
 
 PyObject *action_plan(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
@@ -99,7 +115,7 @@ PyObject *action_pack_part(PyObject *Py_UNUSED(module), PyObject *args, PyObject
 {
     PyObject *plan = NULL, *made = NULL;
     unsigned long part, parts;
-    struct packing p;
+    struct packing p = { 0 };
 
     if (PyArg_ParseTuple(args, "O&kk:pack_part", PyUnicode_FSConverter, &plan, &part, &parts) &&
         packing_init(&p, keywords) == 0) {
@@ -109,6 +125,7 @@ PyObject *action_pack_part(PyObject *Py_UNUSED(module), PyObject *args, PyObject
         calls_end(&p.calls);
         made = packing_result(&p);
     }
+    pack_options_free(&p.options);
     Py_XDECREF(plan);
     return made;
 }
@@ -116,7 +133,7 @@ PyObject *action_pack_part(PyObject *Py_UNUSED(module), PyObject *args, PyObject
 PyObject *action_commit(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     PyObject *plan = NULL, *made = NULL;
-    struct packing p;
+    struct packing p = { 0 };
 
     if (PyArg_ParseTuple(args, "O&:commit", PyUnicode_FSConverter, &plan) &&
         packing_init(&p, keywords) == 0) {
@@ -125,6 +142,7 @@ PyObject *action_commit(PyObject *Py_UNUSED(module), PyObject *args, PyObject *k
         calls_end(&p.calls);
         made = packing_result(&p);
     }
+    pack_options_free(&p.options);
     Py_XDECREF(plan);
     return made;
 }
@@ -144,12 +162,14 @@ PyObject *action_part(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 PyObject *action_world(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     struct sheaf_error error = { 0 };
+    const char *source;
     uint32_t rank, world_size;
-    const int code = sheaf_world_from_environment(NULL, &rank, &world_size, NULL, &error);
+    const int code = sheaf_world_from_environment(NULL, &rank, &world_size, &source, &error);
 
     if (code == SHEAF_END)
         Py_RETURN_NONE;
-    return code == SHEAF_OK ? Py_BuildValue("kk", (unsigned long)rank, (unsigned long)world_size)
+    return code == SHEAF_OK ? Py_BuildValue("kks", (unsigned long)rank, (unsigned long)world_size,
+                                            source)
                             : error_raise(&error);
 }
 

@@ -63,7 +63,7 @@ static PyObject *converted(const struct copy *c)
 PyObject *action_convert(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     PyObject *source, *reading, *dest = NULL, *dataset = NULL, *made = NULL;
-    struct copy c;
+    struct copy c = { .code = SHEAF_OK };
 
     if (PyArg_ParseTuple(args, "OO&O:convert", &source, PyUnicode_FSConverter, &dest, &reading) &&
         copy_init(&c, reading, keywords) == 0 &&
@@ -76,6 +76,7 @@ PyObject *action_convert(PyObject *Py_UNUSED(module), PyObject *args, PyObject *
         calls_end(&c.calls);
         made = converted(&c);
     }
+    pack_options_free(&c.packing);
     Py_XDECREF(dataset);
     Py_XDECREF(dest);
     return made;
@@ -85,7 +86,7 @@ PyObject *action_convert_part(PyObject *Py_UNUSED(module), PyObject *args, PyObj
 {
     PyObject *reading, *plan = NULL, *made = NULL;
     unsigned long part, parts;
-    struct copy c;
+    struct copy c = { .code = SHEAF_OK };
 
     if (PyArg_ParseTuple(args, "O&kkO:convert_part", PyUnicode_FSConverter, &plan, &part, &parts,
                          &reading) &&
@@ -97,6 +98,7 @@ PyObject *action_convert_part(PyObject *Py_UNUSED(module), PyObject *args, PyObj
         calls_end(&c.calls);
         made = converted(&c);
     }
+    pack_options_free(&c.packing);
     Py_XDECREF(plan);
     return made;
 }

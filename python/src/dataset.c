@@ -16,6 +16,8 @@ struct opening {
     uint64_t wait_seconds;
     struct sheaf_dataset *dataset;
     uint32_t rank, world_size;      /* of a channel; 0: not known */
+    const char *world_by;           /* what says so */
+    char *description;              /* of a channel; else NULL */
     bool is_pipe;
     struct sheaf_reader_options order;      /* defaults, or what the job's hyperparameters say */
     struct sheaf_error error;
@@ -33,7 +35,8 @@ static int open_channel(struct opening *o)
     options.manifest = o->count > 2 ? o->sources[2] : NULL;
     o->code = sheaf_channel_open(o->sources[0], &options, &channel, &o->error);
     if (o->code == SHEAF_OK)
-        o->code = sheaf_channel_world(channel, &o->rank, &o->world_size, NULL, &o->error);
+        o->code = sheaf_channel_world(channel, &o->rank, &o->world_size, &o->world_by,
+                                      &o->error);
     if (o->code == SHEAF_END)
         o->rank = o->world_size = 0;
     if (o->code >= 0)
@@ -43,6 +46,7 @@ static int open_channel(struct opening *o)
 
         sheaf_channel_get_info(channel, &info, sizeof(info));
         o->is_pipe = info.kind == SHEAF_CHANNEL_PIPE;
+        o->description = strdup(info.description);      /* NULL: it is not told */
         o->code = sheaf_channel_dataset(channel, &o->dataset, &o->error);
     }
     sheaf_channel_free(channel);
@@ -69,6 +73,7 @@ static void opening_discard(void *what)
     for (size_t i = 0; i < o->count; i++)
         free(o->sources[i]);
     free(o->sources);
+    free(o->description);
     free(o);
 }
 
@@ -125,6 +130,9 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
         opening->dataset = NULL;
         self->rank = opening->rank;
         self->world_size = opening->world_size;
+        self->world_by = opening->world_by;
+        self->description = opening->description;
+        opening->description = NULL;
         self->is_pipe = opening->is_pipe;
         self->order = opening->order;
         self->source = Py_NewRef(source);
@@ -140,6 +148,7 @@ static void dataset_dealloc(struct dataset_object *self)
     PyTypeObject *type = Py_TYPE((PyObject *)self);
 
     sheaf_dataset_free(self->dataset);
+    free(self->description);
     Py_XDECREF(self->source);
     object_free(self);
     Py_DECREF(type);
@@ -173,7 +182,7 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
     container = sheaf_container_name(info.container);
     codec = sheaf_codec_name(info.codec);
     return Py_BuildValue("{s:(II),s:(II),s:{s:K,s:K,s:K,s:I},s:O,"
-                         "s:N,s:O,s:O,s:z,s:z,s:N,s:O,s:N,s:K,s:K,s:i,s:s,s:z}",
+                         "s:N,s:O,s:O,s:z,s:z,s:N,s:O,s:N,s:K,s:K,s:i,s:s,s:z,s:z,s:N}",
                          "world", self->rank, self->world_size, "host", (unsigned)info.host,
                          (unsigned)info.hosts,
                          "order", "seed", (unsigned long long)self->order.seed,
@@ -191,7 +200,9 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
                          "bytes", (unsigned long long)info.bytes,
                          "payload_bytes", (unsigned long long)info.payload_bytes,
                          "label_base", info.label_base, "fingerprint", info.fingerprint,
-                         "manifest_json", info.manifest_json);
+                         "manifest_json", info.manifest_json, "world_by", self->world_by,
+                         "description", self->description == NULL ? Py_NewRef(Py_None)
+                                                                  : text_of(self->description));
 }
 
 static void count_stretch(void *context, const struct sheaf_stretch *stretch)
@@ -333,6 +344,78 @@ static PyObject *dataset_classes(struct dataset_object *self, PyObject *Py_UNUSE
     return list;
 }
 
+static PyObject *field_tuple(const struct sheaf_field_info *field)
+{
+    return Py_BuildValue("(NKKKKKN)", text_of(field->name), (unsigned long long)field->samples,
+                         (unsigned long long)field->bytes, (unsigned long long)field->least_bytes,
+                         (unsigned long long)field->median_bytes,
+                         (unsigned long long)field->most_bytes,
+                         field->lacking == NULL ? Py_NewRef(Py_None) : text_of(field->lacking));
+}
+
+static PyObject *dataset_fields(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
+{
+    struct sheaf_dataset_info info;
+    PyObject *list;
+
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
+    if (!info.counts_fields)
+        Py_RETURN_NONE;
+    list = PyList_New((Py_ssize_t)info.field_count);
+    for (size_t i = 0; list != NULL && i < info.field_count; i++) {
+        struct sheaf_field_info field;
+        PyObject *tuple = NULL;
+
+        if (sheaf_dataset_field(self->dataset, i, &field, sizeof(field)) == SHEAF_OK)
+            tuple = field_tuple(&field);
+        if (tuple == NULL) {
+            Py_DECREF(list);
+            return PyErr_Occurred() ? NULL : error_raise_state("a field is missing");
+        }
+        PyList_SetItem(list, (Py_ssize_t)i, tuple);
+    }
+    return list;
+}
+
+static PyObject *numbers_list(const uint64_t *numbers, size_t count)
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromUnsignedLongLong(numbers[i]);
+
+        if (number == NULL) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        PyList_SetItem(list, (Py_ssize_t)i, number);
+    }
+    return list;
+}
+
+static PyObject *dataset_class_samples(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
+{
+    struct sheaf_dataset_info info;
+    struct sheaf_error error;
+    uint64_t *samples;
+    PyObject *list;
+
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
+    if (!info.counts_classes)
+        Py_RETURN_NONE;
+    samples = calloc(info.class_count, sizeof(samples[0]));
+    if (samples == NULL)
+        return PyErr_NoMemory();
+    list = sheaf_dataset_class_samples(self->dataset, samples, &error) == SHEAF_OK
+               ? numbers_list(samples, info.class_count) : error_raise(&error);
+    free(samples);
+    return list;
+}
+
 static PyObject *dataset_reduce(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
 {
     if (self->source == NULL)
@@ -350,6 +433,9 @@ static PyMethodDef dataset_methods[] = {
       METH_VARARGS | METH_KEYWORDS,
       "_fingerprint_at(samples, epoch, lanes): that of a position after so many samples." },
     { "_classes", (PyCFunction)dataset_classes, METH_NOARGS, "The names of its classes." },
+    { "_fields", (PyCFunction)dataset_fields, METH_NOARGS, "Its fields, as tuples, or None." },
+    { "_class_samples", (PyCFunction)dataset_class_samples, METH_NOARGS,
+      "How many samples each class has, or None." },
     { "_read", (PyCFunction)dataset_read, METH_VARARGS,
       "_read(numbers, memory_bytes): these samples as a Batch." },
     { "_find", (PyCFunction)dataset_find, METH_VARARGS,

@@ -2,6 +2,9 @@
  *
  * The module itself: its types and functions. */
 #include "module.h"
+
+#include <stdio.h>
+
 #include "serving.h"
 
 PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *field_type, *packer_type;
@@ -36,7 +39,7 @@ static PyMethodDef functions[] = {
     { "part_from_environment", action_part, METH_NOARGS,
       "part_from_environment() -> (part, parts), or None" },
     { "world_from_environment", action_world, METH_NOARGS,
-      "world_from_environment() -> (rank, world_size), or None" },
+      "world_from_environment() -> (rank, world_size, by what), or None" },
     { "view_write", action_view_write, METH_VARARGS, "view_write(document, path, overwrite)" },
     { "raise_error", error_raise_code, METH_VARARGS, "raise_error(code, message)" },
     { "fetch", (PyCFunction)(void (*)(void))action_fetch, METH_VARARGS | METH_KEYWORDS,
@@ -45,6 +48,8 @@ static PyMethodDef functions[] = {
       "verify(source, **options) -> dict" },
     { "index", (PyCFunction)(void (*)(void))action_index, METH_VARARGS | METH_KEYWORDS,
       "index(directory, peers, overwrite, **options) -> dict" },
+    { "append", (PyCFunction)(void (*)(void))action_append, METH_VARARGS | METH_KEYWORDS,
+      "append(source, dataset, **options) -> dict" },
     { "convert", (PyCFunction)(void (*)(void))action_convert, METH_VARARGS | METH_KEYWORDS,
       "convert(source, dest, reading, **options) -> dict" },
     { "convert_part", (PyCFunction)(void (*)(void))action_convert_part,
@@ -73,6 +78,13 @@ static struct PyModuleDef definition = {
     .m_methods = functions,
 };
 
+/* As sheaf_report_fn; on a thread of the library, which must not wait for the interpreter. */
+static void print_notice(void *context, const char *where, const struct sheaf_error *notice)
+{
+    (void)context;
+    fprintf(stderr, "sheaf: %s: %s\n", where, notice->message);
+}
+
 PyMODINIT_FUNC PyInit__sheaf(void);
 
 PyMODINIT_FUNC PyInit__sheaf(void)
@@ -81,9 +93,10 @@ PyMODINIT_FUNC PyInit__sheaf(void)
 
     if (module == NULL)
         return NULL;
+    sheaf_on_notice(print_notice, NULL);
     if (errors_add(module) == 0 && dataset_add(module) == 0 && batch_add(module) == 0 &&
         arena_add(module) == 0 && sample_add(module) == 0 && reader_add(module) == 0 &&
-        packer_add(module) == 0 && server_add(module) == 0 &&
+        packer_add(module) == 0 && server_add(module) == 0 && planned_add(module) == 0 &&
         PyModule_AddStringConstant(module, "version", sheaf_version()) == 0 &&
         forks_watch(serving_forked))
         return module;

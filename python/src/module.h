@@ -10,7 +10,8 @@
  *     sample.c    Sample and the buffers of its fields, which keep their batch alive
  *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
  *     server.c    Server: one reader for a DataLoader's workers, with serving.c and held.c
- *     packer.c    Packer; actions.c the calls that run to their end: pack, verify, ...
+ *     packer.c    Packer; planned.c the samples of a plan; actions.c the calls that run to their
+ *                 end: pack, verify, ...
  *     errors.c    the exceptions; options.c keyword arguments into options structs
  *     guard.c     one thread at a time; calls.c callables; aside.c calls that may be left;
  *                 process.c forks and threads
@@ -45,6 +46,7 @@ int sample_add(PyObject *module);
 int reader_add(PyObject *module);
 int packer_add(PyObject *module);
 int server_add(PyObject *module);
+int planned_add(PyObject *module);
 
 /* ---- errors.c ----------------------------------------------------------------------------- */
 
@@ -64,7 +66,8 @@ PyObject *text_of(const char *text);
 
 enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONTAINER,
                    OPTION_CODEC, OPTION_ON_ERROR, OPTION_REMAINDER, OPTION_CALL,
-                   OPTION_FILTERS, OPTION_TEXTS, OPTION_KEY_END };
+                   OPTION_FILTERS, OPTION_TEXTS, OPTION_KEY_END, OPTION_CHECK_IMAGES,
+                   OPTION_RESIZE_MODE };
 
 /* One keyword and its place in an options struct.  Of an OPTION_CALL the place is left alone:
  * the caller takes the callable from the keywords. */
@@ -102,6 +105,8 @@ struct dataset_object {
     struct sheaf_dataset *dataset;
     PyObject *source;           /* as given, for pickling */
     uint32_t rank, world_size;  /* of a channel, when it was opened; 0 of 0: not known */
+    const char *world_by;       /* what says so */
+    char *description;          /* of a channel: one line */
     bool is_pipe;               /* of a channel */
     struct sheaf_reader_options order;  /* the defaults, or those of a channel's job */
 };
@@ -255,6 +260,7 @@ PyObject *pack_result_dict(const struct sheaf_pack_result *result);
 /* ---- actions.c ---------------------------------------------------------------------------- */
 
 PyObject *action_pack(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_append(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_plan(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_pack_part(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_commit(PyObject *module, PyObject *args, PyObject *keywords);

@@ -119,6 +119,17 @@ static int set_named(void *member, const struct option *option, PyObject *value)
               : strcmp(name, "last-dot") == 0 ? SHEAF_LAST_DOT : -1;
         expected = "first-dot or last-dot";
         break;
+    case OPTION_CHECK_IMAGES:
+        found = strcmp(name, "markers") == 0 ? SHEAF_CHECK_MARKERS
+              : strcmp(name, "decode") == 0 ? SHEAF_CHECK_DECODE : -1;
+        expected = "markers or decode";
+        break;
+    case OPTION_RESIZE_MODE:
+        found = strcmp(name, "shorter") == 0 ? SHEAF_SHORTER
+              : strcmp(name, "longer") == 0 ? SHEAF_LONGER
+              : strcmp(name, "exact") == 0 ? SHEAF_EXACT : -1;
+        expected = "shorter, longer or exact";
+        break;
     default:
         found = remainder_of(name);
         expected = "auto, keep, drop or pad";
@@ -204,8 +215,12 @@ void pack_options_free(struct sheaf_pack_options *options)
 {
     PyMem_Free((void *)(uintptr_t)options->field_aliases);
     options->field_aliases = NULL;
+    PyMem_Free((void *)(uintptr_t)options->s3);
+    options->s3 = NULL;
     PyMem_Free((void *)(uintptr_t)options->filters);
     options->filters = NULL;
+    PyMem_Free((void *)(uintptr_t)options->sources);
+    options->sources = NULL;
 }
 
 int options_set(void *options, const struct option *table, PyObject *keywords)
@@ -247,7 +262,13 @@ const struct option pack_options_table[] = {
     PACK(jobs, OPTION_U32), PACK(memory_bytes, OPTION_U64), PACK(progress, OPTION_CALL),
     PACK(report, OPTION_CALL), PACK(note, OPTION_CALL), PACK(plan, OPTION_CALL),
     PACK(filters, OPTION_FILTERS), PACK(field_aliases, OPTION_TEXTS),
-    PACK(key_end, OPTION_KEY_END), { NULL, OPTION_CALL, 0 },
+    PACK(key_end, OPTION_KEY_END), PACK(identity, OPTION_TEXT), PACK(origin, OPTION_TEXT),
+    PACK(sources, OPTION_TEXTS), PACK(source_count, OPTION_U64), PACK(fix_images, OPTION_BOOL),
+    PACK(check_images, OPTION_CHECK_IMAGES), PACK(quality, OPTION_U32),
+    PACK(resize, OPTION_U32), PACK(resize_mode, OPTION_RESIZE_MODE), PACK(s3, OPTION_TEXTS),
+    PACK(reshard, OPTION_BOOL), PACK(reshuffle, OPTION_BOOL),
+    PACK(field_map, OPTION_TEXT),
+    { NULL, OPTION_CALL, 0 },
 };
 
 /* ---- Sources -------------------------------------------------------------------------------- */

@@ -9,7 +9,8 @@ struct packer_object {
     PyObject_HEAD
     struct guard guard;
     struct sheaf_packer *packer;
-    PyObject *keywords;             /* they own the callables */
+    PyObject *keywords;             /* they own the callables, and the options' texts */
+    struct sheaf_pack_options options;
     struct calls calls;
     bool finished;
 };
@@ -203,6 +204,33 @@ static PyObject *packer_cut(struct packer_object *self, PyObject *Py_UNUSED(igno
     return leave(self, code);
 }
 
+static PyObject *packer_cut_at(struct packer_object *self, PyObject *place)
+{
+    const unsigned long long number = PyLong_AsUnsignedLongLong(place);
+    int code;
+
+    if (PyErr_Occurred() || !enter(self))
+        return NULL;
+    calls_begin(&self->calls);
+    code = sheaf_packer_cut_at(self->packer, number);
+    calls_end(&self->calls);
+    return leave(self, code);
+}
+
+static PyObject *packer_skip(struct packer_object *self, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *none;
+    uint64_t place;
+
+    if (!enter(self))
+        return NULL;
+    none = leave(self, sheaf_packer_skip(self->packer, &place));
+    if (none == NULL)
+        return NULL;
+    Py_DECREF(none);
+    return PyLong_FromUnsignedLongLong(place);
+}
+
 static PyObject *packer_set_classes(struct packer_object *self, PyObject *names)
 {
     PyObject *list = PySequence_List(names);
@@ -252,6 +280,11 @@ static PyObject *packer_abort(struct packer_object *self, PyObject *Py_UNUSED(ig
     return leave_for_good(self, SHEAF_OK);
 }
 
+static PyObject *packer_is_there(struct packer_object *self, void *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(self->packer != NULL && sheaf_packer_is_there(self->packer));
+}
+
 static PyObject *packer_is_finished(struct packer_object *self, void *Py_UNUSED(ignored))
 {
     return PyBool_FromLong(self->finished);
@@ -261,30 +294,31 @@ static PyObject *packer_is_finished(struct packer_object *self, void *Py_UNUSED(
 
 static int packer_init(struct packer_object *self, PyObject *args, PyObject *keywords)
 {
-    struct sheaf_pack_options options;
+    struct sheaf_pack_options *options = &self->options;
     struct sheaf_error error = { 0 };
     PyObject *dest = NULL;
     int code;
 
-    sheaf_pack_options_init(&options, sizeof(options));
-    if (!PyArg_ParseTuple(args, "O&:Packer", PyUnicode_FSConverter, &dest))
-        return -1;
-    if (options_set(&options, pack_options_table, keywords) != 0)
-        goto failed;
     if (self->guard.lock != NULL) {
         error_raise_state("the packer is open already");
-        goto failed;
+        return -1;
     }
+    if (!PyArg_ParseTuple(args, "O&:Packer", PyUnicode_FSConverter, &dest))
+        return -1;
+    pack_options_free(options);
+    sheaf_pack_options_init(options, sizeof(*options));
+    if (options_set(options, pack_options_table, keywords) != 0)
+        goto failed;
     if (guard_init(&self->guard) != 0)
         goto failed;
     self->keywords = Py_XNewRef(keywords);
     calls_take(&self->calls, keywords);
-    options.progress = calls_progress;
-    options.report = calls_report;
-    options.context = &self->calls;
-    options.interrupt = &self->calls.interrupt;
+    options->progress = calls_progress;
+    options->report = calls_report;
+    options->context = &self->calls;
+    options->interrupt = &self->calls.interrupt;
     calls_begin(&self->calls);
-    code = sheaf_packer_open(PyBytes_AsString(dest), &options, &self->packer, &error);
+    code = sheaf_packer_open(PyBytes_AsString(dest), options, &self->packer, &error);
     calls_end(&self->calls);
     Py_DECREF(dest);
     if (code == SHEAF_OK && !PyErr_Occurred())
@@ -323,6 +357,7 @@ static void packer_dealloc(struct packer_object *self)
         calls_end(&self->calls);
     }
     guard_free(&self->guard);
+    pack_options_free(&self->options);
     object_free(self);
     Py_DECREF(type);
 }
@@ -332,6 +367,11 @@ static PyMethodDef packer_methods[] = {
       "append(key, fields, labels=None, class_name=None): adds a sample.  `fields` maps names "
       "to bytes-like objects; labels are a number or a sequence of them." },
     { "cut", (PyCFunction)packer_cut, METH_NOARGS, "The next sample begins a new shard." },
+    { "_cut_at", (PyCFunction)packer_cut_at, METH_O,
+      "The same, and the shard that ends is noted with this number." },
+    { "_skip", (PyCFunction)packer_skip, METH_NOARGS,
+      "_skip() -> the number noted with the last finished shard; the samples of those are not to "
+      "be appended again.  0: there are none." },
     { "set_classes", (PyCFunction)packer_set_classes, METH_O,
       "set_classes(names): of the labels label_base, label_base + 1, ...; before the first "
       "sample." },
@@ -341,6 +381,7 @@ static PyMethodDef packer_methods[] = {
 };
 
 static PyGetSetDef packer_getset[] = {
+    { "_is_there", (getter)packer_is_there, NULL, "An earlier run has finished it.", NULL },
     { "finished", (getter)packer_is_finished, NULL, "Whether finish() has succeeded.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };

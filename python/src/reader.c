@@ -162,7 +162,7 @@ static Py_ssize_t reader_length(struct reader_object *self)
 
 PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats)
 {
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
                          "samples", (unsigned long long)stats->samples,
                          "payload_bytes", (unsigned long long)stats->payload_bytes,
                          "read_bytes", (unsigned long long)stats->read_bytes,
@@ -176,7 +176,9 @@ PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats)
                          "stall_ns", (unsigned long long)stats->stall_ns,
                          "first_sample_ns", (unsigned long long)stats->first_sample_ns,
                          "memory_bytes", (unsigned long long)stats->memory_bytes,
-                         "memory_peak_bytes", (unsigned long long)stats->memory_peak_bytes);
+                         "memory_peak_bytes", (unsigned long long)stats->memory_peak_bytes,
+                         "requests", (unsigned long long)stats->requests,
+                         "retries", (unsigned long long)stats->retries);
 }
 
 static PyObject *reader_stats(struct reader_object *self, PyObject *Py_UNUSED(ignored))

@@ -17,6 +17,7 @@ struct indexing {
     struct sheaf_dataset *dataset;
     struct sheaf_reader *reader;
     struct sort *keys;
+    size_t part;                /* of which these are */
 };
 
 static int open_dataset(const char *directory, struct sheaf_dataset **dataset,
@@ -55,25 +56,6 @@ static void show(const struct indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
-static int take_keys(struct indexing *x, struct sheaf_error *err)
-{
-    const struct sheaf_sample *sample;
-    int code;
-
-    while ((code = sheaf_reader_next(x->reader, &sample)) == SHEAF_OK) {
-        code = key_table_add(x->keys, key_hash(sample->key), sample->number, err);
-        if (code != SHEAF_OK)
-            return code;
-        if (++x->result->samples % 256 == 0)
-            show(x);
-        if (x->options->interrupt != NULL && *x->options->interrupt != 0)
-            return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", x->directory);
-    }
-    if (code != SHEAF_END && err != NULL)
-        *err = *sheaf_reader_error(x->reader);
-    return code == SHEAF_END ? SHEAF_OK : code;
-}
-
 /* A table that was made of what is there no more would be refused, so it is not left behind. */
 static int check_same(const struct indexing *x, struct sheaf_error *err)
 {
@@ -88,6 +70,52 @@ static int check_same(const struct indexing *x, struct sheaf_error *err)
     return code;
 }
 
+/* Writes the table of a part whose samples have been read; the next one begins. */
+static int end_part(struct indexing *x, struct sheaf_error *err)
+{
+    const struct dataset_part *part = &x->dataset->parts[x->part++];
+    int code = check_same(x, err);
+
+    if (code == SHEAF_OK)
+        code = key_file_put(part->keys_url, part->fingerprint, part->samples, x->keys, err);
+    sort_close(x->keys);
+    x->keys = NULL;
+    if (code == SHEAF_OK && x->part < x->dataset->part_count)
+        code = key_file_sort(x->directory, x->options->memory_bytes / 4, &x->keys, err);
+    return code;
+}
+
+static int take_key(struct indexing *x, const struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    const struct dataset_part *part = &x->dataset->parts[x->part];
+    int code;
+
+    if (sample->number < part->first_number + part->samples)
+        return key_table_add(x->keys, key_hash(sample->key), sample->number - part->first_number,
+                             err);
+    code = end_part(x, err);
+    return code == SHEAF_OK ? take_key(x, sample, err) : code;
+}
+
+static int take_keys(struct indexing *x, struct sheaf_error *err)
+{
+    const struct sheaf_sample *sample;
+    int code;
+
+    while ((code = sheaf_reader_next(x->reader, &sample)) == SHEAF_OK) {
+        code = take_key(x, sample, err);
+        if (code != SHEAF_OK)
+            return code;
+        if (++x->result->samples % 256 == 0)
+            show(x);
+        if (x->options->interrupt != NULL && *x->options->interrupt != 0)
+            return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", x->directory);
+    }
+    if (code != SHEAF_END && err != NULL)
+        *err = *sheaf_reader_error(x->reader);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
 static int index_keys(struct indexing *x, struct sheaf_error *err)
 {
     struct sheaf_reader_stats stats;
@@ -97,16 +125,15 @@ static int index_keys(struct indexing *x, struct sheaf_error *err)
         code = open_reader(x, err);
     if (code == SHEAF_OK)
         code = take_keys(x, err);
-    if (code == SHEAF_OK)
-        code = check_same(x, err);
+    while (code == SHEAF_OK && x->part < x->dataset->part_count)
+        code = end_part(x, err);
     if (code != SHEAF_OK)
         return code;
     sheaf_reader_get_stats(x->reader, &stats, sizeof(stats));
     x->result->shards = x->dataset->manifest.shard_count;
     x->result->bytes = stats.read_bytes;
     x->result->passed_over = stats.passed_over;
-    return key_file_put(x->dataset->keys_url, &x->dataset->manifest, x->result->samples, x->keys,
-                        err);
+    return SHEAF_OK;
 }
 
 int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,

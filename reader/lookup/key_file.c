@@ -40,12 +40,12 @@ static int write_some(void *writer, const void *data, size_t size, struct sheaf_
     return store_write(writer, data, size, err);
 }
 
-int key_file_put(const char *url, const struct manifest *m, uint64_t samples,
-                 struct sort *sort, struct sheaf_error *err)
+int key_file_put(const char *url, const char *fingerprint, uint64_t samples, struct sort *sort,
+                 struct sheaf_error *err)
 {
     struct store_writer *writer = NULL;
     struct key_table table;
-    int code = key_table_make(&table, m->fingerprint, samples, err);
+    int code = key_table_make(&table, fingerprint, samples, err);
 
     if (code == SHEAF_OK)
         code = store_sweep(url, err);
@@ -64,6 +64,7 @@ int key_file_put(const char *url, const struct manifest *m, uint64_t samples,
 
 struct key_file {
     const struct sheaf_dataset *source;
+    const struct dataset_part *part;
     struct key_table table;
     struct store_object *object;
     const volatile int *interrupt;
@@ -79,7 +80,7 @@ static int explain(const struct key_file *f, int code, struct sheaf_error *err)
 
     if (code != SHEAF_ERR_CHANGED && code != SHEAF_ERR_CORRUPT && code != SHEAF_ERR_TRUNCATED)
         return code;
-    if (store_open(f->source->keys_url, &object, NULL) == SHEAF_OK &&
+    if (store_open(f->part->keys_url, &object, NULL) == SHEAF_OK &&
         store_read(object, 0, header, sizeof(header), NULL) == SHEAF_OK &&
         key_table_check_header(&f->table, header, &found) != SHEAF_OK)
         code = err_because(err, err_set(err, found.code, "%s: %s", object->url, found.message),
@@ -92,27 +93,26 @@ static int explain(const struct key_file *f, int code, struct sheaf_error *err)
     return code;
 }
 
-static bool is_absent(const struct sheaf_dataset *source, int code, struct sheaf_error *err)
+static bool is_absent(const struct dataset_part *part, int code, struct sheaf_error *err)
 {
+    const char *name = strrchr(part->keys_url, '/');
     char *directory;
     bool is;
 
-    if (code != SHEAF_ERR_ACCESS || store_is_local(source->keys_url))
+    if (code != SHEAF_ERR_ACCESS || store_is_local(part->keys_url) || name == NULL)
         return code == SHEAF_ERR_NOT_FOUND;
-    directory = strndup(source->keys_url, strlen(source->keys_url) - strlen(KEYS_NAME));
-    is = directory != NULL && dataset_look_again(directory, KEYS_NAME, err) == SHEAF_ERR_NOT_FOUND;
+    directory = strndup(part->keys_url, (size_t)(name + 1 - part->keys_url));
+    is = directory != NULL && dataset_look_again(directory, name + 1, err) == SHEAF_ERR_NOT_FOUND;
     free(directory);
     return is;
 }
 
 static int open_file(struct key_file *f, struct sheaf_error *err)
 {
-    const struct sheaf_dataset *d = f->source;
-    int code = key_table_make(&f->table, d->manifest.fingerprint,
-                              d->end_number - d->first_number, err);
+    const int code = key_table_make(&f->table, f->part->fingerprint, f->part->samples, err);
 
     return code != SHEAF_OK ? code
-         : store_open_known(d->keys_url, f->table.bytes, 0, &f->object, err);
+         : store_open_known(f->part->keys_url, f->table.bytes, 0, &f->object, err);
 }
 
 /* ---- Many ranges ----------------------------------------------------------------------------- */
@@ -261,8 +261,10 @@ static int match_bucket(const struct key_file *f, const struct asked *asked,
     int code = key_table_check_bucket(&f->table, bucket, data, err);
 
     while (code == SHEAF_OK &&
-           key_table_next(&f->table, bucket, data, asked->hash, &at, &match.number))
+           key_table_next(&f->table, bucket, data, asked->hash, &at, &match.number)) {
+        match.number += f->part->first_number;
         code = buf_append(matches, &match, sizeof(match), err);
+    }
     return code;
 }
 
@@ -299,18 +301,38 @@ static int find_all(const struct key_file *f, struct asked *asked, size_t count,
     return code;
 }
 
+static int find_in_part(struct key_file *f, struct asked *asked, size_t count,
+                        struct buf *matches, struct sheaf_error *err)
+{
+    int code = open_file(f, err);
+
+    if (code == SHEAF_OK)
+        code = find_all(f, asked, count, matches, err);
+    if (code == SHEAF_ERR_CORRUPT)
+        err_prefix(err, "%s: ", f->object->url);
+    if (code != SHEAF_OK && is_absent(f->part, code, err))
+        code = err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the data set has no %s, "
+                                        "by which samples are found", f->source->url,
+                                        strrchr(f->part->keys_url, '/') + 1),
+                           SHEAF_REASON_NO_KEYS);
+    code = explain(f, code, err);
+    store_close(f->object);
+    f->object = NULL;
+    return code;
+}
+
 int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, size_t count,
                   const volatile int *interrupt, struct buf *matches, struct sheaf_error *err)
 {
     struct key_file f = { .source = source, .interrupt = interrupt };
     const volatile int *before;
     struct asked *asked;
-    int code;
+    int code = SHEAF_OK;
 
     if (source->hosts != 0)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a host's part of a data set, in which "
                        "samples cannot be found by key", source->url);
-    if (source->keys_url == NULL)
+    if (!source->has_keys)
         return err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: foreign shards without an "
                                         "index: their samples cannot be found by key",
                                         source->url), SHEAF_REASON_NOT_INDEXED);
@@ -322,18 +344,12 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
     for (size_t i = 0; i < count; i++)
         asked[i] = (struct asked){ .hash = hashes[i], .which = i };
     before = interrupt_watch(interrupt);
-    code = open_file(&f, err);
-    if (code == SHEAF_OK)
-        code = find_all(&f, asked, count, matches, err);
-    if (code == SHEAF_ERR_CORRUPT)
-        err_prefix(err, "%s: ", f.object->url);
-    if (code != SHEAF_OK && is_absent(source, code, err))
-        code = err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the data set has no "
-                                        KEYS_NAME ", by which samples are found", source->url),
-                           SHEAF_REASON_NO_KEYS);
-    code = explain(&f, code, err);
+    for (size_t i = 0; i < source->part_count && code == SHEAF_OK; i++) {
+        f.part = &source->parts[i];
+        if (f.part->samples != 0)
+            code = find_in_part(&f, asked, count, matches, err);
+    }
     interrupt_watch(before);
-    store_close(f.object);
     free(asked);
     return code;
 }
@@ -408,10 +424,10 @@ static int check_all(const struct key_file *f, const uint64_t *expected, struct 
     return code;
 }
 
-int key_file_check(const struct sheaf_dataset *source, const uint64_t *sum,
+int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                    struct sheaf_error *err)
 {
-    struct key_file f = { .source = source };
+    struct key_file f = { .source = source, .part = &source->parts[part] };
     int code = open_file(&f, err);
 
     if (code == SHEAF_OK) {
@@ -419,7 +435,7 @@ int key_file_check(const struct sheaf_dataset *source, const uint64_t *sum,
         if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_UNSUPPORTED)
             err_prefix(err, "%s: ", f.object->url);
     }
-    if (code != SHEAF_OK && is_absent(source, code, err))
+    if (code != SHEAF_OK && is_absent(f.part, code, err))
         code = SHEAF_END;
     code = explain(&f, code, err);
     store_close(f.object);

@@ -11,10 +11,10 @@
 /* A sort for the keys of the data set in `directory`, of a share of the caller's memory. */
 int key_file_sort(const char *directory, uint64_t memory_bytes, struct sort **sort,
                   struct sheaf_error *err);
-/* Writes the file `url` for a manifest that has its fingerprint, from a sort with the keys of all
- * its samples.  Who reads meanwhile finds the old one or the new one. */
-int key_file_put(const char *url, const struct manifest *manifest, uint64_t samples,
-                 struct sort *sort, struct sheaf_error *err);
+/* Writes the file `url` of the data set, or part of one, with this fingerprint, from a sort with
+ * the keys of all its samples.  Who reads meanwhile finds the old one or the new one. */
+int key_file_put(const char *url, const char *fingerprint, uint64_t samples, struct sort *sort,
+                 struct sheaf_error *err);
 
 /* A sample that may have one of the keys that were asked for. */
 struct key_match {
@@ -27,9 +27,9 @@ struct key_match {
 int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, size_t count,
                   const volatile int *interrupt, struct buf *matches, struct sheaf_error *err);
 
-/* Reads all of the file and checks it.  `sum`: of key_table_part over all samples; NULL: only what
- * can be told without.  SHEAF_END: there is none, which is fine. */
-int key_file_check(const struct sheaf_dataset *source, const uint64_t *sum,
+/* Reads all of the file of a part of the source and checks it.  `sum`: of key_table_part over all
+ * its samples; NULL: only what can be told without.  SHEAF_END: there is none, which is fine. */
+int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                    struct sheaf_error *err);
 
 #endif

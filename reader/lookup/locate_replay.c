@@ -11,18 +11,27 @@
 
 /* ---- Targets and comings --------------------------------------------------------------------- */
 
+/* Makes room for one more item of `size` bytes in a list.  NULL: no memory. */
+static void *make_room(void *list, size_t count, size_t *capacity, size_t size,
+                       struct sheaf_error *err)
+{
+    if (count == *capacity) {
+        *capacity = 2 * count + 16;
+        list = reallocarray(list, *capacity, size);
+    }
+    if (list == NULL)
+        err_memory(err, *capacity * size);
+    return list;
+}
+
 int targets_add(struct targets *t, uint32_t lane, uint64_t input, size_t asked,
                 struct sheaf_error *err)
 {
-    if (t->count == t->capacity) {
-        const size_t capacity = 2 * t->capacity + 16;
-        struct target *grown = reallocarray(t->list, capacity, sizeof(*grown));
+    struct target *list = make_room(t->list, t->count, &t->capacity, sizeof(*list), err);
 
-        if (grown == NULL)
-            return err_memory(err, capacity * sizeof(*grown));
-        t->list = grown;
-        t->capacity = capacity;
-    }
+    if (list == NULL)
+        return SHEAF_ERR_MEMORY;
+    t->list = list;
     t->list[t->count++] = (struct target){ lane, input, asked, UINT64_MAX };
     return SHEAF_OK;
 }
@@ -55,16 +64,11 @@ int comings_add(struct comings *c, uint32_t lane, uint64_t step, size_t asked,
                 struct sheaf_error *err)
 {
     const uint32_t lanes = c->order.lanes, world = c->member.world_size;
+    struct sheaf_coming *list = make_room(c->list, c->count, &c->capacity, sizeof(*list), err);
 
-    if (c->count == c->capacity) {
-        const size_t capacity = 2 * c->capacity + 16;
-        struct sheaf_coming *grown = reallocarray(c->list, capacity, sizeof(*grown));
-
-        if (grown == NULL)
-            return err_memory(err, capacity * sizeof(*grown));
-        c->list = grown;
-        c->capacity = capacity;
-    }
+    if (list == NULL)
+        return SHEAF_ERR_MEMORY;
+    c->list = list;
     c->list[c->count++] = (struct sheaf_coming){
         .asked = asked, .sample = step * lanes + lane, .rank = lane % world,
         .ordinal = step * (lanes / world) + lane / world,

@@ -58,10 +58,10 @@ static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers
 
 /* ---- One source epoch ------------------------------------------------------------------------ */
 
-/* The inputs that the samples are in a source epoch.  piece_places: where each piece of the line
- * is on it. */
+/* The inputs that the samples are in a source epoch.  piece_places: where each piece, of `piece`
+ * samples, is on the line. */
 static int find_inputs(struct locating *x, const struct wanted *wanted, size_t count,
-                       uint64_t source_epoch, const uint64_t *piece_places,
+                       uint64_t source_epoch, uint64_t piece, const uint64_t *piece_places,
                        struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -69,7 +69,7 @@ static int find_inputs(struct locating *x, const struct wanted *wanted, size_t c
     x->targets.count = 0;
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
         const struct wanted *w = &wanted[i];
-        const uint64_t place = piece_places[w->rank / ORDER_PIECE] + w->rank % ORDER_PIECE;
+        const uint64_t place = piece_places[w->rank / piece] + w->rank % piece;
         uint64_t input;
         uint32_t lane;
 
@@ -80,18 +80,25 @@ static int find_inputs(struct locating *x, const struct wanted *wanted, size_t c
     return code;
 }
 
-/* The lane's step comes, and with it perhaps the one that pads it. */
+/* The lane's step comes, and with it perhaps the one that pads it, or others. */
 static int add_step(struct locating *x, uint32_t lane, uint64_t step, size_t asked,
                     struct sheaf_error *err)
 {
     bool padded;
-    const uint64_t steps = mix_lane_steps(&x->view->mix, &x->comings->order, lane, &padded);
+    const struct mix *mix = &x->view->mix;
+    const struct order *order = &x->comings->order;
+    const uint64_t steps = mix_lane_steps(mix, order, lane, &padded);
     int code = SHEAF_OK;
 
     if (step < steps - padded)
         code = comings_add(x->comings, lane, step, asked, err);
-    if (code == SHEAF_OK && padded && step == 0)
-        code = comings_add(x->comings, lane, steps - 1, asked, err);
+    for (uint32_t other = lane; step == 0 && other < order->lanes && code == SHEAF_OK;
+         other += (uint32_t)MIN(mix->samples, order->lanes)) {
+        const uint64_t end = mix_lane_steps(mix, order, other, &padded);
+
+        if (padded)
+            code = comings_add(x->comings, other, end - 1, asked, err);
+    }
     return code;
 }
 
@@ -138,19 +145,21 @@ static int follow_lanes(struct locating *x, size_t source, const struct order *o
     return code;
 }
 
-static size_t pieces_of(const struct order_chosen *chosen)
+static size_t pieces_of(const struct order *order, const struct order_chosen *chosen)
 {
-    return (size_t)((chosen->chosen.count + ORDER_PIECE - 1) / ORDER_PIECE);
+    const uint64_t piece = order_piece(order, chosen->chosen.count);
+
+    return (size_t)((chosen->chosen.count + piece - 1) / piece);
 }
 
 /* Where each piece of a line is on it. */
 static void find_pieces(const struct order_line *line, size_t count, uint64_t *places)
 {
     for (size_t i = 0; i < count; i++) {
-        const uint64_t place = (uint64_t)i * ORDER_PIECE;
+        const uint64_t place = i * line->piece;
 
         places[line->pieces[i]] = place <= line->short_start
-                                  ? place : place - (ORDER_PIECE - line->short_places);
+                                  ? place : place - (line->piece - line->short_places);
     }
 }
 
@@ -162,14 +171,15 @@ static int locate_in_epoch(struct locating *x, const struct order *order,
                            struct sheaf_error *err)
 {
     const struct order_chosen *chosen = &x->view->chosen[wanted->source];
+    const uint64_t piece = order_piece(order, chosen->chosen.count);
     struct order_line line;
     int code = order_line_of_pieces(order, chosen, &line, err);
 
     if (code != SHEAF_OK)
         return code;
-    find_pieces(&line, pieces_of(chosen), places);
+    find_pieces(&line, pieces_of(order, chosen), places);
     order_line_free(&line);
-    code = find_inputs(x, wanted, count, order->epoch, places, err);
+    code = find_inputs(x, wanted, count, order->epoch, piece, places, err);
     return code == SHEAF_OK ? follow_lanes(x, wanted->source, order, err) : code;
 }
 
@@ -178,8 +188,8 @@ static int locate_in_source(struct locating *x, const struct wanted *wanted, siz
                             struct sheaf_error *err)
 {
     const size_t source = wanted->source;
-    const size_t pieces = pieces_of(&x->view->chosen[source]);
     struct order order = mix_source_order(&x->view->mix, &x->comings->order, source);
+    const size_t pieces = pieces_of(&order, &x->view->chosen[source]);
     uint64_t *places = calloc(pieces + 1, sizeof(places[0]));
     uint64_t first, last;
     int code = places == NULL ? err_memory(err, pieces * sizeof(places[0])) : SHEAF_OK;

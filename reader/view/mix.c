@@ -30,6 +30,11 @@ uint64_t mix_lane_steps(const struct mix *mix, const struct order *order, uint32
     return rounds - (order->remainder == SHEAF_KEEP && is_short);
 }
 
+uint32_t mix_padding_lane(const struct mix *mix, const struct order *order, uint32_t lane)
+{
+    return mix->samples < order->lanes ? (uint32_t)(lane % mix->samples) : lane;
+}
+
 uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
                             const struct order_member *m)
 {
@@ -52,10 +57,6 @@ int mix_check(const struct mix *mix, const struct order *order, struct sheaf_err
         || product > INT64_MAX)
         return err_set(err, SHEAF_ERR_ARGUMENT, "epoch %" PRIu64 " of a view is too late: the "
                        "numbers of its samples pass 2^63", order->epoch);
-    if (mix->stages == NULL && order->remainder == SHEAF_PAD && mix->samples < order->lanes)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "an epoch of %" PRIu64 " sample%s cannot be padded "
-                       "to %" PRIu32 " lanes: use fewer lanes, or keep or drop the remainder",
-                       mix->samples, plural(mix->samples), order->lanes);
     return SHEAF_OK;
 }
 

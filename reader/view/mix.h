@@ -49,8 +49,7 @@ void mix_free(struct mix *mix);
 
 /* ---- The epoch ------------------------------------------------------------------------------ */
 
-/* SHEAF_ERR_ARGUMENT: what the order asks for is not to be had: a padded epoch of fewer samples
- * than lanes, an epoch so late that its numbers pass 2^63. */
+/* SHEAF_ERR_ARGUMENT: the epoch is so late that its numbers pass 2^63. */
 int mix_check(const struct mix *mix, const struct order *order, struct sheaf_error *err);
 
 /* Rounds of an epoch: the steps of its longest lane. */
@@ -58,6 +57,8 @@ uint64_t mix_rounds(const struct mix *mix, const struct order *order);
 /* Steps of a lane, with the one that pads it; *padded: whether there is one. */
 uint64_t mix_lane_steps(const struct mix *mix, const struct order *order, uint32_t lane,
                         bool *padded);
+/* The lane that a padded lane repeats the first draw of: itself, or one that has a sample. */
+uint32_t mix_padding_lane(const struct mix *mix, const struct order *order, uint32_t lane);
 uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
                             const struct order_member *member);
 

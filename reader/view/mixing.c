@@ -10,11 +10,20 @@
 #include "base/error.h"
 #include "reader/view/source_line.h"
 
+/* A stretch that could not be read ahead is tried again after so many draws. */
+#define PUMP_DRAWS 16u
+
 /* What one lane draws from one source. */
 struct drawing {
     uint64_t drawn;                 /* as mix_turns_begin counts; */
+    uint64_t end;                   /* what it will be at the end of the epoch */
+    double pace;                    /* draws a step, about */
+    uint64_t before;                /* draws of the epoch in the stretches that were begun */
     uint64_t left;                  /* in the stretch */
     struct source_line *line;       /* NULL: no stretch was begun */
+    bool is_second;                 /* its lane is in the second half */
+    struct source_line *coming;     /* of the next stretch, in the other half; NULL: none */
+    uint64_t coming_bytes;          /* of the budget, for its slots */
 };
 
 struct mixing {
@@ -71,6 +80,8 @@ void mixing_end(struct sheaf_reader *r)
         return;
     for (uint32_t i = 0; i < m->lane_count; i++)
         mix_turns_free(&m->turns[i]);
+    for (size_t i = 0; i < m->lane_count * m->source_count; i++)
+        budget_give(&r->feed.budget, m->drawings[i].coming_bytes);
     source_line_free(&m->lines);
     memset(m->turns, 0, m->lane_count * sizeof(m->turns[0]));
     memset(m->sources, 0, m->lane_count * sizeof(m->sources[0]));
@@ -80,45 +91,142 @@ void mixing_end(struct sheaf_reader *r)
 
 /* ---- Stretches ------------------------------------------------------------------------------ */
 
-/* The reader's lane `i`, of a source. */
+static struct drawing *drawing_of(const struct mixing *m, uint32_t i, size_t source)
+{
+    return &m->drawings[i * m->source_count + source];
+}
+
+/* Where the reader's lane `i` of a source is; `coming`: that of its next stretch. */
+static size_t place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
+{
+    const bool is_second = drawing_of(r->mixing, i, source)->is_second != coming;
+
+    return i * r->mixing->source_count + source + (is_second ? r->feed.lane_count : 0);
+}
+
 static struct lane *lane_of(struct sheaf_reader *r, uint32_t i, size_t source)
 {
-    return &r->lanes[i * r->mixing->source_count + source];
+    return &r->lanes[place_of(r, i, source, false)];
+}
+
+/* Sets up the lane of a draw's stretch. */
+static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint64_t draw,
+                        bool is_ahead, struct source_line **line, struct sheaf_error *err)
+{
+    struct feed *feed = &r->feed;
+    const struct dataset_view *view = r->dataset->view;
+    struct drawing *d = drawing_of(r->mixing, i, source);
+    const size_t place = place_of(r, i, source, is_ahead);
+    const uint32_t number = order_member_lane(&r->member, i);
+    const struct mix_stretch stretch = mix_stretch_of(&view->mix, &feed->order, number, source,
+                                                      draw);
+    struct order order = mix_source_order(&view->mix, &feed->order, source);
+    struct lane_course course = { number, &order, NULL,
+                                  { .start = stretch.start, .count = stretch.count }, is_ahead };
+    int code;
+
+    order.epoch = stretch.source_epoch;
+    *line = source_line_use(&r->mixing->lines, view, source, &order, err);
+    if (*line == NULL)
+        return SHEAF_ERR_MEMORY;
+    course.line = &(*line)->line;
+    code = lane_begin(feed, &r->lanes[place], &feed->prefetches[place], &course, stretch.before,
+                      err);
+    feed->prefetches[place].pace = d->pace;
+    feed->prefetches[place].before = d->before;
+    feed->prefetches[place].is_ahead = is_ahead;
+    d->before += code == SHEAF_OK ? stretch.count - stretch.before : 0;
+    return code;
+}
+
+/* Makes the next stretch, which was begun ahead, that which is drawn from. */
+static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
+{
+    struct drawing *d = drawing_of(r->mixing, i, source);
+
+    budget_give(&r->feed.budget, d->coming_bytes);
+    d->is_second = !d->is_second;
+    d->line = d->coming;
+    d->coming = NULL;
+    d->coming_bytes = 0;
+    r->feed.prefetches[place_of(r, i, source, false)].is_ahead = false;
 }
 
 /* Begins the stretch of the next draw. */
 static int begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct mixing *m = r->mixing;
-    struct feed *feed = &r->feed;
-    struct drawing *d = &m->drawings[i * m->source_count + source];
-    struct prefetch *prefetch = &feed->prefetches[i * m->source_count + source];
-    struct lane *lane = lane_of(r, i, source);
-    const uint32_t number = order_member_lane(&r->member, i);
-    const struct mix_stretch stretch = mix_stretch_of(&r->dataset->view->mix, &feed->order, number,
-                                                      source, d->drawn);
-    struct order order = mix_source_order(&r->dataset->view->mix, &feed->order, source);
-    struct lane_course course = { number, &order, NULL,
-                                  { .start = stretch.start, .count = stretch.count } };
-    const double pace = prefetch->pace;
-    int code;
+    struct drawing *d = drawing_of(m, i, source);
+    const struct mix_stretch stretch = mix_stretch_of(&r->dataset->view->mix, &r->feed.order,
+                                                      order_member_lane(&r->member, i), source,
+                                                      d->drawn);
+    int code = SHEAF_OK;
 
     if (d->line != NULL) {
-        prefetch_end(feed, prefetch);
-        lane_clear(feed, lane);
+        prefetch_end(&r->feed, &r->feed.prefetches[place_of(r, i, source, false)]);
+        lane_clear(&r->feed, lane_of(r, i, source));
         source_line_drop(&m->lines, d->line);
+        d->line = NULL;
     }
-    order.epoch = stretch.source_epoch;
-    d->line = source_line_use(&m->lines, r->dataset->view, source, &order, &r->error);
-    if (d->line == NULL)
-        return r->error.code;
+    if (d->coming != NULL)
+        enter_coming(r, i, source);
+    else
+        code = open_stretch(r, i, source, d->drawn, false, &d->line, &r->error);
     d->left = stretch.count - stretch.before;
-    course.line = &d->line->line;
-    code = lane_begin(feed, lane, prefetch, &course, stretch.before, &r->error);
-    prefetch->pace = pace;
     if (code == SHEAF_OK && r->foresees)
-        code = lane_foresee(lane, &r->error);
+        code = lane_foresee(lane_of(r, i, source), &r->error);
     return code;
+}
+
+/* ---- The next stretches ---------------------------------------------------------------------- */
+
+/* Begins to read the next stretch, if the budget has room for its slots. */
+static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
+{
+    struct feed *feed = &r->feed;
+    struct drawing *d = drawing_of(r->mixing, i, source);
+    const size_t place = place_of(r, i, source, true);
+    const struct order order = mix_source_order(&r->dataset->view->mix, &feed->order, source);
+    struct sheaf_error ignored;
+
+    d->coming_bytes = order_buffer_slots(&order) * sizeof(struct item);
+    if (!budget_take(&feed->budget, d->coming_bytes)) {
+        d->coming_bytes = 0;
+        return;
+    }
+    if (open_stretch(r, i, source, d->drawn + d->left, true, &d->coming, &ignored) == SHEAF_OK) {
+        (void)prefetch_pump(feed, &ignored);
+        return;
+    }
+    prefetch_clear(feed, &feed->prefetches[place]);
+    lane_clear(feed, &r->lanes[place]);
+    source_line_drop(&r->mixing->lines, d->coming);
+    budget_give(&feed->budget, d->coming_bytes);
+    d->coming = NULL;
+    d->coming_bytes = 0;
+}
+
+/* After a draw: once all of a stretch is under way, begins the next, and takes in what comes of
+ * it, so that it has what its first turn needs. */
+static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
+{
+    struct feed *feed = &r->feed;
+    struct drawing *d = drawing_of(r->mixing, i, source);
+    const struct prefetch *p = &feed->prefetches[place_of(r, i, source, false)];
+    const struct prefetch *coming;
+    struct sheaf_error ignored;
+
+    if (feed->prefetch_count == feed->lane_count || feed->cuts_blocks || feed->few_sections)
+        return;
+    if (d->coming == NULL) {
+        if (p->planned == intakes_count(p->intakes) && d->drawn + d->left < d->end)
+            begin_coming(r, i, source);
+        return;
+    }
+    coming = &feed->prefetches[place_of(r, i, source, true)];
+    lane_fill_ahead(feed, &r->lanes[place_of(r, i, source, true)]);
+    if (coming->first == NULL && d->left % PUMP_DRAWS == 0)
+        (void)prefetch_pump(feed, &ignored);
 }
 
 /* Begins the stretches that a lane draws from in the rest of the epoch. */
@@ -132,19 +240,21 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
     for (size_t s = 0; s < m->source_count && code == SHEAF_OK; s++) {
         const uint64_t draws = at_end[s] - drawn[s];
 
-        m->drawings[i * m->source_count + s].drawn = drawn[s];
-        r->feed.prefetches[i * m->source_count + s].pace = (double)draws / (double)MAX(steps, 1);
+        drawing_of(m, i, s)->drawn = drawn[s];
+        drawing_of(m, i, s)->end = at_end[s];
+        drawing_of(m, i, s)->pace = (double)draws / (double)MAX(steps, 1);
         if (draws != 0)
             code = begin_stretch(r, i, s);
     }
     return code;
 }
 
-/* The sample that a lane draws first in the epoch. */
-static int find_pad(struct sheaf_reader *r, uint32_t number, uint64_t *drawn,
+/* The sample that comes once more at the end of a lane: the first that it draws in the epoch. */
+static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
                     struct order_run *pad)
 {
     const struct dataset_view *view = r->dataset->view;
+    const uint32_t number = mix_padding_lane(&view->mix, &r->feed.order, lane);
     struct mix_turns turns;
     struct mix_stretch stretch;
     struct order order;
@@ -220,7 +330,7 @@ static int draw(struct sheaf_reader *r, uint32_t i, struct item *item)
         m->sources[i] = source + 1;
     }
     source = m->sources[i] - 1;
-    d = &m->drawings[i * m->source_count + source];
+    d = drawing_of(m, i, source);
     if (d->left == 0)
         code = begin_stretch(r, i, source);
     if (code == SHEAF_OK)
@@ -230,6 +340,8 @@ static int draw(struct sheaf_reader *r, uint32_t i, struct item *item)
     d->left--;
     d->drawn++;
     m->sources[i] = 0;
+    if (d->left != 0)
+        look_ahead(r, i, source);
     return SHEAF_OK;
 }
 

@@ -6,7 +6,9 @@
  *
  * Each lane of the order has for each source a struct lane, with a shuffle buffer and a prefetch of
  * its own: those of the reader's lane i are i * sources on.  It takes in one stretch of the line of
- * a source epoch, and when that is used up, it begins the next. */
+ * a source epoch, and when that is used up, it begins the next.  Where data are far away, there are
+ * twice as many: once all of a stretch is under way, the next one is begun in the other half, and
+ * read ahead, so that nobody waits for it at its first turn. */
 #ifndef READER_VIEW_MIXING_H
 #define READER_VIEW_MIXING_H
 

@@ -53,22 +53,23 @@ static uint64_t stop_of(const struct feed *feed, const struct index_section *s, 
                                                : s->blocks[block + 1].raw_offset;
 }
 
-static uint64_t gap_of(const struct shard *shard)
+uint64_t stretch_gap(bool is_remote, bool is_network)
 {
-    if (shard->object->is_remote)
-        return GAP_REMOTE;
-    return shard->owner->dataset->read_bytes != 0 ? GAP_NETWORK : GAP_LOCAL;
+    return is_remote ? GAP_REMOTE : is_network ? GAP_NETWORK : GAP_LOCAL;
 }
 
-/* Whether a read that ends with record `last` goes on to a later one. */
-static bool joins(const struct shard *shard, uint64_t last, uint64_t record)
+bool stretch_joins(const struct index_section *s, uint64_t last, uint64_t record, uint64_t gap)
 {
-    const struct index_section *s = shard->section;
     const uint64_t end = s->offsets[last] + index_frame_bytes(s, last);
 
     if (s->blocks != NULL)
         return index_block_of(s, s->offsets[record]) <= index_block_of(s, end - 1) + 1;
-    return s->offsets[record] - end <= gap_of(shard);
+    return s->offsets[record] - end <= gap;
+}
+
+static uint64_t gap_of(const struct shard *shard)
+{
+    return stretch_gap(shard->object->is_remote, shard->owner->dataset->read_bytes != 0);
 }
 
 /* Adds a record, unless the chunk had better end before it: at *stop, which is further on if what
@@ -86,7 +87,8 @@ static bool add(const struct feed *feed, uint64_t record, bool resumed, struct s
 
     if (record < end || stretch_is_outsize(feed, s, record))
         return false;
-    joined = is_next || ((!resumed || s->blocks != NULL) && joins(shard, end - 1, record));
+    joined = is_next || ((!resumed || s->blocks != NULL)
+                         && stretch_joins(s, end - 1, record, gap_of(shard)));
     if (!joined && (s->blocks != NULL || shard->object->is_remote))
         return false;           /* a chunk of one read */
     if (!joined)

@@ -36,6 +36,12 @@ uint64_t stretch_bytes(const struct feed *feed, uint64_t planned);
 bool stretch_is_outsize(const struct feed *feed, const struct index_section *section,
                         uint64_t record);
 
+/* So many bytes between records are read along. */
+uint64_t stretch_gap(bool is_remote, bool is_network);
+/* Whether a read that ends with record `last` goes on to a later one. */
+bool stretch_joins(const struct index_section *section, uint64_t last, uint64_t record,
+                   uint64_t gap);
+
 /* From intake `planned` on, which is the record `found`. */
 void stretch_plan(const struct feed *feed, const struct order_run *found, struct stretch *stretch);
 

@@ -35,6 +35,7 @@ void dataset_view_free(struct dataset_view *v)
     mix_free(&v->mix);
     view_free(&v->document);
     free(v->chosen);
+    free(v->earlier);
     free(v->fingerprints);
     free(v);
 }
@@ -104,6 +105,41 @@ static int open_sources(struct dataset_view *v, const struct view_keys_how *how,
 
 /* ---- Numbers -------------------------------------------------------------------------------- */
 
+struct named {
+    const char *fingerprint;
+    size_t source;
+};
+
+static int by_fingerprint(const void *x, const void *y)
+{
+    const struct named *a = x, *b = y;
+    const int order = strcmp(a->fingerprint, b->fingerprint);
+
+    return order != 0 ? order : (a->source > b->source) - (a->source < b->source);
+}
+
+/* Finds which sources are the same data set. */
+static int find_earlier(struct dataset_view *v, struct sheaf_dataset *const *sources,
+                        struct sheaf_error *err)
+{
+    const size_t count = v->mix.source_count;
+    struct named *named = calloc(count, sizeof(named[0]));
+
+    v->earlier = calloc(count, sizeof(v->earlier[0]));
+    if (named == NULL || v->earlier == NULL) {
+        free(named);
+        return err_memory(err, count * sizeof(named[0]));
+    }
+    for (size_t i = 0; i < count; i++)
+        named[i] = (struct named){ sources[i]->manifest.fingerprint, i };
+    qsort(named, count, sizeof(named[0]), by_fingerprint);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(named[i].fingerprint, named[i - 1].fingerprint) == 0)
+            v->earlier[named[i].source] = named[i - 1].source + 1;
+    free(named);
+    return SHEAF_OK;
+}
+
 /* Sources whose fingerprint and conditions are equal differ by how many there are before. */
 static int name_sources(struct dataset_view *v, struct sheaf_dataset *const *sources,
                         struct sheaf_error *err)
@@ -115,9 +151,8 @@ static int name_sources(struct dataset_view *v, struct sheaf_dataset *const *sou
         uint64_t before = 0;
         int code;
 
-        for (size_t j = 0; j < i; j++)
-            before += strcmp(fingerprint, sources[j]->manifest.fingerprint) == 0
-                      && strcmp(where, v->document.sources[j].where.text) == 0;
+        for (size_t j = v->earlier[i]; j != 0; j = v->earlier[j - 1])
+            before += strcmp(where, v->document.sources[j - 1].where.text) == 0;
         code = buf_printf(&name, err, "%s%s", fingerprint, where);
         if (code == SHEAF_OK)
             v->mix.sources[i].id = XXH3_64bits_withSeed(name.data, name.size, before);
@@ -207,7 +242,9 @@ static int make_mix(struct dataset_view *v, struct sheaf_dataset *const *sources
     v->mix.source_count = count;
     for (size_t i = 0; i < count; i++)
         v->mix.sources[i].samples = v->chosen[i].chosen.count;
-    code = name_sources(v, sources, err);
+    code = find_earlier(v, sources, err);
+    if (code == SHEAF_OK)
+        code = name_sources(v, sources, err);
     if (code != SHEAF_OK)
         return code;
     return v->document.has_weights ? make_weights(v, err) : make_counts(v, err);
@@ -270,13 +307,12 @@ static double share_of(const struct dataset_view *v, size_t i)
 }
 
 /* How many samples a source chose that an earlier one of the same data set chose, too. */
-static uint64_t shared_of(const struct sheaf_dataset *d, const struct dataset_view *v, size_t i)
+static uint64_t shared_of(const struct dataset_view *v, size_t i)
 {
     uint64_t most = 0;
 
-    for (size_t j = 0; j < i; j++)
-        if (strcmp(d->sources[j]->manifest.fingerprint, d->sources[i]->manifest.fingerprint) == 0)
-            most = MAX(most, selection_shared(&v->chosen[j].chosen, &v->chosen[i].chosen));
+    for (size_t j = v->earlier[i]; j != 0; j = v->earlier[j - 1])
+        most = MAX(most, selection_shared(&v->chosen[j - 1].chosen, &v->chosen[i].chosen));
     return most;
 }
 
@@ -291,7 +327,7 @@ static void take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
         d->sources[i]->chosen = v->chosen[i].chosen.count;
         d->sources[i]->share = share_of(v, i);
         d->sources[i]->weight = v->mix.stages == NULL ? 0 : v->mix.stages[0].weights[i];
-        d->sources[i]->shared = shared_of(d, v, i);
+        d->sources[i]->shared = shared_of(v, i);
     }
     memcpy(d->manifest.fingerprint, v->fingerprints[v->document.stage_count],
            sizeof(d->manifest.fingerprint));

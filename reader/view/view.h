@@ -13,6 +13,8 @@ struct dataset_view {
     struct view document;
     struct mix mix;
     struct order_chosen *chosen;        /* of each source */
+    size_t *earlier;                    /* of each source: the last one before it that is the same
+                                           data set, + 1; 0: none */
     char (*fingerprints)[33];           /* of the view up to each stage, the first included */
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/s3/s3_settings.h"
 #include "store/s3/s3_xml.h"
 
 struct known {
@@ -88,7 +89,8 @@ static void make_line(char *text)
             *text = ' ';
 }
 
-static int region_error(const struct request *r, const struct s3_xml_error *e,
+/* The request goes to the bucket's region, if the answer names it, and otherwise fails. */
+static int region_error(struct request *r, const struct s3_xml_error *e, bool *again,
                         struct sheaf_error *err)
 {
     const char *region = http_answer_header(&r->http, "x-amz-bucket-region");
@@ -98,11 +100,25 @@ static int region_error(const struct request *r, const struct s3_xml_error *e,
     if (region == NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the bucket is in another region or at "
                        "another endpoint than %s, %s: %s", r->what,
-                       r->target->region != NULL ? r->target->region : "this one",
-                       r->target->origin, e->message);
+                       r->at->region != NULL ? r->at->region : "this one",
+                       r->at->origin, e->message);
+    if (r->at->region != NULL && strcmp(region, r->at->region) == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the bucket is at another endpoint of region "
+                       "%.40s than %s: %s", r->what, region, r->at->origin, e->message);
+    *again = request_follow(r, region);
     return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the bucket is in region %.40s, not %s: set "
                    "AWS_REGION=%.40s", r->what, region,
-                   r->target->region != NULL ? r->target->region : "this one", region);
+                   r->at->region != NULL ? r->at->region : "this one", region);
+}
+
+/* The answer to HEAD has no text. */
+static bool may_be_elsewhere(const struct request *r)
+{
+    const char *region = http_answer_header(&r->http, "x-amz-bucket-region");
+
+    return r->http.status == 301 || r->http.status == 307 ||
+           (r->http.status == 400 && region != NULL && r->at->region != NULL &&
+            strcmp(region, r->at->region) != 0);
 }
 
 static int expired_error(const struct request *r, const struct s3_xml_error *e, bool *again,
@@ -162,23 +178,26 @@ int aws_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     const struct http_exchange *x = &r->http;
     struct s3_xml_error e;
+    int code;
 
     if (x->failure != HTTP_ANSWERED)
         return request_classify_http(r, again, err);
     if (!get_error(r, &e)) {
         memset(&e, 0, sizeof(e));
-        if (x->status == 301 || x->status == 307)
-            return region_error(r, &e, err);
+        if (may_be_elsewhere(r))
+            return region_error(r, &e, again, err);
         return request_classify_http(r, again, err);
     }
     make_line(e.code);
     make_line(e.message);
     make_line(e.region);
     if (is_one_of(e.code, wrong_region, COUNT_OF(wrong_region)))
-        return region_error(r, &e, err);
+        return region_error(r, &e, again, err);
     if (is_one_of(e.code, expired, COUNT_OF(expired)))
         return expired_error(r, &e, again, err);
     if (strcmp(e.code, "RequestTimeTooSkewed") == 0 && e.server_time[0] != '\0')
         return skew_error(r, &e, err);
-    return known_error(r, &e, again, err);
+    code = known_error(r, &e, again, err);
+    s3_settings_explain(r, e.code, err);
+    return code;
 }

@@ -93,7 +93,7 @@ bool credentials_parse_time(const char *text, int64_t *ms)
     text += used;
     if (*text == '.')
         text += 1 + strspn(text + 1, "0123456789");
-    if (strcmp(text, "Z") != 0 && strcmp(text, "+00:00") != 0)
+    if (strcmp(text, "Z") != 0 && strcmp(text, "UTC") != 0 && strcmp(text, "+00:00") != 0)
         return false;
     if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 ||
         tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)

@@ -33,7 +33,7 @@ void credentials_release(struct credentials *set);      /* NULL is fine */
 /* Milliseconds since 1970, now. */
 int64_t credentials_now_ms(void);
 
-/* "2026-11-20T21:00:00Z", also with a fraction of a second or an offset of +00:00. */
+/* "2026-11-20T21:00:00Z", also with a fraction of a second, UTC, or an offset of +00:00. */
 bool credentials_parse_time(const char *text, int64_t *ms);
 
 /* How a set stands at a time: good; to be renewed soon, though still good; not to be used.  The

@@ -2,13 +2,12 @@
  *
  * The search for credentials, beginning with the environment, and the helpers that its sources
  * share. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc_note.h"
 #include "base/error.h"
+#include "store/json_answer.h"
 #include "store/s3/credentials_sources.h"
 #include "store/store.h"
 
@@ -25,13 +24,16 @@ int credentials_from_environment(struct credentials **set, struct sheaf_error *e
 {
     const char *id = getenv("AWS_ACCESS_KEY_ID");
     const char *secret = getenv("AWS_SECRET_ACCESS_KEY");
+    const char *token = getenv("AWS_SECURITY_TOKEN");       /* its name of old */
 
+    if (token == NULL || *token == '\0')
+        token = getenv("AWS_SESSION_TOKEN");
     if (id == NULL || *id == '\0')
         return SHEAF_END;
     if (secret == NULL || *secret == '\0')
         return err_set(err, SHEAF_ERR_ACCESS,
                        "AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not");
-    *set = credentials_new(id, secret, getenv("AWS_SESSION_TOKEN"), CREDENTIALS_NEVER);
+    *set = credentials_new(id, secret, token, CREDENTIALS_NEVER);
     return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
 }
 
@@ -43,8 +45,6 @@ static int search(struct credentials_source *source, struct credentials **set,
 
     if (code == SHEAF_END)
         code = credentials_from_profile(c, c->config->profile, set, err);
-    if (code == SHEAF_END)
-        code = credentials_from_web_identity(c, set, err);
     if (code == SHEAF_END)
         code = credentials_from_container(c, set, err);
     if (code == SHEAF_END)
@@ -81,28 +81,11 @@ static const char *json_text(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-static int parse(const char *text, size_t size, json_t **root, struct sheaf_error *err)
-{
-    struct alloc_note note;
-
-    *root = NULL;
-    if (!alloc_note_begin(&note, json_get_alloc_funcs, json_set_alloc_funcs,
-                          alloc_note_longest(text, size)))
-        return err_memory(err, note.size);
-    *root = json_loadb(text, size, 0, NULL);
-    if (note.has_failed) {
-        json_decref(*root);
-        *root = NULL;
-    }
-    alloc_note_end(&note);
-    return note.has_failed ? err_memory(err, size) : SHEAF_OK;
-}
-
-int credentials_from_json(const char *text, size_t size, const char *from,
+int credentials_from_json(const char *text, size_t size, const char *from, int version,
                           struct credentials **set, struct sheaf_error *err)
 {
     json_t *root;
-    int code = parse(text, size, &root, err);
+    int code = json_answer(text, size, &root, err);
     const char *id = json_text(root, "AccessKeyId");
     const char *secret = json_text(root, "SecretAccessKey");
     const char *token = json_text(root, "SessionToken");
@@ -113,6 +96,10 @@ int credentials_from_json(const char *text, size_t size, const char *from,
         token = json_text(root, "Token");
     if (code == SHEAF_OK && root == NULL)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the response is not JSON", from);
+    else if (code == SHEAF_OK && version != 0 &&
+             json_integer_value(json_object_get(root, "Version")) != version)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the response must have \"Version\": %d",
+                       from, version);
     else if (code == SHEAF_OK && (id == NULL || secret == NULL))
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no %s", from,
                        id == NULL ? "AccessKeyId" : "SecretAccessKey");

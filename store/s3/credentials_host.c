@@ -86,7 +86,8 @@ int credentials_from_container(const struct credentials_context *c, struct crede
         code = credentials_ask(c, HTTP_GET, url, token != NULL ? "authorization" : NULL, token,
                                &text, err);
     if (code == SHEAF_OK)
-        code = credentials_from_json(text, strlen(text), "the container's credentials", set, err);
+        code = credentials_from_json(text, strlen(text), "the container's credentials", 0, set,
+                                     err);
     if (token != NULL)
         explicit_bzero(token, strlen(token));
     if (text != NULL)
@@ -162,7 +163,8 @@ int credentials_from_instance(const struct credentials_context *c, struct creden
         code = ask_instance(c, token, ROLES, role, &text, err);
     }
     if (code == SHEAF_OK)
-        code = credentials_from_json(text, strlen(text), "the instance's credentials", set, err);
+        code = credentials_from_json(text, strlen(text), "the instance's credentials", 0, set,
+                                     err);
     if (text != NULL)
         explicit_bzero(text, strlen(text));
     free(token);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Credentials of a profile: its keys, a role to assume with another profile's keys, or a program
- * that prints them. */
+ * Credentials of a profile: a role to assume with another profile's keys or a web identity, its
+ * keys, or a program that prints them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -102,7 +102,7 @@ static int of_process(const char *command, struct credentials **set, struct shea
                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     if (code == SHEAF_OK)
         code = credentials_from_json((const char *)output.data, output.size,
-                                     "credential_process", set, err);
+                                     "credential_process", 1, set, err);
     if (output.data != NULL)
         explicit_bzero(output.data, output.size);
     buf_free(&output);
@@ -142,6 +142,8 @@ static int of_role_source(const struct credentials_context *c, const char *profi
     if (source == NULL && other == NULL)
         return err_set(err, SHEAF_ERR_ACCESS, "a role_arn without source_profile, "
                        "credential_source or web_identity_token_file");
+    if (source != NULL && other != NULL)
+        return err_set(err, SHEAF_ERR_ACCESS, "source_profile and credential_source: one too many");
     if (source == NULL)
         return of_credential_source(c, other, set, err);
     if (strcmp(source, profile) == 0)
@@ -153,45 +155,96 @@ static int of_role_source(const struct credentials_context *c, const char *profi
     return code;
 }
 
+/* The tags of the role that is used in the end may come from the environment. */
+static const char *tags_of(const struct profiles *p, const char *profile, unsigned depth)
+{
+    const char *tags = getenv("SHEAF_SESSION_TAGS");
+
+    return tags != NULL && depth == 0 ? tags : profiles_get(p, profile, "role_session_tags");
+}
+
 static int of_role(const struct credentials_context *c, const char *profile, unsigned depth,
                    struct credentials **set, struct sheaf_error *err)
 {
     const struct profiles *p = &c->config->profiles;
-    const char *tags = getenv("SHEAF_SESSION_TAGS");
     const struct role role = {
         .arn = profiles_get(p, profile, "role_arn"),
         .session_name = profiles_get(p, profile, "role_session_name"),
         .external_id = profiles_get(p, profile, "external_id"),
         .duration_seconds = profiles_get(p, profile, "duration_seconds"),
-        .tags = tags != NULL && depth == 0 ? tags : profiles_get(p, profile, "role_session_tags"),
-        .token_file = profiles_get(p, profile, "web_identity_token_file"),
+        .tags = tags_of(p, profile, depth),
     };
     struct credentials *base = NULL;
-    int code = SHEAF_OK;
+    int code;
 
-    if (role.token_file == NULL)
-        code = of_role_source(c, profile, depth, &base, err);
+    if (profiles_get(p, profile, "mfa_serial") != NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "mfa_serial: there is nobody to ask for a code: "
+                       "use a profile with credential_process = "
+                       "aws configure export-credentials --profile %.80s", profile);
+    code = of_role_source(c, profile, depth, &base, err);
     if (code == SHEAF_OK)
         code = credentials_assume_role(c, &role, base, set, err);
     credentials_release(base);
     return code;
 }
 
+/* Of the environment, or else of the profile.  A profile that is only a source is asked alone. */
+static const char *web_setting(const struct profiles *p, const char *profile, unsigned depth,
+                               const char *variable, const char *key)
+{
+    const char *value = depth == 0 ? getenv(variable) : NULL;
+
+    return value != NULL ? value : profiles_get(p, profile, key);
+}
+
+static int of_web_identity(const struct credentials_context *c, const char *profile,
+                           unsigned depth, struct credentials **set, struct sheaf_error *err)
+{
+    const struct profiles *p = &c->config->profiles;
+    const struct role role = {
+        .arn = web_setting(p, profile, depth, "AWS_ROLE_ARN", "role_arn"),
+        .session_name = web_setting(p, profile, depth, "AWS_ROLE_SESSION_NAME",
+                                    "role_session_name"),
+        .token_file = web_setting(p, profile, depth, "AWS_WEB_IDENTITY_TOKEN_FILE",
+                                  "web_identity_token_file"),
+    };
+
+    if (role.token_file == NULL || *role.token_file == '\0')
+        return SHEAF_END;
+    if (role.arn == NULL || *role.arn == '\0')
+        return err_set(err, SHEAF_ERR_ACCESS, "a web identity's token (AWS_WEB_IDENTITY_TOKEN_FILE "
+                       "or web_identity_token_file), but no role: AWS_ROLE_ARN is not set");
+    return credentials_assume_role(c, &role, NULL, set, err);
+}
+
 /* ---- A profile ------------------------------------------------------------------------------- */
 
-static int of_keys(const struct profiles *p, const char *profile, struct credentials **set,
-                   struct sheaf_error *err)
+static int of_keys(const struct profiles *p, enum profile_file file, const char *profile,
+                   struct credentials **set, struct sheaf_error *err)
 {
-    const char *id = profiles_get(p, profile, "aws_access_key_id");
-    const char *secret = profiles_get(p, profile, "aws_secret_access_key");
+    const char *id = profiles_get_from(p, file, profile, "aws_access_key_id");
+    const char *secret = profiles_get_from(p, file, profile, "aws_secret_access_key");
+    const char *token = profiles_get_from(p, file, profile, "aws_security_token");
 
     if (id == NULL && secret == NULL)
         return SHEAF_END;
     if (id == NULL || secret == NULL)
         return err_set(err, SHEAF_ERR_ACCESS, "an access key id or secret without the other");
-    *set = credentials_new(id, secret, profiles_get(p, profile, "aws_session_token"),
-                           CREDENTIALS_NEVER);
+    if (token == NULL)
+        token = profiles_get_from(p, file, profile, "aws_session_token");
+    *set = credentials_new(id, secret, token, CREDENTIALS_NEVER);
     return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
+}
+
+/* A role to assume, for which a profile that is a source and has keys has no need. */
+static bool is_role(const struct profiles *p, const char *profile, unsigned depth)
+{
+    const bool has_keys = profiles_get(p, profile, "aws_access_key_id") != NULL ||
+                          profiles_get(p, profile, "aws_secret_access_key") != NULL;
+
+    return depth < SOURCES_MOST && !(depth > 0 && has_keys) &&
+           profiles_get(p, profile, "role_arn") != NULL &&
+           profiles_get(p, profile, "web_identity_token_file") == NULL;
 }
 
 static int of_profile(const struct credentials_context *c, const char *profile, unsigned depth,
@@ -199,22 +252,26 @@ static int of_profile(const struct credentials_context *c, const char *profile, 
 {
     const struct profiles *p = &c->config->profiles;
     const char *process = profiles_get(p, profile, "credential_process");
-    const bool may_assume = depth < SOURCES_MOST;
-    int code;
+    int code = SHEAF_END;
 
     if (depth != 0 && !profiles_has(p, profile))
         return err_set(err, SHEAF_ERR_ACCESS, "no profile \"%.80s\"", profile);
-    if (may_assume && profiles_get(p, profile, "role_arn") != NULL)
+    if (is_role(p, profile, depth))
         code = of_role(c, profile, depth, set, err);
-    else
-        code = of_keys(p, profile, set, err);
+    if (code == SHEAF_END)
+        code = of_web_identity(c, profile, depth, set, err);
+    if (code == SHEAF_END)
+        code = credentials_from_sso(c, profile, set, err);
+    if (code == SHEAF_END)
+        code = of_keys(p, PROFILE_CREDENTIALS, profile, set, err);
+    if (code == SHEAF_END && profiles_get(p, profile, "login_session") != NULL)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "login_session is not supported: use a profile "
+                       "with credential_process = "
+                       "aws configure export-credentials --profile %.80s", profile);
     if (code == SHEAF_END && process != NULL)
         code = of_process(process, set, err);
-    if (code == SHEAF_END && (profiles_get(p, profile, "sso_session") != NULL ||
-                              profiles_get(p, profile, "sso_start_url") != NULL))
-        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "single sign-on is not supported: use "
-                       "credential_process = aws configure export-credentials --profile %.80s",
-                       profile);
+    if (code == SHEAF_END)
+        code = of_keys(p, PROFILE_CONFIG, profile, set, err);
     if (code < 0)
         err_prefix(err, "profile \"%.80s\": ", profile);
     return code;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where AWS credentials come from, in the usual order:
+ * Where AWS credentials come from, in the order of AWS's own tools:
  *
  *   1. environment       AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
- *   2. profile files     keys; role_arn with source_profile or credential_source;
- *                        web_identity_token_file; credential_process
- *   3. web identity      AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (Kubernetes)
- *   4. container         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI (ECS, SageMaker, EKS)
- *   5. instance          the metadata service, version 2 (EC2)
+ *   2. role              of the profile: role_arn with source_profile or credential_source
+ *   3. web identity      AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (Kubernetes), each before
+ *                        the profile's web_identity_token_file and role_arn
+ *   4. single sign-on    of the profile, with the token that `aws sso login` left
+ *   5. keys              of the profile in the credentials file
+ *   6. credential_process of the profile
+ *   7. keys              of the profile in the config file
+ *   8. container         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI (ECS, SageMaker, EKS)
+ *   9. instance          the metadata service, version 2 (EC2)
  *
  * Each function below gives a set, or SHEAF_END if nothing asks for it, or an error, which ends
  * the search: a user who names a profile does not want other keys.  They block. */
@@ -31,10 +35,11 @@ int credentials_open(struct credentials_cache **cache, const struct credentials_
                      struct sheaf_error *err);
 
 int credentials_from_environment(struct credentials **set, struct sheaf_error *err);
+/* 2 to 7. */
 int credentials_from_profile(const struct credentials_context *context, const char *profile,
                              struct credentials **set, struct sheaf_error *err);
-int credentials_from_web_identity(const struct credentials_context *context,
-                                  struct credentials **set, struct sheaf_error *err);
+int credentials_from_sso(const struct credentials_context *context, const char *profile,
+                         struct credentials **set, struct sheaf_error *err);
 int credentials_from_container(const struct credentials_context *context,
                                struct credentials **set, struct sheaf_error *err);
 int credentials_from_instance(const struct credentials_context *context,
@@ -62,8 +67,9 @@ int credentials_from_xml(const struct request *request, bool expires, struct cre
                          struct sheaf_error *err);
 
 /* {"AccessKeyId", "SecretAccessKey", "Token" or "SessionToken", "Expiration"}.  `from` is for
- * messages, which never hold any of the text. */
-int credentials_from_json(const char *text, size_t size, const char *from,
+ * messages, which never hold any of the text.  `version`: there must be a "Version" with this
+ * number; 0: need not. */
+int credentials_from_json(const char *text, size_t size, const char *from, int version,
                           struct credentials **set, struct sheaf_error *err);
 
 /* The text of a small file without the white space at its end, to be freed. */

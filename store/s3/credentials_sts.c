@@ -60,6 +60,7 @@ static int form_add_tags(struct form *form, const char *tags, struct sheaf_error
     return SHEAF_OK;
 }
 
+/* A web identity may not name tags; its token does. */
 static int fill_form(struct form *form, const struct role *role, struct sheaf_error *err)
 {
     const bool web = role->token_file != NULL;
@@ -137,7 +138,7 @@ int credentials_assume_role(const struct credentials_context *c, const struct ro
     struct form form = { .count = 0 };
     struct buf body = BUF_INIT(FORM_MOST);
     struct url url = { 0 };
-    int code = s3_config_service_url(c->config, "sts", &url, err);
+    int code = s3_config_service_url(c->config, "sts", "sts", c->config->region, &url, err);
 
     if (code == SHEAF_OK)
         code = target_set_url(&target, &url, err);
@@ -156,20 +157,4 @@ int credentials_assume_role(const struct credentials_context *c, const struct ro
     free(form.tags);
     free(form.token);
     return code;
-}
-
-int credentials_from_web_identity(const struct credentials_context *c, struct credentials **set,
-                                  struct sheaf_error *err)
-{
-    struct role role = {
-        .arn = getenv("AWS_ROLE_ARN"), .session_name = getenv("AWS_ROLE_SESSION_NAME"),
-        .token_file = getenv("AWS_WEB_IDENTITY_TOKEN_FILE"),
-    };
-
-    if (role.token_file == NULL || *role.token_file == '\0')
-        return SHEAF_END;
-    if (role.arn == NULL || *role.arn == '\0')
-        return err_set(err, SHEAF_ERR_ACCESS,
-                       "AWS_WEB_IDENTITY_TOKEN_FILE is set, but AWS_ROLE_ARN is not");
-    return credentials_assume_role(c, &role, NULL, set, err);
 }

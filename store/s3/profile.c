@@ -5,6 +5,7 @@
  * since the credentials after it might belong to another section. */
 #include "store/s3/profile.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +46,9 @@ static void cut_comment(char *line)
     }
 }
 
-static int add_setting(struct profiles *p, const char *section, const char *outer, const char *key,
-                       const char *value, struct sheaf_error *err)
+static int add_setting(struct profiles *p, enum profile_file file, const char *section,
+                       const char *outer, const char *key, const char *value,
+                       struct sheaf_error *err)
 {
     struct profile_entry *entry;
 
@@ -60,6 +62,7 @@ static int add_setting(struct profiles *p, const char *section, const char *oute
         p->capacity = capacity;
     }
     entry = &p->entries[p->count];
+    entry->file = file;
     entry->section = strdup(section);
     entry->value = strdup(value);
     if (asprintf(&entry->key, "%s%s%s", outer, *outer != '\0' ? "." : "", key) < 0)
@@ -69,9 +72,22 @@ static int add_setting(struct profiles *p, const char *section, const char *oute
            ? err_memory(err, strlen(value)) : SHEAF_OK;
 }
 
-/* "[profile x]", "[default]" and "[services x]" of config, "[x]" of credentials. */
+/* The name without its quotes, if it has any. */
+static char *unquote(char *name)
+{
+    const size_t size = strlen(name);
+
+    if (size < 2 || (*name != '"' && *name != '\'') || name[size - 1] != *name)
+        return name;
+    name[size - 1] = '\0';
+    return name + 1;
+}
+
+/* "[profile x]", "[default]", "[services x]" and "[sso-session x]" of config, "[x]" of
+ * credentials. */
 static bool section_name(char *line, enum profile_file file, char section[NAME_MOST])
 {
+    static const char *const kinds[] = { "profile", "services", "sso-session" };
     char *end = strchr(line, ']');
     char *name = line + 1;
 
@@ -81,8 +97,14 @@ static bool section_name(char *line, enum profile_file file, char section[NAME_M
     name = trim(name);
     if (file == PROFILE_CREDENTIALS || strcmp(name, "default") == 0)
         return snprintf(section, NAME_MOST, "profile %s", name) < NAME_MOST;
-    if (strncmp(name, "profile", 7) == 0 && name[7] != '\0' && strchr(BLANK, name[7]) != NULL)
-        return snprintf(section, NAME_MOST, "profile %s", trim(name + 8)) < NAME_MOST;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        const size_t size = strlen(kinds[i]);
+
+        if (strncmp(name, kinds[i], size) == 0 && name[size] != '\0' &&
+            strchr(BLANK, name[size]) != NULL)
+            return snprintf(section, NAME_MOST, "%s %s", kinds[i],
+                            unquote(trim(name + size + 1))) < NAME_MOST;
+    }
     return snprintf(section, NAME_MOST, "%s", name) < NAME_MOST;
 }
 
@@ -107,7 +129,7 @@ static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
         return section_name(text, p->file, p->section)
                ? SHEAF_OK : err_set(err, SHEAF_ERR_CORRUPT, "an unterminated section name");
     }
-    equals = strchr(text, '=');
+    equals = strpbrk(text, is_indented ? "=" : "=:");
     if (equals == NULL && !is_indented)
         return err_set(err, SHEAF_ERR_CORRUPT, "neither a section nor KEY = VALUE");
     if (equals == NULL)
@@ -115,11 +137,14 @@ static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
     *equals = '\0';
     key = trim(text);
     value = trim(equals + 1);
+    for (char *c = key; *c != '\0'; c++)
+        *c = (char)tolower((unsigned char)*c);
     if (!is_indented)
         snprintf(p->outer, sizeof(p->outer), "%s", *value == '\0' ? key : "");
     if (is_indented && p->outer[0] == '\0')
         return SHEAF_OK;
-    return add_setting(p->profiles, p->section, is_indented ? p->outer : "", key, value, err);
+    return add_setting(p->profiles, p->file, p->section, is_indented ? p->outer : "", key, value,
+                       err);
 }
 
 int profiles_parse(struct profiles *profiles, enum profile_file file, const char *name,
@@ -147,13 +172,15 @@ static int load(struct profiles *profiles, enum profile_file file, const char *v
                 const char *usual, struct sheaf_error *err)
 {
     const char *named = getenv(variable), *home = getenv("HOME");
+    const bool is_below_home = named == NULL || strncmp(named, "~/", 2) == 0;
     char *path = NULL, *text = NULL;
     size_t size = 0;
     int code;
 
-    if (named == NULL && home == NULL)
+    if (is_below_home && home == NULL)
         return SHEAF_OK;
-    if (asprintf(&path, "%s%s", named != NULL ? named : home, named != NULL ? "" : usual) < 0)
+    if (asprintf(&path, "%s%s", is_below_home ? home : "",
+                 named == NULL ? usual : is_below_home ? named + 1 : named) < 0)
         return err_memory(err, 64);
     code = store_get(path, FILE_MOST, &text, &size, err);
     if (code == SHEAF_OK)
@@ -192,23 +219,35 @@ void profiles_free(struct profiles *profiles)
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
 
-const char *profiles_section_get(const struct profiles *profiles, const char *section,
-                                 const char *key)
+static const char *get(const struct profiles *p, enum profile_file file, const char *section,
+                       const char *key)
 {
-    for (size_t i = 0; i < profiles->count; i++)
-        if (strcmp(profiles->entries[i].section, section) == 0 &&
-            strcmp(profiles->entries[i].key, key) == 0)
-            return profiles->entries[i].value;
+    for (size_t i = 0; i < p->count; i++)
+        if ((file == PROFILE_ANY || p->entries[i].file == file) &&
+            strcmp(p->entries[i].section, section) == 0 && strcmp(p->entries[i].key, key) == 0)
+            return p->entries[i].value;
     return NULL;
 }
 
-const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key)
+const char *profiles_section_get(const struct profiles *profiles, const char *section,
+                                 const char *key)
+{
+    return get(profiles, PROFILE_ANY, section, key);
+}
+
+const char *profiles_get_from(const struct profiles *profiles, enum profile_file file,
+                              const char *profile, const char *key)
 {
     char section[NAME_MOST];
 
     if (snprintf(section, sizeof(section), "profile %s", profile) >= (int)sizeof(section))
         return NULL;
-    return profiles_section_get(profiles, section, key);
+    return get(profiles, file, section, key);
+}
+
+const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key)
+{
+    return profiles_get_from(profiles, PROFILE_ANY, profile, key);
 }
 
 bool profiles_has(const struct profiles *profiles, const char *profile)

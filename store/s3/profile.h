@@ -7,7 +7,9 @@
  *     s3 =
  *         addressing_style = path     asked for as "s3.addressing_style"
  *     [services minio]                asked for as section "services minio"
- */
+ *     [profile "two words"]           a name may be quoted
+ *
+ * Keys are the same in any case. */
 #ifndef STORE_S3_PROFILE_H
 #define STORE_S3_PROFILE_H
 
@@ -16,9 +18,10 @@
 
 #include "sheaf.h"
 
-enum profile_file { PROFILE_CONFIG, PROFILE_CREDENTIALS };
+enum profile_file { PROFILE_CONFIG, PROFILE_CREDENTIALS, PROFILE_ANY };
 
 struct profile_entry {
+    enum profile_file file;     /* that it is from */
     char *section;              /* "profile train", "services minio", ... */
     char *key;
     char *value;
@@ -33,8 +36,8 @@ struct profiles {
 int profiles_parse(struct profiles *profiles, enum profile_file file, const char *name,
                    char *text, struct sheaf_error *err);
 
-/* Reads both files: AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE, or those in ~/.aws.  A file
- * that is not there is empty. */
+/* Reads both files: AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE, which may begin with "~/", or
+ * those in ~/.aws.  A file that is not there is empty. */
 int profiles_load(struct profiles *profiles, struct sheaf_error *err);
 void profiles_free(struct profiles *profiles);
 
@@ -43,6 +46,9 @@ const char *profiles_section_get(const struct profiles *profiles, const char *se
                                  const char *key);
 /* Of a profile: its section is "profile NAME". */
 const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key);
+/* The same, from one of the files. */
+const char *profiles_get_from(const struct profiles *profiles, enum profile_file file,
+                              const char *profile, const char *key);
 bool profiles_has(const struct profiles *profiles, const char *profile);
 
 /* The profile in use: AWS_PROFILE, AWS_DEFAULT_PROFILE, "default". */

@@ -9,18 +9,22 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/notice.h"
 #include "base/number.h"
 #include "store/remote.h"
+#include "store/s3/aws_partition.h"
 #include "store/s3/credentials_sources.h"
-#include "store/s3/s3_config.h"
+#include "store/s3/s3_google.h"
 
 #define NAME_MOST 3200          /* bytes of an encoded key, and of a message with a name */
 
 struct s3_context {
     struct http_engine *engine;
-    const struct request_patience *patience;
+    struct request_patience patience;
     struct s3_config config;
+    struct s3_scopes *scopes;
     struct credentials_cache *credentials;      /* NULL: anonymous */
+    struct s3_google google;
     pthread_mutex_t lock;
     struct {
         struct s3_bucket *buckets;
@@ -33,6 +37,7 @@ struct session_source {
     struct credentials_source base;
     struct target target;           /* the bucket, with the context's credentials */
     char *name;
+    bool may_write;
 };
 
 static int session_fetch(struct credentials_source *base, struct credentials **set,
@@ -49,6 +54,8 @@ static int session_fetch(struct credentials_source *base, struct credentials **s
     r.classify = aws_classify;
     if (code == SHEAF_OK && r.query == NULL)
         code = err_memory(err, strlen("session="));
+    if (code == SHEAF_OK && !source->may_write)
+        code = request_set_header(&r, "x-amz-create-session-mode", "ReadOnly", err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
     if (code == SHEAF_OK)
@@ -68,129 +75,146 @@ static void session_free(struct credentials_source *base)
     free(source);
 }
 
-/* Makes the bucket's own credentials those of a session. */
-static int use_session(struct s3_bucket *b, struct sheaf_error *err)
+static bool copy_target(struct target *copy, const struct target *target)
+{
+    *copy = *target;
+    copy->origin = strdup(target->origin);
+    copy->host = strdup(target->host);
+    copy->prefix = strdup(target->prefix);
+    return copy->origin != NULL && copy->host != NULL && copy->prefix != NULL;
+}
+
+/* Makes the credentials of the bucket's target those of a session. */
+static int use_session(struct target *t, const char *name, bool may_write, struct sheaf_error *err)
 {
     struct session_source *source = calloc(1, sizeof(*source));
-    struct target *t;
+    bool has_memory;
 
     if (source == NULL)
         return err_memory(err, sizeof(*source));
-    t = &source->target;
-    *t = b->target;
-    t->origin = strdup(b->target.origin);
-    t->host = strdup(b->target.host);
-    t->prefix = strdup(b->target.prefix);
-    source->name = strdup(b->name);
+    has_memory = copy_target(&source->target, t);
+    source->name = strdup(name);
+    source->may_write = may_write;
     source->base.fetch = session_fetch;
     source->base.free = session_free;
-    b->target.credentials = NULL;
-    b->target.token_header = "x-amz-s3session-token";
-    if (t->origin == NULL || t->host == NULL || t->prefix == NULL || source->name == NULL) {
+    t->credentials = NULL;
+    t->token_header = "x-amz-s3session-token";
+    if (!has_memory || source->name == NULL) {
         session_free(&source->base);
         return err_memory(err, sizeof(*source));
     }
-    return credentials_cache_open(&b->target.credentials, &source->base, err);
+    return credentials_cache_open(&t->credentials, &source->base, err);
+}
+
+static int use_sessions(struct s3_bucket *b, struct sheaf_error *err)
+{
+    struct credentials_cache *all = b->target.credentials;
+    int code = copy_target(&b->writing, &b->target) ? SHEAF_OK : err_memory(err, 64);
+
+    b->is_express = true;
+    b->target.credentials = b->writing.credentials = NULL;
+    if (code == SHEAF_OK) {
+        b->target.credentials = all;
+        code = use_session(&b->target, b->name, false, err);
+    }
+    if (code == SHEAF_OK) {
+        b->writing.credentials = all;
+        code = use_session(&b->writing, b->name, true, err);
+    }
+    return code;
 }
 
 /* ---- Buckets --------------------------------------------------------------------------------- */
 
-/* "data--usw2-az1--x-s3" -> "usw2-az1"; NULL for a name of another form. */
-static const char *express_zone(const char *name, int *size)
-{
-    const char *end = name + strlen(name) - 6;
-    const char *zone = end;
-
-    if (end <= name || strcmp(end, "--x-s3") != 0)
-        return NULL;
-    while (zone > name + 2 && strncmp(zone - 2, "--", 2) != 0)
-        zone--;
-    if (zone <= name + 2 || zone == end)
-        return NULL;
-    *size = (int)(end - zone);
-    return zone;
-}
-
-/* Where the bucket is, without its name: Amazon's own service or the configured endpoint. */
-static int service_url(const struct s3_config *c, const char *zone, int zone_size,
-                       struct url *url, struct sheaf_error *err)
-{
-    char text[300];
-
-    if (zone != NULL)
-        snprintf(text, sizeof(text), "https://s3express-%.*s.%s.%s", zone_size, zone, c->region,
-                 s3_config_domain(c->region));
-    else
-        snprintf(text, sizeof(text), "https://s3.%s.%s", c->region, s3_config_domain(c->region));
-    return url_parse(text, url, err);
-}
-
-/* Amazon wants the bucket's name in the host; a name with a dot does not fit its certificate,
- * and most compatible stores have no such hosts. */
-static bool is_path_style(const struct s3_config *c, const char *name)
-{
-    if (c->style != S3_STYLE_AUTO)
-        return c->style == S3_STYLE_PATH;
-    return c->endpoint.host != NULL || strchr(name, '.') != NULL;
-}
-
-static int set_place(struct s3_bucket *b, const struct s3_config *c, const struct url *service,
+static int use_place(struct target *t, struct s3_place *place, char **region,
                      struct sheaf_error *err)
 {
-    struct url url = *service;
-    char *host = NULL;
+    t->service = place->service;
+    t->region = *region = place->region;
+    t->prefix = place->prefix;
+    place->region = place->prefix = NULL;
+    return target_set_url(t, &place->url, err);
+}
+
+/* target.move */
+static bool move_bucket(void *mover, const char *region)
+{
+    struct s3_bucket *b = mover;
+    struct s3_place place;
+    char *where;
     int code;
 
-    if (is_path_style(c, b->name)) {
-        if (asprintf(&b->target.prefix, "/%s", b->name) < 0)
-            b->target.prefix = NULL;
-    } else {
-        if (asprintf(&host, "%s.%s", b->name, service->host) < 0)
-            return err_memory(err, 64);
-        url.host = host;
-        b->target.prefix = strdup("");
-    }
-    code = b->target.prefix == NULL ? err_memory(err, 64) : target_set_url(&b->target, &url, err);
-    free(host);
-    return code;
+    if (!aws_region_is_name(region) ||
+        aws_partition_of(region) != aws_partition_of(b->target.region) ||
+        s3_place_find(b->config, b->name, region, &place, NULL) != SHEAF_OK)
+        return false;
+    b->there = b->target;
+    b->there.origin = b->there.host = NULL;
+    code = use_place(&b->there, &place, &b->regions[1], NULL);
+    s3_place_free(&place);
+    if (code != SHEAF_OK)
+        return false;
+    __atomic_store_n(&b->target.moved, &b->there, __ATOMIC_RELEASE);
+    if (asprintf(&where, "s3://%s", b->name) < 0)
+        return true;
+    notice_say(where, "the bucket is in region %s, not %s: continuing there: set AWS_REGION=%s",
+               region, b->target.region, region);
+    free(where);
+    return true;
 }
 
 static void bucket_free(struct s3_bucket *b)
 {
-    if (b->is_express)
+    if (b->is_express) {
         credentials_cache_close(b->target.credentials);
+        credentials_cache_close(b->writing.credentials);
+    }
     target_free(&b->target);
+    target_free(&b->writing);
+    target_free(&b->there);
+    free(b->regions[0]);
+    free(b->regions[1]);
     free(b->name);
     free(b);
 }
 
-static int bucket_open(struct s3_context *s3, const char *name, struct s3_bucket **bucket,
-                       struct sheaf_error *err)
+static int use_google(struct s3_context *s3, struct s3_bucket *b, struct s3_place *place,
+                      struct sheaf_error *err)
+{
+    b->checksums = false;
+    b->target.credentials = s3->google.credentials;
+    return s3_google_place(&s3->google, b->name, place, err);
+}
+
+static int bucket_open(struct s3_context *s3, bool is_google, const char *name,
+                       struct s3_bucket **bucket, struct sheaf_error *err)
 {
     struct s3_bucket *b = calloc(1, sizeof(*b));
-    struct url own = { 0 };
-    int zone_size = 0, code = SHEAF_OK;
-    const char *zone = express_zone(name, &zone_size);
+    struct s3_place place = { .service = "s3" };
+    int code;
 
     if (b == NULL || (b->name = strdup(name)) == NULL) {
         free(b);
         return err_memory(err, sizeof(*b));
     }
+    b->is_google = is_google;
+    b->scheme = is_google ? S3_GOOGLE_SCHEME : "s3";
     b->checksums = s3->config.checksums;
+    b->config = &s3->config;
+    b->scopes = s3->scopes;
     b->target = (struct target){
-        .engine = s3->engine, .patience = s3->patience, .ca_file = s3->config.ca_file,
-        .credentials = s3->credentials, .region = s3->config.region,
-        .service = zone != NULL ? "s3express" : "s3", .token_header = "x-amz-security-token",
+        .engine = s3->engine, .patience = &s3->patience, .ca_file = s3->config.ca_file,
+        .credentials = s3->credentials, .mover = b, .token_header = "x-amz-security-token",
     };
-    if (s3->config.endpoint.host == NULL)
-        code = service_url(&s3->config, zone, zone_size, &own, err);
+    code = is_google ? use_google(s3, b, &place, err)
+                     : s3_place_find(&s3->config, name, NULL, &place, err);
     if (code == SHEAF_OK)
-        code = set_place(b, &s3->config, own.host != NULL ? &own : &s3->config.endpoint, err);
-    if (code == SHEAF_OK && zone != NULL && s3->credentials != NULL) {
-        b->is_express = true;
-        code = use_session(b, err);
-    }
-    url_free(&own);
+        code = use_place(&b->target, &place, &b->regions[0], err);
+    if (place.may_move)
+        b->target.move = move_bucket;
+    if (code == SHEAF_OK && place.is_express && s3->credentials != NULL && !s3->config.no_sessions)
+        code = use_sessions(b, err);
+    s3_place_free(&place);
     if (code == SHEAF_OK)
         *bucket = b;
     else
@@ -198,17 +222,18 @@ static int bucket_open(struct s3_context *s3, const char *name, struct s3_bucket
     return code;
 }
 
-static int find_bucket(struct s3_context *s3, const char *name, const struct s3_bucket **bucket,
-                       struct sheaf_error *err)
+static int find_bucket(struct s3_context *s3, bool is_google, const char *name,
+                       const struct s3_bucket **bucket, struct sheaf_error *err)
 {
     struct s3_bucket *b;
     int code = SHEAF_OK;
 
     pthread_mutex_lock(&s3->lock);
-    for (b = s3->locked.buckets; b != NULL && strcmp(b->name, name) != 0; b = b->next)
+    for (b = s3->locked.buckets;
+         b != NULL && (strcmp(b->name, name) != 0 || b->is_google != is_google); b = b->next)
         ;
     if (b == NULL) {
-        code = bucket_open(s3, name, &b, err);
+        code = bucket_open(s3, is_google, name, &b, err);
         if (code == SHEAF_OK) {
             b->next = s3->locked.buckets;
             s3->locked.buckets = b;
@@ -231,7 +256,9 @@ static void context_close(void *state)
         bucket_free(b);
     }
     credentials_cache_close(s3->credentials);
+    s3_google_close(&s3->google);
     s3_config_free(&s3->config);
+    s3_scopes_close(s3->scopes);
     pthread_mutex_destroy(&s3->lock);
     free(s3);
 }
@@ -246,12 +273,18 @@ static int context_open(void **state, struct http_engine *engine,
     if (s3 == NULL)
         return err_memory(err, sizeof(*s3));
     s3->engine = engine;
-    s3->patience = patience;
+    s3->patience = *patience;
     pthread_mutex_init(&s3->lock, NULL);
     code = s3_config_load(&s3->config, err);
+    if (code == SHEAF_OK)
+        code = s3_google_open(&s3->google, err);
+    if (code == SHEAF_OK)
+        code = s3_scopes_open(&s3->scopes, err);
+    if (code == SHEAF_OK && s3->config.attempts != 0)
+        s3->patience.retry.attempts = s3->config.attempts;
     if (code == SHEAF_OK && !s3->config.anonymous) {
         const struct credentials_context context = {
-            .engine = engine, .patience = patience, .config = &s3->config,
+            .engine = engine, .patience = &s3->patience, .config = &s3->config,
             .container_origin = container_origin,
         };
 
@@ -271,6 +304,7 @@ static const struct remote_service service = { context_open, context_close };
 int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
               struct sheaf_error *err)
 {
+    const bool is_google = strncmp(url, S3_GOOGLE_SCHEME "://", sizeof(S3_GOOGLE_SCHEME) + 2) == 0;
     void *s3;
     char *name = NULL;
     int code = url_parse_s3(url, &name, key, err);
@@ -279,7 +313,7 @@ int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
         return code;
     code = remote_service(&service, &s3, err);
     if (code == SHEAF_OK)
-        code = find_bucket(s3, name, bucket, err);
+        code = find_bucket(s3, is_google, name, bucket, err);
     free(name);
     if (code != SHEAF_OK) {
         free(*key);
@@ -302,10 +336,41 @@ static char *key_path(const char *key)
     return NULL;
 }
 
+const struct s3_settings *s3_settings_for(const struct s3_bucket *b, const char *key)
+{
+    static const struct s3_settings none;
+
+    return b->is_google ? &none : s3_scope_settings(b->scopes, b->name, key);
+}
+
+/* Amazon's own service checks and keeps CRC-64/NVME, but in directory buckets; many others know
+ * only CRC-32C. */
+const struct s3_checksum *s3_checksum_for(const struct s3_bucket *b, const char *key)
+{
+    const char *chosen = s3_settings_for(b, key)->values[S3_CHECKSUM];
+
+    if (chosen != NULL)
+        return s3_checksum_of(chosen);
+    if (!b->checksums)
+        return NULL;
+    return s3_config_is_amazon(b->config) && !b->is_express ? &s3_crc64nvme : &s3_crc32c;
+}
+
+/* The key, or of a listing the prefix, which is what settings are for. */
+static const char *subject(const char *key, const struct sigv4_pair *query, size_t query_count)
+{
+    for (size_t i = 0; i < query_count && *key == '\0'; i++)
+        if (strcmp(query[i].name, "prefix") == 0)
+            key = query[i].value;
+    return key;
+}
+
 int s3_request_init(struct request *r, const struct s3_bucket *b, enum http_method method,
                     const char *key, struct sigv4_pair *query, size_t query_count,
                     const char *doing, struct sheaf_error *err)
 {
+    const bool reads = method == HTTP_GET || method == HTTP_HEAD;
+    const struct target *target = b->is_express && !reads ? &b->writing : &b->target;
     struct buf text = BUF_INIT((size_t)64 << 10);
     char *what = NULL;
     int code = SHEAF_OK, made;
@@ -314,10 +379,13 @@ int s3_request_init(struct request *r, const struct s3_bucket *b, enum http_meth
         code = sigv4_query(query, query_count, &text, err);
     if (code == SHEAF_OK && query_count != 0)
         code = buf_append(&text, "", 1, err);
-    if (asprintf(&what, "%s s3://%s/%s", doing, b->name, key) < 0)
+    if (asprintf(&what, "%s %s://%s/%s", doing, b->scheme, b->name, key) < 0)
         what = NULL;
-    made = request_init(r, &b->target, method, key_path(key), (char *)text.data, what, err);
+    made = request_init(r, target, method, key_path(key), (char *)text.data, what, err);
     r->classify = aws_classify;
+    if (code == SHEAF_OK && made == SHEAF_OK)
+        code = s3_settings_apply(s3_settings_for(b, subject(key, query, query_count)), r,
+                                 b->is_express, err);
     return code == SHEAF_OK ? made : code;
 }
 
@@ -348,6 +416,7 @@ static int why_refused(const struct s3_bucket *b, const char *key, int code,
 struct head_request {
     struct request base;
     struct s3_head *head;
+    const struct s3_checksum *checksum;
 };
 
 static int keep_text(char **field, const char *text, struct sheaf_error *err)
@@ -368,18 +437,21 @@ bool s3_etag_may_be_md5(const struct request *r)
 
 static int head_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
+    const struct s3_checksum *checksum = ((struct head_request *)r)->checksum;
     struct s3_head *head = ((struct head_request *)r)->head;
     const char *length = http_answer_header(&r->http, "content-length");
     int code = aws_classify(r, again, err);
 
     if (code != SHEAF_OK)
         return code;
-    if (length == NULL || !number_parse(length, INT64_MAX, &head->bytes))
+    if (length == NULL || !number_parse(length, INT64_MAX, &head->bytes)) {
+        *again = true;      /* damage on the way */
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
+    }
     head->etag_may_be_md5 = s3_etag_may_be_md5(r);
     code = keep_text(&head->etag, http_answer_header(&r->http, "etag"), err);
-    if (code == SHEAF_OK)
-        code = keep_text(&head->crc32c, http_answer_header(&r->http, "x-amz-checksum-crc32c"), err);
+    if (code == SHEAF_OK && checksum != NULL)
+        code = keep_text(&head->crc, http_answer_header(&r->http, checksum->header), err);
     if (code == SHEAF_OK)
         code = keep_text(&head->mark, http_answer_header(&r->http, S3_MARK), err);
     return code;
@@ -388,21 +460,21 @@ static int head_classify(struct request *r, bool *again, struct sheaf_error *err
 void s3_head_free(struct s3_head *head)
 {
     free(head->etag);
-    free(head->crc32c);
+    free(head->crc);
     free(head->mark);
     memset(head, 0, sizeof(*head));
 }
 
-int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
-            struct sheaf_error *err)
+static int head_once(const struct s3_bucket *b, const char *key, struct s3_head *head,
+                     struct sheaf_error *err)
 {
-    struct head_request h = { .head = head };
+    struct head_request h = { .head = head, .checksum = s3_checksum_for(b, key) };
     int code, status;
 
     memset(head, 0, sizeof(*head));
     code = s3_request_init(&h.base, b, HTTP_HEAD, key, NULL, 0, "opening", err);
     h.base.classify = head_classify;
-    if (code == SHEAF_OK && b->checksums)
+    if (code == SHEAF_OK && h.checksum != NULL)
         code = request_set_header(&h.base, "x-amz-checksum-mode", "ENABLED", err);
     if (code == SHEAF_OK)
         code = request_run(&h.base, err);
@@ -412,4 +484,15 @@ int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
         return code;
     s3_head_free(head);
     return status >= 300 && status < 500 ? why_refused(b, key, code, err) : code;
+}
+
+int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
+            struct sheaf_error *err)
+{
+    const struct target *before = target_now(&b->target);
+    const int code = head_once(b, key, head, err);
+
+    /* Some services name the bucket's region in the text of an answer only. */
+    return code != SHEAF_OK && target_now(&b->target) != before ? head_once(b, key, head, err)
+                                                                : code;
 }

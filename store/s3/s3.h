@@ -5,28 +5,48 @@
  *
  * Buckets whose name ends in --ZONE--x-s3 are directory buckets (S3 Express One Zone): requests
  * to them are signed with the keys of a session of five minutes, which is got and renewed like
- * any other temporary credentials. */
+ * any other temporary credentials: one that may only read for what reads, so that those who only
+ * read need no other right.
+ *
+ * Where the service says that a bucket is in another region, all further requests go there.
+ *
+ * Google Cloud Storage answers the same requests (s3_google.h). */
 #ifndef STORE_S3_S3_H
 #define STORE_S3_S3_H
 
 #include "store/request.h"
 #include "store/s3/aws_error.h"
+#include "store/s3/s3_checksum.h"
+#include "store/s3/s3_scope.h"
 
 struct s3_bucket {
     struct target target;
+    struct target writing;      /* of a directory bucket: with a session that may write */
+    struct target there;        /* where the bucket was found to be; origin NULL: not */
+    char *regions[2];           /* of `target` and `there` */
+    const char *scheme;         /* "s3", "gs" */
+    bool is_google;
     char *name;
     bool is_express;
-    bool checksums;             /* uploads carry their CRC-32C */
+    bool checksums;             /* uploads carry a checksum, unless settings say otherwise */
+    const struct s3_config *config;
+    struct s3_scopes *scopes;   /* all buckets' */
     struct s3_bucket *next;
 };
 
-/* The bucket of s3://BUCKET/KEY, which lives as long as the process, and the key, to be freed. */
+/* The bucket of s3://BUCKET/KEY or gs://BUCKET/KEY, which lives as long as the process, and the
+ * key, to be freed. */
 int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
               struct sheaf_error *err);
 
 /* The directory that `url` names, as the prefix of its objects' keys: "" or "key/"; to be freed. */
 int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
                         struct sheaf_error *err);
+
+/* The settings of requests to an object, or to keys with a prefix, whoever writes there or not;
+ * and the checksum that is sent with what is written, NULL for none. */
+const struct s3_settings *s3_settings_for(const struct s3_bucket *bucket, const char *key);
+const struct s3_checksum *s3_checksum_for(const struct s3_bucket *bucket, const char *key);
 
 /* A request to an object, or with key "" to the bucket.  `doing` goes before the name in
  * messages ("reading").  The pairs are put in order.  request_free must be called in any case. */
@@ -44,7 +64,7 @@ int s3_list_request(struct request *request, const struct s3_bucket *bucket, con
 struct s3_head {
     uint64_t bytes;
     char *etag;
-    char *crc32c;               /* asked for where the bucket has checksums */
+    char *crc;                  /* the checksum that writes of it have */
     bool etag_may_be_md5;
     char *mark;                 /* of the upload that it came from; see s3_upload.h */
 };

@@ -132,12 +132,13 @@ static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err
 {
     struct cleaning seen = { .bucket = c->bucket, .prefix = c->prefix, .is_ours = c->is_ours,
                              .directory_size = c->directory_size, .context = c->context };
+    struct s3_proving proving = { .checksum = NULL };
     char *key, *id = NULL, mark[S3_MARK_SIZE];
     int code, ended;
 
     if (asprintf(&key, "%s" PROBE_NAME, c->prefix) < 0)
         return err_memory(err, strlen(c->prefix));
-    code = s3_upload_begin(c->bucket, key, &id, mark, err);
+    code = s3_upload_begin(c->bucket, key, &proving, &id, mark, err);
     if (code == SHEAF_OK) {
         code = list_uploads(&seen, err);
         *listed = seen.seen != 0;

@@ -9,7 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "base/number.h"
+#include "store/s3/aws_partition.h"
 
 static const char *environment(const char *name)
 {
@@ -31,19 +34,16 @@ static const char *setting(const struct s3_config *c, const char *variable, cons
     return value != NULL ? value : profiles_get(&c->profiles, c->profile, key);
 }
 
-/* A setting that ends up in a host name or a signature. */
-static int copy_name(const char *value, const char *what, char **copy, struct sheaf_error *err)
+/* Where AWS's own tools take every other word for "false", a user who writes 1 or yes would believe
+ * that it is on. */
+static int read_flag(const char *what, const char *value, bool *flag, struct sheaf_error *err)
 {
-    for (const char *c = value; *c != '\0'; c++)
-        if (!url_is_unreserved((unsigned char)*c))
-            return err_set(err, SHEAF_ERR_ARGUMENT, "invalid %s \"%.80s\"", what, value);
-    *copy = strdup(value);
-    return *copy == NULL ? err_memory(err, strlen(value)) : SHEAF_OK;
-}
-
-const char *s3_config_domain(const char *region)
-{
-    return strncmp(region, "cn-", 3) == 0 ? "amazonaws.com.cn" : "amazonaws.com";
+    if (value == NULL)
+        return SHEAF_OK;
+    *flag = strcasecmp(value, "true") == 0;
+    if (*flag || strcasecmp(value, "false") == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: \"%.40s\" is neither true nor false", what, value);
 }
 
 /* ---- Endpoints ------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static const char *configured_endpoint(const struct s3_config *c, const char *se
     const size_t used = strlen(variable);
     const char *value;
 
-    if (is_true(environment("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")))
+    if (c->no_endpoints)
         return NULL;
     for (size_t i = 0; service[i] != '\0' && used + i + 1 < sizeof(variable); i++)
         variable[used + i] = (char)toupper((unsigned char)service[i]);
@@ -83,26 +83,36 @@ static int parse_endpoint(const char *value, struct url *url, struct sheaf_error
 {
     int code = url_parse(value, url, err);
 
-    if (code == SHEAF_OK && strcmp(url->path, "/") != 0) {
+    if (code == SHEAF_OK && strchr(url->path, '?') != NULL) {
         url_free(url);
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "it may not have a path");
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "it may not have a query");
     }
     return code == SHEAF_OK ? code
                             : err_prefix(err, "endpoint %.*s: ", url_printable_size(value), value);
 }
 
-int s3_config_service_url(const struct s3_config *c, const char *service, struct url *url,
-                          struct sheaf_error *err)
+/* The government's regions have one host for both, which is a FIPS endpoint. */
+static bool has_fips_host(const struct aws_partition *partition, bool dual_stack)
 {
+    return dual_stack || strcmp(partition->name, "aws-us-gov") != 0;
+}
+
+int s3_config_service_url(const struct s3_config *c, const char *service, const char *host,
+                          const char *region, struct url *url, struct sheaf_error *err)
+{
+    const struct aws_partition *partition = aws_partition_of(region);
     const char *value = configured_endpoint(c, service);
     char own[300];
 
-    if (value == NULL) {
-        snprintf(own, sizeof(own), "https://%s.%s.%s", service, c->region,
-                 s3_config_domain(c->region));
-        value = own;
-    }
-    return parse_endpoint(value, url, err);
+    if (value != NULL)
+        return parse_endpoint(value, url, err);
+    if (c->dual_stack && partition->dual_domain == NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "AWS_USE_DUALSTACK_ENDPOINT: partition %s has "
+                       "no dual-stack endpoints", partition->name);
+    snprintf(own, sizeof(own), "https://%s%s.%s.%s", host,
+             c->fips && has_fips_host(partition, c->dual_stack) ? "-fips" : "", region,
+             c->dual_stack ? partition->dual_domain : partition->domain);
+    return parse_endpoint(own, url, err);
 }
 
 /* ---- Loading --------------------------------------------------------------------------------- */
@@ -123,6 +133,11 @@ static int load_style(struct s3_config *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+bool s3_config_is_amazon(const struct s3_config *c)
+{
+    return c->endpoint.host == NULL || strstr(c->endpoint.host, ".amazonaws.com") != NULL;
+}
+
 /* On for Amazon, off elsewhere, since many a compatible store refuses what it does not know. */
 static int load_checksums(struct s3_config *c, struct sheaf_error *err)
 {
@@ -130,7 +145,7 @@ static int load_checksums(struct s3_config *c, struct sheaf_error *err)
                                 "request_checksum_calculation");
 
     if (value == NULL)
-        c->checksums = c->endpoint.host == NULL;
+        c->checksums = s3_config_is_amazon(c);
     else if (strcasecmp(value, "when_supported") == 0)
         c->checksums = true;
     else if (strcasecmp(value, "when_required") == 0)
@@ -141,13 +156,95 @@ static int load_checksums(struct s3_config *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* "fips-us-west-2", "us-west-2-fips" and "aws-global" are names of endpoints that were once written
+ * where a region stands. */
 static int load_region(struct s3_config *c, struct sheaf_error *err)
 {
     const char *value = environment("AWS_REGION");
+    size_t size;
 
     if (value == NULL)
         value = setting(c, "AWS_DEFAULT_REGION", "region");
-    return copy_name(value != NULL ? value : "us-east-1", "region", &c->region, err);
+    if (value == NULL || strcmp(value, "aws-global") == 0) {
+        value = "us-east-1";
+        c->is_regional = false;
+    }
+    if (!aws_region_is_name(value))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "invalid region \"%.80s\"", value);
+    size = strlen(value);
+    if (strncmp(value, "fips-", 5) == 0) {
+        c->fips = true;
+        value += 5;
+        size -= 5;
+    } else if (size > 5 && strcmp(value + size - 5, "-fips") == 0) {
+        c->fips = true;
+        size -= 5;
+    }
+    c->region = strndup(value, size);
+    return c->region == NULL ? err_memory(err, size) : SHEAF_OK;
+}
+
+/* The flags of hosts; those in the profile's part for S3 alone before those for all services. */
+static int load_flags(struct s3_config *c, struct sheaf_error *err)
+{
+    const struct {
+        const char *variable, *key, *s3_key;
+        bool *flag;
+    } flags[] = {
+        { "AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint", NULL, &c->fips },
+        { "AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint", "s3.use_dualstack_endpoint",
+          &c->dual_stack },
+        { NULL, NULL, "s3.use_accelerate_endpoint", &c->accelerate },
+        { "AWS_S3_DISABLE_EXPRESS_SESSION_AUTH", "s3_disable_express_session_auth", NULL,
+          &c->no_sessions },
+        { "AWS_S3_USE_ARN_REGION", "s3_use_arn_region", "s3.use_arn_region", &c->use_arn_region },
+        { "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls", NULL,
+          &c->no_endpoints },
+    };
+    int code = SHEAF_OK;
+
+    c->use_arn_region = true;
+    for (size_t i = 0; i < COUNT_OF(flags) && code == SHEAF_OK; i++) {
+        const char *what = flags[i].variable, *value = what != NULL ? environment(what) : NULL;
+
+        if (value == NULL && flags[i].s3_key != NULL)
+            value = profiles_get(&c->profiles, c->profile, what = flags[i].s3_key);
+        if (value == NULL && flags[i].key != NULL)
+            value = profiles_get(&c->profiles, c->profile, what = flags[i].key);
+        code = read_flag(what, value, flags[i].flag, err);
+    }
+    return code;
+}
+
+static int load_regional(struct s3_config *c, struct sheaf_error *err)
+{
+    const char *value = setting(c, "AWS_S3_US_EAST_1_REGIONAL_ENDPOINT",
+                                "s3.us_east_1_regional_endpoint");
+
+    c->is_regional = value != NULL && strcasecmp(value, "regional") == 0;
+    if (value == NULL || c->is_regional || strcasecmp(value, "legacy") == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_ARGUMENT, "AWS_S3_US_EAST_1_REGIONAL_ENDPOINT: \"%.40s\" is "
+                   "neither regional nor legacy", value);
+}
+
+/* The modes differ in how they wait, for which there is one way here: with jitter, longer each
+ * time, and as long as the service asks. */
+static int load_attempts(struct s3_config *c, struct sheaf_error *err)
+{
+    const char *mode = setting(c, "AWS_RETRY_MODE", "retry_mode");
+    const char *value = setting(c, "AWS_MAX_ATTEMPTS", "max_attempts");
+    uint64_t attempts = 0;
+
+    if (mode != NULL && strcmp(mode, "legacy") != 0 && strcmp(mode, "standard") != 0 &&
+        strcmp(mode, "adaptive") != 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "AWS_RETRY_MODE: \"%.40s\" is not one of legacy, "
+                       "standard, adaptive", mode);
+    if (value != NULL && (!number_parse(value, 1000, &attempts) || attempts < 1))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "AWS_MAX_ATTEMPTS: \"%.40s\" is not a number of 1 "
+                       "to 1000", value);
+    c->attempts = (unsigned)attempts;
+    return SHEAF_OK;
 }
 
 static int load_ca_file(struct s3_config *c, struct sheaf_error *err)
@@ -170,7 +267,13 @@ static int load(struct s3_config *c, struct sheaf_error *err)
     if (strcmp(c->profile, "default") != 0 && !profiles_has(&c->profiles, c->profile))
         return err_set(err, SHEAF_ERR_ARGUMENT, "AWS_PROFILE: no profile \"%.80s\" in the AWS "
                        "configuration files", c->profile);
-    code = load_region(c, err);
+    code = load_flags(c, err);
+    if (code == SHEAF_OK)
+        code = load_regional(c, err);
+    if (code == SHEAF_OK)
+        code = load_region(c, err);
+    if (code == SHEAF_OK)
+        code = load_attempts(c, err);
     endpoint = configured_endpoint(c, "s3");
     if (code == SHEAF_OK && endpoint != NULL)
         code = parse_endpoint(endpoint, &c->endpoint, err);

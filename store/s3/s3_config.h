@@ -8,9 +8,16 @@
  * | profile         | AWS_PROFILE                          |                                  |
  * | region          | AWS_REGION, AWS_DEFAULT_REGION       | region                           |
  * | endpoint        | AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL| [services] s3, endpoint_url      |
+ * | FIPS endpoints  | AWS_USE_FIPS_ENDPOINT                | use_fips_endpoint                |
+ * | dual-stack      | AWS_USE_DUALSTACK_ENDPOINT           | use_dualstack_endpoint, s3: same |
+ * | acceleration    |                                      | s3: use_accelerate_endpoint      |
+ * | s3.amazonaws.com| AWS_S3_US_EAST_1_REGIONAL_ENDPOINT   | s3: us_east_1_regional_endpoint  |
+ * | regions of ARNs | AWS_S3_USE_ARN_REGION                | s3_use_arn_region, s3: use_...   |
+ * | Express sessions| AWS_S3_DISABLE_EXPRESS_SESSION_AUTH  | s3_disable_express_session_auth  |
  * | addressing      | SHEAF_S3_ADDRESSING=path, virtual    | s3: addressing_style             |
  * | anonymous       | AWS_NO_SIGN_REQUEST=1                |                                  |
  * | checksums       | AWS_REQUEST_CHECKSUM_CALCULATION     | request_checksum_calculation     |
+ * | attempts        | AWS_MAX_ATTEMPTS, AWS_RETRY_MODE     | max_attempts, retry_mode         |
  * | CA certificates | AWS_CA_BUNDLE                        | ca_bundle                        |
  */
 #ifndef STORE_S3_S3_CONFIG_H
@@ -30,19 +37,25 @@ struct s3_config {
     struct url endpoint;        /* host NULL: Amazon's own */
     enum s3_style style;
     bool anonymous;
-    bool checksums;             /* send CRC-32C with uploads */
+    bool fips, dual_stack, accelerate;
+    bool is_regional;           /* s3.us-east-1.amazonaws.com there, not s3.amazonaws.com */
+    bool use_arn_region;        /* where an access point's ARN names another one than `region` */
+    bool no_endpoints;          /* the configured ones are to be ignored */
+    bool no_sessions;           /* of directory buckets: the keys themselves sign */
+    unsigned attempts;          /* of a request, the first included; 0: as usual */
+    bool checksums;             /* send one with uploads, unless settings say otherwise */
     char *ca_file;              /* NULL: the system's */
 };
 
 int s3_config_load(struct s3_config *config, struct sheaf_error *err);
 void s3_config_free(struct s3_config *config);
 
-/* Amazon's domain in a region: "amazonaws.com", "amazonaws.com.cn". */
-const char *s3_config_domain(const char *region);
+/* Whether that of buckets is Amazon's own, or named as it is. */
+bool s3_config_is_amazon(const struct s3_config *config);
 
-/* The endpoint of another service ("STS", "sts"): AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL, the
- * profile's, or Amazon's own in the region. */
-int s3_config_service_url(const struct s3_config *config, const char *service, struct url *url,
-                          struct sheaf_error *err);
+/* The endpoint of another service ("sts", "sts"; "sso", "portal.sso"): AWS_ENDPOINT_URL_STS,
+ * AWS_ENDPOINT_URL, the profile's, or Amazon's own: `host` in the region. */
+int s3_config_service_url(const struct s3_config *config, const char *service, const char *host,
+                          const char *region, struct url *url, struct sheaf_error *err);
 
 #endif

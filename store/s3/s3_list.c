@@ -66,6 +66,12 @@ int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv
     return code;
 }
 
+int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CORRUPT, "a listing of \"%s\" has the key \"%.200s\": the server "
+                   "may not have encoded it, though it was asked to", prefix, key);
+}
+
 /* All pages; `delimiter` NULL for every depth. */
 static int list_pages(const struct s3_bucket *bucket, const char *prefix, const char *delimiter,
                       s3_xml_entry_fn *each, void *context, struct sheaf_error *err)
@@ -75,7 +81,7 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
     bool more = true;
     int code = SHEAF_OK;
 
-    if (asprintf(&url, "s3://%s/%s", bucket->name, prefix) < 0)
+    if (asprintf(&url, "%s://%s/%s", bucket->scheme, bucket->name, prefix) < 0)
         return err_memory(err, strlen(prefix));
     while (code == SHEAF_OK && more) {
         struct sigv4_pair query[6] = {
@@ -117,8 +123,7 @@ static const char *name_below(const struct names *all, const char *key, struct s
     const char *base;
 
     if (strncmp(key, all->prefix, all->prefix_size) != 0) {
-        err_set(err, SHEAF_ERR_CORRUPT, "a listing of \"%s\" has the key \"%.200s\"", all->prefix,
-                key);
+        (void)s3_list_stray(all->prefix, key, err);
         return NULL;
     }
     base = strrchr(name, '/');

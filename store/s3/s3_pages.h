@@ -19,6 +19,9 @@ struct s3_pages {
     uint64_t kept;
 };
 
+/* SHEAF_ERR_CORRUPT: a listing of `prefix` has a key that is not below it.  (s3_list.c) */
+int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err);
+
 /* Gets a page; `query` is the whole of it, and the page must be freed whatever the result.
  * (s3_list.c) */
 int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv4_pair *query,

@@ -56,8 +56,10 @@ static int classify(struct request *r, bool *again, struct sheaf_error *err)
     if (status == 206 && range != NULL &&
         remote_parse_range(range, &first, &last, &stat->bytes) && stat->bytes != UINT64_MAX)
         return SHEAF_OK;
-    if (status / 100 == 2)
+    if (status / 100 == 2) {
+        *again = true;      /* damage on the way */
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
+    }
     return aws_classify(r, again, err);
 }
 

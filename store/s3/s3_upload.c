@@ -11,7 +11,6 @@
 #include <sys/random.h>
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/md5.h"
 #include "store/etag.h"
@@ -44,59 +43,15 @@ static bool etag_has(const char *etag, const char *digits)
 
 /* ---- PUT ------------------------------------------------------------------------------------- */
 
-static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
+struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key)
 {
-    struct s3_proof *p = &((struct s3_put *)r)->proof;
-    const char *etag = http_answer_header(&r->http, "etag");
-    const char *crc = http_answer_header(&r->http, "x-amz-checksum-crc32c");
-    int code = aws_classify(r, again, err);
+    const struct s3_checksum *checksum = s3_checksum_for(bucket, key);
+    const char *md5 = s3_settings_for(bucket, key)->values[S3_CONTENT_MD5];
 
-    if (code != SHEAF_OK)
-        return code;
-    /* What follows is damage on the way, so the next attempt may do better. */
-    *again = true;
-    if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no valid ETag", r->what);
-    snprintf(p->etag, sizeof(p->etag), "%s", etag);
-    if (crc != NULL && p->crc_text[0] != '\0' && strcmp(crc, p->crc_text) != 0)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has CRC-32C %.40s, but %s was sent",
-                       r->what, crc, p->crc_text);
-    p->is_md5 = p->md5_text[0] != '\0' && is_md5_etag(etag, "") && s3_etag_may_be_md5(r);
-    if (p->is_md5 && !etag_has(etag, p->md5_text))
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has MD5 %s, but %s was "
-                                               "sent", r->what,
-                       etag, p->md5_text);
-    return SHEAF_OK;
-}
-
-int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
-                const char *upload_id, unsigned number, const void *data, size_t size,
-                struct sheaf_error *err)
-{
-    struct request *r = &put->request;
-    char digits[16];
-    struct sigv4_pair query[] = { { "partNumber", digits }, { "uploadId", upload_id } };
-    int code;
-
-    snprintf(digits, sizeof(digits), "%u", number);
-    code = s3_request_init(r, bucket, HTTP_PUT, key, query, upload_id != NULL ? 2 : 0, "writing",
-                           err);
-    r->classify = put_classify;
-    r->http.body = data;
-    r->http.body_size = size;
-    memset(&put->proof, 0, sizeof(put->proof));
-    return code;
-}
-
-static int prove_crc(struct s3_put *put, struct sheaf_error *err)
-{
-    struct s3_proof *p = &put->proof;
-    const struct http_exchange *http = &put->request.http;
-    const uint32_t crc = htobe32(crc32c(0, http->body, http->body_size));
-
-    memcpy(p->crc, &crc, sizeof(p->crc));
-    EVP_EncodeBlock((unsigned char *)p->crc_text, p->crc, sizeof(p->crc));
-    return request_set_header(&put->request, "x-amz-checksum-crc32c", p->crc_text, err);
+    return (struct s3_proving){
+        .checksum = checksum, .of_whole = checksum == &s3_crc64nvme,
+        .content_md5 = md5 != NULL && strcmp(md5, "true") == 0,
+    };
 }
 
 static void prove_md5(struct s3_put *const puts[], size_t count)
@@ -113,23 +68,145 @@ static void prove_md5(struct s3_put *const puts[], size_t count)
     }
 }
 
-int s3_puts_prove(const struct s3_bucket *bucket, struct s3_put *const puts[], size_t count,
-                  struct sheaf_error *err)
+static int send_md5(struct s3_put *put, struct sheaf_error *err)
+{
+    char text[(MD5_BYTES + 2) / 3 * 4 + 1];
+
+    EVP_EncodeBlock((unsigned char *)text, put->proof.md5, MD5_BYTES);
+    return request_set_header(&put->request, "content-md5", text, err);
+}
+
+/* Whether it was refused for want of a Content-MD5, as buckets with Object Lock do it. */
+static bool lacks_md5(const struct request *r)
+{
+    const struct buf *text = &r->http.reply;
+    char reason[64];
+
+    for (size_t i = 0; i < r->header_count; i++)
+        if (strcmp(r->headers[i].name, "content-md5") == 0)
+            return false;
+    aws_error_code(r, reason);
+    return r->http.status == 400 && text->size != 0 &&
+           (strcmp(reason, "InvalidRequest") == 0 || strcmp(reason, "MissingContentMD5") == 0) &&
+           memmem(text->data, text->size, "Content-MD5", 11) != NULL;
+}
+
+/* The next attempt has it, and so have the object's next parts. */
+static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
+{
+    const int code = err->code;
+    struct sheaf_error failed;
+
+    __atomic_store_n(&put->proving->content_md5, true, __ATOMIC_RELAXED);
+    if (put->proof.md5_text[0] == '\0')
+        prove_md5(&put, 1);
+    *again = send_md5(put, &failed) == SHEAF_OK;
+    return code;
+}
+
+/* The store has not compared the checksum, or it would have said which one it keeps. */
+static void prove_by_etag(struct s3_put *put)
+{
+    __atomic_store_n(&put->proving->by_etag, true, __ATOMIC_RELAXED);
+    if (put->proof.md5_text[0] == '\0')
+        prove_md5(&put, 1);
+}
+
+/* What is there now is this attempt's own, and damaged: of a conditional write, the next attempt
+ * replaces that and nothing else. */
+static int replace_damaged(struct s3_put *put, bool *again, struct sheaf_error *err)
+{
+    struct request *r = &put->request;
+    const int code = err->code;
+    const bool is_new = request_remove_header(r, "if-none-match");
+    struct sheaf_error failed;
+
+    *again = (!is_new && !request_remove_header(r, "if-match")) ||
+             request_set_header(r, "if-match", put->proof.etag, &failed) == SHEAF_OK;
+    return code;
+}
+
+static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
+{
+    struct s3_put *put = (struct s3_put *)r;
+    const struct s3_checksum *kind = put->proving->checksum;
+    struct s3_proof *p = &put->proof;
+    const char *etag = http_answer_header(&r->http, "etag");
+    const char *crc = kind == NULL ? NULL : http_answer_header(&r->http, kind->header);
+    int code = aws_classify(r, again, err);
+
+    if (code != SHEAF_OK)
+        return lacks_md5(r) ? give_md5(put, again, err) : code;
+    /* What follows is damage on the way, so the next attempt may do better. */
+    *again = true;
+    if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no valid ETag", r->what);
+    snprintf(p->etag, sizeof(p->etag), "%s", etag);
+    if (kind != NULL && crc == NULL)
+        prove_by_etag(put);
+    p->is_md5 = p->md5_text[0] != '\0' && is_md5_etag(etag, "") && s3_etag_may_be_md5(r);
+    if (crc != NULL && strcmp(crc, p->crc_text) != 0)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has %s %.40s, but %s was sent",
+                       r->what, kind->title, crc, p->crc_text);
+    else if (p->is_md5 && !etag_has(etag, p->md5_text))
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has MD5 %s, but %s was sent", r->what,
+                       etag, p->md5_text);
+    return code == SHEAF_OK ? SHEAF_OK : replace_damaged(put, again, err);
+}
+
+int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
+                struct s3_proving *proving, const char *upload_id, unsigned number,
+                const void *data, size_t size, struct sheaf_error *err)
+{
+    struct request *r = &put->request;
+    char digits[16];
+    struct sigv4_pair query[] = { { "partNumber", digits }, { "uploadId", upload_id } };
+    int code;
+
+    snprintf(digits, sizeof(digits), "%u", number);
+    code = s3_request_init(r, bucket, HTTP_PUT, key, query, upload_id != NULL ? 2 : 0, "writing",
+                           err);
+    r->classify = put_classify;
+    r->http.body = data;
+    r->http.body_size = size;
+    put->proving = proving;
+    put->proof = (struct s3_proof){ .bytes = size };
+    return code;
+}
+
+static int prove_crc(struct s3_put *put, struct sheaf_error *err)
+{
+    const struct s3_checksum *kind = put->proving->checksum;
+    struct s3_proof *p = &put->proof;
+
+    p->crc = kind->of(put->request.http.body, put->request.http.body_size);
+    s3_checksum_text(kind, p->crc, p->crc_text);
+    return request_set_header(&put->request, kind->header, p->crc_text, err);
+}
+
+int s3_puts_prove(struct s3_put *const puts[], size_t count, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
-        if (bucket->checksums)
+        const struct s3_proving *proving = puts[i]->proving;
+        const bool sends_md5 = __atomic_load_n(&proving->content_md5, __ATOMIC_RELAXED);
+        const bool by_etag = proving->checksum == NULL ||
+                             __atomic_load_n(&proving->by_etag, __ATOMIC_RELAXED);
+
+        if (proving->checksum != NULL)
             code = prove_crc(puts[i], err);
-        else if (i % MD5_LANES == 0)
+        if ((by_etag || sends_md5) && puts[i]->proof.md5_text[0] == '\0')
             prove_md5(puts + i, MIN(count - i, (size_t)MD5_LANES));
+        if (sends_md5 && code == SHEAF_OK)
+            code = send_md5(puts[i], err);
     }
     return code;
 }
 
-int s3_put_run(struct s3_put *put, const struct s3_bucket *bucket, struct sheaf_error *err)
+int s3_put_run(struct s3_put *put, struct sheaf_error *err)
 {
-    int code = s3_puts_prove(bucket, &put, 1, err);
+    int code = s3_puts_prove(&put, 1, err);
 
     return code == SHEAF_OK ? request_run(&put->request, err) : code;
 }
@@ -165,30 +242,61 @@ static int make_mark(char mark[S3_MARK_SIZE], struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **upload_id,
-                    char mark[S3_MARK_SIZE], struct sheaf_error *err)
+struct beginning {
+    struct request base;
+    struct s3_proving *proving;
+};
+
+/* Stores that know only checksums of checksums do not mention the type. */
+static int begin_classify(struct request *r, bool *again, struct sheaf_error *err)
+{
+    struct s3_proving *proving = ((struct beginning *)r)->proving;
+    const char *type = http_answer_header(&r->http, "x-amz-checksum-type");
+
+    proving->of_whole = proving->checksum == &s3_crc64nvme ||
+                        (type != NULL && strcmp(type, "FULL_OBJECT") == 0);
+    return aws_classify(r, again, err);
+}
+
+/* Directory buckets keep checksums of checksums. */
+static int ask_for_checksum(struct request *r, const struct s3_bucket *bucket,
+                            const struct s3_proving *proving, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (proving->checksum != NULL)
+        code = request_set_header(r, "x-amz-checksum-algorithm", proving->checksum->word, err);
+    if (code == SHEAF_OK && proving->checksum != NULL && !bucket->is_express)
+        code = request_set_header(r, "x-amz-checksum-type", "FULL_OBJECT", err);
+    return code;
+}
+
+int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
+                    char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err)
 {
     struct sigv4_pair query[] = { { "uploads", "" } };
-    struct request r;
-    int code = s3_request_init(&r, bucket, HTTP_POST, key, query, 1, "starting the upload of", err);
+    struct beginning b = { .proving = proving };
+    struct request *r = &b.base;
+    int code = s3_request_init(r, bucket, HTTP_POST, key, query, 1, "starting the upload of", err);
 
+    r->classify = begin_classify;
     *upload_id = NULL;
     if (code == SHEAF_OK)
-        code = request_set_header(&r, "content-type", "application/octet-stream", err);
-    if (code == SHEAF_OK && bucket->checksums)
-        code = request_set_header(&r, "x-amz-checksum-algorithm", "CRC32C", err);
+        code = request_set_header(r, "content-type", "application/octet-stream", err);
+    if (code == SHEAF_OK)
+        code = ask_for_checksum(r, bucket, proving, err);
     if (code == SHEAF_OK)
         code = make_mark(mark, err);
     if (code == SHEAF_OK)
-        code = request_set_header(&r, S3_MARK, mark, err);
+        code = request_set_header(r, S3_MARK, mark, err);
     if (code == SHEAF_OK)
-        code = request_run(&r, err);
+        code = request_run(r, err);
     if (code == SHEAF_OK) {
-        code = s3_xml_upload_id(r.http.reply.data, r.http.reply.size, upload_id, err);
+        code = s3_xml_upload_id(r->http.reply.data, r->http.reply.size, upload_id, err);
         if (code != SHEAF_OK)
-            err_prefix(err, "%s: ", r.what);
+            err_prefix(err, "%s: ", r->what);
     }
-    request_free(&r);
+    request_free(r);
     return code;
 }
 
@@ -236,17 +344,18 @@ static int complete_classify(struct request *r, bool *again, struct sheaf_error 
     return code;
 }
 
-static int complete_body(const struct s3_proof *parts, unsigned count, struct buf *body,
-                         struct sheaf_error *err)
+static int complete_body(const struct s3_completion *u, struct buf *body, struct sheaf_error *err)
 {
+    const struct s3_proof *parts = u->parts;
     int code = buf_printf(body, err, "<CompleteMultipartUpload "
                           "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
 
-    for (unsigned i = 0; i < count && code == SHEAF_OK; i++) {
+    for (unsigned i = 0; i < u->count && code == SHEAF_OK; i++) {
         code = buf_printf(body, err, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag>", i + 1,
                           parts[i].etag);
-        if (code == SHEAF_OK && parts[i].crc_text[0] != '\0')
-            code = buf_printf(body, err, "<ChecksumCRC32C>%s</ChecksumCRC32C>", parts[i].crc_text);
+        if (code == SHEAF_OK && u->proving->checksum != NULL)
+            code = buf_printf(body, err, "<%s>%s</%s>", u->proving->checksum->element,
+                              parts[i].crc_text, u->proving->checksum->element);
         if (code == SHEAF_OK)
             code = buf_printf(body, err, "</Part>");
     }
@@ -280,21 +389,26 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }
 
-/* The same for its checksum.  A store that makes one of the whole object writes no "-N". */
-static enum proof check_crc(const struct s3_proof *parts, unsigned count, const char *answered,
-                            char *expected, size_t expected_size)
+/* The same for its checksum: that of the whole, or one of the parts' checksums with "-N". */
+static enum proof check_crc(const struct s3_completion *u, const char *answered, char *expected,
+                            size_t expected_size)
 {
-    char digits[S3_CRC_SIZE];
-    uint32_t crc = 0;
+    const struct s3_checksum *kind = u->proving->checksum;
+    const size_t title = kind == NULL ? 0 : strlen(kind->title) + 1;
+    const bool is_nested = answered != NULL && strchr(answered, '-') != NULL;
+    char digits[S3_CRC_SIZE], suffix[16] = "";
+    uint64_t crc = 0;
 
-    if (answered == NULL || parts[0].crc_text[0] == '\0' || strchr(answered, '-') == NULL)
+    if (kind == NULL || answered == NULL)
         return NOT_SAID;
-    for (unsigned i = 0; i < count; i++)
-        crc = crc32c(crc, parts[i].crc, sizeof(parts[i].crc));
-    crc = htobe32(crc);
-    EVP_EncodeBlock((unsigned char *)digits, (const unsigned char *)&crc, sizeof(crc));
-    snprintf(expected, expected_size, "CRC-32C %s-%u", digits, count);
-    return strcmp(answered, expected + strlen("CRC-32C ")) == 0 ? PROVEN : DISPROVEN;
+    for (unsigned i = 0; i < u->count; i++)
+        crc = is_nested ? s3_checksum_nest(kind, crc, u->parts[i].crc)
+                        : s3_checksum_add(kind, crc, u->parts[i].crc, u->parts[i].bytes);
+    s3_checksum_text(kind, crc, digits);
+    if (is_nested)
+        snprintf(suffix, sizeof(suffix), "-%u", u->count);
+    snprintf(expected, expected_size, "%s %s%s", kind->title, digits, suffix);
+    return strcmp(answered, expected + title) == 0 ? PROVEN : DISPROVEN;
 }
 
 /* Looks at the object itself, since some answers are lost, and some stores' say nothing. */
@@ -309,7 +423,7 @@ static int check_object(const struct s3_completion *u, const char *what, enum pr
         return code;
     *proof = check_etag(u->parts, u->count, head.etag, expected, sizeof(expected));
     if (*proof == NOT_SAID)
-        *proof = check_crc(u->parts, u->count, head.crc32c, expected, sizeof(expected));
+        *proof = check_crc(u, head.crc, expected, sizeof(expected));
     if (*proof == NOT_SAID && head.mark != NULL && strcmp(head.mark, u->mark) == 0)
         *proof = PROVEN;
     s3_seen(now, *proof == PROVEN ? head.etag : NULL, head.bytes);
@@ -318,10 +432,29 @@ static int check_object(const struct s3_completion *u, const char *what, enum pr
                        what, (unsigned long long)head.bytes, plural(head.bytes),
                        (unsigned long long)u->bytes);
     else if (*proof == DISPROVEN)
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has ETag %s, its parts make %s",
-                       what, head.etag != NULL ? head.etag : "none", expected);
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the object has ETag %s and checksum %s, its "
+                       "parts make %s", what, head.etag != NULL ? head.etag : "none",
+                       head.crc != NULL ? head.crc : "none", expected);
     s3_head_free(&head);
     return code;
+}
+
+/* Of the whole, so that the store refuses to put other parts together. */
+static int send_checksum(struct request *r, const struct s3_completion *u, struct sheaf_error *err)
+{
+    const struct s3_checksum *kind = u->proving->checksum;
+    char text[S3_CRC_SIZE];
+    uint64_t crc = 0;
+    int code;
+
+    if (kind == NULL || !u->proving->of_whole || u->bucket->is_express)
+        return SHEAF_OK;
+    for (unsigned i = 0; i < u->count; i++)
+        crc = s3_checksum_add(kind, crc, u->parts[i].crc, u->parts[i].bytes);
+    s3_checksum_text(kind, crc, text);
+    code = request_set_header(r, kind->header, text, err);
+    return code == SHEAF_OK ? request_set_header(r, "x-amz-checksum-type", "FULL_OBJECT", err)
+                            : code;
 }
 
 int s3_upload_complete(const struct s3_completion *u, const struct store_seen *seen,
@@ -338,11 +471,13 @@ int s3_upload_complete(const struct s3_completion *u, const struct store_seen *s
     r->classify = complete_classify;
     r->is_patient = true;
     if (code == SHEAF_OK)
-        code = complete_body(u->parts, u->count, &body, err);
+        code = complete_body(u, &body, err);
     r->http.body = body.data;
     r->http.body_size = body.size;
     if (code == SHEAF_OK)
         code = request_set_header(r, "content-type", "application/xml", err);
+    if (code == SHEAF_OK)
+        code = send_checksum(r, u, err);
     if (code == SHEAF_OK)
         code = s3_require(r, seen, err);
     if (code == SHEAF_OK)

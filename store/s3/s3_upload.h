@@ -1,25 +1,38 @@
 /* SPDX-License-Identifier: MIT
  *
- * The requests of a multipart upload, and the proof that its bytes arrived: the MD5 of each part if
- * its ETag is one, or else a CRC-32C that the store checked.  Where there is neither (encryption
- * with KMS, without checksums) an object is known to be the upload's by a mark among its metadata,
- * a number that no other upload has. */
+ * The requests of a multipart upload, and the proof that its bytes arrived: a checksum that the
+ * store checks and answers (s3_checksum.h), or else the MD5 of each part if its ETag is one.  Where
+ * there is neither (encryption with KMS, without checksums) an object is known to be the upload's
+ * by a mark among its metadata, a number that no other upload has. */
 #ifndef STORE_S3_S3_UPLOAD_H
 #define STORE_S3_S3_UPLOAD_H
 
 #include "store/s3/s3.h"
+#include "store/s3/s3_checksum.h"
 #include "store/store.h"
 
 #define S3_ETAG_SIZE 128
-#define S3_CRC_SIZE 9               /* base64 of four bytes, and a NUL */
 #define S3_PARTS_MOST 10000
 #define S3_MARK_SIZE 33             /* 32 hex digits, and a NUL */
 
+/* What an object's bytes are proved with. */
+struct s3_proving {
+    const struct s3_checksum *checksum; /* NULL: none, so ETags are compared */
+    bool of_whole;                  /* the store keeps that of the whole object; else one of the
+                                       parts' checksums */
+    bool content_md5;               /* sent; set by any thread once the store demands it */
+    bool by_etag;                   /* as without a checksum; set by any thread once an answer does
+                                       not repeat what was sent: the store ignores it */
+};
+/* As the settings of the key have it. */
+struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key);
+
 /* What is known of one part's bytes, and the store's word for them. */
 struct s3_proof {
+    uint64_t bytes;
     unsigned char md5[16];
-    char md5_text[33];              /* "" with checksums */
-    unsigned char crc[4];           /* big-endian CRC-32C, with checksums */
+    char md5_text[33];              /* "": not computed */
+    uint64_t crc;                   /* with a checksum */
     char crc_text[S3_CRC_SIZE];     /* "" without */
     char etag[S3_ETAG_SIZE];        /* as answered */
     bool is_md5;                    /* the ETag was the MD5 */
@@ -28,21 +41,21 @@ struct s3_proof {
 /* A PUT of bytes: a whole object, or with `upload_id` one part of it. */
 struct s3_put {
     struct request request;
+    struct s3_proving *proving;     /* of the object */
     struct s3_proof proof;
 };
 int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
-                const char *upload_id, unsigned number, const void *data, size_t size,
-                struct sheaf_error *err);
-/* Computes what the bucket wants the bytes of each to be proved with; due before it is started.
- * Several at once take hardly longer than one (base/md5.h). */
-int s3_puts_prove(const struct s3_bucket *bucket, struct s3_put *const puts[], size_t count,
-                  struct sheaf_error *err);
+                struct s3_proving *proving, const char *upload_id, unsigned number,
+                const void *data, size_t size, struct sheaf_error *err);
+/* Computes what the bytes of each are proved with; due before it is started.  MD5s of several at
+ * once take hardly longer than one (base/md5.h). */
+int s3_puts_prove(struct s3_put *const puts[], size_t count, struct sheaf_error *err);
 /* Proves it, and runs it. */
-int s3_put_run(struct s3_put *put, const struct s3_bucket *bucket, struct sheaf_error *err);
+int s3_put_run(struct s3_put *put, struct sheaf_error *err);
 
-/* Begins one, with a new mark. */
-int s3_upload_begin(const struct s3_bucket *bucket, const char *key, char **upload_id,
-                    char mark[S3_MARK_SIZE], struct sheaf_error *err);
+/* Begins one, with a new mark; proving->of_whole is what the store says. */
+int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
+                    char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err);
 /* Lets a request that writes or removes an object do so only over what was seen: otherwise it ends
  * with SHEAF_ERR_CHANGED, or SHEAF_ERR_UNSUPPORTED from stores that know no conditions (and say
  * so: some do not).  NULL: whatever is there. */
@@ -55,6 +68,7 @@ void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes);
 struct s3_completion {
     const struct s3_bucket *bucket;
     const char *key, *upload_id, *mark;
+    const struct s3_proving *proving;
     const struct s3_proof *parts;
     unsigned count;
     uint64_t bytes;

@@ -165,8 +165,7 @@ static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
     if (p->lane->is_split && p->page->is_truncated)
         return SHEAF_OK;        /* it will be listed whole */
     if (strncmp(entry->key, p->lane->prefix, prefix_size) != 0)
-        return err_set(err, SHEAF_ERR_CORRUPT, "a listing of \"%s\" has the key \"%.200s\"",
-                       p->lane->prefix, entry->key);
+        return s3_list_stray(p->lane->prefix, entry->key, err);
     if (entry->is_prefix) {
         if (!p->lane->is_split || size == prefix_size)
             return err_set(err, SHEAF_ERR_CORRUPT, "a listing of \"%s\" has it as a common "
@@ -183,7 +182,8 @@ static int turn_page(struct lane *lane, struct s3_xml_page *page, struct sheaf_e
     char *url;
     int code;
 
-    if (asprintf(&url, "s3://%s/%s", lane->walk->bucket->name, lane->prefix) < 0)
+    if (asprintf(&url, "%s://%s/%s", lane->walk->bucket->scheme,
+                 lane->walk->bucket->name, lane->prefix) < 0)
         return err_memory(err, strlen(lane->prefix));
     code = s3_pages_next(&lane->pages, page, url, &lane->token, err);
     free(url);

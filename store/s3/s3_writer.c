@@ -60,6 +60,7 @@ struct s3_writer {
     char *key;
     char *upload_id;                /* NULL: nothing was sent yet */
     char mark[S3_MARK_SIZE];
+    struct s3_proving proving;
     uint64_t bytes;
     uint64_t first_part_bytes;      /* of the first PARTS_EXPECTED */
     unsigned part_count;            /* parts sent */
@@ -160,14 +161,14 @@ static void hash_and_send(struct job *job)
         struct slot *slot = slots[i];
 
         slot->stage = HASHED;
-        code = s3_put_init(&slot->put, w->bucket, w->key, w->upload_id, slot->number, slot->data,
-                           slot->size, &error);
+        code = s3_put_init(&slot->put, w->bucket, w->key, &w->proving, w->upload_id,
+                           slot->number, slot->data, slot->size, &error);
         if (code == SHEAF_OK)
             puts[count++] = &slot->put;
         else
             end_part(slot, &error);
     }
-    code = s3_puts_prove(w->bucket, puts, count, &error);
+    code = s3_puts_prove(puts, count, &error);
     for (size_t i = 0; i < count; i++) {
         if (code != SHEAF_OK) {
             end_part(slot_of(puts[i]), &error);
@@ -184,7 +185,7 @@ static int begin_upload(struct s3_writer *w, struct sheaf_error *err)
     int code = w->hashers != NULL ? SHEAF_OK : workers_open(&w->hashers, HASHERS, err);
 
     if (code == SHEAF_OK)
-        code = s3_upload_begin(w->bucket, w->key, &w->upload_id, w->mark, err);
+        code = s3_upload_begin(w->bucket, w->key, &w->proving, &w->upload_id, w->mark, err);
     return code;
 }
 
@@ -318,6 +319,8 @@ int s3_create_within(const char *url, struct part_memory *memory, uint64_t expec
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a bucket, not an object", url);
     if (code == SHEAF_OK && (w->base.url == NULL || w->proofs == NULL))
         code = err_memory(err, S3_PARTS_MOST * sizeof(w->proofs[0]));
+    if (code == SHEAF_OK)
+        w->proving = s3_proving_of(w->bucket, w->key);
     if (code == SHEAF_OK && memory == NULL) {
         code = part_memory_open(&w->own_memory, UINT64_MAX, err);
         w->memory = w->own_memory;
@@ -370,14 +373,15 @@ static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct 
                      struct sheaf_error *err)
 {
     struct s3_put put;
-    int code = s3_put_init(&put, w->bucket, w->key, NULL, 0, whole(w), (size_t)w->bytes, err);
+    int code = s3_put_init(&put, w->bucket, w->key, &w->proving, NULL, 0, whole(w),
+                           (size_t)w->bytes, err);
 
     if (code == SHEAF_OK)
         code = s3_require(&put.request, seen, err);
     if (code == SHEAF_OK && w->base.note != NULL)
         code = request_set_header(&put.request, S3_NOTE, w->base.note, err);
     if (code == SHEAF_OK)
-        code = s3_put_run(&put, w->bucket, err);
+        code = s3_put_run(&put, err);
     if (code == SHEAF_OK)
         s3_seen(now, put.proof.etag, w->bytes);
     request_free(&put.request);
@@ -444,8 +448,8 @@ static int put_over(struct s3_writer *w, const struct store_seen *seen, struct s
 static int complete_over(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
                          struct sheaf_error *err)
 {
-    const struct s3_completion c = { w->bucket, w->key, w->upload_id, w->mark, w->proofs,
-                                     w->part_count, w->bytes };
+    const struct s3_completion c = { w->bucket, w->key, w->upload_id, w->mark, &w->proving,
+                                     w->proofs, w->part_count, w->bytes };
     struct store_seen plain;
     int code = gone(w, seen, s3_upload_complete(&c, seen, now, err), err);
 

@@ -206,13 +206,22 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct sheaf_error *er
     return SHEAF_OK;
 }
 
+/* No encoding leaves blanks, control characters, and bytes that are not ASCII. */
+static bool may_be_encoded(const char *text)
+{
+    while (*text > ' ' && *text < 0x7f)
+        text++;
+    return *text == '\0';
+}
+
+/* Some servers (s3s-fs) say that keys are encoded and give them as they are. */
 static int keep_key(char **field, const char *text, bool is_encoded, struct sheaf_error *err)
 {
     int code = keep_text(field, text, err);
 
-    if (code == SHEAF_OK && is_encoded && !url_decode(*field, true))
-        return err_set(err, SHEAF_ERR_CORRUPT, "a listing has an invalid encoding of the key "
-                       "\"%.200s\"", text);
+    if (code == SHEAF_OK && is_encoded && (!may_be_encoded(text) || !url_decode(*field, true)))
+        return err_set(err, SHEAF_ERR_CORRUPT, "a listing says that its keys are encoded, but has "
+                       "\"%.200s\": this server cannot list such keys", text);
     return code;
 }
 

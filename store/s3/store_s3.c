@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * The S3 store's table: opening and the small calls.  Reading is remote_read.c's, writing
- * s3_upload.c's, listing s3_list.c's. */
+ * The S3 store's table, and Google's: opening and the small calls.  Reading is remote_read.c's,
+ * writing s3_upload.c's, listing s3_list.c's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "store/over.h"
 #include "store/remote_read.h"
 #include "store/s3/s3.h"
+#include "store/s3/s3_google.h"
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-/* "/bucket" is the target's business, "/encoded%20key" the object's. */
-static char *take_path(const struct s3_bucket *bucket, const char *key, struct sheaf_error *err)
+/* Takes from a request what all reads of the object have: "/encoded%20key" ("/bucket" is the
+ * target's business), and the headers that its settings demand. */
+static char *take_path(struct remote_object *o, const struct s3_bucket *bucket, const char *key,
+                       struct sheaf_error *err)
 {
     struct request r;
     char *path = NULL;
@@ -21,6 +26,9 @@ static char *take_path(const struct s3_bucket *bucket, const char *key, struct s
     if (s3_request_init(&r, bucket, HTTP_GET, key, NULL, 0, "opening", err) == SHEAF_OK) {
         path = r.path;
         r.path = NULL;
+        o->header_count = MIN(r.header_count, COUNT_OF(o->headers));
+        memcpy(o->headers, r.headers, o->header_count * sizeof(o->headers[0]));
+        r.header_count = 0;
     }
     request_free(&r);
     return path;
@@ -48,8 +56,8 @@ static int finish_open(struct remote_object *o, const char *url, const struct s3
     if (code == SHEAF_OK) {
         o->target = &bucket->target;
         o->classify = aws_classify;
-        code = remote_object_init(o, &store_s3_ops, url, (int)strlen(url),
-                                  take_path(bucket, key, err), err);
+        code = remote_object_init(o, bucket->is_google ? &store_gs_ops : &store_s3_ops, url,
+                                  (int)strlen(url), take_path(o, bucket, key, err), err);
     }
     if (code == SHEAF_OK)
         *object = &o->base;
@@ -146,10 +154,12 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
 }
 
 /* A server that knows no conditions mostly does not say so, and removes: there, what store.c has
- * seen a moment before has to do. */
+ * seen a moment before has to do.  An attempt whose answer was lost may have removed the object; of
+ * one that is gone, some servers say 404, and others that it is not the one that was meant. */
 static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
+    struct store_seen now;
     char *key = NULL;
     int code = locate_object(url, &bucket, &key, err);
 
@@ -159,6 +169,8 @@ static int s3_remove_over(const char *url, const struct store_seen *seen, struct
             code = remove_key(bucket, key, NULL, err);
     }
     free(key);
+    if (code == SHEAF_ERR_CHANGED && store_see(url, &now, NULL) == SHEAF_OK && !now.is_there)
+        code = SHEAF_OK;
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
@@ -192,19 +204,46 @@ static int s3_make_directory(const char *url, struct sheaf_error *err)
     return code;
 }
 
+static int s3_scope_open(const char *url, const char *const *texts, struct store_scope **scope,
+                         struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    char *key = NULL;
+    int code = s3_locate(url, &bucket, &key, err);
+
+    if (code == SHEAF_OK)
+        code = s3_scope_begin(bucket->scopes, bucket->name, key, texts, scope, err);
+    free(key);
+    return code;
+}
+
+/* ---- Google Cloud Storage -------------------------------------------------------------------- */
+
+static int refuse(const char *url, const char *what, struct sheaf_error *err)
+{
+    (void)what;
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: Google Cloud Storage can only be read here: "
+                   "write to a local directory, and copy that with gcloud storage cp", url);
+}
+
+/* How both are read. */
+#define READING                                                                                 \
+    .open = s3_open, .read = remote_read, .read_start = remote_read_start,                      \
+    .read_cancel = remote_read_cancel, .close = remote_close, .list = s3_list,                  \
+    .list_directories = s3_list_directories, .walk = s3_walk, .stat_start = s3_stat_start,      \
+    .open_known = s3_open_known, .etag_is_md5 = s3_etag_is_md5, .size = s3_size
+
+const struct store_ops store_gs_ops = {
+    .scheme = S3_GOOGLE_SCHEME, .place = "Google Cloud Storage",
+    READING,
+    .refuse = refuse,
+};
+
+/* ---- S3 -------------------------------------------------------------------------------------- */
+
 const struct store_ops store_s3_ops = {
     .scheme = "s3", .place = "S3",
-    .open = s3_open,
-    .read = remote_read,
-    .read_start = remote_read_start,
-    .read_cancel = remote_read_cancel,
-    .close = remote_close,
-    .list = s3_list,
-    .list_directories = s3_list_directories,
-    .walk = s3_walk,
-    .stat_start = s3_stat_start,
-    .open_known = s3_open_known,
-    .etag_is_md5 = s3_etag_is_md5,
+    READING,
     .create = s3_create,
     .part_bytes = s3_part_bytes,
     .create_within = s3_create_within,
@@ -214,9 +253,10 @@ const struct store_ops store_s3_ops = {
     .abort = s3_abort,
     .clean = s3_clean,
     .clean_object = s3_clean_object,
-    .size = s3_size,
     .remove = s3_remove,
     .remove_over = s3_remove_over,
     .free_space = s3_free_space,
     .make_directory = s3_make_directory,
+    .scope_open = s3_scope_open,
+    .scope_close = s3_scope_end,
 };

@@ -104,8 +104,10 @@ def _group_is_bad(group):
             any(label != labels[0] for label in labels))
 
 
-def plan(files, entries, container, base=0):
-    """entries: [(path, None | name of a class | tuple of numbers)] of the source."""
+def plan(files, entries, container, base=0, known=None):
+    """entries: [(path, None | name of a class | tuple of numbers)] of the source.
+    known: (classes, keys) of the data set to which the samples are appended."""
+    old_classes, old_keys = known or ([], ())
     skipped, groups = collections.Counter(), {}
     for path, label in entries:
         if label is BAD_LINE or name_is_bad(path):
@@ -115,7 +117,7 @@ def plan(files, entries, container, base=0):
         groups.setdefault(key, []).append((suffix, path, files.get(path), label))
     kept, names = [], set()
     for key, group in groups.items():
-        if _group_is_bad(group):
+        if _group_is_bad(group) or key in old_keys:
             skipped.update(path for _, path, _, _ in group)
             continue
         own = [data for suffix, _, data, _ in group if lower(suffix) == "cls" and data is not LATE]
@@ -126,7 +128,9 @@ def plan(files, entries, container, base=0):
             names.add(label)
         kept.append((key, group, label))
     early = collections.Counter(skipped)
-    classes = sorted(names, key=os.fsencode)
+    classes = old_classes + sorted(names - set(old_classes), key=os.fsencode)
+    if known:
+        check_labels(kept, old_classes, classes, base, old_keys)
     samples = []
     for key, group, label in kept:
         name = label if isinstance(label, str) else None
@@ -141,6 +145,20 @@ def plan(files, entries, container, base=0):
                               key=lambda field: field[0].encode()))
         samples.append(Sample(key, fields, tuple(numbers), name))
     return Planned(samples, classes, skipped, early, len(entries))
+
+
+class Unlike(Exception):
+    """Labels that are unlike those of the data set to which they are appended."""
+
+
+def check_labels(kept, old_classes, classes, base, old_keys):
+    for _, group, label in kept:
+        if isinstance(label, str) and not old_classes and old_keys:
+            raise Unlike("have no names")
+        has_own = any(lower(suffix) == "cls" for suffix, _, data, _ in group if data is not LATE)
+        if label and not isinstance(label, str) and not has_own and old_classes and \
+                (len(label) != 1 or not label[0] - base in range(len(classes))):
+            raise Unlike("labels have names")
 
 
 def class_of(labels, classes, base):

@@ -5,6 +5,7 @@ here: how often it is taken beside the others, and which things it takes."""
 import collections
 
 import archives
+import steps_append
 import steps_change
 import steps_channel
 import steps_copy
@@ -101,6 +102,7 @@ STEPS = (
     Step(2, steps_change.changed_archive, archive),
     Step(1, steps_change.two_plans, source),
     Step(1, steps_change.joined, tree),
+    Step(4, steps_append.append, data_set),
     Step(5, steps_copy.convert, shards),
     Step(2, steps_copy.convert_parts, data_set),
     Step(3, steps_copy.unpack, shards),

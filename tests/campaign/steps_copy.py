@@ -21,16 +21,53 @@ INDEXED = r"indexed (\d+) samples? in (\d+) shards?, (\d+) bytes? read"
 # ---- convert ---------------------------------------------------------------------------------
 
 class Target:
-    """Where a conversion goes, and in which form."""
+    """Where a conversion goes, in which form, and whether in new shards or a new order."""
 
-    def __init__(self, chain):
+    def __init__(self, chain, can_be_anew=False):
         self.dest = chain.new_dest()
         self.container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
         self.codec = chain.chance.choice(["none", "none", "gzip", "lz4", "zstd"])
         self.peers = peers.choose(chain.chance, self.container, self.codec, 0.4)
+        chance, is_anew = chain.chance, can_be_anew and chain.chance.random() < 0.5
+        self.shuffle, self.seed = is_anew and chance.random() < 0.6, chance.choice([0, 1, 7])
+        self.count = chance.choice([None, 1, 3, 7, 1000]) if is_anew else None
+        self.size = chance.choice([1, 500, 5000]) if is_anew and self.count is None else None
 
     def options(self):
-        return ["--format", self.container, "--codec", self.codec, *peers.options(self.peers)]
+        words = ["--format", self.container, "--codec", self.codec, *peers.options(self.peers)]
+        words += ["--shuffle", "--seed", self.seed] if self.shuffle else []
+        words += ["--shard-count", self.count] if self.count else []
+        return words + (["--shard-size", self.size] if self.size else [])
+
+    def numbers(self, shards):
+        """Those of the samples, in the order in which they are copied."""
+        if not self.shuffle:
+            return shards.epoch(shuffle=False)
+        return shards.epoch(seed=self.seed, buffer=max(1, shards.epoch_length))
+
+    def cut(self, samples):
+        """The new shards: each sample is in that in whose share its middle lies."""
+        if self.count:
+            most, whole = min(self.count, len(samples)), len(samples)
+            places = range(len(samples))
+        else:
+            whole, at, places = model.payload(samples), 0, []
+            most = max(1, whole // self.size +
+                       (whole % self.size >= self.size - self.size // 2))
+            for own in (model.payload([sample]) for sample in samples):
+                places.append(at + own // 2)
+                at += own
+        made = {}
+        for place, sample in zip(places, samples):
+            made.setdefault(min(place * most // max(1, whole), most - 1), []).append(sample)
+        return list(made.values())
+
+    def shards(self, shards):
+        """What must come of them."""
+        if not self.count and not self.size:
+            return [shard for shard in shards.shards if shard]
+        every = shards.samples
+        return self.cut([every[number] for number in self.numbers(shards)])
 
 
 def convert_refused(shards, target):
@@ -47,7 +84,7 @@ def convert_refused(shards, target):
 
 
 def convert(chain, shards):
-    target = Target(chain)
+    target = Target(chain, shards.is_set)
     words = ["convert", *shards.arguments, target.dest, *target.options()]
     refused = convert_refused(shards, target)
     if refused is not None:
@@ -74,7 +111,8 @@ def convert_killed(chain, shards, target, words):
     done = chain.sheaf("verify", target.dest, status=None)
     if done.returncode == 0:
         held = chain.read_set(target.dest, "after a kill")
-        chain.same([s for shard in held.shards for s in shard], shards.samples,
+        chain.same([s for shard in held.shards for s in shard],
+                   [s for shard in target.shards(shards) for s in shard],
                    "what a killed conversion left, and verify accepts")
     return chain.sheaf(*words, chain.chance.choice(["--resume", "--overwrite"]))
 
@@ -87,10 +125,10 @@ def can_follow(thing, shards):
 
 def check_converted(chain, shards, target, numbers):
     held = chain.read_set(target.dest, "convert")
-    expected = [shard for shard in shards.shards if shard]
+    expected = target.shards(shards)
     chain.equal(list(map(len, held.shards)), list(map(len, expected)), "samples of the shards")
-    chain.same([s for shard in held.shards for s in shard], [s for s in shards.samples],
-               "converted samples")
+    chain.same([s for shard in held.shards for s in shard],
+               [s for shard in expected for s in shard], "converted samples")
     chain.equal((held.container, held.codec), (target.container, target.codec), "the manifest")
     if shards.is_set or shards.sources:
         chain.equal((held.classes, held.base), (shards.classes, shards.base), "classes")

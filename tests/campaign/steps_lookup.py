@@ -110,6 +110,10 @@ def locate(chain, thing):
     done = chain.sheaf("locate", *thing.arguments, "--json", *order.options(), "--epochs", epochs,
                        "--world-size", world, "--batch", batch, "--", *keys)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
+    for line in lines:
+        chain.equal("source" in line, len(numbers[line["key"]]) > 1,
+                    "whether the source is named of %s" % line["key"])
+        line.pop("source", None)
     expected = []
     for order.epoch in range(first, first + epochs):
         whole = whole_order(order)

@@ -65,6 +65,9 @@ class Job:
     def words(self, *more):
         jobs = self.chain.chance.choice([[], ["--jobs", 1], ["--jobs", 3],
                                          ["--jobs", 2, "--memory", "64MiB"]])
+        if self.dest.startswith("s3://"):       # nothing of this is in the bytes
+            jobs = jobs + self.chain.chance.choice([[], ["--s3", "checksum=crc64nvme"], [
+                "--s3", "acl=private", "--s3", "checksum=crc32c", "--s3", "content-md5=true"]])
         return ["pack", *self.source.arguments, self.dest, *self.options(), *jobs, *more]
 
     def options(self):

@@ -6,6 +6,9 @@ steps_python.py, as of any data set."""
 import json
 import os
 import shutil
+from fractions import Fraction
+
+import xxhash
 
 import model
 import steps_copy
@@ -35,19 +38,19 @@ def view(chain, shards):
         path = chain.s3.url + path
     rest, weights, repeats = mixing(chance, sources, by_hand)
     if by_hand:
-        wheres = [conditions(chain, source, path) for source in sources]
+        wheres = [conditions(chain, source, path, ["numbers"]) for source in sources]
         fields = [fields_of(chance, source) for source in sources]
     else:
         wheres = [conditions(chain, sources[0], path)] * len(sources)
         fields = [fields_of(chance, sources[0])] * len(sources)
     parts = []
     for i, source in enumerate(sources):
-        where, files = wheres[i]
+        where, files, numbers = wheres[i]
         members = {} if weights is None else {"weight": weights[i]}
         members.update({} if repeats is None else {"repeat": repeats[i]})
         members.update({"where": where} if where else {})
         members.update({"fields": fields[i]} if fields[i] else {})
-        parts.append(Part(source, members, files))
+        parts.append(Part(source, members, files, numbers))
     make(chain, path, parts, rest, by_hand)
 
 
@@ -57,6 +60,11 @@ def mixing(chance, sources, by_hand):
     how = chance.choice(["union", "union", "repeat", "weight", "weight"])
     if chance.random() < 0.2:
         rest["classes"] = chance.choice(["by-name", "by-number", "by-number"])
+    elif chance.random() < 0.2:
+        names = sorted({name for source in sources for name in source.classes})
+        some = chance.sample(names, chance.randrange(1, len(names) + 1)) if names else []
+        rest.update({"classes": {name: chance.choice(["a", "b", names[0]]) for name in some}}
+                    if some else {})
     if how == "union":
         return rest, None, None
     if how == "repeat":
@@ -76,13 +84,13 @@ def mixing(chance, sources, by_hand):
     return rest, weights, None
 
 
-def conditions(chain, source, path):
-    """({conditions}, {their files' contents})."""
-    chance, where, files = chain.chance, {}, {}
+def conditions(chain, source, path, more=()):
+    """({conditions}, {their files' contents}, the numbers of a file of them)."""
+    chance, where, files, numbers = chain.chance, {}, {}, None
     count = len(source.samples)
     keys = [sample.key for sample in source.samples]
     for kind in chance.sample(["classes", "labels", "keys", "not_keys", "key_glob", "range",
-                               "every"], chance.choice([0, 0, 1, 1, 2])):
+                               "every", *more], chance.choice([0, 0, 1, 1, 2])):
         if kind == "classes" and source.classes:
             names = [name for name in source.classes if "," not in name]
             if names:
@@ -102,7 +110,24 @@ def conditions(chain, source, path):
                            chance.choice([count + 1, count // 2 + 2, 100000])]
         elif kind == "every":
             where[kind] = chance.choice([[1, 0], [2, 1], [2, 0], [3, 2], [10, 0]])
-    return where, files
+        elif kind == "numbers" and source.fingerprint:
+            numbers = set(chance.sample(range(count), chance.randrange(count + 1)))
+            where[kind] = write_numbers(chain, source, path, numbers)
+    return where, files, numbers
+
+
+def write_numbers(chain, source, path, numbers):
+    """A file beside the view with a bit for each sample; its name says what is in it."""
+    bits, count = sum(1 << number for number in numbers), len(source.samples)
+    data = b"sheaf_numbers 1 %s %d\n" % (source.fingerprint.encode(), count) + \
+        bits.to_bytes(-(-count // 8), "little")
+    name = xxhash.xxh3_128_hexdigest(data) + ".numbers"
+    if "://" in path:
+        chain.s3.put("", {os.path.dirname(path)[len(chain.s3.url):] + "/" + name: data}
+                     if os.path.dirname(path) + "/" != chain.s3.url else {name: data})
+    else:
+        trees.write(chain.folder, {os.path.join(os.path.dirname(path), name): data})
+    return name
 
 
 def fields_of(chance, source):
@@ -155,7 +180,11 @@ def write_by_command(chain, path, parts, rest, status, says):
     if "repeat" in members[0]:
         words += ["--repeat", ",".join(str(m["repeat"]) for m in members)]
     for name in ("samples", "until", "classes"):
-        words += ["--" + name, rest[name]] if name in rest else []
+        value = rest.get(name)
+        if isinstance(value, dict):
+            value = chain.new("map") + ".json"
+            trees.write(chain.folder, {value: json.dumps(rest[name]).encode()})
+        words += ["--" + name, value] if value is not None else []
     where = members[0].get("where", {})
     for name, value in where.items():
         words += {"classes": lambda v: ["--where", "class=" + ",".join(v)],
@@ -216,12 +245,27 @@ def line_of(made):
     return [made.samples[number] for number in made.epoch(shuffle=False)]
 
 
+AGAIN = "times an epoch, and a copy has each only once"
+
+
+def refuse_again(chain, made, words):
+    """A view that draws samples again is not copied."""
+    period = sum(made.shares)
+    times = [share if made.weights is None else Fraction(share * made.total, period)
+             for share in made.shares]
+    if any(count >= len(own) + 1 for count, own in zip(times, made.chosen)):
+        chain.sheaf(*words, status=1, says=[AGAIN])
+        raise Foreseen(AGAIN)
+
+
 def convert(chain, made):
     """An epoch of the view becomes a data set."""
-    target, samples = steps_copy.Target(chain), line_of(made)
+    target = steps_copy.Target(chain, True)
+    samples = [made.samples[number] for number in target.numbers(made)]
     as_set = Shards([], [samples], container=None, codec="none")
     refused = steps_copy.convert_refused(as_set, target)
     words = ["convert", *made.arguments, target.dest, *target.options()]
+    refuse_again(chain, made, words)
     if refused is not None:
         chain.sheaf(*words, status=1, says=refused)
         chain.sheaf("info", target.dest, status=1)
@@ -229,6 +273,8 @@ def convert(chain, made):
     done = chain.sheaf(*words)
     held = chain.read_set(target.dest, "convert of a view")
     chain.same([s for shard in held.shards for s in shard], samples, "a converted view")
+    if target.count:
+        chain.equal(len(held.shards), min(target.count, len(samples)), "the shards of a view")
     chain.equal((held.classes, held.base), (made.classes, made.base), "classes")
     chain.equal(chain.numbers(done, steps_copy.CONVERTED)[:2],
                 [len(samples), model.payload(samples)], "the sums of convert")
@@ -239,6 +285,7 @@ def unpack(chain, made):
     folder, samples = chain.new("tree"), line_of(made)
     files = [pair for sample in samples for pair in model.paths(sample)]
     words = ["unpack", *made.arguments, folder]
+    refuse_again(chain, made, words)
     clash = steps_copy.clashing(files)
     if clash:
         chain.sheaf(*words, status=1, says=clash)

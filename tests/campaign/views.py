@@ -13,11 +13,12 @@ import xxhash
 import model
 import steps_union
 from chain import Shards
-from order_reference import KEEP, PAD
+from order_reference import KEEP
 from view_reference import source_ids, view_order
 
 # A source of a view: what it is, its document's members, and the contents of its files of keys.
-Part = collections.namedtuple("Part", "shards members files")
+# The numbers are those of a file of them.
+Part = collections.namedtuple("Part", "shards members files numbers")
 
 LABEL_MOST = (1 << 32) - 2      # of one that an index has
 
@@ -68,10 +69,6 @@ class View(Shards):
     def epoch_length(self):
         return self.total
 
-    def length(self, remainder, lanes):
-        """-1: there is not a sample for each lane."""
-        return -1 if remainder == PAD and self.total < lanes else None
-
     def epoch(self, world=1, workers=1, rank=0, worker=0, remainder=KEEP, **order):
         """The numbers of an epoch's samples, in order."""
         order.pop("length", None)
@@ -117,6 +114,8 @@ def chosen_of(part):
                 and ("classes" not in where or label in numbers)]
     else:
         left = list(range(len(samples)))
+    if "numbers" in where:
+        left = [n for n in left if n in part.numbers]
     lists = {name: set(data.decode().split("\n")) for name, data in part.files.items()}
     left = [n for n in left if has_key(samples[n].key, where, lists)]
     if "range" in where:
@@ -159,6 +158,14 @@ def united(parts, how):
                                           % (source.base, sources[0].base))
         longest = max(sources, key=lambda source: len(source.classes))
         classes, base, numbers = longest.classes, sources[0].base, [None] * len(sources)
+    elif isinstance(how, dict):
+        if not all(source.classes for source in sources):
+            raise steps_union.Refused("have no names")
+        base, classes, numbers = sources[0].base, [], []
+        for source in sources:
+            own = [how.get(name, name) for name in source.classes]
+            classes += [name for name in dict.fromkeys(own) if name not in classes]
+            numbers.append([classes.index(name) + base for name in own])
     else:
         if len({bool(source.classes) for source in sources}) > 1:
             raise steps_union.Refused("some with classes and some without")

@@ -52,9 +52,11 @@ def main():
           "--samples", "24")
     sheaf("plan", "tree", "planned", "-o", "plan", "--format", "recordio", "--shard-size", "2kB")
     sheaf("pack", "--plan", "plan", "--part", "0/2")
-    sheaf("plan", "webdataset-none", "converted", "-o", "conversion", "--format", "tfrecord",
-          "--shard-size", "2kB")
+    sheaf("plan", "webdataset-none", "converted", "-o", "conversion", "--format", "tfrecord")
     sheaf("convert", "--plan", "conversion", "--part", "0/2")
+    sheaf("pack", "tree", "grown", "--format", "tfrecord", "--shard-size", "2kB", "--include",
+          "cat/")
+    sheaf("append", "tree", "grown", "--exclude", "cat/")
     orders = {}
     for name, source, options, count in ORDERS:
         whole = sheaf("cat", source, "--list", *options)

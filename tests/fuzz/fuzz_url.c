@@ -8,6 +8,7 @@
 
 #include "store/s3/credentials_sources.h"
 #include "store/s3/profile.h"
+#include "store/s3/s3_place.h"
 #include "store/url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,6 +17,22 @@ static void require(bool holds)
 {
     if (!holds)
         abort();
+}
+
+/* Only the ARN of an access point has a slash, and none reaches the host that is asked. */
+static void check_place(const char *bucket)
+{
+    char region[] = "eu-west-1";
+    const struct s3_config config = { .region = region, .use_arn_region = true };
+    const char *slash = strchr(bucket, '/');
+    struct s3_place place;
+
+    require(slash == NULL || (strncmp(bucket, "arn:", 4) == 0 && strchr(slash + 1, '/') == NULL));
+    if (s3_place_find(&config, bucket, NULL, &place, NULL) != SHEAF_OK)
+        return;
+    for (const char *c = place.url.host; *c != '\0'; c++)
+        require(url_is_unreserved((unsigned char)*c) && *c != '~');
+    s3_place_free(&place);
 }
 
 static void check_parse(const char *text)
@@ -32,7 +49,8 @@ static void check_parse(const char *text)
         url_free(&url);
     }
     if (url_parse_s3(text, &bucket, &key, NULL) == SHEAF_OK) {
-        require(strlen(key) <= URL_KEY_MOST && strchr(bucket, '/') == NULL);
+        require(strlen(key) <= URL_KEY_MOST);
+        check_place(bucket);
         free(bucket);
         free(key);
     }
@@ -59,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     check_parse(text);
     check_encoding(text);
-    if (credentials_from_json(text, size, "fuzz", &set, NULL) == SHEAF_OK)
+    if (credentials_from_json(text, size, "fuzz", size % 2, &set, NULL) == SHEAF_OK)
         credentials_release(set);
     (void)profiles_parse(&profiles, PROFILE_CONFIG, "fuzz", text, NULL);
     (void)profiles_get(&profiles, "default", "region");

@@ -82,7 +82,7 @@ class Files(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.send_header("ETag", '"%s"' % os.path.basename(path))
         self.end_headers()
-        self.server.sent_bytes += len(data)
+        self.server.sent_bytes += len(data) if body else 0
         try:
             self.wfile.write(data if body else b"")
         except OSError:

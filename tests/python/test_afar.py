@@ -3,6 +3,7 @@
 
 import os
 import threading
+import time
 import unittest
 
 import sheaf
@@ -18,6 +19,26 @@ class AfarTest(Case):
         super().setUp()
         self.server = FileServer(self, self.shared)
         self.url = self.server.url + "set/"
+
+    def test_the_next_stretch_of_a_view_is_read_ahead(self):
+        """Before a source begins again, all that its first samples need then is asked for."""
+        own = pack(self.path("own"), samples_of(200, size=20000), format="tfrecord")
+        server = FileServer(self, self.folder)
+        whole = sum(os.path.getsize(os.path.join(own, name)) for name in os.listdir(own)
+                    if name.startswith("shard-"))
+        for lanes in (1, 2):
+            order = {"seed": 3, "lanes": lanes, "shuffle_buffer": 20}
+            local = sheaf.View(own, weights=[1], samples=600)
+            before = server.sent_bytes
+            reader = sheaf.Reader(sheaf.View(server.url + "own/", weights=[1], samples=600),
+                                  **order)
+            keys = [next(reader).key for _ in range(120)]   # less than a batch from the end
+            limit = time.monotonic() + 60
+            while server.sent_bytes - before < 1.5 * whole and time.monotonic() < limit:
+                time.sleep(0.01)
+            self.assertGreater(server.sent_bytes - before, 1.5 * whole)
+            self.assertEqual(keys + [s.key for s in reader],
+                             [s.key for s in sheaf.Reader(local, **order)])
 
     def test_close_while_the_server_stalls(self):
         """Another thread's call ends, and so does the opening of shards."""

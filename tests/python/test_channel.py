@@ -12,6 +12,12 @@ from unittest import mock
 import sheaf
 from support import Case, pack, samples_of
 
+try:
+    import torch
+    import sheaf.torch
+except ImportError:
+    torch = None
+
 HOSTS = {"current_host": "algo-2", "hosts": ["algo-1", "algo-2", "algo-3"]}
 
 
@@ -56,6 +62,22 @@ class ChannelTest(Case):
         os.environ.update(RANK="4", WORLD_SIZE="6")
         self.assertEqual(sheaf.Dataset(sheaf.Channel("train", self.root)).world, (4, 6))
 
+    def test_what_was_found_is_logged(self):
+        """As the command prints it; what the caller gives is not."""
+        os.symlink(self.set, os.path.join(self.root, "input", "data", "train"))
+        self.write("resourceconfig.json", HOSTS)
+        with self.assertLogs("sheaf", "INFO") as logged:
+            sheaf.Reader(sheaf.Channel("train", self.root))
+        self.assertEqual(len(logged.output), 2)
+        self.assertRegex(logged.output[0], "^INFO:sheaf:channel train: directory .*train")
+        self.assertRegex(logged.output[1], "^INFO:sheaf:rank 1 of 3, by .*resourceconfig.json")
+        os.environ.update(RANK="4", WORLD_SIZE="6")
+        with self.assertLogs("sheaf", "INFO") as logged:
+            sheaf.Reader(self.set)
+        self.assertEqual(logged.output, ["INFO:sheaf:rank 4 of 6, by RANK and WORLD_SIZE"])
+        with self.assertNoLogs("sheaf", "INFO"):
+            sheaf.Reader(self.set, rank=0, world_size=2)
+
     def test_hyperparameters_of_the_job(self):
         os.symlink(self.set, os.path.join(self.root, "input", "data", "train"))
         channel = sheaf.Channel("train", self.root)
@@ -73,6 +95,26 @@ class ChannelTest(Case):
         self.write("hyperparameters.json", {"sheaf_sead": "9"})
         with self.assertRaisesRegex(sheaf.ArgumentError, "sheaf_sead"):
             sheaf.Dataset(channel)
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_hyperparameters_in_a_loader(self):
+        os.symlink(self.set, os.path.join(self.root, "input", "data", "train"))
+        channel = sheaf.Channel("train", self.root)
+        self.write("hyperparameters.json", {"sheaf_seed": "9", "sheaf_epoch": "2", "sheaf_lanes": 6,
+                                            "sheaf_shuffle_buffer": "50"})
+
+        def keys(loader):
+            return [key for batch in loader for key in batch.keys]
+        said = {"seed": 9, "shuffle_buffer": 50, "lanes": 6}
+        loader = sheaf.torch.DataLoader(channel, 16)
+        self.assertEqual(keys(loader), list(s.key for s in sheaf.Reader(self.set, epoch=2, **said)))
+        self.assertEqual(keys(loader), list(s.key for s in sheaf.Reader(self.set, epoch=3, **said)))
+        given = sheaf.torch.DataLoader(channel, 16, seed=1, shuffle_buffer=10000, lanes=1, epoch=0)
+        self.assertEqual(keys(given), [s.key for s in sheaf.Reader(self.set, seed=1)])
+        own = torch.utils.data.DataLoader(dataset := sheaf.torch.Dataset(
+            channel, decode=lambda s: s.key), 16, sampler=dataset.sampler())
+        self.assertEqual([key for batch in own for key in batch],
+                         list(s.key for s in sheaf.Reader(self.set, epoch=2, **said)))
 
     def test_a_job_that_fails_says_why(self):
         failure = os.path.join(self.root, "output", "failure")

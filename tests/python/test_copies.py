@@ -61,6 +61,45 @@ class CopiesTest(Case):
         with self.assertRaisesRegex(TypeError, "format"):
             sheaf.convert(self.set, made)
 
+    def test_new_shards_and_order(self):
+        one, two = (sheaf.convert(self.set, self.path(name), format="webdataset", shard_count=4,
+                                  shuffle=True, seed=3, jobs=jobs)
+                    for name, jobs in (("one", 1), ("two", 3)))
+        self.assertEqual((one.shards, two.shards), (4, 4))
+        self.assertEqual(sheaf.Dataset(self.path("one")).fingerprint,
+                         sheaf.Dataset(self.path("two")).fingerprint)
+        self.assertEqual(sorted(s.key for s in sheaf.Dataset(self.path("one"))),
+                         sorted(s.key for s in sheaf.Dataset(self.set)))
+
+    def test_field_map(self):
+        made, again = self.path("made"), self.path("again")
+        sheaf.convert(self.set, made, format="tfrecord",
+                      field_map={"bin": "Other", "seg.txt": "seg"})
+        command("convert", self.set, again, "--format", "tfrecord",
+                "--field-map", "bin=Other,seg.txt=seg")
+        self.assert_same_tree(made, again)
+        with self.assertRaisesRegex(ValueError, "no sample has the field \"y\""):
+            sheaf.convert(self.set, self.path("none"), format="tfrecord", field_map={"y": "label"})
+
+    def test_append(self):
+        for name in ("old/cat/a.txt", "old/dog/b.txt", "new/ant/c.txt"):
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            with open(self.path(name), "w", encoding="ascii") as file:
+                file.write(name)
+        sheaf.pack(self.path("old"), self.path("set"))
+        before = sheaf.Dataset(self.path("set"))
+        result = sheaf.append(self.path("new"), self.path("set"))
+        self.assertEqual((result.samples, result.shards), (1, 1))
+        after = sheaf.Dataset(self.path("set"))
+        self.assertEqual((len(before), len(after)), (2, 3))
+        self.assertEqual(list(after.classes), ["cat", "dog", "ant"])
+        self.assertEqual(bytes(after[2]["txt"]), b"new/ant/c.txt")
+        self.assertEqual(bytes(before[1]["txt"]), bytes(after[1]["txt"]))
+        with self.assertRaises(sheaf.ExistsError):
+            sheaf.append(self.path("new"), self.path("set"))
+        self.assertEqual(sheaf.append(self.path("new"), self.path("set"), resume=True).shards_kept,
+                         1)
+
     def test_a_bad_record_is_told(self):
         folder = shutil.copytree(self.set, self.path("bad"))
         flip(os.path.join(folder, "shard-000001.tar"), 512)
@@ -119,6 +158,8 @@ class CopiesTest(Case):
         for name in ("url", "container", "codec", "manifest", "stream", "samples", "bytes",
                      "payload_bytes", "fingerprint", "label_base", "classes"):
             self.assertEqual(found[name], said[name], name)
+        self.assertEqual([{**field, "lacking": field.get("lacking")} for field in said["fields"]],
+                         found["fields"])
         self.assertEqual([shard["name"] for shard in found["shards"]],
                          [shard["name"] for shard in said["shards"]])
 

@@ -11,7 +11,7 @@ import sheaf
 from support import Case, pack, samples_of
 
 # Of whoever reads a command's output, or what is a class or a function of its own in Python.
-FOR_PROGRAMS = {"help", "json"}
+FOR_PROGRAMS = {"metrics", "help", "json", "quiet", "verbose"}
 ELSEWHERE = {
     "pack": {"part"},                                       # pack_part
     "plan": {"output"},                                     # the argument `plan`
@@ -21,7 +21,8 @@ ELSEWHERE = {
             "to", "list", "null", "save_position", "resume_from", "from",   # methods of Reader
             "limit", "step", "batch"},
 }
-FUNCTIONS = {"pack": sheaf.pack, "plan": sheaf.plan, "verify": sheaf.verify, "index": sheaf.index,
+FUNCTIONS = {"pack": sheaf.pack, "append": sheaf.append, "plan": sheaf.plan,
+             "verify": sheaf.verify, "index": sheaf.index,
              "convert": sheaf.convert, "unpack": sheaf.unpack, "fetch": sheaf.fetch,
              "pipe": sheaf.pipe, "commit": sheaf.commit, "cat": sheaf.Reader}
 
@@ -29,7 +30,7 @@ FUNCTIONS = {"pack": sheaf.pack, "plan": sheaf.plan, "verify": sheaf.verify, "in
 def options_of(command):
     text = subprocess.run([os.path.join(os.environ["BUILD"], "sheaf"), command, "--help"],
                           check=True, stdout=subprocess.PIPE, text=True).stdout
-    return {name.replace("-", "_") for name in re.findall(r"^  --([a-z-]+)", text, re.M)}
+    return {name.replace("-", "_") for name in re.findall(r"^  --([a-z0-9-]+)", text, re.M)}
 
 
 class Options(Case):

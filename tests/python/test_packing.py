@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Packer, pack, verify, index, Dataset; and the exceptions."""
 
+import io
 import os
 import shutil
 import unittest
 from unittest import mock
+
+from PIL import Image
 
 import sheaf
 from support import CONTAINERS, Case, flip, pack, samples_of
@@ -19,7 +22,7 @@ def tree(root, classes=3, files=4):
     return root
 
 
-class PackTest(Case):
+class OptionsTest(Case):
     def test_clutter_is_left_out_and_counted(self):
         source = tree(self.path("tree"))
         os.makedirs(os.path.join(source, ".git"))
@@ -38,7 +41,7 @@ class PackTest(Case):
                       os.path.join(source, "class0", "x.%d.TEXT" % i))
         sheaf.pack(source, self.path("set"), field_alias={"text": "txt"}, key_end="last-dot")
         with sheaf.Reader(self.path("set")) as reader:
-            found = {sample["__key__"]: list(sample.fields) for sample in reader}
+            found = {sample.key: list(sample) for sample in reader}
         self.assertEqual(found["class0/x_2"], ["txt"])
         self.assertEqual(len(found), 12)
         sheaf.pack(source, self.path("none"), dry_run=True, note=notes.append)
@@ -47,6 +50,35 @@ class PackTest(Case):
             sheaf.pack(source, self.path("none"), key_end="no dot")
         with self.assertRaisesRegex(sheaf.ArgumentError, "invalid field alias"):
             sheaf.pack(source, self.path("none"), field_alias={"a": ""})
+
+    def test_images(self):
+        def saved(kind, size):
+            file = io.BytesIO()
+            Image.linear_gradient("L").resize(size).convert("RGB").save(file, kind)
+            return file.getvalue()
+        source = self.path("images")
+        os.makedirs(os.path.join(source, "c"))
+        files = {"png": saved("PNG", (40, 30)), "large": saved("JPEG", (90, 60)),
+                 "small": saved("JPEG", (30, 20))}
+        for name, data in files.items():
+            with open(os.path.join(source, "c", name + ".jpg"), "wb") as file:
+                file.write(data)
+        with self.assertRaisesRegex(sheaf.Error, "png.jpg: not a JPEG"):
+            sheaf.pack(source, self.path("none"))
+        options = dict(fix_images=True, resize=24, resize_mode="longer", quality=80,
+                       check_images="decode")
+        self.assertEqual(sheaf.pack(source, self.path("one"), **options).converted, 1)
+        sheaf.plan(source, self.path("two"), self.path("plan"), **options)
+        self.assertEqual(sheaf.pack_part(self.path("plan"), 0, 1).converted, 1)
+        self.assertEqual(sheaf.commit(self.path("plan")).converted, 1)
+        for name in ("one", "two"):
+            with sheaf.Reader(self.path(name)) as reader:
+                sizes = {s.key: Image.open(io.BytesIO(bytes(s["jpg"]))).size for s in reader}
+            self.assertEqual(sizes, {"c/png": (24, 18), "c/large": (24, 16), "c/small": (24, 16)})
+        for wrong in (dict(check_images="all"), dict(resize_mode="wide"), dict(quality=0),
+                      dict(resize=70000), dict(fix_images=True, transform=dict)):
+            with self.assertRaises(ValueError):
+                sheaf.pack(source, self.path("three"), **wrong)
 
     def test_several_sources(self):
         source = tree(self.path("tree"))
@@ -63,7 +95,7 @@ class PackTest(Case):
                             exclude=["class0/", "!class0/", "3.*", "/2.txt"], note=notes.append)
         self.assertEqual((result.files, result.samples, result.filtered), (9, 9, 3))
         self.assertEqual([note.about for note in notes], ["class0/", "3.*", "/2.txt"])
-        self.assertEqual(notes[1].message, '3 left out by the pattern "3.*"')
+        self.assertEqual(notes[1].message, '3 files left out by the pattern "3.*"')
         result = sheaf.plan(source, self.path("other"), self.path("plan"), exclude="*1.txt")
         self.assertEqual((result.samples, result.filtered), (9, 3))
         with self.assertRaisesRegex(sheaf.ArgumentError, r'invalid pattern "\["'):

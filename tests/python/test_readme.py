@@ -14,7 +14,7 @@ import sheaf
 from support import Case
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-FRAMEWORKS = ("PIL", "accelerate", "composer", "grain", "jax", "lightning", "numpy", "ray",
+FRAMEWORKS = ("PIL", "accelerate", "composer", "grain", "jax", "lightning", "numpy", "pyarrow", "ray",
               "tensorflow", "torch", "torchdata", "transformers", "webdataset")
 
 
@@ -68,7 +68,8 @@ class ReadmeTest(Case):
         self.check("README.md", 2)
 
     def test_the_guides(self):
-        for page in sorted(os.listdir(os.path.join(TREE, "doc"))):
+        pages = [name for name in os.listdir(os.path.join(TREE, "doc")) if name.endswith(".md")]
+        for page in sorted(pages):
             self.check(os.path.join("doc", page), 3 if page == "train.md" else 0)
 
     def test_the_views(self):

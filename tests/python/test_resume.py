@@ -179,6 +179,25 @@ class ResumeTest(LoaderCase):
         with self.assertRaisesRegex(sheaf.ArgumentError, "not a state"):
             self.loader(8).load_state_dict({"epoch": 3})
 
+    def test_a_state_from_before_samples_were_appended_says_so(self):
+        for name in ("old/cat/a.txt", "old/cat/b.txt", "one/cat/c.txt", "two/cat/d.txt"):
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            with open(self.path(name), "w", encoding="ascii") as file:
+                file.write(name)
+        grown = self.path("grown")
+        sheaf.pack(self.path("old"), grown)
+        sheaf.View(grown).save(self.path("of.view"))
+        states = []
+        for more in ("one", "two"):
+            states.append([sheaf.torch.DataLoader(source, 1).state_dict()
+                           for source in (grown, self.path("of.view"))])
+            sheaf.append(self.path(more), grown)
+        for samples, (of_set, of_view) in zip((2, 3), states):
+            for source, state in ((grown, of_set), (self.path("of.view"), of_view)):
+                with self.assertRaisesRegex(sheaf.ChangedError, "grown: the data set has grown since"
+                                            " the state was taken, from %d to 4" % samples):
+                    sheaf.torch.DataLoader(source, 1).load_state_dict(state)
+
     def view(self, name, stages):
         other = self.path("other")
         if not os.path.exists(other):

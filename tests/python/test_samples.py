@@ -44,6 +44,20 @@ class SampleTest(Case):
         with self.assertRaises(TypeError):
             sheaf.Sample()
 
+    def test_fields_are_counted(self):
+        data = sheaf.Dataset(self.set)
+        sizes = {"bin": [], "seg.txt": []}
+        lacking = next(key for key, fields, _ in self.samples if "seg.txt" not in fields)
+        for _, fields, _ in self.samples:
+            for name, content in fields.items():
+                sizes[name].append(len(content))
+        self.assertEqual([(*f[:4], f.most, f.lacking) for f in data.fields],
+                         [(name, len(s), sum(s), min(s), max(s), missing) for (name, s), missing
+                          in zip(sizes.items(), (None, lacking))])
+        median = sorted(sizes["bin"])[len(sizes["bin"]) // 2]
+        self.assertAlmostEqual(data.fields[0].median, median, delta=median / 20 + 1)
+        self.assertEqual(sum(data.class_samples or [600]), 600)
+
     def test_views_are_read_only_bytes_without_a_copy(self):
         sample = next(sheaf.Reader(self.set, no_shuffle=True))
         view = sample["bin"]

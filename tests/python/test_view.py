@@ -100,6 +100,26 @@ class View(Case):
             together = [key for pair in zip(*given) for key, repeated in pair if not repeated]
             self.assertEqual(len(together), samples)
 
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_a_state_names_the_source_that_changed(self):
+        loader = sheaf.torch.DataLoader(self.path("shares.view"), 4, seed=3)
+        next(iter(loader))
+        state = loader.state_dict()
+        self.assertLess(len(json.dumps(state)), 512)
+        os.rename(self.path("small"), self.path("kept"))
+        pack(self.path("small"), [("other", {"txt": b"1"}, 0)])
+        with self.assertRaisesRegex(sheaf.ChangedError, "small: this source of the view has "
+                                    "changed since the state was taken"):
+            sheaf.torch.DataLoader(self.path("shares.view"), 4, seed=3).load_state_dict(state)
+        with self.assertRaisesRegex(sheaf.ChangedError, "a view of 2 sources, but this one has 1"):
+            sheaf.torch.DataLoader(sheaf.View(self.path("large")), 4,
+                                   seed=3).load_state_dict(state)
+        os.rename(self.path("small"), self.path("other"))
+        os.rename(self.path("kept"), self.path("small"))
+        with self.assertRaisesRegex(sheaf.ChangedError, "same sources, but with other conditions"):
+            sheaf.torch.DataLoader(self.path("repeats.view"), 4, seed=3).load_state_dict(state)
+        sheaf.torch.DataLoader(self.path("shares.view"), 4, seed=3).load_state_dict(state)
+
 
 class Made(Case):
     """Views that Python makes."""
@@ -225,7 +245,7 @@ class Made(Case):
 
     def test_locate(self):
         view = sheaf.View([self.path("large"), self.path("small")], weights=[3, 1], samples=101)
-        order = {"seed": 3, "lanes": 2, "shuffle_buffer": 8}
+        order = {"seed": 3, "lanes": 2, "shuffle_buffer": 8, "remainder": "keep"}
         found = sheaf.locate(view, ["small/003", "large/010"], epochs=2, batch=4, world_size=2,
                              **order)
         for epoch in (0, 1):

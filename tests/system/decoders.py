@@ -478,12 +478,14 @@ class DataSet:
         rest = {k: v for k, v in manifest.items() if k != "fingerprint"}
         plain = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         need(manifest["fingerprint"] == xxhash.xxh3_128_hexdigest(plain.encode()), "fingerprint")
-        need(manifest["sheaf"] == 1, manifest["sheaf"])
+        self.grown = manifest.get("grown", [])
+        need(manifest["sheaf"] == (2 if self.grown else 1), manifest["sheaf"])
         for key in ("samples", "bytes", "raw_bytes", "payload_bytes"):
             need(manifest[key] == sum(s[key] for s in manifest["shards"]), "sum of", key)
         self.container, self.codec = manifest["container"], manifest["codec"]
         self.classes = manifest["classes"]
-        index = self.read("dataset.index")
+        index = b"".join(self.read(self._part(part, "index"))
+                         for part in range(len(self.grown) + 1))
         need(len(index) == manifest["index_bytes"], "size of the index")
         self.sections, at = [], 0
         for shard in manifest["shards"]:
@@ -498,6 +500,21 @@ class DataSet:
     def read(self, name):
         with open(os.path.join(self.folder, name), "rb") as file:
             return file.read()
+
+    @staticmethod
+    def _part(part, suffix):
+        """The name of a file of what was appended in a run, 0: of what was packed."""
+        return "dataset%s.%s" % ("-%d" % part if part else "", suffix)
+
+    def _check_keys(self, keys):
+        """The tables of keys: of each part its own.  keys: of each shard."""
+        firsts = [0] + [part["shards"] for part in self.grown] + [len(keys)]
+        prints = [part["fingerprint"] for part in self.grown] + [self.manifest["fingerprint"]]
+        for part, fingerprint in enumerate(prints):
+            own = [key for shard in keys[firsts[part]:firsts[part + 1]] for key in shard]
+            if os.path.exists(os.path.join(self.folder, self._part(part, "keys"))):  # older: none
+                need(self.read(self._part(part, "keys")) == key_table(fingerprint, own),
+                     "the table of keys, part", part)
 
     def frame_bounds(self, number):
         """Where the frames of a shard begin and the last one ends (no gaps, by index)."""
@@ -554,10 +571,8 @@ class DataSet:
             if records:
                 self._check_crcs(raw, section, bounds, number)
             first += shard["samples"]
-            keys += [s.key for s in samples]
-        if os.path.exists(os.path.join(self.folder, "dataset.keys")):   # older sets have none
-            need(self.read("dataset.keys") == key_table(self.manifest["fingerprint"], keys),
-                 "the table of keys")
+            keys.append([s.key for s in samples])
+        self._check_keys(keys)
 
     def _check_frames(self, raw, number, first):
         """Where frames are by their own headers; for RecordIO also the .idx and the ids."""

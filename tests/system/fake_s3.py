@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: MIT
 """An S3 service that fails: objects in memory, and faults by chance.
 
-It keeps what a client could find out (sizes, ETags, conditions, parts, listings), signs nothing and
-checks no signature, and fails `percent` of all requests in one of the ways of FAULTS.  Each bucket
-comes into being by being used."""
+It keeps what a client could find out (sizes, ETags, checksums, conditions, parts, listings), signs
+nothing and checks no signature, and fails `percent` of all requests in one of the ways of FAULTS.
+`rules` says what else it demands.  Each bucket comes into being by being used."""
 
 import asyncio
+import base64
 import collections
 import hashlib
 import random
 import threading
 import urllib.parse
 from xml.sax.saxutils import escape
+
+import fake_s3_rules
 
 # (name, weight)
 FAULTS = (
@@ -23,6 +26,7 @@ FAULTS = (
     ("range", 6),               # a Content-Range that begins elsewhere
     ("etag", 1),                # another ETag than the object's
     ("store", 8),               # what is stored is not what was sent
+    ("lie", 4),                 # the checksum in the answer is another one
     ("in200", 200),             # complete: status 200, and then an error
     ("bytes", 1),               # a byte of the body is wrong (shards only: they have checksums)
     ("denied", 0.2),            # a status that does not pass
@@ -31,8 +35,9 @@ FAULTS = (
 
 
 class Object:
-    def __init__(self, data, etag=None):
+    def __init__(self, data, etag=None, checksums=()):
         self.data = data
+        self.checksums = dict(checksums)        # {kind: value}
         self.etag = etag or '"%s"' % hashlib.md5(data).hexdigest()
 
 
@@ -42,15 +47,16 @@ class Bucket:
 
 
 class Failed(Exception):
-    def __init__(self, status, code):
+    def __init__(self, status, code, message="by chance"):
         super().__init__(code)
-        self.status, self.code = status, code
+        self.status, self.code, self.message = status, code, message
 
 
 class Server:
     def __init__(self, seed):
         self.chance = random.Random(seed)
         self.percent = 0
+        self.rules = fake_s3_rules.Rules()
         self.buckets = collections.defaultdict(Bucket)
         self.counts = collections.Counter()         # of faults, by name
         self.requests = 0
@@ -113,6 +119,8 @@ class Server:
 
     async def _answer(self, writer, method, target, headers, body):
         """False: the connection is over."""
+        if target.startswith("http://"):        # as to a proxy
+            target = "/" + target.split("/", 3)[3]
         path, _, text = target.partition("?")
         _, bucket, key = (urllib.parse.unquote(path) + "/").split("/", 2)
         key = key[:-1]
@@ -139,11 +147,14 @@ class Server:
             status, more, data = self._serve(method, self.buckets[bucket], key, query, headers,
                                              body, fault)
         except Failed as failed:
-            status, more, data = failed.status, {}, self._error(failed.code)
+            status, more, data = failed.status, {}, self._error(failed.code, failed.message)
         if fault == "lose":
             return self._reset(writer)
         if fault == "etag" and "etag" in more:
             more["etag"] = '"another"'
+        for name in more:
+            if fault == "lie" and name.startswith(fake_s3_rules.HEADER):
+                more[name] = "AAAA" + more[name][4:]
         if fault == "bytes" and status // 100 == 2 and data:
             at = self.chance.randrange(len(data))
             data = data[:at] + bytes([data[at] ^ 1 << self.chance.randrange(8)]) + data[at + 1:]
@@ -156,7 +167,7 @@ class Server:
         is_get, is_data = method == "GET" and key != "", "shard-" in key and \
             key.endswith((".tar", ".rec", ".tfrecord"))
         fits = {"short": is_get, "range": is_get, "etag": is_get and is_data,
-                "bytes": is_get and is_data, "store": method == "PUT",
+                "bytes": is_get and is_data, "store": method == "PUT", "lie": method in ("PUT", "HEAD") and self.rules.lies,
                 "in200": method == "POST" and "uploadId" in query, "cut": method == "GET"}
         able = [(n, w) for n, w in FAULTS if fits.get(n, True)]
         name = self.chance.choices([n for n, _ in able], [w for _, w in able])[0]
@@ -183,11 +194,11 @@ class Server:
         return False
 
     @staticmethod
-    def _error(code):
+    def _error(code, message="by chance"):
         if not code:
             return b""
-        return ("<?xml version='1.0'?><Error><Code>%s</Code><Message>by chance</Message></Error>"
-                % code).encode()
+        return ("<?xml version='1.0'?><Error><Code>%s</Code><Message>%s</Message></Error>"
+                % (code, message)).encode()
 
     # ---- Requests ------------------------------------------------------------------------------
 
@@ -195,10 +206,13 @@ class Server:
         digest = headers.get("x-amz-content-sha256", "")
         if len(digest) == 64 and hashlib.sha256(body).hexdigest() != digest:
             raise Failed(400, "XAmzContentSHA256Mismatch")
+        refusal = self.rules.check(method, key, query, headers, body)
+        if refusal is not None:
+            raise Failed(*refusal)
         if key == "":
             return self._list(bucket, query)
         if method == "POST":
-            return self._post(bucket, key, query, body, fault)
+            return self._post(bucket, key, query, headers, body, fault)
         if method == "PUT":
             return self._put(bucket, key, query, headers, body, fault)
         if method == "DELETE":
@@ -217,6 +231,8 @@ class Server:
         if headers.get("if-match", found.etag) != found.etag:
             raise Failed(412, "PreconditionFailed")
         more, size = {"etag": found.etag, "accept-ranges": "bytes"}, len(found.data)
+        if headers.get("x-amz-checksum-mode") == "ENABLED":
+            more.update(self._say(found.checksums))
         if "range" not in headers:
             return 200, more, found.data
         first, _, last = headers["range"].removeprefix("bytes=").partition("-")
@@ -235,23 +251,34 @@ class Server:
         if fault == "store" and body:
             at = self.chance.randrange(len(body))
             body = body[:at] + bytes([body[at] ^ 1]) + body[at + 1:]
+        checksums = fake_s3_rules.sent(headers)
+        if any(fake_s3_rules.crc(kind, body) != value for kind, value in checksums.items()):
+            raise Failed(400, "BadDigest")
         if "uploadId" in query:
             upload = bucket.uploads.get(query["uploadId"])
             if upload is None or upload[0] != key:
                 raise Failed(404, "NoSuchUpload")
-            part = upload[1][int(query["partNumber"])] = Object(body)
-            return 200, {"etag": part.etag}, b""
+            if upload[2] is not None and upload[2] not in checksums:
+                raise Failed(400, "InvalidRequest", "the upload has the checksum %s" % upload[2])
+            part = upload[1][int(query["partNumber"])] = Object(body, checksums=checksums)
+            return 200, dict(self._say(checksums), etag=part.etag), b""
         if headers.get("if-none-match") == "*" and key in bucket.objects:
             raise Failed(412, "PreconditionFailed")
-        bucket.objects[key] = Object(body)
-        return 200, {"etag": bucket.objects[key].etag}, b""
+        bucket.objects[key] = Object(body, checksums=checksums)
+        return 200, dict(self._say(checksums), etag=bucket.objects[key].etag), b""
 
-    def _post(self, bucket, key, query, body, fault):
+    @staticmethod
+    def _say(checksums):
+        return {fake_s3_rules.HEADER + kind: value for kind, value in checksums.items()}
+
+    def _post(self, bucket, key, query, headers, body, fault):
         if "uploads" in query:
             self.upload_number += 1
             name = "upload-%d" % self.upload_number
-            bucket.uploads[name] = (key, {})
-            return 200, {}, ("<InitiateMultipartUploadResult><UploadId>%s</UploadId>"
+            kind = headers.get("x-amz-checksum-algorithm", "").lower() or None
+            bucket.uploads[name] = (key, {}, kind)
+            more = {"x-amz-checksum-type": "FULL_OBJECT"} if kind and self.rules.whole else {}
+            return 200, more, ("<InitiateMultipartUploadResult><UploadId>%s</UploadId>"
                              "</InitiateMultipartUploadResult>" % name).encode()
         if "uploadId" not in query:
             raise Failed(400, "InvalidRequest")
@@ -265,20 +292,35 @@ class Server:
         for part in ElementTree.fromstring(body):
             values = {e.tag.rpartition("}")[2]: e.text for e in part}
             found = upload[1].get(int(values["PartNumber"]))
-            if found is None or found.etag.strip('"') != values["ETag"].strip('"'):
+            if found is None or found.etag.strip('"') != values["ETag"].strip('"') or any(
+                    values.get("Checksum" + kind.upper()) != value
+                    for kind, value in found.checksums.items()):
                 raise Failed(400, "InvalidPart")
             parts.append(found)
         md5 = hashlib.md5(b"".join(bytes.fromhex(p.etag.strip('"')) for p in parts)).hexdigest()
         done = Object(b"".join(p.data for p in parts), '"%s-%d"' % (md5, len(parts)))
+        done.checksums = self._whole(upload[2], parts, done.data)
+        wanted = fake_s3_rules.sent(headers)
+        if any(done.checksums.get(kind) != value for kind, value in wanted.items()):
+            raise Failed(400, "BadDigest")
         bucket.objects[key] = done
         del bucket.uploads[query["uploadId"]]
         return 200, {}, ("<CompleteMultipartUploadResult><ETag>%s</ETag>"
                          "</CompleteMultipartUploadResult>" % escape(done.etag)).encode()
 
+    def _whole(self, kind, parts, data):
+        """The checksums of an object of several parts."""
+        if kind is None:
+            return {}
+        if self.rules.whole or kind == "crc64nvme":
+            return {kind: fake_s3_rules.crc(kind, data)}
+        all_of_them = b"".join(base64.b64decode(p.checksums[kind]) for p in parts)
+        return {kind: "%s-%d" % (fake_s3_rules.crc(kind, all_of_them), len(parts))}
+
     def _list(self, bucket, query):
         prefix, entries = query.get("prefix", ""), []
         if "uploads" in query:
-            for name, (key, _) in sorted(bucket.uploads.items())[:1000]:
+            for name, (key, *_) in sorted(bucket.uploads.items())[:1000]:
                 if key.startswith(prefix):
                     entries.append("<Upload><Key>%s</Key><UploadId>%s</UploadId></Upload>" % (
                         escape(key), name))

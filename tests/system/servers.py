@@ -124,7 +124,7 @@ class Client:
                 query.append(("continuation-token", token))
             tree = ElementTree.fromstring(self.request("GET", "/" + bucket, query)[0])
             for entry in tree.iter(AMAZON + "Contents"):
-                key = urllib.parse.unquote(entry.find(AMAZON + "Key").text)
+                key = urllib.parse.unquote_plus(entry.find(AMAZON + "Key").text)
                 found[key] = int(entry.find(AMAZON + "Size").text)
             token = tree.findtext(AMAZON + "NextContinuationToken")
             if not token:
@@ -222,7 +222,7 @@ PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
 
-def _die_with_parent():
+def die_with_parent():
     """A test that is killed leaves no server behind."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -255,7 +255,7 @@ class Nginx:
         errors = os.path.join(self.folder, "errors")
         self.process = subprocess.Popen(
             [self.program, "-c", os.path.join(self.folder, "conf"), "-e", errors],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=_die_with_parent)
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
         while self.process.poll() is None:
             with contextlib.suppress(OSError):
                 self._get("/")
@@ -302,7 +302,7 @@ def md5_base64(data):
 
 # ---- Tests -------------------------------------------------------------------------------------
 
-_numbers = iter(range(1, 1 << 30))
+numbers = iter(range(1, 1 << 30))
 
 
 def start_fake(case):
@@ -316,29 +316,8 @@ def start_fake(case):
     case.objects = case.server.buckets["bucket"].objects
 
 
-class S3Case(support.Case):
-    """A test with a radosgw of the module's (self.server) and a bucket of its own."""
-
-    server = None
-
-    @classmethod
-    def setUpClass(cls):
-        if S3Case.server is None:       # one a process; it ends with the process
-            S3Case.server = Radosgw()
-            unittest.addModuleCleanup(S3Case._stop)
-        super().setUpClass()
-
-    @staticmethod
-    def _stop():
-        S3Case.server.stop()
-        S3Case.server = None
-
-    def setUp(self):
-        super().setUp()
-        self.client = self.server.client
-        self.bucket = "bucket-%d" % next(_numbers)
-        self.client.make_bucket(self.bucket)
-        self.env = self.server.environment()
+class BucketCase(support.Case):
+    """A test with a bucket of its own on some server (self.client, self.bucket, self.env)."""
 
     def url(self, path=""):
         return "s3://%s/%s" % (self.bucket, path)
@@ -361,6 +340,31 @@ class S3Case(support.Case):
         for name, data in files.items():
             if name not in but:
                 self.assertTrue(objects[name] == data, "%s differs" % name)
+
+
+class S3Case(BucketCase):
+    """A test with a radosgw of the module's (self.server) and a bucket of its own."""
+
+    server = None
+
+    @classmethod
+    def setUpClass(cls):
+        if S3Case.server is None:       # one a process; it ends with the process
+            S3Case.server = Radosgw()
+            unittest.addModuleCleanup(S3Case._stop)
+        super().setUpClass()
+
+    @staticmethod
+    def _stop():
+        S3Case.server.stop()
+        S3Case.server = None
+
+    def setUp(self):
+        super().setUp()
+        self.client = self.server.client
+        self.bucket = "bucket-%d" % next(numbers)
+        self.client.make_bucket(self.bucket)
+        self.env = self.server.environment()
 
     def assert_clean(self, prefix=""):
         """Nothing is left of an upload or of a run."""

@@ -31,7 +31,7 @@ class Manners(Case):
             text = sheaf(command, "--help").stdout.decode()
             example = text.split("\nExample:\n")[1].split("\n\n")[0]
             self.assertRegex(example, r"^  sheaf %s [a-z]" % command)
-            for option in re.findall(r"--[a-z-]+", example):
+            for option in re.findall(r"--[a-z0-9-]+", example):
                 self.assertRegex(text, r"(?m)^  %s\b" % option)
 
     def test_help_names_every_command(self):

@@ -16,7 +16,8 @@ import writers
 from support import ROOT, SHEAF, Case, image_tree, make_tree, pack, sheaf
 
 COMMANDS = ("pack", "cat", "info", "verify", "index", "view", "unpack", "convert", "advise", "fetch",
-            "pipe", "commit", "get", "locate")
+            "pipe", "commit", "get", "locate", "report")
+OF_ALL = {"help", "quiet", "verbose"}       # sheaf.1 has these
 
 
 def help_of(command):
@@ -37,24 +38,43 @@ def unread(pipe):
 class Manual(unittest.TestCase):
     def test_manual_and_help_know_the_same_options(self):
         for command in COMMANDS:
-            helped = set(re.findall(r"^  --([a-z-]+)", help_of(command), re.M)) - {"help"}
+            helped = set(re.findall(r"^  --([a-z0-9-]+)", help_of(command), re.M)) - OF_ALL
             with open(manual_path(command), encoding="utf-8") as file:
                 text = file.read()
-            described = set(re.findall(r"^\.It (?:Fl j , )?Fl -([a-z-]+)", text, re.M))
+            described = set(re.findall(r"^\.It (?:Fl j , )?Fl -([a-z0-9-]+)", text, re.M))
             synopsis = text.split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
             self.assertEqual(described, helped, command)
-            self.assertEqual(set(re.findall(r"Fl -([a-z-]+)", synopsis)), helped, command)
+            self.assertEqual(set(re.findall(r"Fl -([a-z0-9-]+)", synopsis)), helped, command)
+
+    def test_options_of_all_commands(self):
+        with open(manual_path(), encoding="utf-8") as file:
+            entries = file.read().split(".Ss Options")[1].split(".Ss Output")[0]
+        self.assertEqual(set(re.findall(r"^\.It Fl -(\S+)", entries, re.M)), OF_ALL)
+        for command in (*COMMANDS, "plan", "append", "commit"):
+            helped = re.findall(r"^  --([a-z0-9-]+)", help_of(command), re.M)
+            self.assertEqual(set(helped[-3:]), OF_ALL, command)
 
     def test_manuals_that_leave_options_to_another(self):
         with open(manual_path("pack"), encoding="utf-8") as file:
-            pack_options = set(re.findall(r"^\.It (?:Fl j , )?Fl -([a-z-]+)", file.read(), re.M))
-        for command, others in (("plan", pack_options), ("commit", set())):
-            helped = set(re.findall(r"^  --([a-z-]+)", help_of(command), re.M)) - {"help"}
+            pack_options = set(re.findall(r"^\.It (?:Fl j , )?Fl -([a-z0-9-]+)", file.read(), re.M))
+        for command, others in (("plan", pack_options), ("append", pack_options),
+                                ("commit", set())):
+            helped = set(re.findall(r"^  --([a-z0-9-]+)", help_of(command), re.M)) - OF_ALL
             with open(manual_path(command), encoding="utf-8") as file:
-                described = set(re.findall(r"^\.It (?:Fl o Ar PLAN , )?Fl -([a-z-]+)",
+                described = set(re.findall(r"^\.It (?:Fl o Ar PLAN , )?Fl -([a-z0-9-]+)",
                                            file.read(), re.M))
             self.assertLessEqual(described, helped, command)
             self.assertLessEqual(helped, described | others, command)
+
+    def test_manual_and_help_know_the_same_s3_settings(self):
+        text = re.sub(r"\s+", " ", help_of("pack"))
+        helped = re.search(r"repeatable: (encryption[a-z0-9, -]*[a-z0-9]) --", text)[1].split(", ")
+        with open(manual_path("pack"), encoding="utf-8") as file:
+            entry = file.read().split(".It Fl -s3")[1].split("\n.El\n")[0]
+        self.assertEqual(re.findall(r"^\.It Cm (\S+)$", entry, re.M), helped)
+        with open(os.path.join(ROOT, "doc", "s3.md"), encoding="utf-8") as file:
+            table = file.read().split("| name | values | header | on |")[1].split("\n\n")[0]
+        self.assertEqual(re.findall(r"^\| `([a-z0-9-]+)` \|", table, re.M), helped)
 
     def test_manual_and_help_know_the_same_defaults(self):
         seen = 0
@@ -63,7 +83,7 @@ class Manual(unittest.TestCase):
                 manual = file.read()
             text = re.sub(r"\s+", " ", help_of(command))
             for name, default in re.findall(
-                    r" --([a-z-]+)(?: [^ ]+)?(?:(?! --).)*?\(default: ([0-9]+[A-Za-z]*)[ )]", text):
+                    r" --([a-z0-9-]+)(?: [^ ]+)?(?:(?! --).)*?\(default: ([0-9]+[A-Za-z]*)[ )]", text):
                 entry = manual.split(".It Fl -%s" % name)[1].split(".It Fl")[0]
                 self.assertRegex(entry, r"The\s+default\s+is\s+%s\b" % default,
                                  (command, name))
@@ -73,7 +93,7 @@ class Manual(unittest.TestCase):
     def test_the_manual_is_well_formed(self):
         # from their own directory, where mandoc finds the pages that they refer to
         folder = os.path.dirname(manual_path())
-        pages = [os.path.basename(manual_path(c)) for c in (None, "plan", "commit",
+        pages = [os.path.basename(manual_path(c)) for c in (None, "plan", "append", "commit",
                                                         *COMMANDS)]
         try:
             done = subprocess.run(["mandoc", "-Tlint", *pages], cwd=folder,

@@ -43,11 +43,11 @@ class Filters(Case):
         write(os.path.join(self.tree, "all.list"), "".join(p + "\n" for p in FILES).encode())
         left_out = len(FILES) - len(self.packed)
         done = self.check(self.tree)
-        self.assertIn(b'1 left out by the pattern "raw/"', done.stderr)    # it was not looked into
+        self.assertIn(b'1 directory left out by the pattern "raw/"', done.stderr)    # it was not looked into
         for source in ("a.tar", "a.zip", "tree/all.list"):
             done = self.check(self.path(source))
             self.assertIn(b", %d left out by patterns" % left_out, done.stdout)
-            self.assertIn(b'12 left out by the pattern "raw/"', done.stderr)
+            self.assertIn(b'12 files left out by the pattern "raw/"', done.stderr)
 
     def test_bad_files_that_are_left_out_are_no_problem(self):
         write(os.path.join(self.tree, "raw", "no-suffix"))

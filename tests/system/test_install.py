@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 
-from support import BUILD, ROOT, Case, read, tree_of, write
+from support import BUILD, ROOT, SHEAF, Case, read, tree_of, write
 
 PROGRAM = b"""
 #include <sheaf.h>
@@ -126,6 +126,11 @@ class Install(Case):
         self.assertIn("--shuffle-buffer", self.complete("sheaf", "cat", "--"))
         self.assertEqual(self.complete("sheaf", "pack", "--codec", "g"), ["gzip"])
         self.assertEqual(self.complete("sheaf", "pack", "--codec", "=", "g"), ["gzip"])
+        self.assertEqual(self.complete("sheaf", "commit", "--s"), ["--s3"])
+        text = re.sub(r"\s+", " ", subprocess.run([SHEAF, "pack", "--help"], check=True,
+                                                  stdout=subprocess.PIPE).stdout.decode())
+        names = re.search(r"repeatable: (encryption[a-z0-9, -]*[a-z0-9]) --", text)[1].split(", ")
+        self.assertEqual(self.complete("sheaf", "pack", "--s3", ""), [n + "=" for n in names])
         self.assertEqual(self.complete("sheaf", "pack", "--codec", ""),
                          ["none", "gzip", "lz4", "zstd"])
 
@@ -167,14 +172,16 @@ class Symbols(Case):
         self.assertEqual(self.declared() - found, set())
 
     def test_the_library_has_no_other_writable_globals(self):
-        """Four variables are in sections that can be written to: the connections that all stores
+        """Six variables are in sections that can be written to: the connections that all stores
         share (store/remote.c), how many local files are open (store/local_read.c), a source of
-        credentials that is never written to, and what stands in for the allocator that jansson has
-        for the whole process (base/alloc_note.c)."""
+        credentials that is never written to, what stands in for the allocator that jansson has
+        for the whole process (base/alloc_note.c), whom the program wants to be told of notices
+        (base/notice.c), and how many requests were made (store/request.c)."""
         text = subprocess.run(["objdump", "-t", os.path.join(BUILD, "libsheaf.a")], check=True,
                               stdout=subprocess.PIPE).stdout.decode()
         found = re.findall(r" O \.(?:data|data\.rel|data\.rel\.local|bss|tdata|tbss)"
                            r"\t\S+ +(\S+)$| O \*COM\*\t\S+ +(\S+)$", text, re.M)
         self.assertRegex(text, r" O \.(data\.rel\.ro|rodata)")
         self.assertEqual(sorted(a or b for a, b in found),
-                         ["nothing.0", "of_process", "open_files", "process"])
+                         ["nothing.0", "notices", "of_process", "open_files", "process",
+                          "request_total"])

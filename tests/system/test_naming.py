@@ -48,6 +48,12 @@ class Naming(Case):
         sheaf("commit", self.path("plan"))
         self.check("out")
 
+    def test_an_alias_of_nothing(self):
+        done = pack(self.tree, self.path("out"), "webdataset", "none", "--dry-run", *OPTIONS,
+                    "--field-alias", "webpp=jpg")
+        self.assertIn(b'the field alias "webpp=jpg" has renamed nothing', done.stderr)
+        self.assertNotIn(b'"jpegs=jpgs"', done.stderr)
+
     def test_collisions_name_both_paths(self):
         write(os.path.join(self.tree, "a/IMG_2024_02.png"), b"x")
         done = pack(self.tree, self.path("out"), "webdataset", "none", *OPTIONS, status=1)

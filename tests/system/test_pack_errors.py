@@ -59,8 +59,7 @@ class BadFiles(Case):
         for what, source, dest in self.each():
             with self.subTest(what=what):
                 done = pack(source, dest, "webdataset", "none", "--on-error", "skip")
-                last = done.stdout.decode().splitlines()[-1]
-                self.assertRegex(last, r"\b1 files? skipped")
+                self.assertRegex(done.stdout.decode().splitlines()[0], r"\b1 files? skipped")
                 report = read(os.path.join(dest, "skipped.tsv")).decode()
                 self.assertEqual(report.count("\n"), 1, report)
                 self.assertTrue(report.startswith("b/bad.jpg\t"), report)
@@ -201,7 +200,7 @@ class Moving(Case):
                 break
             shutil.rmtree(self.path("out"))
         self.assertIn("0059.bin", read(self.path("out", "skipped.tsv")).decode())
-        self.assertRegex(out.splitlines()[-1], r"\b1 files? skipped")
+        self.assertRegex(out.splitlines()[0], r"\b1 files? skipped")
 
 
 class Destination(Case):

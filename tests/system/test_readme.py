@@ -70,13 +70,13 @@ class Readme(Case):
             self.assertIn(done.returncode, (0, 141), "%s\n%s" % (command, done.stderr.decode()))
 
     def test_options_they_speak_of_exist(self):
-        known = {command: set(re.findall(r"--[a-z][a-z-]+", subprocess.run(
+        known = {command: set(re.findall(r"--[a-z][a-z0-9-]+", subprocess.run(
             [os.path.join(BUILD, "sheaf"), command, "--help"], check=True,
             stdout=subprocess.PIPE).stdout.decode())) for command in COMMANDS}
         for page in PAGES:
             for command, rest in re.findall(r"sheaf (%s)\b([^`\n#|]*)" % "|".join(COMMANDS),
                                             read(page).decode()):
-                for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", rest):
+                for option in re.findall(r"(?<!\S)--[a-z][a-z0-9-]+", rest):
                     self.assertIn(option, known[command], page + ": sheaf " + command + rest)
 
     def test_links_lead_somewhere(self):

@@ -111,6 +111,16 @@ class Releases(Case):
             done = sheaf("get", folder, "dog/003", "--field", "bin")
             self.assertEqual(done.stdout, read(os.path.join(PLACE, "tree/dog/003.bin")))
 
+    def test_what_has_grown(self):
+        for archive in self.each_release():
+            folder = os.path.join(PLACE, "grown")
+            if not os.path.exists(folder):      # 0.1 could not append
+                self.assertIn("release-0.1.", archive)
+                continue
+            sheaf("verify", folder)
+            self.assertEqual(self.samples(folder),
+                             self.samples(os.path.join(PLACE, "tfrecord-none")))
+
 
 if __name__ == "__main__":
     sys.exit(unittest.main())

@@ -303,5 +303,44 @@ class Awscli(servers.S3Case):
                          {n: len(d) for n, d in support.tree_of(self.path("local")).items()})
 
 
+class Settings(servers.S3Case):
+    """Of requests (test_s3_settings): radosgw keeps tags, ACLs and storage classes, and knows no
+    checksums."""
+
+    @classmethod
+    def share(cls):
+        chance = support.random.Random(1)
+        cls.tree = make_tree(os.path.join(cls.shared, "tree"), {
+            "a/%d.bin" % i: chance.randbytes(2600000) for i in range(4)})
+        pack(cls.tree, os.path.join(cls.shared, "local"))
+
+    def ask(self, key, query=()):
+        return self.client.request("GET", "/%s/%s" % (self.bucket, key), query)
+
+    def test_what_it_keeps(self):
+        settings = ["--s3", "tags=team=vision&stage=r%20w", "--s3", "acl=public-read", "--s3",
+                    "storage-class=STANDARD", "--s3", "checksum=crc64nvme", "--s3",
+                    "content-md5=true", "--s3", "requester-pays=true"]
+        self.sheaf("pack", self.tree, self.url("set"), "--format", "webdataset", *settings)
+        self.assert_clean()
+        self.assertEqual(self.client.get_tree(self.bucket, "set/"),
+                         support.tree_of(os.path.join(self.shared, "local")))
+        for key in self.client.list(self.bucket, "set/"):
+            self.assertIn("AllUsers", self.ask(key, [("acl", "")])[0].decode(), key)
+            if "shard-" in key:         # it forgets the tags of what comes in parts
+                continue
+            tags = self.ask(key, [("tagging", "")])[0].decode()
+            self.assertIn("<Key>team</Key><Value>vision</Value>", tags, key)
+            self.assertIn("<Value>r w</Value>", tags, key)
+
+    def test_a_class_that_it_does_not_have(self):
+        """The server refuses it, and nothing is left."""
+        done = self.sheaf("pack", self.tree, self.url("set"), "--format", "webdataset", "--s3",
+                          "storage-class=STANDARD_IA", status=None)
+        if done.returncode == 0:
+            self.skipTest("it takes any class")
+        self.assertEqual(list(self.client.list(self.bucket, "set/")), [])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -84,7 +84,7 @@ class Prefix(servers.S3Case):
         self.client.put_tree(self.bucket, "in/", {**files, **others})
         done = self.sheaf("pack", self.url("in"), self.path("out"), "--format", "webdataset",
                           "--exclude", "/raw", "--exclude", "*.tmp")
-        self.assertIn(b'2 left out by the pattern "/raw"', done.stderr)
+        self.assertIn(b'2 files left out by the pattern "/raw"', done.stderr)
         pack(make_tree(self.path("tree"), files), self.path("local"))
         self.assertEqual(support.shards_of(self.path("out")), support.shards_of(self.path("local")))
 

@@ -58,6 +58,7 @@ class Verify(Case):
     def test_classes(self):
         def more(manifest):
             manifest["classes"].append("zebra")
+            manifest["class_samples"].append(0)
 
         def other(manifest):
             manifest["classes"][1] = "zebra"

@@ -9,7 +9,8 @@ import subprocess
 
 import libsheaf
 import writers
-from support import (SHEAF, TIMEOUT, Case, listing, make_tree, pack, read, sheaf, shards_of, write)
+from support import (SHEAF, TIMEOUT, Case, listing, make_tree, pack, read, sheaf, shards_of,
+                     view_of, write)
 
 
 class ViewSeams(Case):
@@ -40,6 +41,35 @@ class ViewSeams(Case):
                          [line.split("\t")[0] for line in listing(view, "--no-shuffle")])
         sheaf("verify", dest)
         sheaf("convert", view, dest, "--format", "recordio", "--resume")
+
+    def test_copies_of_what_comes_twice(self):
+        """A copy has each sample once, under a key of its own."""
+        twin = self.path("twin")
+        pack(make_tree(self.path("tree-twin"), {"cat/a1.txt": b"twin"}), twin)
+        again, _ = self.view("--repeat", "1,2.5", name="again.view")
+        both, _ = self.view(sources=[self.sets[0], twin])
+        for words in (("convert", again, self.path("out"), "--format", "tfrecord"),
+                      ("unpack", again, self.path("out"))):
+            done = sheaf(*words, status=1)
+            self.assertIn(b"b: the samples that the view chooses of it come 2.5 times an epoch",
+                          done.stderr)
+            self.assertFalse(os.path.exists(self.path("out")))
+        done = sheaf("convert", both, self.path("out"), "--format", "tfrecord", status=1)
+        self.assertIn(b'leave it out of one with "not_keys" in a view', done.stderr)
+        document = json.loads(read(both))
+        document["sources"][1]["where"] = {"not_keys": "twins.txt"}
+        document["sources"][1]["source"] = self.sets[0]
+        document["sources"][0]["source"] = self.sets[0]
+        write(self.path("twins.txt"), b"cat/a1\n")
+        document["sources"][0]["where"] = {"keys": "twins.txt"}
+        write(both, json.dumps(document).encode())
+        sheaf("convert", both, self.path("out"), "--format", "tfrecord", "--overwrite")
+        self.assertEqual(self.keys(self.path("out")), self.keys(self.sets[0]))
+
+    def test_fields_that_are_nowhere(self):
+        _, done = self.view("--fields", "txt,jgp")
+        self.assertEqual(done.stderr.decode(),
+                         'sheaf: --fields: the first sample of each source has no field "jgp"\n')
 
     def test_classes_by_number(self):
         """One name for one number, whatever the sources call it; other first labels are refused."""
@@ -78,9 +108,20 @@ class ViewSeams(Case):
                       ("pipe", view, self.path("out"))):
             done = sheaf(*words, status=None)
             self.assertNotEqual(done.returncode, 0, words)
+            self.assertFalse(os.path.exists(self.path("out")), words)
             self.assertIn(b": is a view, not files: name its sources, or make a data set of it with "
                           b"sheaf convert first", done.stderr, words)
             self.assertFalse(os.path.exists(self.path("out")) and words[0] != "pipe", words)
+
+    def test_lists_of_keys_for_many_sources(self):
+        """A source is read on its own for its keys, before it is one of several."""
+        sources = []
+        for i in range(30):
+            write(self.path("keys%d.txt" % i), b"cat/a%d\n" % i)
+            sources.append((self.sets[0], {"where": {"keys": "keys%d.txt" % i}}))
+        view = view_of(self, sources)
+        self.assertEqual(self.keys(view), sorted("cat/a%d" % i for i in range(30)))
+        self.assertIn(b"30", sheaf("info", view).stdout)
 
     def test_lists_of_keys(self):
         keys = self.path("lists/keys.txt")
@@ -130,6 +171,12 @@ class ViewSeams(Case):
         self.assertEqual(sorted(located(self.sets[0], twin, "--key", "cat/a1", "--key", "cat/a7")),
                          ["cat/a1", "cat/a1", "cat/a7"])
         self.assertEqual(located(self.sets[0], "cat/a1"), ["cat/a1"])
+        found = [json.loads(line) for line in sheaf("locate", view, "cat/a1", "cat/a7", "--json")
+                 .stdout.splitlines()]
+        self.assertEqual(sorted((f["key"], f.get("source")) for f in found if f["key"] == "cat/a1"),
+                         [("cat/a1", source) for source in sorted((self.sets[0], twin))])
+        self.assertEqual([f.get("source") for f in found if f["key"] == "cat/a7"], [None])
+        self.assertIn("\tsource %s\n" % twin, sheaf("locate", view, "cat/a1").stdout.decode())
         self.assertEqual(located(self.sets[0], "--key=cat/a1"), ["cat/a1"])
 
     def test_what_messages_name(self):
@@ -222,6 +269,32 @@ class ViewSeams(Case):
         begun = listing(view, "--limit", "3", "--save-position", self.path("position"))
         self.assertEqual(begun + listing(view, "--resume-from", self.path("position")),
                          listing(view))
+
+    def test_fewer_samples_than_ranks(self):
+        """Ranks without a sample repeat another's, and a position for more lanes can be resumed."""
+        view, _ = self.view("--where", "range=0..1")
+        every = self.keys(view)
+        self.assertEqual(len(every), 2)
+        alone = [listing(view, "--rank", rank, "--world-size", 5) for rank in range(5)]
+        self.assertEqual([len(lines) for lines in alone], [1] * 5)
+        self.assertEqual([alone[2], alone[3], alone[4]], [alone[0], alone[1], alone[0]])
+        place = self.path("position")
+        sheaf("cat", view, "--null", "--lanes", 12, "--remainder", "drop", "--limit", 0,
+              "--save-position", place)
+        for rank in range(4):
+            self.assertEqual(listing(view, "--resume-from", place, "--rank", rank, "--world-size",
+                                     4), [])
+        sheaf("cat", view, "--null", "--lanes", 12, "--limit", 0, "--save-position", place)
+        rest = [line for rank in range(4) for line in listing(
+            view, "--resume-from", place, "--rank", rank, "--world-size", 4)]
+        self.assertEqual(sorted(line.split("\t")[0] for line in rest), every)
+        found = json.loads(b"[" + b",".join(sheaf(
+            "locate", view, every[0], "--lanes", 5, "--remainder", "pad",
+            "--json").stdout.splitlines()) + b"]")
+        self.assertEqual([f["sample"] for f in found],
+                         [t for t, line in enumerate(listing(view, "--lanes", 5, "--remainder",
+                                                             "pad"))
+                          if line.startswith(every[0] + "\t")])
 
     def test_a_changed_source_is_named(self):
         twin, position = self.path("twin"), self.path("position")

@@ -14,7 +14,7 @@ import xxhash
 
 from order_reference import DROP, KEEP, PAD, Generator, shuffled
 
-PIECE, PERIOD, BLOCK = 1024, 1 << 20, 65536
+PIECE_MOST, PERIOD, BLOCK = 1024, 1 << 20, 65536
 
 
 def source_ids(names):
@@ -52,13 +52,14 @@ def table(weights):
 class Source:
     """The lines of one source, a source epoch after another."""
 
-    def __init__(self, samples, name, seed, shuffle, slots):
+    def __init__(self, samples, name, seed, shuffle, slots, lanes):
         self.samples, self.shuffle, self.slots = samples, shuffle, slots
+        self.piece = max(1, min(PIECE_MOST, samples // lanes))
         self.seed = xxhash.xxh3_64_intdigest(struct.pack("<Q", name), seed=seed)
 
     def line(self, epoch):
-        pieces = [list(range(i, min(i + PIECE, self.samples)))
-                  for i in range(0, self.samples, PIECE)]
+        pieces = [list(range(i, min(i + self.piece, self.samples)))
+                  for i in range(0, self.samples, self.piece)]
         if self.shuffle:
             generator = Generator(4, self.seed, epoch, 0)
             for i in range(len(pieces) - 1, 0, -1):
@@ -142,7 +143,7 @@ def view_order(samples, names, weights=None, counts=None, total=None, stages=(),
     else:
         shares, whole, total = counts, sum(counts), sum(counts)
     slots = max(1, -(-buffer // lanes)) if shuffle else 1
-    sources = [Source(n, name, seed, shuffle, max(1, slots * share // max(whole, 1)))
+    sources = [Source(n, name, seed, shuffle, max(1, slots * share // max(whole, 1)), lanes)
                for n, name, share in zip(samples, names, shares)]
     rounds, rest = divmod(total, lanes)
     rounds += remainder != DROP and rest > 0
@@ -154,7 +155,7 @@ def view_order(samples, names, weights=None, counts=None, total=None, stages=(),
             continue
         result = counted_lane(sources, counts, epoch, lane, lanes)[:rounds]
         if remainder == PAD and len(result) < rounds:
-            result.append(result[0])
+            result.append((result or counted_lane(sources, counts, epoch, lane % total, lanes))[0])
         own.append(result)
     return [lane[t] for t in range(rounds) for lane in own if t < len(lane)]
 
@@ -164,7 +165,7 @@ def vectors():
     for case in range(160):
         k = chance.choice((1, 2, 3, 7))
         lanes = chance.choice((1, 1, 2, 3, 8))
-        sizes = [chance.choice((1, 5, 40, 200, 1024, 1500, 2100)) for _ in range(k)]
+        sizes = [chance.choice((1, 5, 40, 200, 1024, 1500, 5000)) for _ in range(k)]
         full = dict(samples=sizes, names=[chance.getrandbits(64) for _ in range(k)],
                     seed=chance.choice((0, 1, chance.getrandbits(64))),
                     epoch=chance.choice((0, 0, 1, 2, 5)), shuffle=chance.random() < 0.85,
@@ -175,8 +176,8 @@ def vectors():
         if case % 2:
             repeats = [chance.choice((1, 1, 2, Fraction(1, 2), 0)) for _ in range(k)]
             full["counts"] = [int(n * r + Fraction(1, 2)) for n, r in zip(sizes, repeats)]
-            if sum(full["counts"]) < lanes:
-                full["counts"][0] = lanes
+            if not any(full["counts"]):
+                full["counts"][0] = 1
         else:
             full["weights"] = [chance.choice((0, 1, 1, 2, 3, 10, 97)) for _ in range(k)]
             full["weights"][chance.randrange(k)] = 3

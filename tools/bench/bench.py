@@ -32,7 +32,8 @@ ROWS = {
     4: [packing.pack_warm], 5: [packing.pack_cold], 6: [remote.read_http], 7: [remote.read_s3],
     8: [remote.pack_s3], 9: [local.read_codecs], 10: [local.memory],
     11: [local.first_sample, remote.first_sample_s3], 12: [packing.pack_small_files],
-    13: [remote.read_numbers], 14: [views.read_views],
+    13: [remote.read_numbers], 14: [views.read_views], 15: [remote.pack_s3_tls],
+    16: [remote.read_paced], 17: [remote.small_objects], 18: [packing.pack_smaller],
 }
 DROP = "/proc/sys/vm/drop_caches"
 

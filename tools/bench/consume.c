@@ -2,11 +2,13 @@
  *
  * consume: a training program whose computing takes a fixed time, to see when it waits for data.
  *
- *     consume RATE EPOCHS channel ROOT            the channel "train" of ROOT (sheaf.h), whatever
- *                                                 it is, through the library, shuffled
- *     consume RATE EPOCHS files WORKERS LIST      a file a sample, whose paths are the lines of
- *                                                 LIST, in a random order
- *     consume RATE EPOCHS urls WORKERS LIST       likewise, an object a sample, by HTTP
+ *     consume RATE EPOCHS SECONDS channel ROOT        the channel "train" of ROOT (sheaf.h),
+ *                                                     whatever it is, by the library, shuffled
+ *     consume RATE EPOCHS SECONDS files WORKERS LIST  a file a sample, whose paths are the lines
+ *                                                     of LIST, in a random order
+ *     consume RATE EPOCHS SECONDS urls WORKERS LIST   likewise, an object a sample, by HTTP
+ *
+ * After SECONDS it ends early; what it prints is then of the samples so far.
  *
  * It takes BATCH samples, then computes for BATCH / RATE seconds, as a GPU would; what it waited
  * for the first batch is "first", for all others "stall".  With files and urls, WORKERS threads
@@ -37,6 +39,7 @@
 
 struct consumer {
     double rate;                /* samples a second */
+    uint64_t end_ns;            /* to end early then */
     uint64_t asked_ns;          /* when it began to wait */
     uint64_t first_ns;          /* 0: no batch yet */
     uint64_t stall_ns, train_ns;
@@ -49,6 +52,14 @@ static uint64_t now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void print(const struct consumer *c)
+{
+    printf("{\"first\": %.6f, \"stall\": %.6f, \"train\": %.6f, \"samples\": %" PRIu64
+           ", \"bytes\": %" PRIu64 ", \"ended\": %d}\n",
+           (double)c->first_ns * 1e-9, (double)c->stall_ns * 1e-9, (double)c->train_ns * 1e-9,
+           c->samples, c->bytes, c->asked_ns >= c->end_ns);
 }
 
 /* A batch is there: computes, and then waits for the next. */
@@ -68,13 +79,11 @@ static void consume(struct consumer *c, size_t count)
     c->samples += count;
     c->train_ns += compute_ns;
     c->asked_ns = now_ns();
-}
-
-static void print(const struct consumer *c)
-{
-    printf("{\"first\": %.6f, \"stall\": %.6f, \"train\": %.6f, \"samples\": %" PRIu64
-           ", \"bytes\": %" PRIu64 "}\n", (double)c->first_ns * 1e-9, (double)c->stall_ns * 1e-9,
-           (double)c->train_ns * 1e-9, c->samples, c->bytes);
+    if (c->asked_ns < c->end_ns)
+        return;
+    print(c);
+    fflush(stdout);
+    _exit(0);                   /* the workers and the library are in the middle of it */
 }
 
 /* ---- Through the library -------------------------------------------------------------------- */
@@ -300,16 +309,17 @@ int main(int argc, char **argv)
     struct consumer c = { .asked_ns = now_ns() };
     uint64_t epochs;
 
-    if (argc < 5)
-        meter_die(argv[0], "usage: consume RATE EPOCHS channel|files|urls ...");
+    if (argc < 6)
+        meter_die(argv[0], "usage: consume RATE EPOCHS SECONDS channel|files|urls ...");
     c.rate = (double)meter_number(argv[1]);
     epochs = meter_number(argv[2]);
-    if (strcmp(argv[3], "channel") == 0)
-        read_channel(&c, argv[4], epochs);
-    else if (argc == 6)
-        load(&c, strcmp(argv[3], "urls") == 0, meter_number(argv[4]), argv[5], epochs);
+    c.end_ns = c.asked_ns + meter_number(argv[3]) * 1000000000;
+    if (strcmp(argv[4], "channel") == 0)
+        read_channel(&c, argv[5], epochs);
+    else if (argc == 7)
+        load(&c, strcmp(argv[4], "urls") == 0, meter_number(argv[5]), argv[6], epochs);
     else
-        meter_die(argv[3], "needs WORKERS and LIST");
+        meter_die(argv[4], "needs WORKERS and LIST");
     print(&c);
     return 0;
 }

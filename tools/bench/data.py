@@ -26,6 +26,8 @@ class Data:
         self.build = build
         self.images, self.records, self.small_files = SIZES[size]
         self.folder = os.path.join(build, "bench", "data-" + size)
+        # Of some 500 x 400 pixels, as ImageNet's, and of some 1400 x 1200.
+        self.photos = {"photos": self.images // 10, "large photos": self.images // 100}
         os.makedirs(self.folder, exist_ok=True)
 
     def program(self, name):
@@ -71,6 +73,15 @@ class Data:
             if make:
                 _run([os.path.join(self.build, "make_jpegs"), path, "--images",
                       self.small_files, "--mean-bytes", 1000, "--replicate", replicate])
+        return os.path.join(self.folder, name)
+
+    def photo_tree(self, kind):
+        """JPEG files of 110 kB, or of 300 kB."""
+        name = kind.replace(" ", "-")
+        with self._made(name) as (path, make):
+            if make:
+                _run([os.path.join(self.build, "make_jpegs"), path, "--images", self.photos[kind],
+                      "--mean-bytes", 110000 if kind == "photos" else 300000])
         return os.path.join(self.folder, name)
 
     def part_trees(self):

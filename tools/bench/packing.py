@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows 4, 5 and 12: making shards of a tree, on the same disk."""
+"""Rows 4, 5, 12 and 18: making shards of a tree, on the same disk."""
 
 import os
 import shutil
@@ -78,3 +78,23 @@ def pack_small_files(bench, results):
     clean()
     for measures in results.measures.values():
         del measures[:-1]
+
+
+def pack_smaller(bench, results):
+    out = os.path.join(bench.data.folder, "out")
+    turns = []
+
+    def clean():
+        bench.remove(out)
+        os.sync()
+
+    for kind, count in bench.data.photos.items():
+        tree = bench.data.photo_tree(kind)
+        turns.append(Contender("sheaf pack --resize 256, " + kind, [
+            bench.data.sheaf, "pack", tree, out, "--format", "recordio", "--resize", "256"],
+            items=count, whole=True, before=clean))
+        turns += peers.found(bench, results, [
+            ("im2rec --resize 256, " + kind, ["im2rec_resize", tree, out]),
+            ("Pillow, " + kind, ["pillow_resize", tree, out])], items=count, before=clean)
+    take_turns(turns, results, most=5, seconds=60)
+    clean()

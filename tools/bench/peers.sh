@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Gets the peers of the Python registry that `make bench` measures against: into BUILD/bench-peers
 # (some 6 GB, mostly for PyTorch's GPUs), and MXNet, which needs an old NumPy, into
-# BUILD/bench-peers-mxnet.  What cannot be installed is named, and left out of the measuring.
+# BUILD/bench-peers-mxnet; and s5cmd, which needs Go, into BUILD/interop-s3.  What cannot be installed
+# is named, and left out of the measuring.
 set -u
 BUILD=${BUILD:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -21,3 +22,4 @@ while read -r package; do
     install "$BUILD/bench-peers" "$package"
 done <"$here/requirements.txt"
 install "$BUILD/bench-peers-mxnet" 'numpy<1.24' mxnet
+BUILD=$BUILD "$here/../../tests/interop/install_servers.sh" s5cmd

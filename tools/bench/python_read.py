@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""How fast samples reach Python: ours beside webdataset's and tf.data's, in one run.
+"""How fast samples reach Python: ours beside webdataset's, litData's and tf.data's, and beside an
+earlier build of ours, in one run.
 
-    make bench-python                   (SAMPLES=40000 ROUNDS=5)
+    make bench-python                   (SAMPLES=30607 ROUNDS=5 BENCH_EARLIER=OTHER/build/python)
 
 Contenders take turns, and a ratio is taken within a round; what counts is the median of the
 rounds.  All shuffle through a buffer of BUFFER samples, or of as many over all workers, and give a
-loop bytes-like objects with their labels, which it does not read; where they come in batches, lists
-of them.  Of two ways that webdataset has to make batches, the faster counts.  Each run is a process
-of its own, which makes EPOCHS passes; importing is not in its time.  Prints what it finds, and at the end a line of JSON."""
+loop bytes-like objects with their labels, which it does not read; where they come in batches,
+lists of them.  litData has no buffer: it shuffles the order of chunks, and the samples of each.
+Of two ways that webdataset has to make batches, the faster counts.  An earlier build reads what it
+packed itself, by what it had for a DataLoader.  Each run is a process of its own, which makes
+EPOCHS passes; importing is not in its time.  What is not installed is named, and its checks are
+not measured.  Prints what it finds, and at the end a line of JSON."""
 
+import importlib.util
 import json
 import os
 import random
@@ -26,6 +31,7 @@ BUFFER = 10000
 BATCH = 64
 WORKERS = 2
 SIZE = 39000
+EARLIER = os.environ.get("BENCH_EARLIER")       # where the package `sheaf` of an earlier build is
 
 # ---- One run, in a process of its own -----------------------------------------------------------
 
@@ -77,6 +83,21 @@ def webdataset_collated(folder):
         yield len(fields)
 
 
+def copied_columns(samples):
+    """Of litData's views of its chunks, which cannot be sent from a worker."""
+    return [bytes(s["bin"]) for s in samples], [s["cls"] for s in samples]
+
+
+def litdata_loader(folder):
+    from litdata import StreamingDataLoader, StreamingDataset
+    loader = StreamingDataLoader(StreamingDataset(folder, shuffle=True), batch_size=BATCH,
+                                 num_workers=WORKERS, collate_fn=copied_columns,
+                                 persistent_workers=True)
+    yield
+    for fields, _ in passes(loader):
+        yield len(fields)
+
+
 def tf_data(folder):
     """As its guide has it; the batches stay tensors, and nothing is parsed."""
     import tensorflow as tf
@@ -117,6 +138,20 @@ def sheaf_loader(folder):
         yield len(batch.fields("bin")) + 0 * len(batch.labels)
 
 
+def earlier_loader(folder):
+    """Before there was sheaf.torch.DataLoader, a data set for PyTorch's."""
+    import sheaf.torch
+    if hasattr(sheaf.torch, "DataLoader"):
+        yield from sheaf_loader(folder)
+        return
+    from torch.utils.data import DataLoader
+    dataset = sheaf.torch.ShardDataset(folder, batch_size=BATCH, shuffle_buffer=BUFFER)
+    loader = DataLoader(dataset, batch_size=None, num_workers=WORKERS, persistent_workers=True)
+    yield
+    for batch in passes(loader):
+        yield len(batch.fields("bin")) + 0 * len(batch.labels)
+
+
 def run(name, folder):
     """{samples, seconds, cpu_seconds}"""
     warnings.filterwarnings("ignore")
@@ -132,7 +167,41 @@ def run(name, folder):
                       "cpu_seconds": cpu() - begin_cpu}))
 
 
+# ---- The data -----------------------------------------------------------------------------------
+
+NOISE = 4 << 20
+
+
+def make_sheaf(dest, count, size, container):
+    import sheaf
+    noise = os.urandom(NOISE)
+    with sheaf.Packer(dest, format=container) as packer:
+        for i in range(count):
+            at = random.randrange(NOISE - size)
+            packer.append("c%03d/%07d" % (i % 257, i), {"bin": noise[at:at + size]},
+                          labels=i % 257)
+
+
+def litdata_item(number):
+    return {"bin": os.urandom(SIZE), "cls": number % 257}
+
+
+def make_litdata(dest, count, *_):
+    from litdata import optimize
+    optimize(fn=litdata_item, inputs=list(range(count)), output_dir=dest, chunk_bytes="64MB",
+             num_workers=WORKERS)
+
+
+def make(dest, count, size, container):
+    (make_litdata if container == "litdata" else make_sheaf)(dest, int(count), int(size), container)
+
+
 # ---- Taking turns -------------------------------------------------------------------------------
+
+# name: who makes it, as in NEEDS; its container; samples for one of the others; bytes of a sample
+DATA = {"tar": ("sheaf", "webdataset", 1, SIZE), "tfrecord": ("sheaf", "tfrecord", 1, SIZE),
+        "small": ("sheaf", "tfrecord", 25, 100), "earlier": ("earlier", "webdataset", 1, SIZE),
+        "litdata": ("litdata", "litdata", 1, SIZE)}
 
 ROWS = [
     ("39 kB, one process, no DataLoader", {
@@ -142,35 +211,60 @@ ROWS = [
     ("39 kB, DataLoader, 2 workers, batches of 64", {
         "webdataset, batched": ("webdataset_batched", "tar"),
         "webdataset, collated": ("webdataset_collated", "tar"),
+        "litData": ("litdata_loader", "litdata"),
+        "earlier build": ("earlier_loader", "earlier"),
         "sheaf": ("sheaf_loader", "tar"),
-     }, [("sheaf", ["webdataset, batched", "webdataset, collated"], 10)]),
+     }, [("sheaf", ["webdataset, batched", "webdataset, collated"], 10),
+         ("sheaf", ["litData"], 3), ("sheaf", ["earlier build"], 1)]),
     ("100 B, batches of 1,024, tfrecord", {
         "sheaf, batches": ("sheaf_batches", "small"), "sheaf, one by one": ("sheaf_samples", "small"),
      }, [("sheaf, batches", [], 2000000)]),
 ]
 
+NEEDS = {"webdataset": "webdataset", "litdata": "litdata", "tf": "tensorflow"}
 
-def make(dest, count, size, container):
-    import sheaf
-    noise = os.urandom(4 << 20)
-    with sheaf.Packer(dest, format=container) as packer:
-        for i in range(count):
-            at = random.randrange(len(noise) - size)
-            packer.append("c%03d/%07d" % (i % 257, i), {"bin": noise[at:at + size]},
-                          labels=i % 257)
+
+def is_here(work):
+    """Whether there is what it measures, or is made by."""
+    name = work.split("_")[0]
+    if name == "earlier":
+        return EARLIER is not None
+    return name not in NEEDS or importlib.util.find_spec(NEEDS[name]) is not None
+
+
+def process(flag, work, *words, **options):
+    """This program, with the package of an earlier build for what begins with that."""
+    env = dict(os.environ)
+    if work.split("_")[0] == "earlier":
+        env["PYTHONPATH"] = os.pathsep.join([EARLIER, env.get("PYTHONPATH", "")])
+    return subprocess.run([sys.executable, "-W", "ignore", os.path.abspath(__file__), flag, *words],
+                          env=env, check=True, stdout=subprocess.PIPE, timeout=600, **options)
+
+
+def make_all(folder, count):
+    """{name: samples} of the data sets"""
+    made = {}
+    for name, (maker, container, times, size) in DATA.items():
+        if is_here(maker):
+            process("--make", maker, os.path.join(folder, name), str(times * count), str(size),
+                    container, stderr=subprocess.DEVNULL)
+            made[name] = times * count
+    return made
 
 
 def measure(contenders, folder, expected, rounds):
     """{name: [rates]}"""
+    for name in [name for name in contenders if not is_here(contenders[name][0])]:
+        print("  %-24s is not here" % name, flush=True)
+    contenders = {name: of for name, of in contenders.items() if is_here(of[0])}
     rates = {name: [] for name in contenders}
     cpu = {name: [] for name in contenders}
     for turn in range(rounds):
         names = list(contenders)
         for name in names[turn % len(names):] + names[:turn % len(names)]:
             work, data = contenders[name]
-            done = subprocess.run([sys.executable, "-W", "ignore", __file__, "--run", work,
-                                   os.path.join(folder, data)], check=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            done = process("--run", work, work, os.path.join(folder, data),
+                           stderr=subprocess.DEVNULL)
             found = json.loads(done.stdout.splitlines()[-1])
             if found["samples"] != EPOCHS * expected[data]:
                 raise SystemExit("%s: %d samples, expected %d" % (
@@ -184,33 +278,39 @@ def measure(contenders, folder, expected, rounds):
     return rates
 
 
+def label_of(subject, bases):
+    if not bases:
+        return subject + " /s"
+    return subject + " / " + ("the faster of " if bases[1:] else "") + ", ".join(bases)
+
+
 def judge(rates, subject, bases, target):
+    """The check; None if one of them is not here."""
+    if not {subject, *bases} <= rates.keys():
+        print("  %s, at least %g: not measured" % (label_of(subject, bases), target), flush=True)
+        return None
     values = [rate / max((rates[base][turn] for base in bases), default=1)
               for turn, rate in enumerate(rates[subject])]
     found = {"subject": subject, "bases": bases, "target": target,
              "median": statistics.median(values), "low": min(values), "high": max(values)}
     found["met"] = found["median"] >= target
-    print("  %s %s: %.4g (%.4g to %.4g), at least %g: %s" % (
-        subject, "/ the faster of " + ", ".join(bases) if bases[1:] else
-        "/ " + bases[0] if bases else "/s", found["median"], found["low"], found["high"], target,
+    print("  %s: %.4g (%.4g to %.4g), at least %g: %s" % (
+        label_of(subject, bases), found["median"], found["low"], found["high"], target,
         "met" if found["met"] else "MISSED"), flush=True)
     return found
 
 
 def main():
-    count, rounds = int(os.environ.get("SAMPLES", 40000)), int(os.environ.get("ROUNDS", 5))
+    count, rounds = int(os.environ.get("SAMPLES", 30607)), int(os.environ.get("ROUNDS", 5))
     folder = tempfile.mkdtemp(prefix="sheaf-bench-", dir=os.environ.get("BUILD", "."))
     try:
-        for name in ("tar", "tfrecord"):
-            make(os.path.join(folder, name), count, SIZE,
-                 {"tar": "webdataset"}.get(name, name))
-        make(os.path.join(folder, "small"), 25 * count, 100, "tfrecord")
+        made = make_all(folder, count)
         found = []
         for title, contenders, checks in ROWS:
             print(title, flush=True)
-            rates = measure(contenders, folder,
-                            {"tar": count, "tfrecord": count, "small": 25 * count}, rounds)
-            found += [dict(judge(rates, *check), row=title) for check in checks]
+            rates = measure(contenders, folder, made, rounds)
+            judged = [judge(rates, *check) for check in checks]
+            found += [dict(check, row=title) for check in judged if check is not None]
         print(json.dumps({"samples": count, "rounds": rounds, "checks": found}))
     finally:
         shutil.rmtree(folder)
@@ -219,5 +319,7 @@ def main():
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"]:
         run(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--make"]:
+        make(*sys.argv[2:])
     else:
         main()

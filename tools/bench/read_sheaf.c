@@ -4,7 +4,8 @@
  * takes them: in batches, with every checksum verified.  The time has the opening in it.
  *
  *   --no-shuffle  --shuffle-buffer N  --threads N  --memory BYTES
- *   --limit N     end each epoch after N samples */
+ *   --limit N     end each epoch after N samples
+ *   --skip-passes N  the first N epochs, and the opening, are not in the time */
 #include <string.h>
 
 #include "sheaf.h"
@@ -15,6 +16,7 @@
 struct work {
     uint64_t passes;
     uint64_t limit;         /* samples of an epoch */
+    uint64_t skip_passes;
     struct sheaf_reader_options options;
     struct meter meter;
 };
@@ -40,6 +42,8 @@ static int take_option(struct work *work, char *const *argv)
         work->options.memory_bytes = value;
     else if (strcmp(name, "--limit") == 0)
         work->limit = value;
+    else if (strcmp(name, "--skip-passes") == 0)
+        work->skip_passes = value;
     else
         meter_die(name, "is not known");
     return 2;
@@ -79,6 +83,10 @@ static void read_epochs(struct work *work, const char *const *sources, size_t so
         sheaf_reader_open(dataset, &work->options, &reader, &error) != SHEAF_OK)
         meter_die("open", error.message);
     for (uint64_t epoch = 0; epoch < work->passes; epoch++) {
+        if (epoch == work->skip_passes && epoch != 0) {
+            work->meter = (struct meter){ 0 };
+            meter_begin(&work->meter);
+        }
         if (epoch > 0 && sheaf_reader_begin_epoch(reader, epoch) != SHEAF_OK)
             meter_die("sheaf_reader_begin_epoch", sheaf_reader_error(reader)->message);
         read_epoch(work, reader);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows 6 to 8, 13 and the second half of 11: nginx and radosgw on loopback, beside curl with the same
+"""Rows 6 to 8, 13, 15 to 17 and the second half of 11: nginx and radosgw on loopback, beside curl with the same
 requests.  The servers are those of the tests (tests/system/servers.py)."""
 
 import contextlib
@@ -26,8 +26,12 @@ import servers                                          # pylint: disable=wrong-
 
 PART = 8 << 20          # bytes of a range and of a part: what the library asks for
 CONNECTIONS = 32        # that it has at most, to read
+NEAR_CONNECTIONS = 8    # that it begins with, and keeps if more bring no more
 UPLOADS = 8             # parts at once that are enough for this server
 BUCKET = "bench"
+OBJECTS = 1000          # of row 17
+PACE_MB = 20            # a second of each connection of row 16
+S5CMD = os.path.join(os.environ.get("BUILD", "build"), "interop-s3", "bin", "s5cmd")
 LATENCY_MS = 15         # of the shaped server of row 11
 NUMBERS = 256           # samples of a batch of row 13
 BATCHES = 20            # and one before, which is not in the time
@@ -68,6 +72,20 @@ def ranges(urls):
     return [['url = "%s"' % url, 'range = "%d-%d"' % (at, min(at + PART, size) - 1),
              'output = "/dev/null"', *more]
             for url, size, *more in urls for at in range(0, size, PART)]
+
+
+def bare_loop(bench, name, urls, cacert=None, connections=CONNECTIONS):
+    """The contender that reads whole objects [(URL, bytes)] in the same ranges over libcurl, on as
+    many connections, and checks as much (curl_loop.c)."""
+    path = os.path.join(bench.folder, "ranges-" + "".join(c for c in name if c.isalnum()))
+    with open(path, "w", encoding="ascii") as file:
+        file.write("\n")                # all of it is in the time
+        for url, size in urls:
+            for at in range(0, size, PART):
+                file.write("%d %d %s\n" % (at, min(at + PART, size) - 1, url))
+    return Contender(name, [bench.data.program("curl_loop"), str(connections), "1", path,
+                            "--check", *([cacert] if cacert else [])],
+                     bytes=sum(size for _, size in urls))
 
 
 # ---- Servers -----------------------------------------------------------------------------------
@@ -127,9 +145,13 @@ def read_http(bench, results):
         turns = [Contender("sheaf http", [bench.data.program("read_sheaf"), "1", "--no-shuffle",
                                           nginx.url + "/dataset.json"],
                            bytes=size, items=bench.data.images)]
-        for name, connections in (("curl http", CONNECTIONS), ("curl http, 8 connections", 8)):
+        for name, connections in (("curl http", CONNECTIONS),
+                                  ("curl http, 8 connections", NEAR_CONNECTIONS)):
             turns.append(Contender(name, curl(os.path.join(bench.folder, "curl-%d" % connections),
                                               ranges(urls), connections), bytes=size, whole=True))
+        for name, connections in (("bare loop http", CONNECTIONS),
+                                  ("bare loop http, 8 connections", NEAR_CONNECTIONS)):
+            turns.append(bare_loop(bench, name, urls, connections=connections))
         take_turns(turns, results, most=11, seconds=15)
 
 
@@ -140,13 +162,14 @@ def read_s3(bench, results):
         found = objects(rgw, "data/")
         size = sum(s for _, s in found)
         for kind, endpoint in (("s3", rgw.plain), ("s3, TLS", rgw.tls)):
-            urls = [(presigned(rgw.client, endpoint, "GET", "/%s/%s" % (BUCKET, key)), s,
-                     'cacert = "%s"' % rgw.ca) for key, s in found]
+            urls = [(presigned(rgw.client, endpoint, "GET", "/%s/%s" % (BUCKET, key)), s)
+                    for key, s in found]
             turns = [Contender("sheaf " + kind, [
                 bench.data.program("read_sheaf"), "1", "--no-shuffle", "s3://%s/data/" % BUCKET],
                 bytes=size, items=bench.data.images, env=rgw.environment(endpoint)),
-                Contender("curl " + kind, curl(os.path.join(bench.folder, "curl-s3"),
-                                               ranges(urls)), bytes=size, whole=True)]
+                Contender("curl " + kind, curl(os.path.join(bench.folder, "curl-s3"), ranges(
+                    (*url, 'cacert = "%s"' % rgw.ca) for url in urls)), bytes=size, whole=True),
+                bare_loop(bench, "bare loop " + kind, urls, rgw.ca, NEAR_CONNECTIONS)]
             if kind == "s3":
                 turns += peers.found(bench, results, [("s3torchconnector", [
                     "s3torch_read", BUCKET, "data",
@@ -202,17 +225,19 @@ class Multipart:
         self.rgw, self.cut, self.config, self.put, self.uploads = rgw, cut, config, put, []
 
     def begin(self):
-        transfers = []
+        curl(self.config, [[*self.put(self.rgw.client, path, query, part),
+                            'output = "/dev/null"', 'header = "Expect:"']
+                           for path, query, part in self.begin_uploads()], UPLOADS)
+
+    def begin_uploads(self):
+        """(key's path, query, file) of each part of a new upload of each shard."""
         for name, parts in self.cut:
             path = "/%s/limit/%s" % (BUCKET, name)
             answer = self.rgw.client.request("POST", path, [("uploads", "")])[0].decode()
             upload = answer.partition("<UploadId>")[2].partition("</UploadId>")[0]
             self.uploads.append((path, upload))
             for number, part in enumerate(parts, 1):
-                query = [("partNumber", str(number)), ("uploadId", upload)]
-                transfers.append([*self.put(self.rgw.client, path, query, part),
-                                  'output = "/dev/null"', 'header = "Expect:"'])
-        curl(self.config, transfers, UPLOADS)
+                yield path, [("partNumber", str(number)), ("uploadId", upload)], part
 
     def command(self):
         return curl(self.config, [], UPLOADS)
@@ -222,6 +247,25 @@ class Multipart:
             self.rgw.client.request("DELETE", path, [("uploadId", upload)])
         self.uploads = []
         collect(self.rgw)
+
+
+class BareMultipart(Multipart):
+    """The same by the bare loop, over TLS with pre-signed URLs, whose bytes nobody signs; each part's
+    CRC-64/NVME is made on the way."""
+
+    def __init__(self, bench, rgw, cut):
+        super().__init__(rgw, cut, os.path.join(bench.folder, "bare-parts"), None)
+        self.program = bench.data.program("curl_loop")
+
+    def begin(self):
+        with open(self.config, "w", encoding="ascii") as file:
+            file.write("\n")
+            for path, query, part in self.begin_uploads():
+                file.write("PUT %s %s\n" % (part, presigned(self.rgw.client, self.rgw.tls, "PUT",
+                                                            path, query)))
+
+    def command(self):
+        return [self.program, str(UPLOADS), "1", self.config, "--check", self.rgw.ca]
 
 
 def collect(rgw):
@@ -253,15 +297,95 @@ def pack_s3(bench, results):
             limit = Multipart(rgw, cut, os.path.join(bench.folder, "curl-parts-%d" % number), put)
             turns.append(Contender(name, limit.command(), bytes=size, whole=True,
                                    before=limit.begin, after=limit.abort))
-        if shutil.which("aws"):
-            turns.append(Contender("aws s3 cp", [
-                "aws", "s3", "cp", "--recursive", "--only-show-errors", folder,
-                "s3://%s/copied/" % BUCKET], bytes=size, whole=True, env=env,
-                after=lambda: forget(rgw, "copied/")))
-        else:
-            results.missing["aws s3 cp"] = "no aws here (Debian package awscli)"
+        turns += copiers(results, {"aws s3 cp": "aws s3 cp"}, folder, "s3://%s/copied/" % BUCKET,
+                         bytes=size, env=env, after=lambda: forget(rgw, "copied/"))
         take_turns(turns, results, most=5, seconds=40)
         shutil.rmtree(os.path.join(bench.data.folder, "parts"), ignore_errors=True)
+
+
+def copiers(results, names, source, dest, env, **how):
+    """The contenders {tool: name} that copy all that is below a directory or a prefix.  This radosgw
+    does not know the trailing checksums that newer versions of aws send of themselves."""
+    env = {**env, "S3_ENDPOINT_URL": env["AWS_ENDPOINT_URL"],
+           "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required"}
+    tools = {
+        "aws s3 cp": ["aws", "s3", "cp", "--recursive", "--only-show-errors", source, dest],
+        "s5cmd": [S5CMD, "--log", "error", "cp", source.rstrip("/") + "/*",
+                  dest.rstrip("/") + "/"],
+    }
+    found = []
+    for tool, name in names.items():
+        if shutil.which(tools[tool][0]):
+            found.append(Contender(name, tools[tool], whole=True, env=env, **how))
+        else:
+            results.missing[name] = "no %s here" % tool
+    return found
+
+
+def pack_s3_tls(bench, results):
+    """As people have it: TLS, the bytes not signed, and a checksum of them."""
+    folder = bench.data.shards("tfrecord")
+    size = data.size_of(data.shard_files(folder))
+    names = ["sheaf pack, TLS", "bare loop parts, TLS", "aws s3 cp, TLS", "s5cmd, TLS"]
+    with radosgw(bench, results, names) as rgw:
+        if not rgw:
+            return
+        env = rgw.environment(rgw.tls, SHEAF_S3_CHECKSUM="crc64nvme")
+        limit = BareMultipart(bench, rgw, parts_of(bench, data.shard_files(folder)))
+        take_turns([
+            Contender(names[0], [bench.data.sheaf, "pack", bench.data.tree(),
+                                 "s3://%s/packed/" % BUCKET, "--format", "tfrecord"], bytes=size,
+                      whole=True, env=env, after=lambda: forget(rgw, "packed/")),
+            Contender(names[1], limit.command(), bytes=size, before=limit.begin,
+                      after=limit.abort),
+            *copiers(results, {"aws s3 cp": names[2], "s5cmd": names[3]}, folder,
+                     "s3://%s/copied/" % BUCKET, bytes=size, env=env,
+                     after=lambda: forget(rgw, "copied/"))], results, most=5, seconds=40)
+        shutil.rmtree(os.path.join(bench.data.folder, "parts"), ignore_errors=True)
+
+
+def read_paced(bench, results):
+    """The first pass from the opening on, and the second of a reader that is warm."""
+    names = ["sheaf, first pass", "sheaf, second pass", "bare loop, paced"]
+    with radosgw(bench, results, names) as rgw:
+        if not rgw:
+            return
+        found = objects(rgw, "data/")
+        size = sum(s for _, s in found)
+        with shaped(bench, rgw.plain, LATENCY_MS, 0, PACE_MB) as endpoint:
+            urls = [(presigned(rgw.client, endpoint, "GET", "/%s/%s" % (BUCKET, key)), s)
+                    for key, s in found]
+            words = ["--no-shuffle", "s3://%s/data/" % BUCKET]
+            program, env = bench.data.program("read_sheaf"), rgw.environment(endpoint)
+            take_turns([
+                Contender(names[0], [program, "1", *words], bytes=size, env=env,
+                          items=bench.data.images),
+                Contender(names[1], [program, "2", "--skip-passes", "1", *words], bytes=size,
+                          env=env, items=bench.data.images),
+                bare_loop(bench, names[2], urls)], results, most=7, seconds=40)
+
+
+def small_objects(bench, results):
+    """Of a prefix, each object a sample; the others copy them to the disk."""
+    names = ["sheaf pack of a prefix", "aws s3 cp of a prefix", "s5cmd of a prefix"]
+    with server(servers.Radosgw, results, names) as rgw:
+        if not rgw:
+            return
+        rgw.client.make_bucket(BUCKET)
+        tree, dest = bench.data.tree(), os.path.join(bench.folder, "small")
+        files = sorted(os.path.join(at, name) for at, _, found in os.walk(tree)
+                       for name in found)[:OBJECTS]
+        for path in files:
+            with open(path, "rb") as file:
+                rgw.client.put(BUCKET, "small/" + os.path.relpath(path, tree), file.read())
+        how = {"items": len(files), "env": rgw.environment(),
+               "after": lambda: shutil.rmtree(dest, ignore_errors=True)}
+        source = "s3://%s/small/" % BUCKET
+        take_turns([
+            Contender(names[0], [bench.data.sheaf, "pack", source, dest, "--format", "tfrecord"],
+                      whole=True, **how),
+            *copiers(results, {"aws s3 cp": names[1], "s5cmd": names[2]}, source, dest, **how)],
+            results, most=9, seconds=30)
 
 
 def first_sample_s3(bench, results):
@@ -332,6 +456,6 @@ def read_numbers(bench, results):
             Contender("sheaf numbers", [bench.data.program("read_numbers"), lists[0],
                                         "s3://%s/data/" % BUCKET], items=BATCHES * NUMBERS,
                       env=rgw.environment()),
-            Contender("libcurl ranges", [bench.data.program("curl_ranges"), str(CONNECTIONS),
+            Contender("libcurl ranges", [bench.data.program("curl_loop"), str(CONNECTIONS),
                                          str(BATCHES * NUMBERS), lists[1]],
                       items=BATCHES * NUMBERS)], results, least=5, most=11, seconds=30)

@@ -207,7 +207,7 @@ static struct image make_image(double bytes, uint8_t *pixels)
     const int quality = (int)uniform(70, 95);
     const bool progressive = next_random() % 16 == 0;
     const uint64_t texture = next_random();
-    double area = fmax(bytes * 3, 1000);
+    double area = fmin(fmax(bytes * 3, 1000), PIXELS_MOST);
     struct image image;
 
     for (int attempt = 0;; attempt++) {

@@ -16,7 +16,8 @@ build)
 finish)
     apt-get update -qq
     apt-get install -qq -y --no-install-recommends ca-certificates libarchive13 libcurl4 \
-        libexpat1 libisal2 libjansson4 libjpeg62-turbo liblz4-1 libssl3 libxxhash0 libzstd1 zlib1g
+        libexpat1 libgif7 libisal2 libjansson4 libjpeg62-turbo liblz4-1 libpng16-16 libssl3 \
+        libwebp7 libwebpdemux2 libxxhash0 libzstd1 zlib1g
     rm -rf /var/lib/apt/lists/*
     ldconfig
     sheaf --version ;;

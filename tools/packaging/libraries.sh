@@ -16,8 +16,8 @@ dir=$(cd "$1" && pwd)
 CC=${CC:-gcc}
 AR=${AR:-ar}
 JOBS=${JOBS:-$(nproc)}
-packages="zlib lz4 libzstd xxhash libisal jansson libjpeg-turbo expat bzip2 xz-utils libarchive
-          curl"
+packages="zlib lz4 libzstd xxhash libisal jansson libjpeg-turbo libpng1.6 giflib libwebp expat bzip2
+          xz-utils libarchive curl"
 flags="-O2 -fPIC -fvisibility=hidden"
 log=$dir/log
 
@@ -111,12 +111,33 @@ build_jansson() {
     make -j"$JOBS" install
 }
 
-# Only headers of images are read, for which the vector code is not needed.
+# Its vector code gives the same bytes.
 build_libjpeg_turbo() {
-    with_cmake -DENABLE_SHARED=0 -DWITH_SIMD=0
+    with_cmake -DENABLE_SHARED=0 -DCMAKE_POSITION_INDEPENDENT_CODE=1
     make -j"$JOBS" jpeg-static
     cp libjpeg.a "$dir/lib"
     cp jconfig.h jpeglib.h jmorecfg.h jerror.h "$dir/include"
+}
+
+build_libpng1_6() {
+    configured --disable-hardware-optimizations
+    make -j"$JOBS" libpng16.la
+    cp .libs/libpng16.a "$dir/lib/libpng.a"
+    cp png.h pngconf.h pnglibconf.h "$dir/include"
+}
+
+build_giflib() {
+    make -j"$JOBS" CC="$CC" AR="$AR" CFLAGS="$flags" libgif.a
+    cp libgif.a "$dir/lib"
+    cp gif_lib.h "$dir/include"
+}
+
+# What decodes, and takes a file apart.
+build_libwebp() {
+    configured --disable-libwebpmux --enable-libwebpdemux --disable-png --disable-jpeg \
+        --disable-tiff --disable-gif --disable-gl --disable-sdl --disable-wic
+    make -j"$JOBS" -C sharpyuv
+    make -j"$JOBS" -C src install
 }
 
 build_expat() {
@@ -173,7 +194,7 @@ build() {           # PACKAGE VERSION
     cd "$dir/build"
     # Patches must not have make run autoconf again.
     find . -type f -exec touch -r debian/copyright {} +
-    "build_$(echo "$1" | tr - _)"
+    "build_$(echo "$1" | tr .- __)"
     rm -f "$dir/licences/$1"-[0-9]*
     cp "$dir/build/debian/copyright" "$dir/licences/$1-$2.txt"
 }

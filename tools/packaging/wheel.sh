@@ -41,12 +41,13 @@ for licence in "$out"/libraries/licences/*; do
     echo
 done >"$out/tree/LICENSE.libraries"
 inside=
-for library in archive bz2 lzma curl ssl crypto expat jansson jpeg isal xxhash zstd lz4 z; do
+for library in archive bz2 lzma curl ssl crypto expat jansson jpeg png gif webpdemux webp \
+               isal xxhash zstd lz4 z; do
     inside="$inside $out/libraries/lib/lib$library.a"
 done
 # The headers of Python are among those of the machine, which come last.
 CC="$out/cc" LDSHARED="$out/cc -shared -s" CFLAGS="-g0 -idirafter /usr/include" \
-SHEAF_MAKE="CC=$out/cc 'CFLAGS=-O2 -g0 -I$out/libraries/include -DLIBARCHIVE_INSIDE' LDFLAGS=-s \
+SHEAF_MAKE="CC=$out/cc 'CFLAGS=-O2 -g0 -isystem $out/libraries/include -DLIBARCHIVE_INSIDE' LDFLAGS=-s \
     'LIBS=-lm -ldl' 'INSIDE=$inside'" \
 SOURCE_DATE_EPOCH=$(git -C "$here" log -1 --format=%ct 2>/dev/null || date +%s) \
     "$tools/bin/pip" wheel -q --disable-pip-version-check --no-build-isolation --no-deps \

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Counting fields, and merging what was counted; see tally.h. */
+#include "formats/tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "formats/json_dump.h"
+#include "formats/json_load.h"
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+
+static struct tally_size *sizes_of(const struct tally_field *f)
+{
+    return (struct tally_size *)(void *)f->sizes.data;
+}
+
+static size_t size_count(const struct tally_field *f)
+{
+    return f->sizes.size / sizeof(struct tally_size);
+}
+
+/* The distance of the sizes that two digits stand for. */
+static uint64_t step_of(uint64_t size)
+{
+    uint64_t step = 1;
+
+    while (size / step >= 100)
+        step *= 10;
+    return step;
+}
+
+static int add_size(struct tally_field *f, uint64_t floor, uint64_t count, struct sheaf_error *err)
+{
+    size_t low = 0, high = size_count(f);
+    struct tally_size *sizes;
+    int code;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (sizes_of(f)[middle].floor < floor)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < size_count(f) && sizes_of(f)[low].floor == floor) {
+        sizes_of(f)[low].count += count;
+        return SHEAF_OK;
+    }
+    f->sizes.limit = SIZE_MAX / 4;
+    code = buf_reserve(&f->sizes, sizeof(*sizes), err);
+    if (code != SHEAF_OK)
+        return code;
+    sizes = sizes_of(f) + low;
+    memmove(sizes + 1, sizes, (size_count(f) - low) * sizeof(*sizes));
+    *sizes = (struct tally_size){ floor, count };
+    f->sizes.size += sizeof(*sizes);
+    return SHEAF_OK;
+}
+
+/* The lower of the two in the middle.  Sizes of one floor are taken to lie evenly. */
+uint64_t tally_median(const struct tally_field *f)
+{
+    uint64_t before = (f->samples - (f->samples != 0)) / 2;
+    size_t i = 0;
+    uint64_t low, step;
+
+    while (i + 1 < size_count(f) && before >= sizes_of(f)[i].count)
+        before -= sizes_of(f)[i++].count;
+    if (i == size_count(f))
+        return 0;
+    low = sizes_of(f)[i].floor;
+    step = step_of(low);
+    low += (uint64_t)((double)step * ((double)before + 0.5) / (double)sizes_of(f)[i].count);
+    return MIN(MAX(low, f->least), f->most);
+}
+
+void tally_decades(const struct tally_field *f, uint64_t decades[SHEAF_SURVEY_DECADES])
+{
+    memset(decades, 0, SHEAF_SURVEY_DECADES * sizeof(decades[0]));
+    for (size_t i = 0; i < size_count(f); i++) {
+        size_t at = 0;
+
+        for (uint64_t end = 1000; at + 1 < SHEAF_SURVEY_DECADES && sizes_of(f)[i].floor >= end;
+             end *= 10)
+            at++;
+        decades[at] += sizes_of(f)[i].count;
+    }
+}
+
+/* ---- Fields ---------------------------------------------------------------------------------- */
+
+static void free_field(struct tally_field *f)
+{
+    free(f->name);
+    free(f->lacking);
+    buf_free(&f->sizes);
+}
+
+static void drop_fields(struct tally *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        free_field(&t->fields[i]);
+    free(t->fields);
+    t->fields = NULL;
+    t->count = 0;
+}
+
+void tally_clear(struct tally *t)
+{
+    drop_fields(t);
+    free(t->first);
+    *t = (struct tally){ .samples = 0 };
+}
+
+static bool is_utf8(const char *text)
+{
+    const uint8_t *p = (const uint8_t *)text;
+    size_t left = strlen(text), step = 1;
+
+    for (; left != 0 && step != 0; p += step, left -= step)
+        step = utf8_sequence(p, left);
+    return left == 0;
+}
+
+/* A copy of a key; one that no manifest can have is as good as not known. */
+static int copy_key(char **copy, const char *key, struct sheaf_error *err)
+{
+    *copy = key != NULL && is_utf8(key) ? strdup(key) : NULL;
+    return *copy == NULL && key != NULL && is_utf8(key) ? err_memory(err, strlen(key)) : SHEAF_OK;
+}
+
+/* Where a name is, or would be; `guess`: it may well be there. */
+static size_t place_of(const struct tally *t, const char *name, size_t guess, bool *found)
+{
+    size_t low = 0, high = t->count;
+
+    *found = guess < t->count && strcmp(t->fields[guess].name, name) == 0;
+    if (*found)
+        return guess;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const int order = strcmp(t->fields[middle].name, name);
+
+        *found = order == 0;
+        if (*found)
+            return middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Makes room for a field that none of the samples so far has. */
+static int insert_field(struct tally *t, size_t at, const char *name, struct sheaf_error *err)
+{
+    struct tally_field *grown;
+    char *copy, *lacking = NULL;
+    int code = t->samples != 0 ? copy_key(&lacking, t->first, err) : SHEAF_OK;
+
+    if (code != SHEAF_OK)
+        return code;
+    copy = strdup(name);
+    grown = copy == NULL ? NULL : reallocarray(t->fields, t->count + 1, sizeof(*grown));
+    if (grown == NULL) {
+        free(copy);
+        free(lacking);
+        return err_memory(err, strlen(name) + sizeof(*grown));
+    }
+    t->fields = grown;
+    memmove(grown + at + 1, grown + at, (t->count - at) * sizeof(*grown));
+    grown[at] = (struct tally_field){ .name = copy, .lacking = lacking, .least = UINT64_MAX };
+    t->count++;
+    return SHEAF_OK;
+}
+
+/* Finds the field, or makes it; NULL without an error: it cannot be counted. */
+static int use_field(struct tally *t, const char *name, size_t guess, struct tally_field **field,
+                     struct sheaf_error *err)
+{
+    bool found;
+    const size_t at = place_of(t, name, guess, &found);
+    int code = SHEAF_OK;
+
+    *field = NULL;
+    if (!found && !is_utf8(name)) {
+        t->is_unknown = true;
+        drop_fields(t);
+        return SHEAF_OK;
+    }
+    if (!found && t->count == TALLY_NAMES_MOST) {
+        t->has_too_many = true;
+        drop_fields(t);
+        return SHEAF_OK;
+    }
+    if (!found)
+        code = insert_field(t, at, name, err);
+    if (code == SHEAF_OK)
+        *field = &t->fields[at];
+    return code;
+}
+
+/* Notes the key of a sample in those fields which none has lacked, and which it lacks: they were
+ * not counted with it. */
+static int note_lacking(struct tally *t, const char *key, uint64_t samples, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < t->count && code == SHEAF_OK; i++)
+        if (t->fields[i].lacking == NULL && t->fields[i].samples < samples)
+            code = copy_key(&t->fields[i].lacking, key, err);
+    return code;
+}
+
+int tally_add(struct tally *t, const struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    struct tally_field *field = NULL;
+    int code = t->samples == 0 ? copy_key(&t->first, sample->key, err) : SHEAF_OK;
+
+    for (size_t i = 0; i < sample->field_count && code == SHEAF_OK && !t->has_too_many &&
+                       !t->is_unknown; i++) {
+        const uint64_t size = sample->fields[i].size;
+
+        code = use_field(t, sample->fields[i].name, i, &field, err);
+        if (code != SHEAF_OK || field == NULL)
+            break;
+        field->samples++;
+        field->bytes += size;
+        field->least = MIN(field->least, size);
+        field->most = MAX(field->most, size);
+        code = add_size(field, size - size % step_of(size), 1, err);
+    }
+    t->samples++;
+    return code == SHEAF_OK && sample->field_count != t->count
+               ? note_lacking(t, sample->key, t->samples, err) : code;
+}
+
+/* Adds a field of the tally behind; its `lacking` holds where no sample before lacks it. */
+static int merge_field(struct tally *t, const struct tally_field *from, size_t guess,
+                       struct sheaf_error *err)
+{
+    struct tally_field *field;
+    int code = use_field(t, from->name, guess, &field, err);
+
+    if (code != SHEAF_OK || field == NULL)
+        return code;
+    if (field->samples == t->samples && from->lacking != NULL)
+        code = copy_key(&field->lacking, from->lacking, err);
+    field->samples += from->samples;
+    field->bytes += from->bytes;
+    field->least = MIN(field->least, from->least);
+    field->most = MAX(field->most, from->most);
+    for (size_t i = 0; i < size_count(from) && code == SHEAF_OK; i++)
+        code = add_size(field, sizes_of(from)[i].floor, sizes_of(from)[i].count, err);
+    return code;
+}
+
+int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (behind->samples == 0 && !behind->is_unknown)
+        return SHEAF_OK;
+    t->is_unknown |= behind->is_unknown;
+    t->has_too_many |= behind->has_too_many;
+    if (t->is_unknown || t->has_too_many)
+        drop_fields(t);
+    for (size_t i = 0; i < behind->count && code == SHEAF_OK && !t->is_unknown &&
+                       !t->has_too_many; i++)
+        code = merge_field(t, &behind->fields[i], i, err);
+    if (code == SHEAF_OK && t->first == NULL && t->samples == 0)
+        code = copy_key(&t->first, behind->first, err);
+    /* What only the samples before have, the first one behind lacks. */
+    for (size_t i = 0; i < t->count && code == SHEAF_OK; i++) {
+        bool found;
+
+        (void)place_of(behind, t->fields[i].name, i, &found);
+        if (!found && t->fields[i].samples == t->samples)
+            code = copy_key(&t->fields[i].lacking, behind->first, err);
+    }
+    t->samples += behind->samples;
+    return code;
+}
+
+/* ---- Comparing ------------------------------------------------------------------------------- */
+
+static bool is_same_key(const char *a, const char *b)
+{
+    return a == NULL || b == NULL || strcmp(a, b) == 0;
+}
+
+static const char *field_difference(const struct tally_field *a, const struct tally_field *b)
+{
+    if (a->samples != b->samples)
+        return "samples";
+    if (a->bytes != b->bytes)
+        return "bytes";
+    if (a->least != b->least)
+        return "least";
+    if (a->most != b->most)
+        return "most";
+    if (a->sizes.size != b->sizes.size ||
+        memcmp(a->sizes.data, b->sizes.data, a->sizes.size) != 0)
+        return "sizes";
+    return is_same_key(a->lacking, b->lacking) ? NULL : "lacking";
+}
+
+const char *tally_difference(const struct tally *a, const struct tally *b, const char **name)
+{
+    const char *found = NULL;
+    size_t i = 0;
+
+    *name = "";
+    if (a->is_unknown || b->is_unknown)
+        return NULL;
+    if (a->has_too_many != b->has_too_many || a->count != b->count)
+        return "names";
+    for (; i < a->count && found == NULL; i++) {
+        *name = a->fields[i].name;
+        found = strcmp(a->fields[i].name, b->fields[i].name) != 0
+                    ? "names" : field_difference(&a->fields[i], &b->fields[i]);
+    }
+    return found;
+}
+
+/* ---- As JSON, in a manifest and in the journal (FORMATS.md) ---------------------------------- */
+
+json_t *tally_numbers_tree(const uint64_t *numbers, size_t count)
+{
+    json_t *array = json_array();
+    bool failed = array == NULL;
+
+    for (size_t i = 0; i < count && !failed; i++)
+        failed = json_array_append_new(array, json_integer((json_int_t)numbers[i])) != 0;
+    if (failed) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+int tally_numbers_of_tree(const json_t *tree, uint64_t *numbers, struct sheaf_error *err)
+{
+    for (size_t i = 0; i < json_array_size(tree); i++) {
+        const json_t *number = json_array_get(tree, i);
+
+        if (!json_is_integer(number) || json_integer_value(number) < 0)
+            return err_set(err, SHEAF_ERR_CORRUPT, "value %zu is not a number of at least 0", i);
+        numbers[i] = (uint64_t)json_integer_value(number);
+    }
+    return SHEAF_OK;
+}
+
+static json_t *tree_of_field(const struct tally_field *f)
+{
+    /* [floor, count, floor, count, ...], as the structs have them */
+    json_t *sizes = tally_numbers_tree((const void *)f->sizes.data,
+                                       f->sizes.size / sizeof(uint64_t));
+    json_t *tree = sizes == NULL ? NULL
+                 : json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "name", f->name,
+                             "samples", (json_int_t)f->samples, "bytes", (json_int_t)f->bytes,
+                             "least", (json_int_t)f->least, "most", (json_int_t)f->most,
+                             "sizes", sizes);
+
+    if (tree != NULL && f->lacking != NULL &&
+        json_object_set_new(tree, "lacking", json_string(f->lacking)) != 0) {
+        json_decref(tree);
+        return NULL;
+    }
+    return tree;
+}
+
+json_t *tally_tree(const struct tally *t)
+{
+    json_t *array = t->has_too_many ? json_null() : json_array();
+    bool failed = array == NULL;
+
+    for (size_t i = 0; i < t->count && !failed; i++)
+        failed = json_array_append_new(array, tree_of_field(&t->fields[i])) != 0;
+    if (failed) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+int tally_write(const struct tally *t, struct buf *out, struct sheaf_error *err)
+{
+    json_t *fields, *all = NULL;
+    char *text = NULL;
+    int code = SHEAF_OK;
+
+    if (t->is_unknown)
+        return SHEAF_OK;
+    fields = tally_tree(t);
+    if (fields != NULL)
+        all = json_pack("{s:I, s:s?, s:o}", "samples", (json_int_t)t->samples, "first", t->first,
+                        "fields", fields);
+    if (all != NULL)
+        text = json_dump_text(all, JSON_COMPACT);
+    code = text == NULL ? err_memory(err, t->count * sizeof(t->fields[0]))
+                        : buf_append(out, text, strlen(text), err);
+    free(text);
+    json_decref(all);
+    return code;
+}
+
+static int corrupt(struct sheaf_error *err, const char *what)
+{
+    return err_set(err, SHEAF_ERR_CORRUPT, "\"fields\": %s", what);
+}
+
+/* A member that is a number of at least 0; -1: it is not. */
+static json_int_t number_of(const json_t *tree, const char *key)
+{
+    const json_t *value = json_object_get(tree, key);
+
+    return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+/* Floors have two digits that count, and ascend; the counts are those of the samples. */
+static int read_sizes(const json_t *array, struct tally_field *f, struct sheaf_error *err)
+{
+    const size_t count = json_array_size(array);
+    uint64_t sum = 0;
+    json_int_t last = -1;
+
+    f->sizes.limit = SIZE_MAX / 4;
+    for (size_t i = 0; i + 1 < count; i += 2) {
+        const json_int_t floor = json_integer_value(json_array_get(array, i));
+        const json_int_t number = json_integer_value(json_array_get(array, i + 1));
+        const struct tally_size size = { (uint64_t)floor, (uint64_t)number };
+        int code;
+
+        if (floor <= last || number <= 0 || (uint64_t)floor > f->most ||
+            __builtin_add_overflow(sum, (uint64_t)number, &sum))
+            return corrupt(err, "\"sizes\" are not ascending, or not counts");
+        last = floor;
+        code = buf_append(&f->sizes, &size, sizeof(size), err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return sum == f->samples && count % 2 == 0 ? SHEAF_OK
+         : corrupt(err, "\"sizes\" are not of all samples");
+}
+
+static int read_field(const json_t *tree, uint64_t samples, struct tally_field *f,
+                      struct sheaf_error *err)
+{
+    const json_t *lacking = json_object_get(tree, "lacking");
+    const char *name = json_string_value(json_object_get(tree, "name"));
+    const json_int_t numbers[] = { number_of(tree, "samples"), number_of(tree, "bytes"),
+                                   number_of(tree, "least"), number_of(tree, "most") };
+
+    if (name == NULL || json_object_size(tree) != 6 + (size_t)(lacking != NULL))
+        return corrupt(err, "not a field");
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        if (numbers[i] < 0)
+            return corrupt(err, "a number is missing or negative");
+    if (numbers[0] == 0 || (uint64_t)numbers[0] > samples || numbers[2] > numbers[3])
+        return corrupt(err, "numbers that do not agree");
+    if (lacking != NULL && ((uint64_t)numbers[0] == samples || !json_is_string(lacking)))
+        return corrupt(err, "\"lacking\" of a field that no sample lacks");
+    *f = (struct tally_field){
+        .name = strdup(name), .samples = (uint64_t)numbers[0], .bytes = (uint64_t)numbers[1],
+        .least = (uint64_t)numbers[2], .most = (uint64_t)numbers[3],
+        .lacking = lacking == NULL ? NULL : strdup(json_string_value(lacking)),
+    };
+    if (f->name == NULL || (f->lacking == NULL && lacking != NULL))
+        return err_memory(err, strlen(name));
+    return read_sizes(json_object_get(tree, "sizes"), f, err);
+}
+
+int tally_of_tree(const json_t *tree, uint64_t samples, struct tally *t, struct sheaf_error *err)
+{
+    const size_t count = json_array_size(tree);
+    int code = SHEAF_OK;
+
+    *t = (struct tally){ .samples = samples, .has_too_many = json_is_null(tree) };
+    if (t->has_too_many)
+        return SHEAF_OK;
+    if (!json_is_array(tree) || count > TALLY_NAMES_MOST)
+        return corrupt(err, "not an array of at most 256 fields");
+    t->fields = calloc(count + 1, sizeof(t->fields[0]));
+    if (t->fields == NULL)
+        return err_memory(err, count * sizeof(t->fields[0]));
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        t->count = i + 1;
+        code = read_field(json_array_get(tree, i), samples, &t->fields[i], err);
+        if (code == SHEAF_OK && i > 0 && strcmp(t->fields[i - 1].name, t->fields[i].name) >= 0)
+            code = corrupt(err, "names are not in byte order");
+    }
+    if (code != SHEAF_OK)
+        tally_clear(t);
+    return code;
+}
+
+int tally_parse(const void *text, size_t size, struct tally *t, struct sheaf_error *err)
+{
+    json_error_t found;
+    json_t *all;
+    const char *first;
+    int code;
+
+    *t = (struct tally){ .is_unknown = size == 0 };
+    if (size == 0)
+        return SHEAF_OK;
+    code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &all, &found, err);
+    if (code == SHEAF_ERR_CORRUPT)
+        return corrupt(err, found.text);
+    if (code != SHEAF_OK)
+        return code;
+    first = json_string_value(json_object_get(all, "first"));
+    code = number_of(all, "samples") < 0 ? corrupt(err, "samples are missing")
+         : tally_of_tree(json_object_get(all, "fields"), (uint64_t)number_of(all, "samples"), t,
+                         err);
+    if (code == SHEAF_OK && first != NULL) {
+        t->first = strdup(first);
+        code = t->first == NULL ? err_memory(err, strlen(first)) : SHEAF_OK;
+    }
+    json_decref(all);
+    if (code != SHEAF_OK)
+        tally_clear(t);
+    return code;
+}

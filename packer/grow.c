@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a data set that is to grow says of its samples to come; see grow.h. */
+#include "packer/grow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/codec.h"
+#include "formats/manifest_growth.h"
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+/* The number in PREFIX-<digits>.<...>; UINT64_MAX: it is not such a name. */
+static uint64_t number_of(const char *name, const char *prefix)
+{
+    const size_t size = strlen(prefix);
+
+    if (strncmp(name, prefix, size) != 0 || name[size] != '-' ||
+        strspn(name + size + 1, "0123456789") == 0)
+        return UINT64_MAX;
+    return strtoull(name + size + 1, NULL, 10);
+}
+
+/* New shards follow all that have such names. */
+static uint64_t first_free(const struct manifest *m, const char *prefix)
+{
+    uint64_t first = m->shard_count;
+
+    for (size_t i = 0; i < m->shard_count; i++) {
+        const uint64_t number = number_of(m->shards[i].name, prefix);
+
+        if (number != UINT64_MAX)
+            first = MAX(first, number + 1);
+    }
+    return first;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static void set_plan(struct grow *g)
+{
+    const struct manifest *m = &g->manifest;
+    struct plan_grow *p = &g->plan;
+
+    p->classes = (const char *const *)m->classes;
+    p->class_count = m->class_count;
+    p->label_base = m->label_base;
+    p->fingerprint = m->fingerprint;
+    p->first_shard = first_free(m, g->prefix);
+    p->first_sample = 0;
+    for (size_t i = 0; i < m->shard_count; i++)
+        p->first_sample += m->shards[i].samples;
+    g->part = m->growth_count + 1;
+}
+
+static int check_kind(const struct manifest *m, struct sheaf_error *err)
+{
+    const struct codec_ops *codec = codec_of(m->codec);
+
+    if (!m->ours)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "its shards were made by another program, and "
+                       "only indexed: nothing can be appended to them (a view can join it with "
+                       "another data set)");
+    if (codec != NULL && codec->single_member != m->single_member)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "its shards were compressed by release 0.1 in "
+                       "another way: convert it first");
+    return SHEAF_OK;
+}
+
+int grow_open(struct grow *g, const char *text, size_t size, struct sheaf_error *err)
+{
+    int code = manifest_parse(text, size, &g->manifest, err);
+
+    if (code == SHEAF_OK)
+        code = check_kind(&g->manifest, err);
+    if (code == SHEAF_OK)
+        code = manifest_option(&g->manifest, "prefix", &g->prefix, err);
+    if (code == SHEAF_OK)
+        code = manifest_option(&g->manifest, "index", &g->index, err);
+    if (code == SHEAF_OK)
+        code = manifest_option_number(&g->manifest, "shard_bytes", &g->shard_bytes, err);
+    if (code == SHEAF_OK && g->prefix == NULL) {
+        g->prefix = strdup("shard");
+        code = g->prefix == NULL ? err_memory(err, 8) : SHEAF_OK;
+    }
+    if (code == SHEAF_OK)
+        set_plan(g);
+    return code;
+}
+
+bool grow_undo(struct grow *g)
+{
+    if (!manifest_undo_growth(&g->manifest))
+        return false;
+    set_plan(g);
+    return true;
+}
+
+void grow_close(struct grow *g)
+{
+    manifest_clear(&g->manifest);
+    free(g->prefix);
+    free(g->index);
+    *g = (struct grow){ .prefix = NULL };
+}
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    if (o->split != NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "what is appended cannot be split: append to each "
+                       "split");
+    o->container = g->manifest.container;
+    o->codec = g->manifest.codec;
+    o->label_base = g->manifest.label_base;
+    o->prefix = g->prefix;
+    o->index = g->index;
+    if (o->shard_bytes == 0)
+        o->shard_bytes = g->shard_bytes == 0 ? 150000000 : g->shard_bytes;
+    return SHEAF_OK;
+}
+
+int grow_tell(const struct grow *g, const struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    const struct { const char *name; bool given; } kinds[] = {
+        { "fix_images", o->fix_images != 0 },
+        { "resize", o->resize != 0 },
+        { "field_aliases", o->field_aliases != NULL && o->field_aliases[0] != NULL },
+        { "key_end", o->key_end == SHEAF_LAST_DOT },
+    };
+    struct sheaf_error note = { .code = SHEAF_OK };
+    char names[64] = "";
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < COUNT_OF(kinds) && code == SHEAF_OK; i++) {
+        bool had = false;
+
+        code = manifest_has_option(&g->manifest, kinds[i].name, &had, err);
+        if (had && !kinds[i].given)
+            snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
+                     names[0] == '\0' ? "" : ", ", kinds[i].name);
+    }
+    if (code != SHEAF_OK || names[0] == '\0' || o->note == NULL)
+        return code;
+    snprintf(note.message, sizeof(note.message), "the data set was packed with %s, but what is "
+             "appended is not", names);
+    o->note(o->context, "", &note);
+    return SHEAF_OK;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A picture as a baseline JPEG with halved chroma, without metadata: what Pillow writes. */
+#ifndef PACKER_IMAGE_ENCODE_JPEG_H
+#define PACKER_IMAGE_ENCODE_JPEG_H
+
+#include "base/buf.h"
+#include "packer/image/pixels.h"
+
+/* Appends it.  SHEAF_ERR_LIMIT: `out` has too little room, and is as it was. */
+int encode_jpeg(const struct pixels *pixels, int quality, struct buf *out,
+                struct sheaf_error *err);
+
+#endif

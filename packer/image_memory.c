@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Half of the memory, which is enough for pictures of 80 megapixels by default. */
+#include "packer/image_memory.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+uint64_t image_memory_share(const struct block_setup *setup, uint64_t memory_bytes)
+{
+    return setup_converts(setup) || setup->decodes ? memory_bytes / 2 : 0;
+}
+
+static int take(void *context, uint64_t bytes, struct sheaf_error *err)
+{
+    struct image_memory *m = context;
+    int code = SHEAF_OK;
+
+    pthread_mutex_lock(&m->lock);
+    if (bytes > m->locked.limit) {
+        err_set(err, SHEAF_ERR_LIMIT, "decoding the image needs %llu bytes of memory; %llu, half "
+                "of the limit, are for images", (unsigned long long)bytes,
+                (unsigned long long)m->locked.limit);
+        code = err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
+    } else {
+        while (m->locked.limit - m->locked.used < bytes)
+            pthread_cond_wait(&m->given, &m->lock);
+        m->locked.used += bytes;
+        m->locked.peak = MAX(m->locked.peak, m->locked.used);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return code;
+}
+
+static void give(void *context, uint64_t bytes)
+{
+    struct image_memory *m = context;
+
+    pthread_mutex_lock(&m->lock);
+    m->locked.used -= bytes;
+    pthread_cond_broadcast(&m->given);
+    pthread_mutex_unlock(&m->lock);
+}
+
+void image_memory_open(struct image_memory *m, uint64_t limit)
+{
+    *m = (struct image_memory){ .room = { take, give, m }, .locked.limit = limit };
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->given, NULL);
+}
+
+void image_memory_close(struct image_memory *m)
+{
+    if (m->room.context == NULL)
+        return;
+    pthread_cond_destroy(&m->given);
+    pthread_mutex_destroy(&m->lock);
+    m->room.context = NULL;
+}
+
+uint64_t image_memory_peak(struct image_memory *m)
+{
+    uint64_t peak;
+
+    if (m->room.context == NULL)
+        return 0;
+    pthread_mutex_lock(&m->lock);
+    peak = m->locked.peak;
+    pthread_mutex_unlock(&m->lock);
+    return peak;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_packer for programs that make their samples of something else, and note with each shard how
+ * far in that they were.  Then a resumed run goes on there, and makes no sample of a finished shard
+ * again.  What the packer must know of those samples is in the journal: their number, and their
+ * keys. */
+#include "base/bytes.h"
+#include "base/error.h"
+#include "packer/packer.h"
+
+int sheaf_packer_cut_at(struct sheaf_packer *p, uint64_t place)
+{
+    if (p->state == PACKER_OPEN && p->shard.sample_count != 0)
+        p->shard.source = place;
+    return sheaf_packer_cut(p);
+}
+
+static int take_keys(struct sheaf_packer *p)
+{
+    const struct buf *keys = &p->resumed.keys;
+    int code = SHEAF_OK;
+
+    for (size_t at = 0; at < keys->size && code == SHEAF_OK; at += sizeof(uint64_t))
+        code = keyset_add_hash(&p->kept_keys, load64(keys->data + at), &p->error);
+    return code;
+}
+
+int sheaf_packer_skip(struct sheaf_packer *p, uint64_t *place)
+{
+    struct resumed *r = &p->resumed;
+    int code = packer_check_open(p);
+
+    *place = 0;
+    if (code == SHEAF_OK && p->appended != 0)
+        code = err_set(&p->error, SHEAF_ERR_STATE, "finished shards are passed over before the "
+                       "first sample");
+    if (code != SHEAF_OK || p->is_there || !resumed_has_next(r) || !resumed_has_place(r))
+        return code;
+    code = take_keys(p);
+    if (code != SHEAF_OK)
+        return code;
+    for (; r->at < r->count; r->at++) {
+        p->samples += r->shards[r->at].samples;
+        p->files += r->shards[r->at].files;
+    }
+    p->appended = p->samples;
+    p->has_cls |= r->has_cls;
+    p->shard = (struct plan_shard){ .number = (uint32_t)r->count, .first = p->samples };
+    *place = r->shards[r->count - 1].place;
+    return SHEAF_OK;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a plan must know of the data set to which its samples are to be appended. */
+#ifndef PACKER_PLAN_PLAN_GROW_H
+#define PACKER_PLAN_PLAN_GROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sheaf.h"
+
+/* Says of each of `count` keys whether it is that of one of the data set's first `samples`. */
+typedef int plan_known_fn(void *context, uint64_t samples, const char *const *keys, size_t count,
+                          bool *known, struct sheaf_error *err);
+
+struct plan_grow {
+    const char *const *classes; /* known names keep their numbers, new ones follow */
+    size_t class_count;
+    int label_base;
+    const char *fingerprint;    /* of the data set */
+    uint64_t first_shard;       /* the number in the name of the first new shard */
+    uint64_t first_sample;      /* and of its first sample */
+    plan_known_fn *known;
+    void *context;
+};
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Samples whose keys the data set has that they are to be appended to: they are bad files, as two
+ * files of one name would be. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "packer/plan/plan_sort.h"
+
+#define KEYS_ONCE 1024      /* asked for together */
+
+/* Samples that wait for the answer. */
+struct asking {
+    struct plan_sort *sort;
+    struct sample_stream *all, *kept;
+    struct buf records;         /* each after the others, */
+    size_t ends[KEYS_ONCE];     /* up to here; */
+    uint64_t payloads[KEYS_ONCE];
+    char *keys[KEYS_ONCE];
+    bool known[KEYS_ONCE];
+    size_t count;
+};
+
+static int take(struct asking *a, struct buf *record, struct sheaf_error *err)
+{
+    struct plan_record_head head;
+    int code = samples_get(a->all, record, &a->payloads[a->count], err);
+
+    if (code == SHEAF_OK)
+        code = plan_record_head(record->data, record->size, &head, err);
+    if (code == SHEAF_OK)
+        code = buf_append(&a->records, record->data, record->size, err);
+    if (code != SHEAF_OK)
+        return code;
+    a->ends[a->count] = a->records.size;
+    a->keys[a->count] = strndup((const char *)head.key, head.key_size);
+    if (a->keys[a->count] == NULL)
+        return err_memory(err, head.key_size);
+    a->count++;
+    return SHEAF_OK;
+}
+
+/* Each of its files is a problem. */
+static int leave_out(struct asking *a, const uint8_t *record, size_t size, struct sheaf_error *err)
+{
+    struct catalog files = { .file_count = 0 };
+    struct plan_sample sample;
+    int code = plan_record_read(&record, record + size, &files, &sample, err);
+
+    for (uint64_t i = 0; i < files.file_count && code == SHEAF_OK; i++)
+        code = problems_add(a->sort->problems, err, files.files[i].path, SHEAF_ERR_EXISTS,
+                            "the data set has a sample with this key already");
+    if (code == SHEAF_OK)
+        a->sort->label_counts[sample.label]--;
+    catalog_free(&files);
+    return code;
+}
+
+static int sort_out(struct asking *a, struct sheaf_error *err)
+{
+    const struct plan_grow *grow = a->sort->grow;
+    size_t begin = 0;
+    int code = grow->known(grow->context, grow->first_sample, (const char *const *)a->keys,
+                           a->count, a->known, err);
+
+    for (size_t i = 0; i < a->count && code == SHEAF_OK; begin = a->ends[i++]) {
+        const uint8_t *record = a->records.data + begin;
+        const size_t size = a->ends[i] - begin;
+        struct plan_record_head head;
+
+        if (a->known[i]) {
+            code = leave_out(a, record, size, err);
+            continue;
+        }
+        code = plan_record_head(record, size, &head, err);
+        if (code == SHEAF_OK)
+            code = samples_put(a->kept, record, size, a->payloads[i], head.has_cls, err);
+    }
+    for (; a->count != 0; a->count--)
+        free(a->keys[a->count - 1]);
+    a->records.size = 0;
+    return code;
+}
+
+static int sort_out_all(struct asking *a, struct sheaf_error *err)
+{
+    struct buf record = BUF_INIT(SIZE_MAX / 4);
+    int code = samples_rewind(a->all, err);
+
+    for (uint64_t i = 0; i < a->all->count && code == SHEAF_OK; i++) {
+        code = take(a, &record, err);
+        if (code == SHEAF_OK && (a->count == KEYS_ONCE || i + 1 == a->all->count))
+            code = sort_out(a, err);
+        if (code == SHEAF_OK)
+            code = watch_check(a->sort->watch, err);
+    }
+    for (; a->count != 0; a->count--)
+        free(a->keys[a->count - 1]);
+    buf_free(&record);
+    return code;
+}
+
+int plan_sort_known(struct plan_sort *g, struct sample_stream *all, struct sheaf_error *err)
+{
+    struct asking *a = calloc(1, sizeof(*a));
+    struct sample_stream kept;
+    int code;
+
+    if (a == NULL)
+        return err_memory(err, sizeof(*a));
+    *a = (struct asking){ .sort = g, .all = all, .kept = &kept,
+                          .records = BUF_INIT(SIZE_MAX / 4) };
+    code = samples_open(&kept, g->directory, g->memory_bytes, err);
+    if (code == SHEAF_OK)
+        code = sort_out_all(a, err);
+    samples_close(all);
+    *all = kept;
+    buf_free(&a->records);
+    free(a);
+    return code;
+}

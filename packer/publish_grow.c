@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Publishing what was appended: its index and its table of keys, then the manifest of all, which
+ * replaces the one that the plan was made for.  Files that other readers have of the whole data set
+ * follow, as they must not name what could still be taken away. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/interop_index.h"
+#include "formats/manifest_growth.h"
+#include "packer/destination.h"
+#include "packer/grow.h"
+#include "packer/output_remove.h"
+#include "packer/publish.h"
+#include "store/over.h"
+
+/* ---- The manifest ---------------------------------------------------------------------------- */
+
+static int add_growth(struct manifest *m, const char *options_json, struct sheaf_error *err)
+{
+    struct manifest_growth *grown = reallocarray(m->growths, m->growth_count + 1, sizeof(*grown));
+    struct manifest_growth *g;
+
+    if (grown == NULL)
+        return err_memory(err, (m->growth_count + 1) * sizeof(*grown));
+    m->growths = grown;
+    g = &grown[m->growth_count];
+    *g = (struct manifest_growth){ .shards = m->shard_count, .classes = m->class_count,
+                                   .options_json = strdup(options_json) };
+    memcpy(g->fingerprint, m->fingerprint, sizeof(g->fingerprint));
+    if (g->options_json == NULL)
+        return err_memory(err, strlen(options_json));
+    m->growth_count++;
+    return SHEAF_OK;
+}
+
+/* Where the samples of each class are counted, so are those of new classes. */
+static int count_new_classes(struct manifest *m, size_t count, struct sheaf_error *err)
+{
+    uint64_t *samples;
+
+    if (count == 0 || (m->class_samples == NULL && m->class_count != 0))
+        return SHEAF_OK;
+    samples = reallocarray(m->class_samples, count, sizeof(*samples));
+    if (samples == NULL)
+        return err_memory(err, count * sizeof(*samples));
+    memset(samples + m->class_count, 0, (count - m->class_count) * sizeof(*samples));
+    m->class_samples = samples;
+    return SHEAF_OK;
+}
+
+/* The manifest that is there, with room for what is appended. */
+static int start_manifest(const struct manifest_found *there, const struct plan *plan,
+                          const char *options_json, struct manifest *m, struct sheaf_error *err)
+{
+    int code = manifest_parse(there->text, there->size, m, err);
+    struct manifest_shard *shards;
+    char **classes;
+
+    if (code != SHEAF_OK)
+        return code;
+    shards = reallocarray(m->shards, m->shard_count + plan->shard_count, sizeof(*shards));
+    m->shards = shards != NULL ? shards : m->shards;
+    classes = reallocarray(m->classes, plan->class_count + (size_t)1, sizeof(*classes));
+    m->classes = classes != NULL ? classes : m->classes;
+    if (shards == NULL || classes == NULL)
+        return err_memory(err, (m->shard_count + plan->shard_count) * sizeof(*shards));
+    code = count_new_classes(m, plan->class_count, err);
+    if (code != SHEAF_OK)
+        return code;
+    m->cls_is_label &= plan->splits[0].cls_is_label;
+    code = add_growth(m, options_json, err);
+    return code == SHEAF_OK ? publish_classes(m, plan->classes, plan->class_count, err) : code;
+}
+
+/* Only over the very data set that was to grow. */
+static int find_same(const struct output *o, struct manifest_found *there, struct sheaf_error *err)
+{
+    const int code = destination_manifest(o, o->dest, there, err);
+
+    if (code != SHEAF_OK || (there->kind >= MANIFEST_OF_OTHER_PLAN &&
+                             strcmp(there->manifest.fingerprint,
+                                    o->grow->manifest.fingerprint) == 0))
+        return code;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set was replaced in the meantime",
+                   o->dest);
+}
+
+static int put_manifest(struct output *o, const struct manifest_found *there,
+                        const struct buf *text, struct sheaf_error *err)
+{
+    char *url = store_join(o->dest, MANIFEST_NAME);
+    struct store_seen now;
+    int code = url == NULL ? err_memory(err, strlen(o->dest)) : journal_check(&o->journal, err);
+
+    if (code == SHEAF_OK) {
+        o->is_visible = true;
+        code = store_put_note_over(url, text->data, text->size,
+                                   there->note[0] == '\0' ? NULL : there->note, &there->seen, &now,
+                                   err);
+    }
+    free(url);
+    return code;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static int publish_parts(struct output *o, const struct manifest_found *there,
+                         const struct plan *plan, struct manifest *m, struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT(MANIFEST_LIMIT);
+    struct publish_keys keys = { .samples = 0 };
+    struct publish_index index = { o, 0, plan->shard_count, m, &keys,
+                                   &m->growths[m->growth_count - 1].options_json };
+    char name[GROWN_NAME_BYTES];
+    int code = publish_keys_open(&keys, o->dest, err);
+
+    manifest_part_name(INDEX_NAME, o->grow->part, name);
+    if (code == SHEAF_OK)
+        code = output_write_over(o, o->dest, name, publish_index, &index, err);
+    if (code == SHEAF_OK)
+        code = manifest_write(m, &text, err);
+    manifest_part_name(KEYS_NAME, o->grow->part, name);
+    if (code == SHEAF_OK)
+        code = publish_keys_put(&keys, o, 0, name, m, err);
+    if (code == SHEAF_OK)
+        code = put_manifest(o, there, &text, err);
+    publish_keys_close(&keys);
+    buf_free(&text);
+    return code;
+}
+
+/* The manifest says what the data set is called as a split. */
+static int put_interop(const struct output *o, const struct manifest *m, struct sheaf_error *err)
+{
+    char *split = NULL;
+    int code = manifest_option(m, "split_name", &split, err);
+
+    if (code == SHEAF_OK)
+        code = publish_interop(o, 0, split, m, err);
+    free(split);
+    return code;
+}
+
+int publish_grown_interop(const struct output *o, struct sheaf_error *err)
+{
+    struct manifest m;
+    int code = destination_read_manifest(o->dest, &m, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = put_interop(o, &m, err);
+    manifest_clear(&m);
+    return code;
+}
+
+int publish_grown(struct output *o, struct problems *problems, const struct plan *plan,
+                  const char *options_json, struct sheaf_error *err)
+{
+    struct manifest_found there;
+    struct manifest m = { .shards = NULL };
+    char name[GROWN_NAME_BYTES];
+    int code = find_same(o, &there, err);
+
+    manifest_part_name(SKIPPED_NAME, o->grow->part, name);
+    if (code == SHEAF_OK)
+        code = publish_report(o, problems, name, err);
+    manifest_part_name(CONVERTED_NAME, o->grow->part, name);
+    if (code == SHEAF_OK)
+        code = publish_report(o, problems->converted, name, err);
+    if (code == SHEAF_OK)
+        code = start_manifest(&there, plan, options_json, &m, err);
+    if (code == SHEAF_OK)
+        code = publish_parts(o, &there, plan, &m, err);
+    if (code == SHEAF_OK)
+        code = put_interop(o, &m, err);
+    manifest_clear(&m);
+    manifest_found_free(&there);
+    return code;
+}

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: MIT
+"""sheaf.pack of samples that are made: by a transform of files, or by another source of samples.
+
+Files come by a plan, which sheaf.plan makes as ever, but for the destination, which it leaves alone.
+Each process reads the plan's stretches of some 4 MiB itself.  Other samples come from their source
+here, and go to the processes in groups.  Either way the Packer gets them in the order of the source,
+so nothing depends on the number of processes.
+
+A shard ends only behind all that was made of one item, and is noted with the number of the next
+item.  A run that resumes begins there."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import tempfile
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from . import _sheaf
+from ._packing import Packer
+from ._pool import Pool, Raised, Work
+from ._samples import Made, made, name_of
+from ._sheaf import ArgumentError, ChangedError
+from ._types import PackResult, Problem
+
+GROUP_ITEMS = 64                    # items of a source that a process gets at once, at most,
+GROUP_BYTES = 1 << 20               # and of their fields
+PART_BYTES = 4 << 20                # of what was made, that it sends at once, about
+
+# Of one item: its number, the shard of a plan that it is in, and what was made of it.
+_Result = Tuple[int, int, List[Made]]
+# Of some items, and the bad files among them.
+_Part = Tuple[List[_Result], List[Tuple[str, str, str]]]
+
+
+class Transform(NamedTuple):
+    function: Callable[[Any], Any]
+    version: str
+    jobs: int
+    start_method: Optional[str]
+
+    @property
+    def name(self) -> str:
+        function = self.function
+        while hasattr(function, "func"):        # functools.partial
+            function = function.func
+        return "%s.%s" % (getattr(function, "__module__", ""),
+                          getattr(function, "__qualname__", type(function).__qualname__))
+
+
+def _transformed(function: Callable[[Any], Any], item: Any, number: int) -> List[Made]:
+    """A generator runs within, so that what it raises has the key, too."""
+    try:
+        return made(function(item), item, number)
+    except ArgumentError:
+        raise
+    except BaseException as error:
+        raise Raised("sample %r" % name_of(item, number)) from error
+
+
+# ---- What the processes do -----------------------------------------------------------------------
+
+class _FromPlan(NamedTuple):
+    """Makes the work on stretches of a plan."""
+    function: Callable[[Any], Any]
+    plan: str
+    skips: bool
+
+    def __call__(self) -> Work:
+        planned = _sheaf.Planned(self.plan)
+
+        def work(first: int) -> Iterator[_Part]:
+            problems: List[Tuple[str, str, str]] = []
+            batch = planned.read(first, (lambda *problem: problems.append(problem))
+                                 if self.skips else None)
+            yield from _in_parts(((sample.number, sample.shard,
+                                   _transformed(self.function, sample, sample.number))
+                                  for sample in batch), problems)
+        return work
+
+
+class _FromItems(NamedTuple):
+    """Makes the work on groups of items, each with its number."""
+    function: Callable[[Any], Any]
+
+    def __call__(self) -> Work:
+        return lambda group: _in_parts(((number, 0, _transformed(self.function, item, number))
+                                        for number, item in group), [])
+
+
+def _in_parts(results: Iterable[_Result], problems: List[Tuple[str, str, str]]) -> Iterator[_Part]:
+    some: List[_Result] = []
+    size = 0
+    for result in results:
+        some.append(result)
+        size += sum(sample.payload for sample in result[2])
+        if size >= PART_BYTES:
+            yield some, []
+            some, size = [], 0
+    if some or problems:
+        yield some, problems
+
+
+# ---- Where the items come from -------------------------------------------------------------------
+
+class _Planned:
+    """The files of a plan, in its order."""
+
+    def __init__(self, path: str, skips: bool) -> None:
+        self._path, self._skips, self._planned = path, skips, _sheaf.Planned(path)
+        info = self._planned.info()
+        self.identity, self.origin = "plan " + info["identity"], "plan " + info["hash"]
+        self.classes, self.label_base = info["classes"] or None, info["label_base"]
+        self._samples = info["samples"]
+
+    def results(self, first: int, transform: Transform) -> Iterator[Any]:
+        make = _FromPlan(transform.function, self._path, self._skips)
+        with Pool(make, transform.jobs, transform.start_method) as pool:
+            yield from pool.results(self._stretches(first), lambda at: "samples from number %d" % at)
+
+    def _stretches(self, at: int) -> Iterator[int]:
+        while at < self._samples:
+            yield at
+            at = self._planned.end(at)
+
+
+class _Items:
+    """The items of a source of samples, or of any iterable."""
+
+    def __init__(self, source: Any, version: Optional[str], classes: Optional[Sequence[str]],
+                 label_base: int) -> None:
+        self._source = source
+        identity = getattr(source, "identity", None) or getattr(source, "fingerprint", None)
+        if identity is None and version:
+            identity = "samples"
+        self.identity = self.origin = identity
+        self.classes = getattr(source, "classes", None) or None if classes is None else classes
+        self.label_base = getattr(source, "label_base", label_base)
+
+    def _items(self, first: int) -> Iterator[Tuple[int, Any]]:
+        """With their numbers, from `first` on; what came before is passed over cheaply, if the
+        source can."""
+        begin = getattr(self._source, "begin", None)
+        if begin is not None:
+            items = begin(first)
+        elif isinstance(self._source, _sheaf.Dataset):
+            items = _dataset(self._source, first)
+        else:
+            items = itertools.islice(self._source, first, None)
+        return enumerate(items, first)
+
+    def results(self, first: int, transform: Optional[Transform]) -> Iterator[Any]:
+        if transform is None:
+            for number, item in self._items(first):
+                yield [(number, 0, made(item, item, number))], []
+            return
+        make = _FromItems(transform.function)
+        with Pool(make, transform.jobs, transform.start_method) as pool:
+            yield from pool.results(self._groups(first), lambda group: "samples %r to %r" % (
+                name_of(group[0][1], group[0][0]), name_of(group[-1][1], group[-1][0])))
+
+    def _groups(self, first: int) -> Iterator[List[Tuple[int, Any]]]:
+        group: List[Tuple[int, Any]] = []
+        size = 0
+        for number, item in self._items(first):
+            group.append((number, item))
+            size += _bytes_of(item)
+            if len(group) == GROUP_ITEMS or size >= GROUP_BYTES:
+                yield group
+                group, size = [], 0
+        if group:
+            yield group
+
+
+def _dataset(dataset: Any, first: int) -> Iterator[Any]:
+    """Its samples in its order, from number `first` on."""
+    from . import Reader
+    with Reader(dataset, no_shuffle=True, rank=0, world_size=1) as reader:
+        if first == 0:
+            yield from reader
+            return
+    for at in range(first, len(dataset), GROUP_ITEMS):
+        yield from dataset[at:at + GROUP_ITEMS]
+
+
+def _bytes_of(item: Any) -> int:
+    if isinstance(item, tuple) and len(item) > 1:
+        item = item[1]
+    if isinstance(item, dict) or hasattr(item, "values"):
+        return sum(len(value) for value in item.values() if hasattr(value, "__len__"))
+    return len(item) if isinstance(item, (bytes, str)) else 0
+
+
+# ---- Packing -------------------------------------------------------------------------------------
+
+class _Resumable(Packer):
+    """A Packer that can be resumed, and skips what is there."""
+
+    def __init__(self, dest: Any, classes: Optional[Sequence[str]], label_base: int, checks: bool,
+                 options: Dict[str, Any]) -> None:
+        try:
+            _sheaf.Packer.__init__(self, dest, label_base=label_base, **options)
+        except ChangedError as error:
+            raise ChangedError("%s; or the name or version of transform has" % error) from None
+        self._dest, self._label_base = os.fsdecode(dest), label_base
+        self._classes, self._checks = None if classes is None else list(classes), checks
+        if self._classes is not None:
+            self.set_classes(self._classes)
+
+    def add(self, sample: Made) -> None:
+        key, fields, labels, class_name = sample
+        if class_name is not None and self._classes is None:
+            raise ArgumentError("sample %r has the class %r: name all classes, classes=[...], which "
+                                "gives them their numbers" % (key, class_name))
+        if class_name is not None and labels is None:
+            if class_name not in (self._classes or []):
+                raise ArgumentError("sample %r: the class %r is none of classes" % (key, class_name))
+            labels = (self._classes or []).index(class_name) + self._label_base
+        if self._checks:
+            self.append(key, fields, labels, class_name)
+        else:                           # files may have labels that are none of the classes
+            _sheaf.Packer.append(self, key, fields, labels, class_name)
+
+
+def _identify(items: Any, transform: Optional[Transform], version: Optional[str], cut: Any,
+              resume: bool) -> Dict[str, str]:
+    """What the samples are, by which a run that resumes knows them again: of what, made by what, and
+    what the caller says of it."""
+    if items.identity is None:
+        if resume:
+            raise ArgumentError("resume=True needs version=\"...\", a text for what these samples "
+                                "are, as it was given to the run before")
+        return {}
+    name = None if transform is None else transform.name
+    return {"identity": json.dumps([items.identity, name, version or "", cut]),
+            "origin": json.dumps([items.origin, name, version or "", cut])}
+
+
+def _fill(packer: _Resumable, results: Iterator[Any], shard_bytes: int, by_plan: bool,
+          report: Callable[[Problem], Any]) -> int:
+    """Appends all that comes; returns how many bad files did."""
+    payload = end = shard = skipped = 0
+    for group, problems in results:
+        for problem in problems:
+            report(Problem(*problem))
+            skipped += 1
+        for number, of_shard, samples in group:
+            if by_plan and of_shard != shard:
+                packer._cut_at(end or number)
+            shard = of_shard
+            for sample in samples:
+                packer.add(sample)
+                payload += sample.payload
+            end = number + 1
+            if not by_plan and payload >= shard_bytes:
+                packer._cut_at(end)
+                payload = 0
+    packer._cut_at(end or 1)
+    return skipped
+
+
+def _make(items: Any, dest: Any, transform: Optional[Transform], version: Optional[str],
+          shard_bytes: int, shard_count: int, report: Callable[[Problem], Any],
+          options: Dict[str, Any]) -> PackResult:
+    options.update(_identify(items, transform, version, [shard_bytes, shard_count],
+                             options.get("resume", False)))
+    packer = _Resumable(dest, items.classes, items.label_base, isinstance(items, _Items),
+                        dict(options, shard_bytes=(1 << 63) - 1))
+    skipped = 0
+    try:
+        if not packer._is_there:
+            with contextlib.closing(items.results(packer._skip(), transform)) as results:
+                skipped = _fill(packer, results, shard_bytes, shard_count != 0, report)
+        result = packer.finish()
+    finally:
+        if not packer.finished:
+            packer.abort()
+    return result._replace(skipped=result.skipped + skipped)
+
+
+def pack_planned(source: Any, dest: Any, transform: Transform, skips: bool, shard_bytes: int,
+                 shard_count: int, planning: Dict[str, Any], report: Callable[[Problem], Any],
+                 options: Dict[str, Any]) -> PackResult:
+    """Of files."""
+    with tempfile.TemporaryDirectory(prefix="sheaf-") as folder:
+        path = os.path.join(folder, "plan")
+        found = _sheaf.plan(source, dest, path, **dict(planning, dry_run=True))
+        items = _Planned(path, skips)
+        sources = [source] if isinstance(source, (str, bytes, os.PathLike)) else list(source)
+        options["sources"] = [os.fsdecode(each) for each in sources]
+        options["source_count"] = len(sources)
+        result = _make(items, dest, transform, transform.version, shard_bytes, shard_count, report,
+                       options)
+    result = result._replace(skipped=result.skipped + found["skipped"])
+    return result._replace(**{name: found[name] for name in (
+        "passed_over", "left_out", "unlabelled", "first_unlabelled", "filtered", "plan_bytes")})
+
+
+def pack_items(source: Any, dest: Any, transform: Optional[Transform], version: Optional[str],
+               classes: Optional[Sequence[str]], label_base: int, shard_bytes: int,
+               report: Callable[[Problem], Any], options: Dict[str, Any]) -> PackResult:
+    """Of samples."""
+    return _make(_Items(source, version, classes, label_base), dest, transform, version, shard_bytes,
+                 0, report, options)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""What programs give as samples, in its several forms, and what becomes of their fields.
+
+The bytes of a field are stored as they are.  What is not bytes is stored in the usual form of its
+type, which the field's name then says.  The table is in sources.py, which is where users see it."""
+
+from __future__ import annotations
+
+import collections.abc
+import io
+import json
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ._sheaf import ArgumentError, Sample
+
+# Suffixes of what is text, and of what is a JSON value.
+_TEXTS = ("txt", "text", "json", "jsonl", "cls", "csv", "tsv", "xml", "html", "md", "yaml", "yml")
+_VALUES = ("json", "cls")
+
+
+class Made(NamedTuple):
+    """A sample as a Packer takes it."""
+    key: str
+    fields: Dict[str, bytes]
+    labels: Any = None
+    class_name: Optional[str] = None
+
+    @property
+    def payload(self) -> int:
+        return sum(map(len, self.fields.values()))
+
+
+class Row(collections.abc.Mapping):     # type: ignore[type-arg]
+    """A sample of a source: the same mapping as a sheaf.Sample, from field names to memoryviews."""
+
+    def __init__(self, key: str, fields: Mapping[str, Any], labels: Any = None,
+                 class_name: Optional[str] = None, number: int = 0) -> None:
+        self.key, self.class_name, self.number = key, class_name, number
+        self._fields = dict(content(key, *item) for item in fields.items())
+        plain = _plain(labels)
+        self.labels: Tuple[Any, ...] = () if plain is None else \
+            plain if isinstance(plain, tuple) else (plain,)
+
+    @property
+    def label(self) -> Any:
+        return self.labels[0] if self.labels else None
+
+    def to_bytes(self) -> Dict[str, bytes]:
+        """A dict of the fields' bytes."""
+        return dict(self._fields)
+
+    def __getitem__(self, name: str) -> memoryview:
+        if name in self._fields:
+            return memoryview(self._fields[name])
+        raise KeyError("the sample %r has no field %r, but %s" % (
+            self.key, name, ", ".join(map(repr, self._fields))))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __repr__(self) -> str:
+        return "<sheaf.sources sample %r: %s>" % (self.key, ", ".join(self._fields))
+
+
+def _named(name: str, suffixes: Sequence[str]) -> str:
+    return name if name.lower().rpartition(".")[2] in suffixes else "%s.%s" % (name, suffixes[0])
+
+
+def content(key: str, name: str, value: Any) -> Tuple[str, bytes]:
+    """The name and the bytes of a field."""
+    if isinstance(value, bytes):
+        return name, value
+    if isinstance(value, (bytearray, memoryview)):
+        return name, bytes(value)
+    if isinstance(value, str):
+        return _named(name, _TEXTS), value.encode()
+    library = type(value).__module__.partition(".")[0]
+    if library == "torch":
+        value, library = value.numpy(), "numpy"
+    if library == "PIL":
+        to = io.BytesIO()
+        value.save(to, "PNG")
+        return _named(name, ("png",)), to.getvalue()
+    if library == "numpy":
+        if getattr(value, "shape", ()) != ():
+            import numpy
+            to = io.BytesIO()
+            numpy.save(to, value, allow_pickle=False)
+            return _named(name, ("npy",)), to.getvalue()
+        value = value.item()
+    try:
+        return _named(name, _VALUES), json.dumps(value).encode()
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            "sample %r: the field %r is a %s, expected bytes, text, an array, or what JSON can hold "
+            "(%s)" % (key, name, type(value).__name__, error)) from None
+
+
+def _plain(labels: Any) -> Any:
+    """None, a number, or a tuple of numbers; also of arrays and tensors."""
+    if hasattr(labels, "tolist"):
+        labels = labels.tolist()
+    is_several = isinstance(labels, collections.abc.Iterable) and not isinstance(labels, str)
+    return tuple(labels) or None if is_several else labels
+
+
+def _fields(sample: Any) -> Dict[str, Any]:
+    """Of a sample that stays as it is; names of files keep their capitals."""
+    fields = sample.to_bytes()
+    return dict(zip(getattr(sample, "suffixes", fields), fields.values()))
+
+
+def _of_cls(value: Any, otherwise: Any) -> Any:
+    """The labels that a field `cls` has, as text or as numbers."""
+    text = bytes(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else value
+    try:
+        return [float(word) for word in text.split()] if isinstance(text, str) else _plain(text)
+    except ValueError:
+        return otherwise
+
+
+def _one(value: Any, key: str, given: Any) -> Made:
+    """One sample; key and labels are those of what it was made of, unless it says others."""
+    labels, class_name = getattr(given, "labels", None), getattr(given, "class_name", None)
+    given_key = key
+    if isinstance(value, Made):
+        return value
+    if isinstance(value, (Sample, Row)):
+        key, fields, labels, class_name = value.key, _fields(value), value.labels, value.class_name
+    elif isinstance(value, tuple):
+        if not 2 <= len(value) <= 4:
+            raise ArgumentError("sample %r: a tuple of %d, expected (key, fields), or also labels "
+                                "and a class name" % (key, len(value)))
+        key, fields = value[0], value[1]
+        if len(value) > 2:
+            labels, class_name = value[2], value[3] if len(value) > 3 else None
+    else:
+        fields = {name: field for name, field in value.items() if name != "__key__"}
+        labels = _of_cls(fields["cls"], labels) if "cls" in fields else labels
+        key = value.get("__key__", key)
+    labels = _plain(labels)
+    for label in labels if isinstance(labels, tuple) else (labels,):
+        if label is not None and not isinstance(label, (int, float)):
+            raise ArgumentError("sample %r: the label is %.50r, expected a number" % (key, label))
+    if not isinstance(key, str) or not isinstance(fields, collections.abc.Mapping):
+        raise ArgumentError("sample %r: expected (key, fields), a text and a mapping, not (%.50r, "
+                            "%.50r)" % (given_key, key, fields))
+    return Made(key, dict(content(key, *item) for item in fields.items()), labels, class_name)
+
+
+def name_of(item: Any, number: int) -> str:
+    """The key of what a transform is given, as far as it can be seen."""
+    if isinstance(item, collections.abc.Mapping) and "__key__" in item:
+        return str(item["__key__"])
+    if isinstance(item, tuple) and item and isinstance(item[0], str):
+        return item[0]
+    key = getattr(item, "key", None)
+    return key if isinstance(key, str) else "%09d" % number
+
+
+def made(value: Any, item: Any, number: int) -> List[Made]:
+    """The samples that `value` is - one, several or None - made of `item`, number `number`."""
+    key = name_of(item, number)
+    if value is None:
+        return []
+    if isinstance(value, (tuple, collections.abc.Mapping)):
+        return [_one(value, key, item)]
+    if isinstance(value, (str, bytes)) or not isinstance(value, collections.abc.Iterable):
+        raise ArgumentError("sample %r: expected a sample, several or None, not %.100r" %
+                            (key, value))
+    several = list(value)
+    for each in several:
+        if not isinstance(each, (tuple, collections.abc.Mapping)):
+            raise ArgumentError("sample %r: expected samples, not %.100r" % (key, each))
+    return [_one(each, key, item) for each in several]

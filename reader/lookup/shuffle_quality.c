@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How well an epoch is shuffled: it is replayed on numbers, and compared with an ideal shuffle of
+ * the same samples.  No data is read; labels come from the index.  Where several sources are mixed
+ * by a view, a sample is compared with its own source: its distance is that of its place in the
+ * epoch from its place among the chosen samples, and its neighbours are chosen ones. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "reader/reader_options.h"
+#include "reader/shuffle.h"
+#include "reader/view/labels.h"
+#include "reader/view/view_replay.h"
+
+/* Steps within which two samples that were neighbours still count as such. */
+#define NEAR_STEPS 100u
+
+struct replay {
+    const struct sheaf_dataset *dataset;
+    struct order order;
+    struct view_replay *view;       /* or NULL, and: */
+    struct order_line line;
+    struct order_lane *lanes;
+    struct shuffle *shuffles;
+    uint64_t **slots;               /* of each lane: inputs */
+};
+
+/* A source; a data set is one. */
+struct mixed {
+    uint64_t first;                 /* chosen samples of the sources before it */
+    uint64_t samples, drawn;
+};
+
+/* A sample that a step of the epoch is. */
+struct drawn {
+    size_t source;
+    uint64_t rank;                  /* among the samples of its source */
+    uint64_t number;                /* in the data set */
+    bool comes_again;               /* on the line of a host */
+};
+
+struct mixing_tally {
+    struct sheaf_mixing *m;
+    uint64_t steps;
+    struct mixed *sources;
+    size_t source_count;
+    uint8_t *near;                  /* how often a sample came within the last NEAR_STEPS */
+    uint64_t recent[NEAR_STEPS];
+    uint64_t near_count;
+    double distance;                /* in epochs */
+    uint32_t *labels;               /* of each sample, + 1; NULL: not known */
+    uint64_t *seen;                 /* by label: the batch (+ 1) it was seen in last; */
+    uint64_t *label_counts;
+    uint32_t label_end;
+    uint32_t last_label;
+    uint64_t runs, run, batch_labels, batches;
+};
+
+/* ---- Replay --------------------------------------------------------------------------------- */
+
+static void replay_free(struct replay *r)
+{
+    view_replay_free(r->view);
+    for (uint32_t i = 0; r->slots != NULL && i < r->order.lanes; i++)
+        free(r->slots[i]);
+    free(r->slots);
+    free(r->lanes);
+    free(r->shuffles);
+    order_line_free(&r->line);
+}
+
+static int replay_begin(struct replay *r, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = r->dataset;
+    const uint32_t lanes = r->order.lanes;
+    int code;
+
+    if (d->view != NULL)
+        return view_replay_begin(&r->view, d, &r->order, err);
+    code = order_line_make(&r->order, d->samples, d->manifest.shard_count, &r->line, err);
+    if (code != SHEAF_OK)
+        return code;
+    r->lanes = calloc(lanes, sizeof(r->lanes[0]));
+    r->shuffles = calloc(lanes, sizeof(r->shuffles[0]));
+    r->slots = calloc(lanes, sizeof(r->slots[0]));
+    if (r->lanes == NULL || r->shuffles == NULL || r->slots == NULL)
+        return err_memory(err, lanes * sizeof(r->lanes[0]));
+    for (uint32_t i = 0; i < lanes; i++) {
+        r->lanes[i] = dataset_lane(d, &r->order, i);
+        shuffle_begin(&r->shuffles[i], &r->order, i, order_lane_inputs(&r->lanes[i]));
+        r->slots[i] = calloc(r->shuffles[i].filled + 1, sizeof(r->slots[i][0]));
+        if (r->slots[i] == NULL)
+            return err_memory(err, r->shuffles[i].filled * sizeof(r->slots[i][0]));
+        shuffle_replay(&r->shuffles[i], 0, r->slots[i]);
+    }
+    return SHEAF_OK;
+}
+
+/* The sample that lane i emits next.  SHEAF_END: it has ended. */
+static int replay_next(struct replay *r, uint32_t i, struct drawn *drawn, struct sheaf_error *err)
+{
+    struct order_run run;
+    uint64_t input, place;
+
+    if (r->view != NULL) {
+        const int code = view_replay_next(r->view, i, &drawn->source, &drawn->rank, err);
+        const struct order_chosen *chosen = &r->dataset->view->chosen[drawn->source];
+
+        if (code == SHEAF_OK)
+            drawn->number = chosen->first_number
+                            + selection_number(&chosen->chosen, drawn->rank, &input);
+        return code;
+    }
+    if (r->shuffles[i].filled == 0)
+        return SHEAF_END;
+    input = shuffle_draw(&r->shuffles[i], r->slots[i]);
+    place = order_lane_place(&r->lanes[i], input);
+    run = order_line_locate(&r->line, place);
+    drawn->source = 0;
+    drawn->comes_again = place >= dataset_samples(r->dataset);
+    drawn->rank = drawn->number = r->dataset->first_numbers[run.shard] + run.record;
+    return SHEAF_OK;
+}
+
+/* ---- Tally ---------------------------------------------------------------------------------- */
+
+static void count_neighbours(struct mixing_tally *t, const struct drawn *drawn)
+{
+    const struct mixed *source = &t->sources[drawn->source];
+    const uint64_t slot = t->steps % NEAR_STEPS, index = source->first + drawn->rank;
+
+    if (t->steps >= NEAR_STEPS)
+        t->near[t->recent[slot]]--;
+    t->recent[slot] = index;
+    t->near_count += drawn->rank != 0 && t->near[index - 1] != 0;
+    t->near_count += drawn->rank + 1 < source->samples && t->near[index + 1] != 0;
+    t->near[index]++;
+}
+
+static void count_label(struct mixing_tally *t, uint32_t label)
+{
+    const uint64_t batch = t->steps / SHEAF_MIXING_BATCH + 1;
+
+    if (t->steps == 0 || label != t->last_label) {
+        t->runs++;
+        t->run = 0;
+    }
+    t->last_label = label;
+    t->label_counts[label]++;
+    t->run++;
+    t->m->longest_label_run = MAX(t->m->longest_label_run, t->run);
+    if (batch * SHEAF_MIXING_BATCH <= t->m->samples && t->seen[label] != batch) {
+        t->seen[label] = batch;
+        t->batch_labels++;
+        t->batches = batch;
+    }
+}
+
+static void count_step(struct mixing_tally *t, const struct drawn *drawn)
+{
+    const struct mixed *source = &t->sources[drawn->source];
+    const struct mixed *last = &t->sources[t->source_count - 1];
+    const uint64_t every = t->m->samples / SHEAF_MIXING_POINTS + 1;
+    const double came = (double)t->steps / (double)t->m->samples;
+
+    t->distance += fabs(came - (double)drawn->rank / (double)source->samples);
+    count_neighbours(t, drawn);
+    if (t->labels != NULL)
+        count_label(t, t->labels[drawn->number]);
+    if (t->steps % every == 0 && t->m->point_count < SHEAF_MIXING_POINTS) {
+        t->m->came[t->m->point_count] = came;
+        t->m->lay[t->m->point_count++] = (double)(source->first + drawn->rank)
+                                         / (double)(last->first + last->samples);
+    }
+    t->sources[drawn->source].drawn++;
+    t->steps++;
+}
+
+/* What an ideal shuffle would give: each label's share is all that matters. */
+static void ideal_labels(struct mixing_tally *t)
+{
+    double same = 0;
+
+    for (uint32_t i = 0; i < t->label_end; i++) {
+        const double share = (double)t->label_counts[i] / (double)t->steps;
+
+        same += share * share;
+        t->m->ideal_batch_labels += 1 - pow(1 - share, SHEAF_MIXING_BATCH);
+    }
+    t->m->ideal_label_run = same < 1 ? 1 / (1 - same) : (double)t->steps;
+}
+
+/* The same of neighbours: each of a sample's two has come within NEAR_STEPS by chance.  Of two
+ * samples that come once, only one comes after the other. */
+static double ideal_neighbours(const struct mixing_tally *t)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < t->source_count; i++) {
+        const struct mixed *source = &t->sources[i];
+        const double passes = (double)source->drawn / (double)source->samples;
+        const double chance = MIN(NEAR_STEPS * MAX(passes, 1.0) / (double)t->steps, 1.0);
+        const double pairs = 1 - 1 / (double)source->samples;       /* a sample */
+
+        sum += pairs * (double)source->drawn / (double)t->steps
+               * (passes > 1 ? 2 * chance : passes * chance * (2 - chance));
+    }
+    return sum;
+}
+
+static void finish(struct mixing_tally *t)
+{
+    const double samples = (double)t->m->samples;
+
+    t->m->displacement = t->distance / (double)t->steps * samples;
+    t->m->ideal_displacement = samples / 3;
+    t->m->neighbours = (double)t->near_count / (double)t->steps;
+    t->m->ideal_neighbours = ideal_neighbours(t);
+    if (t->labels == NULL)
+        return;
+    ideal_labels(t);
+    t->m->label_run = (double)t->steps / (double)t->runs;
+    if (t->batches != 0)
+        t->m->batch_labels = (double)t->batch_labels / (double)t->batches;
+}
+
+/* ---- Labels --------------------------------------------------------------------------------- */
+
+/* Reads the labels of all samples.  Without them (foreign shards, vectors) t->labels stays
+ * NULL. */
+static int load_labels(struct mixing_tally *t, const struct sheaf_dataset *d,
+                       struct sheaf_error *err)
+{
+    uint32_t *labels;
+    int code;
+
+    if (!d->has_manifest)
+        return SHEAF_OK;
+    labels = calloc(dataset_samples(d) + 1, sizeof(labels[0]));
+    if (labels == NULL)
+        return err_memory(err, dataset_samples(d) * sizeof(labels[0]));
+    code = labels_read(d, labels, err);
+    if (code != SHEAF_OK) {
+        free(labels);
+        return code == SHEAF_END ? SHEAF_OK : code;
+    }
+    for (uint64_t i = 0; i < dataset_samples(d); i++)
+        t->label_end = MAX(t->label_end, labels[i] + 1);
+    t->labels = labels;
+    t->m->has_labels = 1;
+    return SHEAF_OK;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------ */
+
+static int begin_tally(struct mixing_tally *t, const struct sheaf_dataset *d,
+                       struct sheaf_error *err)
+{
+    uint64_t first = 0;
+    int code;
+
+    t->source_count = d->view != NULL ? d->source_count : 1;
+    t->sources = calloc(t->source_count, sizeof(t->sources[0]));
+    if (t->sources == NULL)
+        return err_memory(err, t->source_count * sizeof(t->sources[0]));
+    for (size_t i = 0; i < t->source_count; i++) {
+        t->sources[i] = (struct mixed){ first, d->view != NULL ? d->view->chosen[i].chosen.count
+                                                            : dataset_samples(d), 0 };
+        first += t->sources[i].samples;
+    }
+    t->near = calloc(first + 1, 1);
+    code = t->near == NULL ? err_memory(err, first) : load_labels(t, d, err);
+    if (code != SHEAF_OK || t->labels == NULL)
+        return code;
+    t->seen = calloc(t->label_end + 1, sizeof(t->seen[0]));
+    t->label_counts = calloc(t->label_end + 1, sizeof(t->label_counts[0]));
+    return t->seen != NULL && t->label_counts != NULL ? SHEAF_OK : err_memory(err, t->label_end);
+}
+
+static int run(struct replay *r, struct mixing_tally *t, struct sheaf_error *err)
+{
+    bool any = true;
+    int code = begin_tally(t, r->dataset, err);
+
+    while (code == SHEAF_OK && any) {
+        any = false;
+        for (uint32_t i = 0; i < r->order.lanes && code == SHEAF_OK; i++) {
+            struct drawn drawn = { 0 };
+
+            code = replay_next(r, i, &drawn, err);
+            if (code == SHEAF_OK) {
+                any = true;
+                if (!drawn.comes_again)
+                    count_step(t, &drawn);
+            }
+            code = code == SHEAF_END ? SHEAF_OK : code;
+        }
+    }
+    if (code == SHEAF_OK && t->steps != 0)
+        finish(t);
+    return code;
+}
+
+int sheaf_dataset_mixing(const struct sheaf_dataset *d, const struct sheaf_reader_options *options,
+                         struct sheaf_mixing *mixing, size_t sizeof_mixing,
+                         struct sheaf_error *err)
+{
+    struct sheaf_mixing *all = calloc(1, sizeof(*all));
+    struct replay replay = { .dataset = d };
+    struct mixing_tally tally = { .m = all };
+    struct order_member member;
+    int code;
+
+    if (all == NULL)
+        return err_memory(err, sizeof(*all));
+    code = reader_options_order(d, options, &replay.order, &member, err);
+    if (code == SHEAF_OK && (d->is_stream || dataset_samples(d) == 0))
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream, whose samples are unknown "
+                       "before it is read", d->url);
+    all->samples = d->view != NULL ? d->epoch_samples : dataset_samples(d);
+    if (code == SHEAF_OK)
+        code = replay_begin(&replay, err);
+    if (code == SHEAF_OK)
+        code = run(&replay, &tally, err);
+    if (code == SHEAF_OK) {
+        sized_give(mixing, sizeof_mixing, all, sizeof(*all));
+    }
+    replay_free(&replay);
+    free(tally.near);
+    free(tally.sources);
+    free(tally.seen);
+    free(tally.label_counts);
+    free(tally.labels);
+    free(all);
+    return code;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parts of a data set that has grown: what it was first, and what each run has appended, each
+ * with an index and a table of keys of its own.
+ *
+ *     shards        0   1   2 | 3   4 | 5          one row of shards, samples and sections
+ *     part          0         | 1     | 2
+ *     its index     dataset.index, dataset-1.index, dataset-2.index */
+#ifndef READER_PARTS_H
+#define READER_PARTS_H
+
+#include "formats/manifest.h"
+
+struct dataset_part {
+    char *index_url, *keys_url;
+    uint64_t index_offset, index_bytes;     /* where its sections begin in the row of all */
+    uint64_t first_number, samples;         /* in its source */
+    char fingerprint[33];                   /* that the data set had when this was the last part */
+};
+
+/* Makes the parts of a manifest whose files are in `directory`; there is at least one. */
+int parts_make(const struct manifest *m, const char *directory, struct dataset_part **parts,
+               size_t *count, struct sheaf_error *err);
+void parts_free(struct dataset_part *parts, size_t count);
+
+/* The part in which the index section of a shard is. */
+static inline size_t part_of_shard(const struct dataset_part *parts, size_t count,
+                                   const struct manifest_shard *shard)
+{
+    size_t i = count - 1;
+
+    while (i > 0 && parts[i].index_offset > shard->index_offset)
+        i--;
+    return i;
+}
+
+#endif

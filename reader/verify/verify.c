@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_verify: reads every byte of every shard, checks and decodes every frame, and compares all
+ * of it with the manifest and the index, and other readers' index files with it (peer_index.c).  A
+ * job a shard; the calling thread reports. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "base/workers.h"
+#include "formats/key_table.h"
+#include "formats/label.h"
+#include "reader/verify/peer_index.h"
+#include "reader/shard.h"
+#include "reader/shard_walk.h"
+#include "reader/verify/verify_fields.h"
+#include "reader/verify/verify_keys.h"
+#include "store/interrupt.h"
+
+/* Problems of one shard that are told one by one; more are only counted. */
+#define TOLD_MOST 1000u
+#define PROGRESS_NS 100000000u
+
+struct check {
+    struct job job;
+    struct checks *owner;
+    uint32_t shard;
+    struct shard *open;             /* section and .lst; NULL: there is none, or it failed: */
+    struct sheaf_error open_error;  /* its message is empty if there is nothing to tell */
+    struct buf lines;               /* RecordIO: a window of the .lst */
+    uint64_t lines_offset;
+    struct decode_scratch scratch;
+    struct peer_index peers;
+    /* Results. */
+    uint64_t samples, bytes, problem_count, passed_over;
+    uint64_t decoded, payload_bytes, largest;
+    uint64_t labelled, unread_labels;
+    char unlabelled[512];           /* the first sample that has none */
+    bool has_cls;                   /* a sample has a field of that name */
+    struct tally fields;
+    size_t part;                    /* in the row of all sources' parts; */
+    struct key_table keys;          /* of that, in which it begins with this number; */
+    uint64_t first_number, key_sum; /* the sum of key_table_part */
+    struct sheaf_error *problems;
+    size_t told;
+    int code;                       /* the check itself failed */
+    struct sheaf_error error;
+};
+
+struct checks {
+    const struct sheaf_dataset *dataset;
+    const struct sheaf_verify_options *options;
+    struct workers *workers;
+    struct budget budget;
+    struct shards shards;
+    size_t frame_limit;
+    atomic_uint_fast64_t read_bytes;
+    uint32_t first, end;            /* the shards that are checked */
+    uint64_t total_bytes, total_samples;
+    struct check *list;
+    atomic_uint_fast64_t *class_samples;    /* of each source's classes, one after another: */
+    size_t *first_classes;          /* the first of each source, and the end */
+    uint64_t *key_sums;             /* of each part of each source */
+    struct tally *fields;           /* of each source */
+};
+
+void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t sizeof_options)
+{
+    const struct sheaf_verify_options defaults = {
+        .sizeof_options = sizeof_options,
+        .memory_bytes = (uint64_t)1 << 30,
+    };
+
+    sized_give(options, sizeof_options, &defaults, sizeof(defaults));
+}
+
+/* ---- One shard, on a worker ----------------------------------------------------------------- */
+
+static void __attribute__((format(printf, 2, 3)))
+problem(struct check *c, const char *format, ...)
+{
+    struct sheaf_error *grown;
+    char text[sizeof(grown->message)];
+    va_list args;
+
+    c->problem_count++;
+    if (c->told == TOLD_MOST)
+        return;
+    grown = realloc(c->problems, (c->told + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return;     /* it is counted */
+    c->problems = grown;
+    grown = &c->problems[c->told++];
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    err_set(grown, SHEAF_ERR_CORRUPT, "%s", text);
+}
+
+/* The .lst line of a sample, without its newline. */
+static int name_line(struct check *c, uint64_t sample, const char **line, size_t *size)
+{
+    const uint32_t *offsets = c->open->section->name_offsets;
+    const uint64_t begin = offsets[sample], end = offsets[sample + 1];
+
+    if (begin < c->lines_offset || end > c->lines_offset + c->lines.size) {
+        const uint64_t all = c->open->names->bytes;
+        const size_t wanted = (size_t)MIN(MAX(end - begin, (uint64_t)1 << 16), all - begin);
+        int code;
+
+        if (end > all)
+            return err_set(&c->error, SHEAF_ERR_TRUNCATED, "%s: ends before line %" PRIu64,
+                           c->open->names->url, sample);
+        c->lines.size = 0;
+        c->lines.limit = SIZE_MAX;
+        code = buf_reserve(&c->lines, wanted, &c->error);
+        if (code == SHEAF_OK)
+            code = store_read(c->open->names, begin, c->lines.data, wanted, &c->error);
+        if (code != SHEAF_OK)
+            return code;
+        c->lines.size = wanted;
+        c->lines_offset = begin;
+    }
+    *line = (const char *)c->lines.data + (begin - c->lines_offset);
+    *size = end - begin - 1;
+    return SHEAF_OK;
+}
+
+/* Compares a frame with the index's entry for sample i. */
+static int compare(struct check *c, uint64_t i, const struct frame *frame, const char *line,
+                   size_t line_size)
+{
+    const struct index_section *s = c->open->section;
+    const char *name = c->owner->dataset->urls[c->shard];
+    uint32_t crc = frame->crc;
+
+    if (frame->offset != s->offsets[i] || frame->size != index_frame_bytes(s, i))
+        problem(c, "%s: record %" PRIu64 ": is at offset %" PRIu64 " with %zu byte%s, but the "
+                "index says offset %" PRIu64 ", %" PRIu64 " byte%s", name, i, frame->offset,
+                frame->size, plural(frame->size), s->offsets[i], index_frame_bytes(s, i),
+                plural(index_frame_bytes(s, i)));
+    if (s->crcs == NULL)
+        return SHEAF_OK;
+    if (line != NULL)
+        crc = crc32c(crc, line, line_size);
+    if (line != NULL && line[line_size] != '\n')
+        problem(c, "%s: record %" PRIu64 ": its line in the .lst does not end with a newline", name,
+                i);
+    if (crc != s->crcs[i])
+        problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": CRC-32C 0x%08x, but the index has "
+                "0x%08x", name, frame->offset, i, crc, s->crcs[i]);
+    return SHEAF_OK;
+}
+
+/* What the manifest says of samples in general. */
+static void check_sample(struct check *c, uint64_t i, uint64_t offset,
+                         const struct sheaf_sample *sample)
+{
+    const struct sheaf_dataset *d = c->owner->dataset;
+    const struct manifest *m = &dataset_source(d, c->shard)->manifest;
+    const size_t source = dataset_source_of(d, c->shard);
+    double number;
+
+    c->decoded++;
+    c->key_sum += key_table_part(&c->keys, key_hash(sample->key), c->first_number + i);
+    for (size_t f = 0; f < sample->field_count; f++) {
+        c->payload_bytes += sample->fields[f].size;
+        if (m->cls_is_label && !c->has_cls && strcmp(sample->fields[f].name, "cls") == 0) {
+            c->has_cls = true;
+            problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %.400s has a field cls, but "
+                    "the manifest says that none has (cls_is_label)", d->urls[c->shard], offset, i,
+                    sample->key);
+        }
+    }
+    if (sample->label_count != 1 || !label_is_integer(sample->labels[0]))
+        return;
+    number = sample->labels[0] - m->label_base;
+    if (number < 0 || number >= (double)m->class_count)
+        return;
+    atomic_fetch_add_explicit(&c->owner->class_samples[c->owner->first_classes[source] +
+                                                       (size_t)number], 1, memory_order_relaxed);
+    if (strcmp(sample->class_name, m->classes[(size_t)number]) != 0)
+        problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": the class of the label %.0f is "
+                "\"%.100s\", but the manifest says \"%.100s\"", d->urls[c->shard], offset, i,
+                sample->labels[0], sample->class_name, m->classes[(size_t)number]);
+}
+
+static void count_labels(struct check *c, uint64_t i, uint64_t offset,
+                         const struct sheaf_sample *sample)
+{
+    if (sample->label_count != 0) {
+        c->labelled++;
+        return;
+    }
+    for (size_t f = 0; f < sample->field_count; f++)
+        c->unread_labels += strcmp(sample->fields[f].name, "cls") == 0;
+    if (c->unlabelled[0] == '\0')
+        snprintf(c->unlabelled, sizeof(c->unlabelled), "%.200s: offset %" PRIu64 ", record %" PRIu64
+                 ": %.200s", dataset_shown(c->owner->dataset, c->shard), offset, i, sample->key);
+}
+
+/* The scan of a foreign shard counts damaged records differently: after damage, its entry of this
+ * number is another sample's. */
+static bool has_place(const struct check *c, uint64_t i)
+{
+    return c->open != NULL && i < c->open->section->samples &&
+           (c->problem_count == 0 || dataset_source(c->owner->dataset, c->shard)->has_manifest);
+}
+
+static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
+{
+    const struct sheaf_dataset *d = c->owner->dataset, *source = dataset_source(d, c->shard);
+    const struct decode_context context = dataset_decode_context(d, c->shard);
+    struct record record = { .data = frame->data, .size = frame->size, .shard = c->shard,
+                             .record = i };
+    struct sheaf_sample sample;
+    struct sheaf_error error;
+    int code = SHEAF_OK;
+
+    if (has_place(c, i)) {
+        if (c->open->names != NULL)
+            code = name_line(c, i, &record.name_line, &record.name_line_size);
+        if (code == SHEAF_OK)
+            code = compare(c, i, frame, record.name_line, record.name_line_size);
+    }
+    if (code != SHEAF_OK)
+        return code;
+    if (c->open == NULL && source->manifest.ours && source->format->has_names)
+        return SHEAF_OK;    /* its name is not to be had: that was told */
+    if (source->format->decode(&record, &context, &c->scratch, &sample, &error) != SHEAF_OK)
+        problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", d->urls[c->shard],
+                frame->offset, i, error.message);
+    else {
+        count_labels(c, i, frame->offset, &sample);
+        code = tally_add(&c->fields, &sample, &c->error);
+        if (source->has_manifest)
+            check_sample(c, i, frame->offset, &sample);
+    }
+    return code;
+}
+
+static int add_to_peers(struct check *c, const struct frame *frame)
+{
+    const int code = peer_index_add(&c->peers, frame, &c->error);
+
+    if (code == SHEAF_OK || code == SHEAF_ERR_MEMORY)
+        return code;
+    problem(c, "%s: offset %" PRIu64 ": %s", c->owner->dataset->urls[c->shard], frame->offset,
+            c->error.message);
+    return SHEAF_OK;
+}
+
+/* Walks through the frames; counts them into c->samples. */
+static int check_frames(struct check *c, struct walk *walk)
+{
+    for (;;) {
+        struct frame frame;
+        struct sheaf_error error;
+        int code = walk_next(walk, &frame, &error);
+
+        if (code == SHEAF_END)
+            return SHEAF_OK;
+        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED) {
+            problem(c, "%s", error.message);
+        } else if (code != SHEAF_OK) {
+            c->error = error;
+            return code;
+        } else {
+            code = check_frame(c, walk->frames.records - 1, &frame);
+            if (code == SHEAF_OK)
+                code = add_to_peers(c, &frame);
+            if (code != SHEAF_OK)
+                return code;
+            c->samples++;
+            c->largest = MAX(c->largest, frame.size);
+        }
+    }
+}
+
+static void check_totals(struct check *c, const struct walk *walk, const char *hash)
+{
+    const struct sheaf_dataset *d = c->owner->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[c->shard];
+
+    if (!dataset_source(d, c->shard)->has_manifest) {
+        if (c->problem_count == 0 && c->open != NULL && c->samples != m->samples)
+            problem(c, "%s: has %" PRIu64 " sample%s when read through, but %" PRIu64 " when it "
+                    "was scanned", d->urls[c->shard], c->samples, plural(c->samples), m->samples);
+        return;
+    }
+    if (walk->object->bytes != m->bytes)
+        problem(c, "%s: has %" PRIu64 " byte%s, but the manifest says %" PRIu64, d->urls[c->shard],
+                walk->object->bytes, plural(walk->object->bytes), m->bytes);
+    if (c->samples != m->samples)
+        problem(c, "%s: has %" PRIu64 " sound sample%s, but the manifest says %" PRIu64,
+                d->urls[c->shard], c->samples, plural(c->samples), m->samples);
+    if (c->samples == m->samples && c->largest != m->largest)
+        problem(c, "%s: its largest sample has %" PRIu64 " byte%s, but the manifest says %" PRIu64,
+                d->urls[c->shard], c->largest, plural(c->largest), m->largest);
+    if (c->decoded == m->samples && c->payload_bytes != m->payload_bytes)
+        problem(c, "%s: its fields have %" PRIu64 " byte%s, but the manifest says %" PRIu64,
+                d->urls[c->shard], c->payload_bytes, plural(c->payload_bytes), m->payload_bytes);
+    if (m->xxh3[0] != '\0' && walk->object->bytes == m->bytes && strcmp(hash, m->xxh3) != 0)
+        problem(c, "%s: XXH3-128 is %s, but the manifest says %s", d->urls[c->shard], hash,
+                m->xxh3);
+}
+
+static void tell_fault(void *check, const char *file, const char *fault)
+{
+    problem(check, "%s: %s", file, fault);
+}
+
+/* Of a damaged shard every line of them would be wrong. */
+static int check_peers(struct check *c)
+{
+    return c->problem_count != 0 ? SHEAF_OK
+                                 : peer_index_end(&c->peers, tell_fault, c, &c->error);
+}
+
+static void check_shard(struct job *job)
+{
+    struct check *c = (struct check *)(void *)job;
+    struct checks *all = c->owner;
+    const volatile int *before = interrupt_watch(all->options->interrupt);
+    struct walk walk;
+    char hash[33];
+    int code = walk_open(&walk, all->dataset, c->shard, all->frame_limit, &all->read_bytes,
+                         all->options->interrupt, &c->error);
+
+    if (code == SHEAF_OK) {
+        if (c->open_error.message[0] != '\0' &&
+            walk.object->bytes <= all->dataset->manifest.shards[c->shard].bytes)
+            problem(c, "%s", c->open_error.message);
+        code = peer_index_begin(&c->peers, all->dataset, c->shard, &c->error);
+        if (code == SHEAF_OK)
+            code = check_frames(c, &walk);
+        if (code == SHEAF_OK)
+            code = walk_hash(&walk, hash, &c->error);
+        if (code == SHEAF_OK)
+            check_totals(c, &walk, hash);
+        if (code == SHEAF_OK)
+            code = check_peers(c);
+        c->bytes = walk.offset;
+        c->passed_over = frames_passed_over(&walk.frames);
+        walk_close(&walk);
+    }
+    /* What is wrong with one shard is a problem, and no reason not to look at the others. */
+    if (code < 0 && code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY) {
+        problem(c, "%s", c->error.message);
+        code = SHEAF_OK;
+    }
+    buf_free(&c->lines);
+    decode_scratch_free(&c->scratch);
+    peer_index_free(&c->peers);
+    c->code = code;
+    interrupt_watch(before);
+}
+
+/* ---- All of them ---------------------------------------------------------------------------- */
+
+static void report(const struct checks *all, const struct check *c,
+                   struct sheaf_verify_result *result)
+{
+    result->shards++;
+    result->samples += c->samples;
+    result->bytes += c->bytes;
+    result->problems += c->problem_count;
+    result->passed_over += c->passed_over;
+    result->labelled += c->labelled;
+    result->unread_labels += c->unread_labels;
+    all->key_sums[c->part] += c->key_sum;
+    if (result->unlabelled[0] == '\0')
+        memcpy(result->unlabelled, c->unlabelled, sizeof(c->unlabelled));
+    for (size_t i = 0; all->options->report != NULL && i < c->told; i++)
+        all->options->report(all->options->context, dataset_shown(all->dataset, c->shard),
+                             &c->problems[i]);
+}
+
+static void show_progress(struct checks *all, const struct sheaf_verify_result *result)
+{
+    const struct sheaf_progress progress = {
+        .stage = "verify",
+        .done_bytes = atomic_load(&all->read_bytes), .total_bytes = all->total_bytes,
+        .done_count = result->samples, .total_count = all->total_samples,
+    };
+
+    if (all->options->progress != NULL)
+        all->options->progress(all->options->context, &progress);
+}
+
+static int begin_keys(struct check *c, const struct sheaf_dataset *d)
+{
+    const struct sheaf_dataset *source = dataset_source(d, c->shard);
+    const struct dataset_part *part;
+
+    if (!source->has_manifest)
+        return SHEAF_OK;
+    part = dataset_part(d, c->shard);
+    c->part = source->first_part + (size_t)(part - source->parts);
+    c->first_number = d->first_numbers[c->shard] - source->first_number - part->first_number;
+    return key_table_make(&c->keys, part->fingerprint, part->samples, &c->error);
+}
+
+/* Opens the shard's section (the shards' own cache does that), and starts the check. */
+static int begin_check(struct checks *all, uint32_t i)
+{
+    struct check *c = &all->list[i];
+    int code = SHEAF_OK;
+
+    c->owner = all;
+    c->shard = i;
+    c->job.run = check_shard;
+    code = begin_keys(c, all->dataset);
+    if (code != SHEAF_OK)
+        return code;
+    if (dataset_source(all->dataset, i)->has_manifest || all->dataset->sections[i] != NULL) {
+        code = shards_use(&all->shards, i, &c->open, &c->error);
+        if (code != SHEAF_OK)
+            return code;
+        workers_wait(all->workers, &c->open->job);
+        code = c->open->code;
+        if (code != SHEAF_OK) {
+            /* Missing or too long, which the walk will say, or no index. */
+            c->open_error = c->open->error;
+            shards_drop(&all->shards, c->open);
+            c->open = NULL;
+        }
+    }
+    workers_submit(all->workers, &c->job);
+    return SHEAF_OK;
+}
+
+static int finish_check(struct checks *all, struct check *c, struct sheaf_verify_result *result,
+                        struct sheaf_error *err)
+{
+    while (!workers_wait_for(all->workers, &c->job, PROGRESS_NS))
+        show_progress(all, result);
+    shards_drop(&all->shards, c->open);
+    c->open = NULL;
+    report(all, c, result);
+    if (c->code == SHEAF_OK)
+        c->code = tally_merge(&all->fields[dataset_source_of(all->dataset, c->shard)], &c->fields,
+                              &c->error);
+    tally_clear(&c->fields);
+    show_progress(all, result);
+    if (c->code != SHEAF_OK && err != NULL)
+        *err = c->error;
+    free(c->problems);
+    c->problems = NULL;
+    return c->code;
+}
+
+static int run_checks(struct checks *all, unsigned window, struct sheaf_verify_result *result,
+                      struct sheaf_error *err)
+{
+    uint32_t begun = all->first;
+    int code = SHEAF_OK;
+
+    for (uint32_t i = all->first; code == SHEAF_OK && i < all->end; i++) {
+        for (; code == SHEAF_OK && begun < all->end && begun < i + window; begun++) {
+            code = begin_check(all, begun);
+            if (code != SHEAF_OK && err != NULL)
+                *err = all->list[begun].error;
+        }
+        if (code == SHEAF_OK)
+            code = finish_check(all, &all->list[i], result, err);
+    }
+    workers_cancel(all->workers);
+    for (uint32_t i = all->first; i < begun; i++) {
+        shards_drop(&all->shards, all->list[i].open);
+        free(all->list[i].problems);
+        tally_clear(&all->list[i].fields);
+    }
+    return code;
+}
+
+/* The shards of the part that is asked for.  Shards are of about one size, so their number will
+ * do. */
+static void choose_part(struct checks *all)
+{
+    const struct manifest *m = &all->dataset->manifest;
+    const uint64_t count = m->shard_count, parts = MAX(all->options->parts, 1u);
+
+    all->first = (uint32_t)(count * all->options->part / parts);
+    all->end = (uint32_t)(count * (all->options->part + (uint64_t)1) / parts);
+    all->total_bytes = all->dataset->total_bytes;
+    all->total_samples = dataset_samples(all->dataset);
+    if (parts == 1)
+        return;
+    all->total_bytes = all->total_samples = 0;
+    for (uint32_t i = all->first; i < all->end; i++) {
+        all->total_bytes += m->shards[i].bytes;
+        all->total_samples += m->shards[i].samples;
+    }
+}
+
+static int allocate(struct checks *all, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = all->dataset;
+    const size_t sources = dataset_source_count(d);
+
+    all->list = calloc(d->manifest.shard_count + 1, sizeof(all->list[0]));
+    all->first_classes = calloc(sources + 1, sizeof(all->first_classes[0]));
+    all->key_sums = calloc(dataset_part_total(all->dataset) + 1, sizeof(all->key_sums[0]));
+    all->fields = calloc(sources, sizeof(all->fields[0]));
+    if (all->list == NULL || all->first_classes == NULL || all->key_sums == NULL ||
+        all->fields == NULL)
+        return err_memory(err, d->manifest.shard_count * sizeof(all->list[0]));
+    for (size_t i = 0; i < sources; i++)
+        all->first_classes[i + 1] = all->first_classes[i]
+                                  + dataset_source_at(d, i)->manifest.class_count;
+    all->class_samples = calloc(all->first_classes[sources] + 1, sizeof(all->class_samples[0]));
+    return all->class_samples != NULL ? SHEAF_OK : err_memory(err, all->first_classes[sources]);
+}
+
+int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_options *options,
+                 struct sheaf_verify_result *result, struct sheaf_error *err)
+{
+    struct sheaf_verify_options own;
+    struct checks all = { .dataset = dataset, .options = &own };
+    unsigned threads;
+    int code;
+
+    sheaf_verify_options_init(&own, sizeof(own));
+    if (options != NULL)
+        sized_take(&own, sizeof(own), options, options->sizeof_options);
+    threads = own.threads != 0 ? own.threads : MIN(workers_processors(), 8u);
+    memset(result, 0, sizeof(*result));
+    if (own.part >= MAX(own.parts, 1u))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "part %u of %u: parts are counted from 0 to one "
+                       "less than their number", own.part, own.parts);
+    if (dataset->format == NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe cannot be verified", dataset->url);
+    choose_part(&all);
+    all.budget.limit = own.memory_bytes;
+    all.frame_limit = (size_t)(own.memory_bytes / (2 * threads));
+    code = allocate(&all, err);
+    if (code == SHEAF_OK)
+        code = workers_open(&all.workers, threads, err);
+    if (code == SHEAF_OK)
+        code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
+    all.shards.keep_short = true;
+    if (code == SHEAF_OK)
+        code = run_checks(&all, threads, result, err);
+    if (code == SHEAF_OK)
+        code = verify_keys(dataset, &own, all.key_sums, result, err);
+    if (code == SHEAF_OK && own.parts <= 1 && result->problems == 0)
+        result->unused_classes = verify_unused(all.class_samples,
+                                               all.first_classes[dataset_source_count(dataset)]);
+    if (code == SHEAF_OK)
+        code = verify_fields(dataset, &own, all.fields, all.class_samples, result, err);
+    workers_close(all.workers);
+    verify_fields_free(dataset, all.fields);
+    if (all.shards.dataset != NULL)
+        shards_free(&all.shards);
+    free(all.list);
+    free(all.first_classes);
+    free(all.key_sums);
+    free(all.class_samples);
+    return code;
+}

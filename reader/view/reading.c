@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is read for the samples that a view chose, by arithmetic on the index: their own bytes, the
+ * gaps that stretch.c reads along, and whole codec blocks.  Where pieces and chunks end, which is
+ * seldom, less is read along, or a block twice. */
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/view/sections.h"
+#include "reader/view/stretch.h"
+#include "reader/view/view.h"
+
+struct reading {
+    const struct index_section *section;
+    uint64_t gap;               /* that is read along */
+    uint64_t last;              /* record that was added last, + 1; 0: none */
+    uint64_t next_block;        /* those before it are read */
+    uint64_t raw_chosen, read;
+};
+
+static void add_blocks(struct reading *r, uint64_t first, uint64_t last)
+{
+    for (uint64_t i = MAX(first, r->next_block); i <= last; i++)
+        r->read += r->section->blocks[i + 1].stored_offset - r->section->blocks[i].stored_offset;
+    r->next_block = MAX(r->next_block, last + 1);
+}
+
+/* Adds consecutive records, which follow the ones before. */
+static void add_records(struct reading *r, uint64_t record, uint64_t count)
+{
+    const struct index_section *s = r->section;
+    const uint64_t begin = s->offsets[record], last = record + count - 1;
+    const uint64_t end = s->offsets[last] + index_frame_bytes(s, last);
+
+    for (uint64_t i = record; i <= last; i++)
+        r->raw_chosen += index_frame_bytes(s, i);
+    if (s->blocks != NULL && end > begin) {
+        add_blocks(r, index_block_of(s, begin), index_block_of(s, end - 1));
+    } else {
+        r->read += end - begin;
+        if (r->last != 0 && stretch_joins(s, r->last - 1, record, r->gap))
+            r->read += begin - s->offsets[r->last - 1] - index_frame_bytes(s, r->last - 1);
+    }
+    r->last = last + 1;
+}
+
+/* Adds the chosen ones of a shard, the first of which has this rank.  Returns that behind the last
+ * one. */
+static uint64_t add_shard(struct reading *r, const struct order_chosen *of, uint32_t shard,
+                          uint64_t rank)
+{
+    const uint64_t first = of->first_numbers[shard], end = of->first_numbers[shard + 1];
+
+    while (rank < of->chosen.count) {
+        uint64_t run;
+        const uint64_t number = of->first_number + selection_number(&of->chosen, rank, &run);
+
+        if (number >= end)
+            break;
+        run = MIN(run, end - number);
+        add_records(r, number - first, run);
+        rank += run;
+    }
+    return rank;
+}
+
+/* The section of a shard; *own: to be freed.  Foreign shards have theirs in memory. */
+static int get_section(struct sections *sections, uint32_t shard,
+                       const struct index_section **section, struct index_section **own,
+                       struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = sections->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[shard];
+    uint8_t *data;
+    int code = sections_read(sections, shard, &data, err);
+
+    *own = NULL;
+    if (code == SHEAF_END) {
+        *section = d->sections[shard];
+        return SHEAF_OK;
+    }
+    if (code == SHEAF_OK)
+        code = index_parse(data, m->index_bytes, m->samples, own, err);
+    *section = *own;
+    free(data);
+    return code;
+}
+
+static int read_some(const struct sheaf_dataset *d, size_t source, uint64_t *chosen_bytes,
+                     uint64_t *read_bytes, struct sheaf_error *err)
+{
+    const struct order_chosen *of = &d->view->chosen[source];
+    const uint64_t gap = stretch_gap(d->sources[source]->is_remote, d->read_bytes != 0);
+    struct sections sections = { .dataset = d };
+    uint64_t rank = 0;
+    int code = SHEAF_OK;
+
+    for (uint32_t i = of->first_shard; i < of->end_shard && code == SHEAF_OK; i++) {
+        struct reading r = { .gap = gap };
+        struct index_section *own;
+
+        code = get_section(&sections, i, &r.section, &own, err);
+        if (code != SHEAF_OK)
+            break;
+        rank = add_shard(&r, of, i, rank);
+        *chosen_bytes += dataset_stored_bytes(d, i, r.raw_chosen);
+        *read_bytes += r.read;
+        index_section_free(own);
+    }
+    sections_close(&sections);
+    return code;
+}
+
+int sheaf_dataset_reading(const struct sheaf_dataset *d, size_t source, uint64_t *chosen_bytes,
+                          uint64_t *read_bytes, struct sheaf_error *err)
+{
+    const struct order_chosen *of;
+
+    *chosen_bytes = *read_bytes = 0;
+    if (d->view == NULL || source >= d->source_count)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is no view with a source %zu", d->url, source);
+    of = &d->view->chosen[source];
+    if (of->chosen.count != of->chosen.total)
+        return read_some(d, source, chosen_bytes, read_bytes, err);
+    for (uint32_t i = of->first_shard; i < of->end_shard; i++)
+        *chosen_bytes += d->manifest.shards[i].bytes;
+    *read_bytes = *chosen_bytes;
+    return SHEAF_OK;
+}
+
+int sheaf_dataset_stage(const struct sheaf_dataset *d, size_t stage, uint64_t *samples,
+                        const uint64_t **weights)
+{
+    if (d->view == NULL || stage >= d->view->mix.stage_count)
+        return SHEAF_ERR_ARGUMENT;
+    *samples = d->view->mix.stages[stage].samples;
+    *weights = d->view->mix.stages[stage].weights;
+    return SHEAF_OK;
+}

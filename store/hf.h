@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The Hugging Face hub: what hf://datasets/OWNER/NAME[@REVISION]/PATH means.
+ *
+ * | setting  | environment                                                                      |
+ * |----------|----------------------------------------------------------------------------------|
+ * | endpoint | HF_ENDPOINT, or https://huggingface.co                                           |
+ * | token    | HF_TOKEN, or the file HF_TOKEN_PATH, HF_HOME/token or ~/.cache/huggingface/token |
+ *
+ * A revision ("main" by default) is a name that moves.  The hub is asked once in a process for the
+ * commit that it stands for, and all that is read is read from that commit. */
+#ifndef STORE_HF_H
+#define STORE_HF_H
+
+#include "store/request.h"
+
+#define HF_COMMIT_SIZE 41
+
+struct hf_hub {
+    char *endpoint;             /* without a slash at its end */
+    char *bearer;               /* "Bearer TOKEN", or NULL */
+};
+
+struct hf_name {
+    const struct hf_hub *hub;
+    char *repository;           /* "OWNER/NAME" */
+    char *revision;             /* as it is in URLs: a slash in it is "%2F" */
+    char *path;                 /* encoded, without slashes at its ends; "" for the root */
+    char commit[HF_COMMIT_SIZE];
+};
+
+/* Takes a URL apart, and asks for the commit. */
+int hf_locate(const char *url, struct hf_name *name, struct sheaf_error *err);
+void hf_name_free(struct hf_name *name);
+
+/* GET of the hub's own interface: "ENDPOINT/api/datasets/REPOSITORY" and `rest`.  `what` is for
+ * messages; `classify` as in struct request.  request_free and target_free must be called in any
+ * case. */
+int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, const char *query,
+           const char *what,
+           int (*classify)(struct request *request, bool *again, struct sheaf_error *err),
+           struct request *request, struct target *target, struct sheaf_error *err);
+
+#endif

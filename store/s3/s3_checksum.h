@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The checksums that S3 checks and keeps: their names in headers and XML, and the checksum of an
+ * object from those of its parts.  Pure. */
+#ifndef STORE_S3_S3_CHECKSUM_H
+#define STORE_S3_S3_CHECKSUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define S3_CRC_SIZE 13              /* base64 of eight bytes, and a NUL */
+
+struct s3_checksum {
+    const char *name;               /* as the setting has it: "crc64nvme" */
+    const char *word;               /* x-amz-checksum-algorithm: "CRC64NVME" */
+    const char *title;              /* for messages: "CRC-64/NVME" */
+    const char *header;             /* "x-amz-checksum-crc64nvme" */
+    const char *element;            /* of a part, in XML: "ChecksumCRC64NVME" */
+    unsigned bits;
+    uint64_t polynomial;
+    uint64_t (*of)(const void *data, size_t size);
+};
+
+extern const struct s3_checksum s3_crc64nvme, s3_crc32c;
+
+/* The checksum of a setting's name; NULL for another one. */
+const struct s3_checksum *s3_checksum_of(const char *name);
+/* As headers have it. */
+void s3_checksum_text(const struct s3_checksum *kind, uint64_t crc, char text[S3_CRC_SIZE]);
+/* Of a whole of which `whole` is that of the first bytes; `part` is that of the next ones. */
+uint64_t s3_checksum_add(const struct s3_checksum *kind, uint64_t whole, uint64_t part,
+                         uint64_t part_bytes);
+
+/* The checksum of checksums, for stores that make none of whole objects: that of the bytes of the
+ * parts' checksums.  Begin with 0, add each, and write "TEXT-COUNT". */
+uint64_t s3_checksum_nest(const struct s3_checksum *kind, uint64_t nested, uint64_t part);
+
+#endif

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""Steps in which a data set grows: what it had stays as it was, what is new follows, and whoever has
+a position in it, or a view over it, learns that."""
+
+import json
+import os
+
+import model
+import peers
+import readers
+import sources
+import steps_pack
+import steps_union
+import steps_view
+import views
+from chain import Foreseen, Shards, Source
+
+APPENDED = (r"appended (\d+) samples? \((\d+) payload bytes?\) in (\d+) shards? "
+            r"\((\d+) bytes?\)(?:, \d+ of them kept)?" + steps_pack.FILES)
+
+
+class Growth:
+    """Files that are appended to a data set, and what must come of it."""
+
+    def __init__(self, chain, shards):
+        chance = chain.chance
+        self.chain, self.shards = chain, shards
+        self.before = readers.data_set(chain.local(shards.folder))
+        own = [thing for thing in chain.things if isinstance(thing, Source)]
+        self.source = chance.choice(own) if own and chance.random() < 0.3 else sources.make(chain)
+        self.seed, self.shuffle = chance.choice([0, 7]), chance.random() < 0.7
+        self.skip = chance.random() < 0.8
+        self.cut = chance.choice([[], ["--shard-count", chance.choice([1, 2, 5])],
+                                  ["--shard-size", chance.choice([500, 5000])]])
+        self.index = (self.before.manifest["options"] or {}).get("index")
+
+    def plan(self):
+        shards = self.shards
+        keys = {sample.key for sample in shards.samples}
+        self.planned = model.plan(self.source.files, self.source.entries, shards.container,
+                                  shards.base, (shards.classes, keys))
+        self.samples = model.pack_order(self.planned.samples, self.seed, self.shuffle)
+
+    def words(self, *more):
+        words = ["append", *self.source.arguments, self.shards.folder, *self.source.options]
+        words += ["--seed", self.seed] + ([] if self.shuffle else ["--no-shuffle"]) + self.cut
+        return words + (["--on-error", "skip"] if self.skip else []) + list(more)
+
+    def refused(self):
+        """The words of which one must be in the error; None if it must succeed."""
+        if self.shards.foreign:
+            return ["another program"]
+        words = []
+        try:
+            self.plan()
+        except model.Unlike as why:
+            words, self.skip = [str(why)], True
+            self.planned = model.plan(self.source.files, self.source.entries,
+                                      self.shards.container)
+        if not self.skip:
+            words += map(model.printable, self.planned.skipped)
+        elif not words and not self.samples:
+            words = ["no file", "no sample", "nothing"]
+        if not words and peers.refuses(self.index, self.shards.container, self.samples):
+            words = ["index: "]
+        return words or None
+
+    def killed(self):
+        """Whoever looks finds the data set of before, or all of it."""
+        for _ in range(self.chain.chance.choice([1, 1, 2])):
+            self.chain.kill(*self.words("--resume"))
+            self.chain.sheaf("verify", self.shards.folder)
+            held = self.chain.read_set(self.shards.folder, "after a kill")
+            found = [sample for shard in held.shards for sample in shard]
+            if len(found) != len(self.shards.samples):
+                self.chain.equal(len(found), len(self.shards.samples) + len(self.samples),
+                                 "the samples after a kill")
+                return "--resume"
+        return self.chain.chance.choice(["--resume", "--overwrite"])
+
+    def check(self, numbers):
+        chain, shards, before = self.chain, self.shards, self.before
+        held = chain.read_set(shards.folder, "append")
+        count = len(before.shards)
+        renamed = [[sample._replace(name=model.class_of(sample.labels, held.classes, held.base))
+                    for sample in shard] for shard in before.shards]
+        chain.equal(held.shards[:count] == renamed, True, "the samples of before")
+        chain.equal(held.manifest["shards"][:count], before.manifest["shards"],
+                    "the shards of before")
+        new = [sample for shard in held.shards[count:] for sample in shard]
+        chain.same(new, self.samples, "appended samples")
+        chain.equal(held.classes, self.planned.classes, "classes")
+        chain.equal(numbers, [len(new), model.payload(new), len(held.shards) - count,
+                              sum(shard["bytes"] for shard in held.manifest["shards"][count:]),
+                              sum(len(sample.fields) for sample in new),
+                              len(self.source.entries), self.planned.skipped.total()],
+                    "the sums that were printed")
+        self.check_skipped(held)
+        steps_pack.check_peers(chain, shards.folder, held, self.index, self.split())
+        return held
+
+    def split(self):
+        """What it is called in the files of a reader that knows splits."""
+        if "energon" not in (self.index or ""):
+            return None
+        text = readers.read(os.path.join(self.chain.local(self.shards.folder), ".nv-meta",
+                                         "split.yaml"))
+        return next(iter(json.loads(text)["split_parts"]))
+
+    def check_skipped(self, held):
+        report = os.path.join(self.chain.local(self.shards.folder),
+                              "skipped-%d.tsv" % len(held.manifest["grown"]))
+        lines = readers.read(report).decode().splitlines() if os.path.exists(report) else []
+        self.chain.equal(sorted(line.split("\t")[0] for line in lines),
+                         sorted(map(model.printable, self.planned.skipped.elements())),
+                         "skipped-N.tsv")
+
+
+def append(chain, shards):
+    for _ in range(chain.chance.choice([1, 3, 3])):      # most sources have other labels
+        growth = Growth(chain, shards)
+        refused = growth.refused()
+        if refused is None:
+            break
+    else:
+        chain.sheaf(*growth.words("--overwrite"), status=1, says=refused)
+        held = chain.read_set(shards.folder, "after a refusal")
+        chain.equal(held.manifest, growth.before.manifest, "the manifest after a refusal")
+        raise Foreseen(refused[0])
+    place = chain.new("position")
+    chain.sheaf("cat", shards.folder, "--null", "--limit", len(shards.samples) // 2,
+                "--save-position", place)
+    more = [growth.killed()] if chain.chance.random() < 0.3 else ["--overwrite"]
+    done = chain.sheaf(*growth.words(*more))
+    held = growth.check(chain.numbers(done, APPENDED))
+    chain.sheaf("cat", shards.folder, "--null", "--resume-from", place, status=1,
+                says=["has grown"])
+    chain.sheaf(*growth.words("--resume"))      # it is there
+    follow(chain, shards, held)
+
+
+def follow(chain, old, held):
+    """The data set in the place of the old one, and the views over it as they are now."""
+    chain.things = [thing for thing in chain.things if thing is not old]
+    steps_pack.give(chain, old.folder, held)
+    new = chain.things[-1]
+    for thing in list(chain.things):
+        if not isinstance(thing, Shards) or thing is new or \
+                old not in (thing.sources or ()) and thing.folder != old.folder:
+            continue
+        chain.things.remove(thing)
+        if thing.is_view:
+            again(chain, thing, old, new)
+
+
+def again(chain, view, old, new):
+    """A view over what has grown: of the same document, if it can be read."""
+    if any(part.numbers is not None for part in view.parts):
+        return
+    parts = [part._replace(shards=new if part.shards is old else part.shards)
+             for part in view.parts]
+    try:
+        made = views.View(view.arguments[0], parts, view.rest)
+    except (steps_union.Refused, views.Unknown):
+        return
+    if all(made.chosen) and 0 < made.total <= steps_view.MOST and \
+            not any(isinstance(sample, str) for sample in made.samples):
+        done = chain.sheaf("info", view.arguments[0])
+        chain.equal(chain.numbers(done, r"(?m)^epoch +(\d+)$"), [made.total],
+                    "the epoch of a view over what has grown")
+        chain.things.append(made)

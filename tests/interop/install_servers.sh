@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# install_servers.sh [NAME]...: the S3 servers that test_s3_servers.py runs the command against, and s5cmd,
+# which tools/bench measures beside it, each from the registry of its language, into
+# BUILD/interop-s3: some 2 GB while they are built, 500 MB after that.  They stay there.  What
+# cannot be installed is named, and what needs it is skipped.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+into=${BUILD:-build}
+case $into in /*) ;; *) into=$PWD/$into ;; esac
+into=$into/interop-s3
+PYTHON=${PYTHON:-/usr/bin/python3}
+mkdir -p "$into/bin"
+
+# NAME MODULE VERSION PACKAGE: into bin; what the compiler has downloaded goes again.  A module that
+# requires just that version asks for no other.
+go_program() {
+    mkdir -p "$into/go/here" &&
+        printf 'module here\n\nrequire %s %s\n' "$2" "$3" >"$into/go/here/go.mod" &&
+        printf 'package here\n\nimport _ "%s"\n' "$4" >"$into/go/here/here.go" &&
+        (cd "$into/go/here" &&
+         GOPATH=$into/go GOCACHE=$into/go/cache GOFLAGS='-mod=mod -modcacherw -buildvcs=false' \
+             go build -o "$into/bin/$1" "$4") && rm -rf "$into/go"
+}
+
+moto() {
+    "$PYTHON" -m venv "$into/moto" &&
+        "$into/moto/bin/pip" install -q --disable-pip-version-check 'moto[server,s3]==5.2.5'
+}
+
+s3proxy() {
+    mvn -q -B -f "$here/s3proxy.xml" dependency:copy-dependencies \
+        -DoutputDirectory="$into/s3proxy"
+}
+
+s3s_fs() {
+    CARGO_HOME=$into/cargo cargo install -q --locked --root "$into" --features binary \
+        s3s-fs@0.14.1 && rm -rf "$into/cargo"
+}
+
+versitygw() {
+    go_program versitygw github.com/versity/versitygw v1.8.0 \
+        github.com/versity/versitygw/cmd/versitygw
+}
+
+minio() {
+    go_program minio github.com/minio/minio v0.0.0-20260212201848-7aac2a2c5b7c github.com/minio/minio
+}
+
+s5cmd() { go_program s5cmd github.com/peak/s5cmd/v2 v2.3.0 github.com/peak/s5cmd/v2; }
+
+[ $# -gt 0 ] || set -- moto s3proxy versitygw s3s_fs minio
+for name; do
+    stamp=$into/installed-$name
+    [ -e "$stamp" ] && continue
+    if "$name" >"$into/log" 2>&1 </dev/null; then
+        touch "$stamp"
+    else
+        echo "install_servers.sh: cannot be installed here: $name" >&2
+        tail -n 3 "$into/log" >&2
+    fi
+done

@@ -1,0 +1,431 @@
+# SPDX-License-Identifier: MIT
+"""A data set that grows: what it had stays byte for byte, what is new is all there or not at all,
+and everybody else goes on; wherever the run is killed."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import decoders
+import servers
+import support
+from support import (CONTAINERS, SHEAF, Case, flip, listing, make_tree, pack, read, seed, sheaf,
+                     tree_of, write)
+
+KILL_STEP = 15 if support.QUICK else 5
+
+
+def files(classes, mark, count=12, size=3000):
+    chance = support.random.Random(mark)
+    return {"%s/%s%02d.bin" % (classes[i % len(classes)], mark, i):
+            chance.randbytes(size) for i in range(count)}
+
+
+def manifest_of(folder):
+    return json.loads(read(os.path.join(folder, "dataset.json")))
+
+
+def labels(dataset):
+    return {line.split("\t")[0]: line.split("\t")[1] for line in listing(dataset)}
+
+
+class Append(Case):
+    @classmethod
+    def share(cls):
+        cls.old = make_tree(os.path.join(cls.shared, "old"), files(("cat", "dog"), "a"))
+        cls.new = make_tree(os.path.join(cls.shared, "new"), files(("ant", "cat"), "b"))
+        cls.libraries = {}
+        for name, source in (("hold", "hold.c"), ("kill", "../campaign/faults.c")):
+            cls.libraries[name] = os.path.join(cls.shared, name + ".so")
+            subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.libraries[name],
+                            os.path.join(support.HERE, source), "-ldl"], check=True)
+
+    def setUp(self):
+        super().setUp()
+        self.dest = self.path("set")
+
+    def pack(self, *more, container="webdataset", codec="none"):
+        shutil.rmtree(self.dest, ignore_errors=True)
+        pack(self.old, self.dest, container, codec, "--shard-count", "3", *more)
+        return tree_of(self.dest)
+
+    def append(self, *more, source=None, **how):
+        return sheaf("append", source or self.new, self.dest, "--shard-count", "2", *more, **how)
+
+    def check_kept(self, before, but=()):
+        """All that was there is as it was, but for the manifest."""
+        after = tree_of(self.dest)
+        for name, data in before.items():
+            if name != "dataset.json" and name not in but:
+                self.assertEqual(after.get(name), data, name)
+        return after
+
+    # ---- What is there afterwards ---------------------------------------------------------------
+
+    def test_containers(self):
+        for container in CONTAINERS:
+            for codec in ("none", "zstd", "gzip"):
+                with self.subTest(container=container, codec=codec):
+                    before = self.pack(container=container, codec=codec)
+                    was = labels(self.dest)
+                    sheaf("cat", self.dest, "--limit", "3", "--save-position", self.path("at"))
+                    self.append()
+                    after = self.check_kept(before)
+                    self.assertLessEqual({"dataset-1.index", "dataset-1.keys"}, set(after))
+                    self.assertNotIn("skipped-1.tsv", after)
+                    sheaf("verify", self.dest)
+                    self.assertEqual(manifest_of(self.dest)["classes"], ["cat", "dog", "ant"])
+                    now = labels(self.dest)
+                    self.assertLessEqual(was.items(), now.items())
+                    self.assertEqual({k: v for k, v in now.items() if k not in was},
+                                     {"ant/b%02d" % i: "2" for i in range(0, 12, 2)} |
+                                     {"cat/b%02d" % i: "0" for i in range(1, 12, 2)})
+                    self.check_files()
+                    done = sheaf("cat", self.dest, "--resume-from", self.path("at"), status=1)
+                    self.assert_error(done, "has grown since the position was taken, from 12 to 24")
+
+    def check_files(self):
+        out = self.path("out")
+        shutil.rmtree(out, ignore_errors=True)
+        sheaf("unpack", self.dest, out)
+        self.assertEqual(tree_of(out), {**tree_of(self.old), **tree_of(self.new)})
+        for key in ("cat/a00", "ant/b00"):      # each is in a table of its own
+            self.assertEqual(sheaf("get", self.dest, key).stdout,
+                             tree_of(out)[key + ".bin"])
+
+    def test_new_shards_are_those_of_packing(self):
+        """Read by an independent decoder; names, numbers and other readers' files go on."""
+        before = self.pack("--index", "wids")
+        self.append()
+        after = self.check_kept(before, but=("shardindex.json",))
+        for name in ("shard-000003.tar", "shard-000004.tar"):
+            self.assertIn(name, after)
+        found = {}
+        for name in support.shards_of(self.dest):
+            found.update((key, made) for _, key, made in decoders.tar_frames(after[name]))
+        self.assertEqual(len(found), 24)
+        listed = json.loads(after["shardindex.json"])["shardlist"]
+        self.assertEqual([os.path.basename(shard["url"]) for shard in listed],
+                         support.shards_of(self.dest))
+        self.assertEqual(sum(shard["nsamples"] for shard in listed), 24)
+        # Again: a class that came with the first, and its shard size is the data set's own
+        more = make_tree(self.path("more"), files(("ant", "bee"), "c", 4))
+        sheaf("append", more, self.dest)
+        self.check_kept(after, but=("shardindex.json",))
+        self.assertEqual(manifest_of(self.dest)["classes"], ["cat", "dog", "ant", "bee"])
+        self.assertEqual([g["shards"] for g in manifest_of(self.dest)["grown"]], [3, 5])
+        sheaf("verify", self.dest)
+        self.assertEqual(len(labels(self.dest)), 28)
+
+    def test_numbers_go_on_in_lists_and_indexes(self):
+        self.pack(container="recordio")
+        self.append()
+        numbers = []
+        for shard in support.shards_of(self.dest):
+            for end in (".lst", ".idx"):
+                lines = read(os.path.join(self.dest, shard[:-4] + end)).decode().splitlines()
+                numbers.append([int(line.split("\t")[0]) for line in lines])
+        self.assertEqual(numbers[0::2], numbers[1::2])
+        self.assertEqual(sum(numbers[0::2], []), list(range(24)))
+
+    def test_what_is_written(self):
+        """New shards, and at most a tenth more."""
+        self.pack()
+        source = make_tree(self.path("source"), files(("cat",), "w", 2000, 2000))
+        before = sum(map(len, tree_of(self.dest).values()))
+        program = ("import os, subprocess, sys\n"
+                   "p = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)\n"
+                   "os.waitid(os.P_PID, p.pid, os.WEXITED | os.WNOWAIT)\n"
+                   "print(open('/proc/%d/io' % p.pid).read())\n")
+        done = subprocess.run([support.sys.executable, "-c", program, SHEAF, "append", source,
+                               self.dest, "--shard-size", "1000000"], check=True,
+                              stdout=subprocess.PIPE)
+        written = int(done.stdout.split(b"wchar: ")[1].split()[0])
+        added = sum(map(len, tree_of(self.dest).values())) - before
+        shards = sum(s["bytes"] for s in manifest_of(self.dest)["shards"][3:])
+        self.assertGreaterEqual(written, shards)
+        self.assertLess(written, 1.1 * shards)
+        self.assertLess(added, 1.1 * shards)
+
+    # ---- What is refused ------------------------------------------------------------------------
+
+    def test_refusals(self):
+        before = self.pack()
+        foreign = self.path("foreign")
+        shutil.copytree(self.dest, foreign, ignore=shutil.ignore_patterns("dataset.*"))
+        view = support.view_of(self, [(self.dest, {})])
+        numbers = self.path("numbers.csv")
+        write(numbers, b"cat/b01.bin,7\n")
+        for place, source, *said in (
+                (view, self.new, "is a view"), (foreign, self.new, "has no dataset.json"),
+                (self.dest, self.dest, "is a data set, not files to pack"),
+                (self.path("nothing"), self.new, "nothing"),
+                (self.dest, self.path("nothing"), "nothing"),
+                (self.dest, numbers, "not the number of a class")):
+            more = ("--root", self.new) if source == numbers else ()
+            done = sheaf("append", source, place, *more, status=None)
+            self.assert_error(done, *said)
+            self.assertEqual(tree_of(self.dest), before)
+        sheaf("index", foreign)
+        self.assert_error(sheaf("append", self.new, foreign, status=1), "another program")
+        os.unlink(os.path.join(self.dest, "dataset.keys"))
+        self.assert_error(self.append(status=1), "dataset.keys", "sheaf index --keys")
+        sheaf("index", "--keys", self.dest)
+        self.assertEqual(tree_of(self.dest), before)
+        self.append()
+
+    def test_labels_without_names(self):
+        one, two = self.path("one.csv"), self.path("two.csv")
+        write(one, b"cat/a00.bin,3\ndog/a01.bin,4\n")
+        write(two, b"cat/b01.bin,9\n")
+        sheaf("pack", one, self.dest, "--format", "tfrecord", "--root", self.old)
+        self.assert_error(self.append(status=1), "the samples have classes")
+        sheaf("append", two, self.dest, "--root", self.new)
+        self.assertEqual(labels(self.dest), {"cat/a00": "3", "dog/a01": "4", "cat/b01": "9"})
+        sheaf("verify", self.dest)
+
+    def test_keys_that_are_there(self):
+        before = self.pack()
+        source = make_tree(self.path("source"), {**tree_of(self.new), "cat/a00.bin": b"again",
+                                                 "cat/a00.txt": b"of one key", "dog/new.bin": b"x"})
+        done = self.append(source=source, status=1)
+        self.assert_error(done, "cat/a00.bin", "has a sample with this key already",
+                          "1 more bad file")
+        self.assertEqual(tree_of(self.dest), before)
+        done = self.append("--on-error", "skip", source=source)
+        self.assertIn(b"13 of 15 files packed, 2 files skipped", done.stdout)
+        self.assertEqual(read(os.path.join(self.dest, "skipped-1.tsv")).count(b"\n"), 2)
+        self.assertEqual(len(labels(self.dest)), 25)
+        done = self.append("--on-error", "skip", source=source, status=1)
+        self.assert_error(done, "no file can be packed")
+
+    def test_options_that_are_not_given_again(self):
+        """They are not taken from the data set, and that is said."""
+        said = b"the data set was packed with field_aliases, key_end, but what is appended is not"
+        again = ("--field-alias", "bin=data", "--key-end", "last-dot")
+        self.pack(*again)
+        self.assertIn(said, self.append("--dry-run").stderr)
+        self.assertNotIn(b"was packed with", self.append(*again).stderr)
+        self.pack()
+        self.assertNotIn(b"was packed with", self.append().stderr)
+
+    def test_dry_run(self):
+        before = self.pack()
+        done = self.append("--dry-run")
+        self.assertEqual([line.split("\t")[:2] for line in done.stdout.decode().splitlines()],
+                         [["shard-000003.tar", "6"], ["shard-000004.tar", "6"]])
+        self.assertEqual(tree_of(self.dest), before)
+
+    # ---- Others meanwhile -----------------------------------------------------------------------
+
+    def held(self, *words, at):
+        """Starts a run that stops before a file gets its name."""
+        mark = self.path("mark")
+        run = subprocess.Popen([SHEAF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=dict(os.environ, LD_PRELOAD=self.libraries["hold"],
+                                        HOLD_END=at, HOLD_FILE=mark))
+        while not os.path.exists(mark):
+            self.assertIsNone(run.poll(), "it ended before " + at)
+            time.sleep(0.005)
+        return run
+
+    def release(self, run):
+        os.unlink(self.path("mark"))
+        out, errors = run.communicate(timeout=60)
+        return run.returncode, out, errors
+
+    def test_others_meanwhile(self):
+        """Readers see the old one until the manifest has its name; a second run is refused."""
+        words = ("append", self.new, self.dest, "--shard-count", "2")
+        other_files = make_tree(self.path("other"), {"cat/other.bin": b"o"})
+        for at in ("shard-000004.tar", "dataset-1.index", "dataset-1.keys", "dataset.json"):
+            with self.subTest(at=at):
+                before = self.pack()
+                run = self.held(*words, at=at)
+                self.assertEqual(len(listing(self.dest)), 12)
+                sheaf("verify", self.dest)
+                for other in (("append", other_files, self.dest), (*words, "--resume"),
+                              (*words, "--overwrite"),
+                              ("pack", self.old, self.dest, "--format", "webdataset",
+                               "--overwrite")):
+                    self.assert_error(sheaf(*other, status=1), self.dest)
+                self.assertEqual(self.release(run)[0], 0)
+                self.check_kept(before)
+                self.assertEqual(len(listing(self.dest)), 24)
+                sheaf("verify", self.dest)
+
+    def test_reader_that_has_it_open(self):
+        """It reads shards that it had not opened yet, with the index of before."""
+        old = make_tree(self.path("big"), files(("cat", "dog"), "r", 60, 20000))
+        sheaf("pack", old, self.dest, "--format", "webdataset", "--shard-count", "12")
+        reader = subprocess.Popen([SHEAF, "cat", self.dest, "--threads", "1", "--memory", "4MiB",
+                                   "--to", "webdataset"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        first = reader.stdout.read(4096)
+        self.append()
+        rest, errors = reader.communicate(timeout=60)
+        self.assertEqual((reader.returncode, errors), (0, b""))
+        self.assertEqual(len(decoders.tar_frames(first + rest)), 60)
+        self.assertEqual(len(listing(self.dest)), 72)
+
+    # ---- Killed ---------------------------------------------------------------------------------
+
+    def run_killed(self, at, *words):
+        return sheaf(*words, status=None, env=dict(
+            os.environ, LD_PRELOAD=self.libraries["kill"], FAULT_KIND="kill", FAULT_AT=str(at)))
+
+    def test_killed_anywhere(self):
+        """It is the old one or the whole new one; resumed, or begun again after what was left was
+        removed, it has the bytes of a run that nobody killed."""
+        words = ("append", self.new, self.dest, "--shard-count", "2", "--jobs", "1")
+        start = self.pack("--index", "wids")
+        sheaf(*words)
+        whole = tree_of(self.dest)
+        self.assertEqual(len(labels(self.dest)), 24)
+        at, ends = support.random.Random(seed()).randrange(1, KILL_STEP), []
+        while True:
+            self.restore(start)
+            done = self.run_killed(at, *words)
+            if done.returncode == 0:
+                break
+            count = len(listing(self.dest))
+            self.assertIn(count, (12, 24), at)
+            sheaf("verify", self.dest)
+            ends.append(count)
+            if at % 2 == 0:
+                sheaf(*words, "--resume")
+            elif count == 12:
+                sheaf(*words, "--overwrite")
+            else:       # it had published; what it left is in nobody's way
+                more = make_tree(self.path("third"), {"cat/third.bin": b"3"})
+                sheaf("append", more, self.dest, "--overwrite")
+                self.assertEqual(len(listing(self.dest)), 25)
+                sheaf("verify", self.dest)
+                at += KILL_STEP
+                continue
+            self.assertEqual(tree_of(self.dest), whole, at)
+            at += KILL_STEP
+        self.assertGreater(len(ends), 5)
+
+    def restore(self, files_there):
+        shutil.rmtree(self.dest, ignore_errors=True)
+        make_tree(self.dest, files_there)
+
+    def test_left_alone_and_replaced(self):
+        """Whoever replaces the data set removes what the killed run had appended, too."""
+        self.pack()
+        run = self.held("append", self.new, self.dest, "--shard-count", "2", at="dataset.json")
+        run.kill()
+        run.communicate()
+        os.unlink(self.path("mark"))
+        self.assert_error(self.append(status=1), "another run appends to it, or was interrupted",
+                          "--resume continues it, --overwrite starts again")
+        done = sheaf("append", self.old, self.dest, "--resume", "--on-error", "skip", status=1)
+        self.assert_error(done, "no file can be packed")
+        more = make_tree(self.path("more"), {"cat/more.bin": b"m"})
+        self.assert_error(sheaf("append", more, self.dest, "--resume", status=1),
+                          "another plan")
+        pack(self.new, self.dest, "webdataset", "none", "--overwrite", "--shard-count", "1")
+        self.assertEqual(sorted(os.listdir(self.dest)),
+                         ["dataset.index", "dataset.json", "dataset.keys", "shard-000000.tar"])
+        self.pack()
+        self.append()
+        pack(self.new, self.dest, "webdataset", "none", "--overwrite", "--shard-count", "1")
+        self.assertEqual(sorted(os.listdir(self.dest)),
+                         ["dataset.index", "dataset.json", "dataset.keys", "shard-000000.tar"])
+
+    def test_resume_of_what_is_there(self):
+        self.pack()
+        self.append()
+        after = tree_of(self.dest)
+        self.assertIn(b"2 of them kept", self.append("--resume").stdout)
+        self.assertEqual(tree_of(self.dest), after)
+        for words in (("pack", self.old, self.dest, "--format", "webdataset", "--shard-count",
+                       "3", "--resume"),):
+            self.assert_error(sheaf(*words, status=1), "has grown since")
+        self.assertEqual(tree_of(self.dest), after)
+
+    # ---- Damage ---------------------------------------------------------------------------------
+
+    def test_damage(self):
+        self.pack()
+        self.append()
+        good = tree_of(self.dest)
+        for name, at in (("dataset-1.index", 60), ("dataset-1.keys", 80), ("shard-000004.tar", 600),
+                         ("dataset-1.index", None), ("shard-000003.tar", None)):
+            with self.subTest(name=name, at=at):
+                path = os.path.join(self.dest, name)
+                os.unlink(path) if at is None else write(path, flip(good[name], at))
+                done = sheaf("verify", self.dest, status=1)
+                self.assert_error(done, name)
+                write(path, good[name])
+        sheaf("verify", self.dest)
+
+
+class Remote(servers.S3Case):
+    """On S3: nothing that a reader has named is written again."""
+
+    def test_append(self):
+        old = make_tree(self.path("old"), files(("cat", "dog"), "a", 40, 30000))
+        new = make_tree(self.path("new"), files(("ant", "cat"), "b"))
+        dest = self.url("set")
+        self.sheaf("pack", old, dest, "--format", "webdataset", "--shard-count", "8")
+        reader = subprocess.Popen([SHEAF, "cat", dest, "--memory", "4MiB", "--to", "webdataset"],
+                                  env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        first = reader.stdout.read(4096)
+        self.sheaf("append", new, dest, "--shard-count", "2")
+        rest, errors = reader.communicate(timeout=60)
+        self.assertEqual((reader.returncode, errors), (0, b""))
+        self.assertEqual(len(decoders.tar_frames(first + rest)), 40)
+        self.sheaf("verify", dest)
+        self.assertEqual(len(self.sheaf("cat", dest, "--list").stdout.splitlines()), 52)
+        self.assertIn(b"2 of them kept",
+                      self.sheaf("append", new, dest, "--shard-count", "2", "--resume").stdout)
+        local = self.path("local")
+        sheaf("pack", old, local, "--format", "webdataset", "--shard-count", "8")
+        sheaf("append", new, local, "--shard-count", "2")
+        self.assert_same_objects("set", local)
+
+    def test_killed_and_fetched(self):
+        """A run that was killed leaves a data set that can be copied; another one may not begin."""
+        old = make_tree(self.path("old"), files(("cat", "dog"), "a"))
+        new = make_tree(self.path("new"), files(("ant", "cat"), "b"))
+        dest = self.url("set")
+        self.sheaf("pack", old, dest, "--format", "webdataset", "--shard-count", "3")
+        self.put_claim(dest)
+        for words in ((), ("--resume",)):
+            self.assertEqual(self.sheaf("append", new, dest, *words, status=1).returncode, 1)
+        self.sheaf("fetch", dest, self.path("copy"))
+        self.assertEqual(len(listing(self.path("copy"))), 12)
+        self.sheaf("verify", dest)
+        self.sheaf("append", new, dest, "--overwrite")
+        self.sheaf("verify", dest)
+        self.assertEqual(len(self.sheaf("cat", dest, "--list").stdout.splitlines()), 24)
+
+    def put_claim(self, dest):
+        """That of a local run, which was stopped."""
+        local, library = self.path("stopped"), self.path("hold.so")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
+                        os.path.join(support.HERE, "hold.c"), "-ldl"], check=True)
+        more = make_tree(self.path("more"), {"cat/more.bin": b"m"})
+        sheaf("pack", self.path("old"), local, "--format", "webdataset", "--shard-count", "3")
+        run = subprocess.Popen([SHEAF, "append", more, local], stdout=subprocess.PIPE,
+                               env=dict(os.environ, LD_PRELOAD=library, HOLD_END="dataset-1.index",
+                                        HOLD_FILE=self.path("mark")))
+        while not os.path.exists(self.path("mark")):
+            self.assertIsNone(run.poll())
+            time.sleep(0.005)
+        run.send_signal(signal.SIGKILL)
+        run.communicate()
+        folder = os.path.join(local, ".sheaf-partial")
+        for name in os.listdir(folder):
+            if not name.endswith(".tmp"):
+                self.client.request("PUT", "/%s/set/.sheaf-partial/%s" % (self.bucket, name),
+                                    body=read(os.path.join(folder, name)))
+
+
+if __name__ == "__main__":
+    support.unittest.main()

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""--fix-images, --resize, --quality and --check-images: what loaders stumble over becomes the plain JPEG that
+Pillow would make of it, the rest stays, and damage is named."""
+
+import os
+import struct
+import zlib
+
+import images
+from support import CONTAINERS, Case, make_tree, pack, read, shards_of, sheaf, write
+from test_archive import tar_of
+
+
+def lines(*words):
+    with open(os.path.join(*words), encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split("\t") for line in file)
+
+
+class Fixed(Case):
+    def setUp(self):
+        super().setUp()
+        self.odd, self.plain = images.odd(), images.plain()
+        self.files = {"c/%s.jpg" % name: data for name, (data, _) in self.odd.items()}
+        self.files.update({"d/%s.jpeg" % name: data for name, data in self.plain.items()})
+        self.tree = make_tree(self.path("tree"), self.files)
+
+    def unpacked(self, name):
+        sheaf("unpack", self.path(name), self.path(name + ".files"))
+        return self.path(name + ".files")
+
+    def check(self, name, quality=90):
+        """Byte for byte what Pillow makes, which has the same libjpeg."""
+        folder = self.unpacked(name)
+        for key, (data, _) in self.odd.items():
+            with self.subTest(key):
+                self.assertEqual(read(os.path.join(folder, "c/%s.jpg" % key)),
+                                 images.converted(data, quality))
+        for key, data in self.plain.items():
+            self.assertEqual(read(os.path.join(folder, "d/%s.jpeg" % key)), data)
+        said = lines(self.path(name), "converted.tsv")
+        self.assertEqual(sorted(said), sorted("c/%s.jpg" % key for key in self.odd))
+        for key, (_, was) in self.odd.items():
+            self.assertIn(was, said["c/%s.jpg" % key])
+
+    def test_as_pillow_in_every_container(self):
+        for container in CONTAINERS:
+            done = pack(self.tree, self.path(container), container, "none", "--fix-images")
+            self.assertIn(b"%d images converted" % len(self.odd), done.stdout)
+            sheaf("verify", self.path(container))
+            self.check(container)
+
+    def test_bytes_depend_on_options_alone(self):
+        options = ["--fix-images", "--quality", "71", "--shard-count", "4", "--seed", "3"]
+        pack(self.tree, self.path("one"), "webdataset", "zstd", *options, "--jobs", "1")
+        pack(self.tree, self.path("many"), "webdataset", "zstd", *options, "--jobs", "7",
+             "--memory", "24MiB")
+        write(self.path("a.tar"), tar_of(self.files))
+        pack(self.path("a.tar"), self.path("archive"), "webdataset", "zstd", *options)
+        for name in ("many", "archive"):
+            self.assertEqual(shards_of(self.path(name)), shards_of(self.path("one")))
+            self.assertEqual(read(self.path(name, "converted.tsv")),
+                             read(self.path("one", "converted.tsv")))
+        self.check("one", 71)
+        sheaf("plan", self.tree, self.path("parts"), "-o", self.path("plan"), "--format",
+              "webdataset", "--codec", "zstd", *options)
+        for part in ("1/2", "0/2", "1/2"):
+            sheaf("pack", "--plan", self.path("plan"), "--part", part)
+        done = sheaf("commit", self.path("plan"))
+        self.assertEqual(shards_of(self.path("parts")), shards_of(self.path("one")))
+        self.assertEqual(read(self.path("parts", "converted.tsv")),
+                         read(self.path("one", "converted.tsv")))
+        self.assertIn(b"image", done.stdout)
+
+    def test_other_options_do_not_resume(self):
+        pack(self.tree, self.path("out"), "webdataset", "none", "--fix-images")
+        pack(self.tree, self.path("out"), "webdataset", "none", "--fix-images", "--resume")
+        for other in (["--quality", "80"], ["--check-images", "decode"]):
+            pack(self.tree, self.path("out"), "webdataset", "none", "--fix-images", "--resume",
+                 *other, status=1)
+        manifest = read(self.path("out", "dataset.json"))
+        self.assertIn(b'"image_libraries": "libjpeg-turbo ', manifest)
+        self.assertIn(b'"quality": 90', manifest)
+        pack(self.tree, self.path("out"), "webdataset", "none", "--overwrite", "--on-error", "skip")
+        self.assertFalse(os.path.exists(self.path("out", "converted.tsv")))
+
+    def test_small_files_that_become_large(self):
+        """A block of tiny files is made again, with as much memory as their JPEGs take."""
+        flat = images.saved(images.photo(8, 8).resize((1500, 1200), 0), "PNG", compress_level=9)
+        tree = make_tree(self.path("flat"), {"c/%d.jpg" % i: flat for i in range(40)})
+        self.assertLess(len(flat), 50000)
+        pack(tree, self.path("flat-set"), "recordio", "none", "--fix-images", "--quality", "100")
+        folder = self.unpacked("flat-set")
+        for i in range(40):
+            self.assertEqual(read(os.path.join(folder, "c/%d.jpg" % i)), images.converted(flat, 100))
+
+
+class Smaller(Case):
+    SIZES = [(500, 375), (375, 500), (1601, 1203), (2000, 1501), (257, 256), (256, 257), (256, 900),
+             (300, 200), (3000, 300), (1024, 1024), (701, 523), (64, 64)]
+
+    def setUp(self):
+        super().setUp()
+        self.files = {}
+        for i, (width, height) in enumerate(self.SIZES):
+            image = images.photo(width, height, i)
+            image = image.convert("L") if i % 4 == 3 else image
+            self.files["c/%d.jpg" % i] = images.turned(image, 6) if i % 5 == 2 else images.saved(
+                image, progressive=i % 5 == 1)
+        self.tree = make_tree(self.path("tree"), self.files)
+
+    def check(self, name, size, mode="shorter", quality=90):
+        folder = self.path(name + ".files")
+        sheaf("unpack", self.path(name), folder)
+        kept = 0
+        for path, data in self.files.items():
+            expected = images.smaller(data, size, mode, quality)
+            kept += expected is None
+            with self.subTest(path, mode=mode):
+                self.assertEqual(read(os.path.join(folder, path)), expected or data)
+        return kept
+
+    def test_as_pillow(self):
+        """The same bytes; so the largest difference from Pillow's result is 0."""
+        for container, mode in zip(CONTAINERS, ("shorter", "longer", "exact")):
+            pack(self.tree, self.path(mode), container, "none", "--resize", "256", "--resize-mode",
+                 mode)
+            sheaf("verify", self.path(mode))
+            self.assertGreater(self.check(mode, 256, mode), 0)
+
+    def test_close_to_the_whole_picture(self):
+        """Decoding small first changes a value by a few of 255: 3 here, where the picture is smooth."""
+        whole = images.photo(2000, 1501, 3)
+        made = images.smaller(images.saved(whole, quality=98), 256, quality=100)
+        self.assertLessEqual(images.largest_difference(
+            made, images.saved(whole.resize(images.opened(made).size, images.Image.LANCZOS),
+                               quality=100)), 12)
+
+    def test_bytes_depend_on_options_alone(self):
+        options = ["--resize", "100", "--quality", "85", "--shard-count", "3", "--fix-images",
+                   "--check-images", "decode"]
+        pack(self.tree, self.path("one"), "tfrecord", "none", *options, "--jobs", "1")
+        pack(self.tree, self.path("many"), "tfrecord", "none", *options, "--jobs", "8", "--memory",
+             "96MiB")
+        sheaf("plan", self.tree, self.path("parts"), "-o", self.path("plan"), "--format", "tfrecord",
+              *options)
+        for part in ("2/3", "1/3", "0/3"):
+            sheaf("pack", "--plan", self.path("plan"), "--part", part)
+        sheaf("commit", self.path("plan"))
+        for name in ("many", "parts"):
+            self.assertEqual(shards_of(self.path(name)), shards_of(self.path("one")))
+        pack(self.tree, self.path("one"), "tfrecord", "none", *options, "--resume")
+        for other in (["--resize", "101"], ["--resize-mode", "longer"]):
+            pack(self.tree, self.path("one"), "tfrecord", "none", *options, *other, "--resume",
+                 status=1)
+        self.assertIn(b'"resize": 100, "resize_mode": "shorter"',
+                      read(self.path("one", "dataset.json")))
+
+    def test_what_is_no_jpeg_stays_an_error(self):
+        write(os.path.join(self.tree, "c/x.jpg"), images.saved(images.photo(400, 300), "PNG"))
+        done = pack(self.tree, self.path("out"), "webdataset", "none", "--resize", "64", status=1)
+        self.assertIn(b"c/x.jpg: not a JPEG", done.stderr)
+        pack(self.tree, self.path("out"), "webdataset", "none", "--resize", "64", "--fix-images")
+        sheaf("unpack", self.path("out"), self.path("files"))
+        self.assertEqual(images.opened(read(self.path("files", "c/x.jpg"))).size, (85, 64))
+
+    def test_wrong_values(self):
+        for words in (["--resize", "0"], ["--resize", "65536"], ["--resize-mode", "wider"],
+                      ["--quality", "0"], ["--quality", "101"], ["--check-images", "no"]):
+            pack(self.tree, self.path("out"), "webdataset", "none", *words, status=2)
+
+
+class Archive(Case):
+    def test_one_command_from_an_archive_to_small_plain_images(self):
+        """The shape of Caltech-256: classes of photos in a tar, and in it every oddity that there is."""
+        files, odd = {}, images.odd((400, 300))
+        for i in range(24):
+            files["256/%03d.thing/%03d_%04d.jpg" % (i % 6, i % 6, i)] = images.saved(
+                images.photo(300 + 20 * i, 340, i))
+        for i, (data, _) in enumerate(odd.values()):
+            files["256/%03d.thing/odd_%04d.%s" % (i % 6, i, "jpeg" if i % 9 == 0 else "jpg")] = data
+        damaged = {"256/003.thing/" + name: data for name, data in images.damaged().items()
+                   if name.startswith(("jpeg-taller", "jpeg-half"))}
+        files.update(damaged)
+        for name in (".DS_Store", "001.thing/Thumbs.db", "001.thing/._x.jpg"):
+            files["256/" + name] = b"clutter"
+        write(self.path("a.tar"), tar_of(files))
+        for container in CONTAINERS:
+            done = pack(self.path("a.tar"), self.path(container), container, "none", "--fix-images",
+                        "--resize", "256", "--check-images", "decode", "--field-alias", "jpeg=jpg",
+                        "--on-error", "skip", "--shard-size", "300kB")
+            self.assertIn(b"%d images converted" % len(odd), done.stdout)
+            self.assertEqual(sorted(lines(self.path(container), "skipped.tsv")), sorted(damaged))
+            self.assertEqual(len(lines(self.path(container), "converted.tsv")), len(odd))
+            sheaf("verify", self.path(container))
+            folder, found = self.path(container + ".files"), 0
+            sheaf("unpack", self.path(container), folder)
+            for directory, _, names in os.walk(folder):
+                for name in (n for n in names if n.endswith(".jpg")):
+                    image = images.opened(read(os.path.join(directory, name)))
+                    image.load()
+                    found += 1
+                    self.assertEqual(image.format, "JPEG")
+                    self.assertIn(image.mode, ("RGB", "L"))
+                    self.assertEqual(image.getexif().get(0x112, 1), 1)
+                    self.assertTrue(min(image.size) <= 256, image.size)
+            self.assertEqual(found, 24 + len(odd))
+
+
+class Bombs(Case):
+    def test_limits(self):
+        """More pixels than anybody decodes are a bad file; more memory than there is, an error."""
+        small = images.saved(images.photo(16, 16))
+        bomb = images.saved(images.photo(16, 16), "PNG")
+        bomb = bomb[:16] + b"\0\0\xff\xff\0\0\xff\xff" + bomb[24:]
+        tree = make_tree(self.path("tree"), {"c/bomb.jpg": bomb, "c/small.jpg": small})
+        done = pack(tree, self.path("out"), "webdataset", "none", "--fix-images", status=1)
+        self.assertIn(b"c/bomb.jpg: ", done.stderr)
+        bomb = bomb[:29] + struct.pack(">I", zlib.crc32(bomb[12:29])) + bomb[33:]
+        write(self.path("tree", "c/bomb.jpg"), bomb)
+        done = pack(tree, self.path("out"), "webdataset", "none", "--fix-images", status=1)
+        self.assertIn(b"c/bomb.jpg: an image of 65535 x 65535 pixels; at most 178956970", done.stderr)
+        pack(tree, self.path("out"), "webdataset", "none", "--fix-images", "--on-error", "skip")
+        self.assertIn("at most 178956970", lines(self.path("out", "skipped.tsv"))["c/bomb.jpg"])
+        write(self.path("tree", "c/bomb.jpg"), 
+              images.saved(images.photo(8, 8).resize((3000, 3000), 0), "PNG"))
+        done = pack(tree, self.path("few"), "webdataset", "none", "--fix-images", "--memory",
+                    "40MiB", "--on-error", "skip", status=1)
+        self.assertIn(b"c/bomb.jpg: decoding the image needs ", done.stderr)
+
+
+class Checked(Case):
+    def test_damage_is_named(self):
+        damaged = images.damaged()
+        self.assertGreaterEqual(len(damaged), 100)
+        tree = make_tree(self.path("tree"), {"c/" + name: data for name, data in damaged.items()})
+        for name, data in images.plain().items():
+            write(os.path.join(tree, "c/%s.jpg" % name), data)
+        pack(tree, self.path("out"), "tfrecord", "none", "--check-images", "decode", "--on-error",
+             "skip")
+        skipped = lines(self.path("out", "skipped.tsv"))
+        self.assertEqual(sorted(skipped), sorted("c/" + name for name in damaged))
+        pack(tree, self.path("fixed"), "tfrecord", "none", "--check-images", "decode", "--on-error",
+             "skip", "--fix-images")
+        self.assertEqual(sorted(lines(self.path("fixed", "skipped.tsv"))), sorted(skipped))

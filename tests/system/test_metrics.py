@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""--metrics FILE: the text format of Prometheus, what is in it, and a file that cannot be written."""
+
+import os
+import re
+import subprocess
+import time
+
+import servers
+import support
+from support import SHEAF, Case, make_tree, pack, read, sheaf
+
+LINE = re.compile(r'(sheaf_[a-z_]+)\{command="([a-z]+)"(?:,stage="([a-z]+)")?\} ([0-9.]+)')
+
+
+def parse(data):
+    """{name or (name, stage): value}; every name has one type, before it."""
+    found, types = {}, {}
+    for line in data.decode().splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert name not in types and kind in ("counter", "gauge"), line
+            types[name] = kind
+            continue
+        name, _, stage, value = LINE.fullmatch(line).groups()
+        assert name in types, line
+        key = (name, stage) if stage else name
+        assert key not in found, line
+        found[key] = float(value)
+    return found
+
+
+class Metrics(Case):
+    def setUp(self):
+        super().setUp()
+        self.files = {"k/%03d.txt" % i: b"x" * i for i in range(200)}
+        self.source = make_tree(self.path("src"), self.files)
+        self.file = self.path("m.prom")
+
+    def run_with(self, *words, **how):
+        sheaf(*words, "--metrics", self.file, **how)
+        self.assertEqual([n for n in os.listdir(self.folder) if n.endswith(".tmp")], [])
+        return parse(read(self.file))
+
+    def test_each_command(self):
+        total = sum(map(len, self.files.values()))
+        found = self.run_with("pack", self.source, self.path("out"), "--format", "webdataset")
+        self.assertEqual(found["sheaf_running"], 0)
+        self.assertEqual(found["sheaf_exit_status"], 0)
+        self.assertEqual(found["sheaf_samples"], 200)
+        self.assertEqual(found["sheaf_payload_bytes"], total)
+        self.assertEqual(found["sheaf_stage_count", "pack"], 200)
+        self.assertEqual(found["sheaf_stage_bytes", "pack"], total)
+        found = self.run_with("cat", self.path("out"), "--list")
+        self.assertEqual(found["sheaf_samples"], 200)
+        self.assertEqual(found["sheaf_payload_bytes"], total)
+        for name in ("read_bytes", "stall_ns", "cached_bytes", "retries", "requests"):
+            self.assertIn("sheaf_" + name, found)
+        found = self.run_with("fetch", self.path("src"), self.path("copy"), status=None)
+        self.assertIn("sheaf_exit_status", found)
+
+    def test_a_failure_is_in_it(self):
+        found = self.run_with("cat", self.path("none"), "--list", status=1)
+        self.assertEqual((found["sheaf_running"], found["sheaf_exit_status"]), (0, 1))
+
+    def test_two_writers(self):
+        pack(self.source, self.path("out"), "webdataset")
+        both = [subprocess.Popen([SHEAF, "cat", self.path("out"), "--list", "--metrics", self.file],
+                                 stdout=subprocess.DEVNULL) for _ in range(2)]
+        self.assertEqual([p.wait(60) for p in both], [0, 0])
+        self.assertEqual(parse(read(self.file))["sheaf_samples"], 200)
+
+    def test_what_cannot_be_written_is_found_first(self):
+        for path in (self.path("no/m.prom"), self.path("src")):
+            error = sheaf("pack", self.source, self.path("out"), "--format", "webdataset",
+                          "--metrics", path, status=1).stderr.decode()
+            self.assertIn(path, error)
+            self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_what_fails_later_does_not_end_the_work(self):
+        """The directory of the file goes away, as a disk that fills up would fail it."""
+        pack(self.source, self.path("out"), "webdataset")
+        os.mkdir(self.path("m"))
+        read_end, write_end = os.pipe()
+        process = subprocess.Popen([SHEAF, "cat", "-", "--list", "--metrics", self.path("m/x")],
+                                   stdin=read_end, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE)
+        os.close(read_end)
+        with open(write_end, "wb") as file:
+            until = time.monotonic() + 60
+            while not os.path.exists(self.path("m/x")) and time.monotonic() < until:
+                time.sleep(0.01)
+            os.remove(self.path("m/x"))
+            os.rmdir(self.path("m"))
+            file.write(read(self.path("out/shard-000000.tar")))
+        _, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, error)
+        self.assertEqual(error.decode().count(self.path("m/x")), 1)
+
+
+class FromS3(servers.S3Case):
+    def test_requests_are_counted(self):
+        pack(make_tree(self.path("src"), {"a/%d.txt" % i: b"x" for i in range(9)}),
+             self.path("out"), "webdataset")
+        self.client.put_tree(self.bucket, "set/", support.tree_of(self.path("out")))
+        self.sheaf("cat", self.url("set/"), "--list", "--metrics", self.path("m"))
+        found = parse(read(self.path("m")))
+        self.assertGreater(found["sheaf_requests"], 2)
+        self.assertEqual(found["sheaf_samples"], 9)
+
+
+if __name__ == "__main__":
+    support.unittest.main()

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The manifest of a data set that has grown. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "formats/manifest.h"
+#include "formats/manifest_growth.h"
+
+#define HASH "0123456789abcdef0123456789abcdef"
+#define BEFORE "fedcba9876543210fedcba9876543210"
+
+static char name_0[] = "shard-000000.tar", name_1[] = "shard-000001.tar";
+static char class_0[] = "cat", class_1[] = "dog", options[] = "{\"seed\": 1}";
+
+struct example {
+    struct manifest m;
+    struct manifest_shard shards[2];
+    char *classes[2];
+};
+
+static void example_fill(struct example *e)
+{
+    *e = (struct example){
+        .m = { .container = SHEAF_WEBDATASET, .ours = true, .class_count = 2, .shard_count = 2,
+               .index_bytes = 300, .fields.is_unknown = true },
+        .shards = {
+            { .name = name_0, .bytes = 900, .raw_bytes = 900, .payload_bytes = 800, .samples = 3,
+              .largest = 500, .xxh3 = HASH, .index_bytes = 100 },
+            { .name = name_1, .bytes = 90, .raw_bytes = 90, .payload_bytes = 80, .samples = 1,
+              .largest = 90, .xxh3 = HASH, .index_offset = 100, .index_bytes = 200 },
+        },
+        .classes = { class_0, class_1 },
+    };
+    e->m.shards = e->shards;
+    e->m.classes = e->classes;
+}
+
+static struct buf written(struct manifest *m)
+{
+    struct buf out = BUF_INIT(MANIFEST_LIMIT);
+    struct sheaf_error err = { 0 };
+
+    if (manifest_write(m, &out, &err) != SHEAF_OK)
+        fail_msg("manifest_write: %s", err.message);
+    return out;
+}
+
+static void one_that_has_grown(void **state)
+{
+    struct manifest_growth growth = { .fingerprint = BEFORE, .shards = 1, .classes = 1,
+                                      .options_json = options };
+    struct example e;
+    struct manifest m;
+    struct buf text;
+    uint64_t samples;
+
+    (void)state;
+    example_fill(&e);
+    e.m.growths = &growth;
+    e.m.growth_count = 1;
+    text = written(&e.m);
+    assert_int_equal(manifest_parse((char *)text.data, text.size, &m, NULL), SHEAF_OK);
+    assert_int_equal(m.growth_count, 1);
+    assert_int_equal(m.growths[0].shards, 1);
+    assert_int_equal(m.growths[0].classes, 1);
+    assert_string_equal(m.growths[0].fingerprint, BEFORE);
+    assert_true(manifest_grew_from(&m, "fedc", 4, &samples));
+    assert_int_equal(samples, 3);
+    assert_false(manifest_grew_from(&m, m.fingerprint, 32, &samples));
+    assert_true(manifest_undo_growth(&m));
+    assert_string_equal(m.fingerprint, BEFORE);
+    assert_int_equal(m.shard_count, 1);
+    assert_int_equal(m.class_count, 1);
+    assert_int_equal(m.index_bytes, 100);
+    assert_false(manifest_undo_growth(&m));
+    manifest_clear(&m);
+    buf_free(&text);
+}
+
+/* Times that do not follow one another, add nothing, or have what the data set has not. */
+static void growths_that_cannot_be(void **state)
+{
+    static const struct manifest_growth wrong[][2] = {
+        { { BEFORE, 2, 1, options }, { "", 0, 0, NULL } },
+        { { BEFORE, 1, 3, options }, { "", 0, 0, NULL } },
+        { { BEFORE, 1, 1, options }, { BEFORE, 1, 1, options } },
+        { { BEFORE, 1, 2, options }, { BEFORE, 2, 1, options } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct manifest_growth growths[2] = { wrong[i][0], wrong[i][1] };
+        struct buf out = BUF_INIT(MANIFEST_LIMIT);
+        struct example e;
+
+        example_fill(&e);
+        e.m.growths = growths;
+        e.m.growth_count = growths[1].options_json == NULL ? 1 : 2;
+        if (manifest_write(&e.m, &out, NULL) != SHEAF_ERR_CORRUPT)
+            fail_msg("growths %zu", i);
+        buf_free(&out);
+    }
+}
+
+static void files_of_the_parts(void **state)
+{
+    char name[GROWN_NAME_BYTES];
+
+    (void)state;
+    manifest_part_name(INDEX_NAME, 0, name);
+    assert_string_equal(name, "dataset.index");
+    manifest_part_name(KEYS_NAME, 12, name);
+    assert_string_equal(name, "dataset-12.keys");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_that_has_grown),
+        cmocka_unit_test(growths_that_cannot_be),
+        cmocka_unit_test(files_of_the_parts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf append: adds the samples of a source to a data set. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/details.h"
+#include "tools/pack_rows.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+static void print_shard(void *context, const struct sheaf_plan_shard *shard)
+{
+    (void)context;
+    printf("%s\t%" PRIu64 "\t%" PRIu64 "\n", shown(shard->name), shard->samples,
+           shard->payload_bytes);
+}
+
+static void print_result(const struct sheaf_pack_result *result)
+{
+    printf("appended %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s (%"
+           PRIu64 " byte%s)", result->samples, plural(result->samples), result->payload_bytes,
+           plural(result->payload_bytes), result->shards, plural(result->shards),
+           result->stored_bytes, plural(result->stored_bytes));
+    if (result->shards_kept > 0)
+        printf(", %" PRIu64 " of them kept", result->shards_kept);
+    print_files(result, "packed");
+    putchar('\n');
+}
+
+static int append(char **sources, size_t count, struct sheaf_pack_options *options)
+{
+    struct sheaf_pack_result result;
+    struct sheaf_error error;
+    int code;
+
+    options->progress = progress_show;
+    options->report = options->on_error == SHEAF_SKIP || options->dry_run ? report_skipped : NULL;
+    options->plan = print_shard;
+    options->interrupt = &signals_caught;
+    signals_catch();
+    code = sheaf_append((const char *const *)sources, count, sources[count], options, &result,
+                        &error);
+    progress_clear();
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    if (options->dry_run && error.code != SHEAF_OK)
+        (void)fail(&error);         /* as the run would; a dry run has done what it was asked for */
+    if (!options->dry_run && !is_quiet())
+        print_result(&result);
+    say_source(&result);
+    say_few_shards(options, &result);
+    detail_packing(&result);
+    return STATUS_OK;
+}
+
+static int cmd_append(const struct command *command, int argc, char **argv)
+{
+    struct pack_choices choices;
+    struct sheaf_pack_options o;
+    int status;
+    size_t count;
+
+    pack_choices_init(&choices, &o);
+    o.shard_bytes = 0;
+    {
+        const struct option table[] = {
+            { "shard-size", OPTION_SIZE, "SIZE", .number = &o.shard_bytes, .least = 1,
+              .standard = "that of the data set", .meaning = "target payload of a shard" },
+            { "shard-count", OPTION_NUMBER, "N", .number = &o.shard_count, .standard = "",
+              .least = 1, .meaning = "add exactly N shards, or one per sample if there are fewer "
+                                     "samples" },
+            SOURCE_ROWS(&choices, &o),
+            { "on-error", OPTION_CHOICE, "WHAT", .choice = &choices.on_error,
+              .choices = on_error_choices,
+              .meaning = "at a bad file, or a key that the data set has: fail, or skip it and "
+                         "list it in DATASET/skipped-N.tsv" },
+            { "resume", OPTION_FLAG, .flag = &o.resume,
+              .meaning = "resume an interrupted run" },
+            { "overwrite", OPTION_FLAG, .flag = &o.overwrite,
+              .meaning = "remove what an interrupted run has left, then append; the data set's "
+                         "own samples stay" },
+            { "dry-run", OPTION_FLAG, .flag = &o.dry_run,
+              .meaning = "print the plan, one line per new shard, and write nothing" },
+            S3_ROW(&choices.s3),
+            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
+              .meaning = "memory limit for buffers" },
+            { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &choices.jobs, .most = 1024,
+              .standard = "one per processor, at most 8", .meaning = "threads" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    pack_choices_give(&choices, &o);
+    return append(argv, count - 1, &o);
+}
+
+const struct command append_command = {
+    .name = "append",
+    .arguments = "SRC... DATASET [OPTION]...",
+    .least = 2,
+    .most = SIZE_MAX,
+    .summary = "add samples to a data set",
+    .text = "Packs the files of SRC, as sheaf pack does, into new shards of the data set in the "
+            "directory DATASET, with its container, codec, shard names and other readers' index "
+            "files. Classes that it has keep their numbers, and new ones get the numbers that "
+            "follow. A file whose key the data set has already is a bad file. What is done with "
+            "files is not taken from the data set: give --fix-images, --resize, --field-alias and "
+            "--key-end again.\n\nThe existing "
+            "shards, their index and their table of keys are not touched, and the manifest is "
+            "replaced last: programs that have the data set open continue with the earlier "
+            "samples, and those that open it see it as it was or with all new samples. Positions "
+            "that were taken before are refused, as an epoch has more samples now.\n\nAn "
+            "interrupted run leaves the data set as it was; --resume continues it.",
+    .example = "  sheaf append new-photos/ shards/\n",
+    .run = cmd_append,
+};

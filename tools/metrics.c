@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See metrics.h.  What cannot be written later on is complained of once, and is no failure of the
+ * work itself. */
+#include "tools/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/progress.h"
+#include "tools/replace.h"
+
+#define STAGES_MOST 8u
+#define TOTALS_MOST 8u
+#define INTERVAL_SECONDS 1.0
+
+static struct {
+    const char *path;           /* NULL: none is kept */
+    double started, next;
+    struct sheaf_progress stages[STAGES_MOST];
+    size_t stage_count;
+    struct sheaf_reader_stats reader;
+    struct { const char *name; uint64_t value; } totals[TOTALS_MOST];
+    size_t total_count;
+    bool has_reader, has_failed;
+} state;
+
+/* ---- The text -------------------------------------------------------------------------------- */
+
+static void put(FILE *f, const char *name, const char *type, uint64_t value)
+{
+    fprintf(f, "# TYPE sheaf_%s %s\nsheaf_%s{command=\"%s\"} %" PRIu64 "\n", name, type, name,
+            command_name, value);
+}
+
+static void put_stages(FILE *f, const char *name, size_t offset)
+{
+    if (state.stage_count != 0)
+        fprintf(f, "# TYPE sheaf_stage_%s gauge\n", name);
+    for (size_t i = 0; i < state.stage_count; i++)
+        fprintf(f, "sheaf_stage_%s{command=\"%s\",stage=\"%s\"} %" PRIu64 "\n", name, command_name,
+                state.stages[i].stage,
+                *(const uint64_t *)(const void *)((const char *)&state.stages[i] + offset));
+}
+
+/* The names are those of reader.stats() in Python. */
+static void put_reader(FILE *f)
+{
+    const struct sheaf_reader_stats *s = &state.reader;
+    const struct { const char *name; uint64_t value; } counters[] = {
+        { "samples", s->samples }, { "payload_bytes", s->payload_bytes },
+        { "read_bytes", s->read_bytes }, { "chosen_bytes", s->chosen_bytes },
+        { "cached_bytes", s->cached_bytes }, { "uncached_objects", s->uncached_objects },
+        { "corrupt", s->corrupt }, { "passed_over", s->passed_over },
+        { "lost_bytes", s->lost_bytes }, { "repeated", s->repeated }, { "stall_ns", s->stall_ns },
+    };
+
+    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+        put(f, counters[i].name, "counter", counters[i].value);
+    put(f, "memory_bytes", "gauge", s->memory_bytes);
+    put(f, "memory_peak_bytes", "gauge", s->memory_peak_bytes);
+}
+
+static void put_all(FILE *f, int status)
+{
+    struct sheaf_reader_stats traffic;
+
+    sheaf_reader_get_stats(NULL, &traffic, sizeof(traffic));
+    put(f, "running", "gauge", status < 0);
+    if (status >= 0)
+        put(f, "exit_status", "gauge", (uint64_t)status);
+    fprintf(f, "# TYPE sheaf_seconds gauge\nsheaf_seconds{command=\"%s\"} %.3f\n", command_name,
+            seconds_now() - state.started);
+    put_stages(f, "bytes", offsetof(struct sheaf_progress, done_bytes));
+    put_stages(f, "expected_bytes", offsetof(struct sheaf_progress, total_bytes));
+    put_stages(f, "count", offsetof(struct sheaf_progress, done_count));
+    put_stages(f, "expected_count", offsetof(struct sheaf_progress, total_count));
+    if (state.has_reader)
+        put_reader(f);
+    for (size_t i = 0; i < state.total_count; i++)
+        put(f, state.totals[i].name, "counter", state.totals[i].value);
+    put(f, "requests", "counter", traffic.requests);
+    put(f, "retries", "counter", traffic.retries);
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+/* `status`: the exit status, or -1 while it runs. */
+static int write_file(int status)
+{
+    struct replacement file;
+    int result;
+
+    state.next = seconds_now() + INTERVAL_SECONDS;
+    result = replace_begin(&file, state.path, state.has_failed);
+    if (result == STATUS_OK) {
+        put_all(file.file, status);
+        file.is_volatile = true;
+        result = replace_end(&file);
+    }
+    state.has_failed |= result != STATUS_OK;
+    return result;
+}
+
+static void note_progress(void *context, const struct sheaf_progress *p)
+{
+    size_t i = 0;
+
+    (void)context;
+    while (i < state.stage_count && state.stages[i].stage != p->stage)
+        i++;
+    if (i == STAGES_MOST)
+        return;
+    state.stages[i] = *p;
+    state.stage_count += i == state.stage_count;
+    if (seconds_now() >= state.next)
+        (void)write_file(-1);
+}
+
+int metrics_begin(const char *path)
+{
+    int status = path == NULL ? -1 : replace_check(path);
+
+    if (path == NULL || status >= 0)
+        return status;
+    state.path = path;
+    state.started = seconds_now();
+    progress_also = note_progress;
+    status = write_file(-1);
+    if (status == STATUS_OK)
+        return -1;
+    progress_also = NULL;
+    state.path = NULL;
+    return status;
+}
+
+void metrics_reader(const struct sheaf_reader *reader, bool last)
+{
+    if (state.path == NULL || reader == NULL || (!last && seconds_now() < state.next))
+        return;
+    sheaf_reader_get_stats(reader, &state.reader, sizeof(state.reader));
+    state.has_reader = true;
+    if (!last)
+        (void)write_file(-1);
+}
+
+void metrics_total(const char *name, uint64_t value)
+{
+    if (state.total_count == TOTALS_MOST)
+        return;
+    state.totals[state.total_count].name = name;
+    state.totals[state.total_count++].value = value;
+}
+
+void metrics_end(int status)
+{
+    progress_also = NULL;
+    if (state.path != NULL)
+        (void)write_file(status);
+    state.path = NULL;
+}

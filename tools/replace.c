@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See replace.h. */
+#include "tools/replace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/tool.h"
+
+static int complain_of(const char *path)
+{
+    complain("%s: %s", path, strerror(errno));
+    return STATUS_FAILURE;
+}
+
+static int fail_at(const struct replacement *r, const char *path)
+{
+    return r->is_quiet ? STATUS_FAILURE : complain_of(path);
+}
+
+/* Makes the temporary file, under a name that no file has. */
+int replace_begin(struct replacement *r, const char *path, bool is_quiet)
+{
+    *r = (struct replacement){ .path = path, .is_quiet = is_quiet };
+    for (unsigned i = 0; r->file == NULL; i++) {
+        if (asprintf(&r->temporary, "%s.%ld-%u.tmp", path, (long)getpid(), i) < 0) {
+            r->temporary = NULL;
+            return fail_at(r, path);
+        }
+        r->file = fopen(r->temporary, "wx");
+        if (r->file == NULL) {
+            free(r->temporary);
+            r->temporary = NULL;
+            if (errno != EEXIST)
+                return fail_at(r, path);
+        }
+    }
+    return STATUS_OK;
+}
+
+int replace_end(struct replacement *r)
+{
+    int status = STATUS_OK;
+    bool good = fflush(r->file) == 0 && !ferror(r->file) &&
+                (r->is_volatile || fsync(fileno(r->file)) == 0);
+
+    good &= fclose(r->file) == 0;
+    if (!good || rename(r->temporary, r->path) != 0) {
+        status = fail_at(r, r->path);
+        unlink(r->temporary);
+    }
+    free(r->temporary);
+    *r = (struct replacement){ .path = NULL };
+    return status;
+}
+
+int replace_check(const char *path)
+{
+    struct replacement r;
+    struct stat st;
+    int status;
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        return complain_of(path);
+    }
+    status = replace_begin(&r, path, false);
+    if (status != STATUS_OK)
+        return status;
+    fclose(r.file);
+    status = unlink(r.temporary) == 0 ? -1 : complain_of(r.temporary);
+    free(r.temporary);
+    return status;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parts of a report (cmd_report.c): what was read for it, and the sections of its page. */
+#ifndef TOOLS_REPORT_REPORT_H
+#define TOOLS_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "sheaf.h"
+
+#define REPORT_NAME_MOST 80u            /* bytes of a key or a class that are shown */
+#define REPORT_PICTURES_MOST 48u
+#define REPORT_LOOKS_MOST 400u
+
+/* A sample that is shown: a small picture of its image, or the beginning of its text. */
+struct report_picture {
+    char *key, *class_name;             /* class_name: or NULL */
+    const char *type;                   /* of the picture's bytes; NULL: there is none */
+    void *data;
+    size_t size;
+    char *text;                         /* instead; or NULL */
+    struct sheaf_image image;
+};
+
+struct report_look {
+    uint32_t width, height;
+};
+
+/* The samples that were read. */
+struct report_samples {
+    struct report_picture pictures[REPORT_PICTURES_MOST];
+    size_t picture_count;
+    struct report_look looks[REPORT_LOOKS_MOST];
+    size_t look_count;                  /* images whose size is known */
+    uint64_t read, images, bad;
+    uint64_t formats[5];                /* JPEG, PNG, GIF, WebP, BMP */
+    char problem[512];                  /* the first bad one; "": none */
+};
+
+/* What verify found. */
+struct report_check {
+    bool was_made;
+    struct sheaf_verify_result result;
+    char problems[12][512];             /* the first of them */
+    size_t problem_count;
+    char failure[512];                  /* it could not be made; "": it could */
+};
+
+struct report {
+    FILE *f;
+    const struct sheaf_dataset *dataset;
+    struct sheaf_dataset_info info;
+    const char *name;                   /* of the data set, as it was given */
+    const struct sheaf_reader_options *options;
+    uint64_t *class_samples;            /* of each class; NULL: not known */
+    const struct report_samples *samples;
+    const struct report_check *check;
+};
+
+/* Reads samples; what cannot be read is noted there.  (report_samples.c) */
+void report_read_samples(const struct sheaf_dataset *dataset, struct report_samples *samples);
+void report_free_samples(struct report_samples *samples);
+
+/* The sections, in their order. */
+void report_head(const struct report *r);
+void report_pictures(const struct report *r);       /* report_pictures.c */
+void report_classes(const struct report *r);        /* report_classes.c */
+void report_fields(const struct report *r);
+void report_image_sizes(const struct report *r);    /* report_pictures.c */
+void report_shards(const struct report *r);
+void report_mixing(const struct report *r);
+void report_checked(const struct report *r);
+void report_details(const struct report *r);
+void report_foot(const struct report *r);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads the samples that a report shows: some drawn evenly over the classes, for pictures, and some
+ * evenly over the data set, for the sizes of images; of a stream its first ones. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/report/report.h"
+#include "tools/size_text.h"
+
+#define READ_BYTES ((uint64_t)256 << 20)    /* of samples, about */
+#define AT_ONCE 8u
+#define SIDE 160u                           /* of a picture, in pixels */
+#define ORIGINAL_MOST ((size_t)48 << 10)    /* of an image that is shown as it is */
+#define THUMBNAIL_MOST ((size_t)64 << 10)
+#define TEXT_MOST 240u
+
+static const char *const format_names[] = { "JPEG", "PNG", "GIF", "WebP", "BMP" };
+static const char *const format_types[] = { "image/jpeg", "image/png", "image/gif", "image/webp",
+                                            "image/bmp" };
+
+/* ---- One sample ------------------------------------------------------------------------------ */
+
+/* The first field that is an image; NULL: none is. */
+static const struct sheaf_field *image_of(const struct sheaf_sample *sample,
+                                          struct sheaf_image *image)
+{
+    for (size_t i = 0; i < sample->field_count; i++)
+        if (sheaf_image_look(sample->fields[i].data, sample->fields[i].size, image) == SHEAF_OK)
+            return &sample->fields[i];
+    return NULL;
+}
+
+static size_t format_of(const struct sheaf_image *image)
+{
+    size_t i = 0;
+
+    while (i + 1 < sizeof(format_names) / sizeof(format_names[0]) &&
+           strcmp(format_names[i], image->format) != 0)
+        i++;
+    return i;
+}
+
+static void look_at(struct report_samples *s, const struct sheaf_sample *sample)
+{
+    struct sheaf_image image;
+
+    s->read++;
+    if (image_of(sample, &image) == NULL)
+        return;
+    s->images++;
+    s->formats[format_of(&image)]++;
+    if (image.width != 0 && image.height != 0 && s->look_count < REPORT_LOOKS_MOST)
+        s->looks[s->look_count++] = (struct report_look){ image.width, image.height };
+}
+
+/* A thumbnail, or a small image as it is. */
+static void take_image(struct report_picture *p, const struct sheaf_field *field)
+{
+    p->size = THUMBNAIL_MOST;
+    p->data = malloc(THUMBNAIL_MOST);
+    if (p->data == NULL)
+        return;
+    if (sheaf_thumbnail(field->data, field->size, SIDE, p->data, &p->size, NULL) == SHEAF_OK) {
+        p->type = format_types[0];
+    } else if (field->size <= ORIGINAL_MOST) {
+        memcpy(p->data, field->data, field->size);
+        p->size = field->size;
+        p->type = format_types[format_of(&p->image)];
+    }
+}
+
+static bool is_text(const struct sheaf_field *field)
+{
+    const unsigned char *p = field->data;
+    const size_t size = field->size < TEXT_MOST ? field->size : TEXT_MOST;
+
+    for (size_t i = 0; i < size; i++)
+        if (p[i] < 0x20 && p[i] != '\n' && p[i] != '\t' && p[i] != '\r')
+            return false;
+    return size != 0;
+}
+
+/* The beginning of the first field that is text, on one line; else what fields there are. */
+static char *text_of(const struct sheaf_sample *sample)
+{
+    char *text = NULL, bytes[SIZE_TEXT_ROOM];
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    bool found = false;
+
+    for (size_t i = 0; f != NULL && i < sample->field_count && !found; i++) {
+        const struct sheaf_field *field = &sample->fields[i];
+
+        found = is_text(field);
+        for (size_t k = 0; found && k < field->size && k < TEXT_MOST; k++) {
+            const char c = ((const char *)field->data)[k];
+
+            fputc(c == '\n' || c == '\t' || c == '\r' ? ' ' : c, f);
+        }
+    }
+    for (size_t i = 0; f != NULL && i < sample->field_count && !found; i++)
+        fprintf(f, "%s%s %s", i == 0 ? "" : ", ", sample->fields[i].name,
+                size_text((double)sample->fields[i].size, bytes));
+    if (f != NULL && fclose(f) != 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+static void show(struct report_samples *s, const struct sheaf_sample *sample)
+{
+    struct report_picture *p = &s->pictures[s->picture_count];
+    const struct sheaf_field *field;
+
+    if (s->picture_count == REPORT_PICTURES_MOST)
+        return;
+    *p = (struct report_picture){
+        .key = strdup(sample->key),
+        .class_name = sample->class_name == NULL ? NULL : strdup(sample->class_name),
+    };
+    if (p->key == NULL)
+        return;
+    field = image_of(sample, &p->image);
+    if (field != NULL)
+        take_image(p, field);
+    if (p->type == NULL)
+        p->text = text_of(sample);
+    s->picture_count++;
+}
+
+/* ---- Many ------------------------------------------------------------------------------------ */
+
+typedef void sample_fn(struct report_samples *s, const struct sheaf_sample *sample);
+
+static void note_problem(struct report_samples *s, const struct sheaf_error *error)
+{
+    s->bad++;
+    if (s->problem[0] == '\0')
+        snprintf(s->problem, sizeof(s->problem), "%.500s", error->message);
+}
+
+/* Where one of several is bad, none is returned: then each alone. */
+static void read_some(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
+                      sample_fn *each, struct report_samples *s)
+{
+    const struct sheaf_sample *samples;
+    struct sheaf_kept *kept;
+    struct sheaf_error error;
+
+    if (sheaf_dataset_read(dataset, numbers, count, NULL, &samples, &kept, &error) == SHEAF_OK) {
+        for (size_t i = 0; i < count; i++)
+            each(s, &samples[i]);
+        sheaf_kept_free(kept);
+    } else if (count == 1) {
+        note_problem(s, &error);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            read_some(dataset, &numbers[i], 1, each, s);
+    }
+}
+
+static void read_all(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
+                     sample_fn *each, struct report_samples *s)
+{
+    for (size_t at = 0; at < count; at += AT_ONCE)
+        read_some(dataset, numbers + at, count - at < AT_ONCE ? count - at : AT_ONCE, each, s);
+}
+
+/* Of a stream, as much as is read soon: its beginning. */
+static void read_stream(const struct sheaf_dataset *dataset, struct report_samples *s)
+{
+    struct sheaf_reader_options options;
+    const struct sheaf_sample *sample;
+    struct sheaf_reader *reader;
+    struct sheaf_error error;
+    uint64_t bytes = 0;
+    int code;
+
+    sheaf_reader_options_init(&options, sizeof(options));
+    options.no_shuffle = 1;
+    code = sheaf_reader_open(dataset, &options, &reader, &error);
+    if (code != SHEAF_OK) {
+        note_problem(s, &error);
+        return;
+    }
+    while (code == SHEAF_OK && s->read < REPORT_LOOKS_MOST && bytes < READ_BYTES) {
+        code = sheaf_reader_next(reader, &sample);
+        if (code != SHEAF_OK)
+            break;
+        for (size_t i = 0; i < sample->field_count; i++)
+            bytes += sample->fields[i].size;
+        look_at(s, sample);
+        show(s, sample);
+    }
+    if (code < 0)
+        note_problem(s, sheaf_reader_error(reader));
+    sheaf_reader_free(reader);
+}
+
+/* As many as the bytes allow. */
+static size_t count_of(const struct sheaf_dataset_info *info)
+{
+    const uint64_t each = info->samples == 0 ? 1 : info->bytes / info->samples + 1;
+    const uint64_t count = READ_BYTES / each;
+
+    return count > REPORT_LOOKS_MOST ? REPORT_LOOKS_MOST : count < AT_ONCE ? AT_ONCE : count;
+}
+
+/* Evenly over the data set; in a view, over what it chose. */
+static size_t spread(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
+                     uint64_t *numbers, size_t most)
+{
+    const size_t all = info->samples < most ? (size_t)info->samples : most;
+    size_t count = 0;
+
+    if (info->is_view)
+        return sheaf_dataset_draw(dataset, most, numbers, &count, NULL) == SHEAF_OK ? count : 0;
+    for (size_t i = 0; i < all; i++)
+        numbers[i] = (uint64_t)((double)info->samples * ((double)i + 0.5) / (double)all);
+    return all;
+}
+
+void report_read_samples(const struct sheaf_dataset *dataset, struct report_samples *s)
+{
+    uint64_t numbers[REPORT_LOOKS_MOST];
+    struct sheaf_dataset_info info;
+    struct sheaf_error error;
+    size_t most, count;
+
+    sheaf_dataset_get_info(dataset, &info, sizeof(info));
+    if (info.is_stream) {
+        read_stream(dataset, s);
+        return;
+    }
+    most = count_of(&info);
+    if (sheaf_dataset_draw(dataset, most < REPORT_PICTURES_MOST ? most : REPORT_PICTURES_MOST,
+                           numbers, &count, &error) == SHEAF_OK)
+        read_all(dataset, numbers, count, show, s);
+    else
+        note_problem(s, &error);
+    read_all(dataset, numbers, spread(dataset, &info, numbers, most), look_at, s);
+}
+
+void report_free_samples(struct report_samples *s)
+{
+    for (size_t i = 0; i < s->picture_count; i++) {
+        free(s->pictures[i].key);
+        free(s->pictures[i].class_name);
+        free(s->pictures[i].data);
+        free(s->pictures[i].text);
+    }
+    s->picture_count = 0;
+}
