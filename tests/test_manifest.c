@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "formats/manifest.h"
+#include "tests/common_manifest.h"
 
 #define HASH "0123456789abcdef0123456789abcdef"
 
@@ -53,22 +54,12 @@ static void example_fill(struct example *e)
     e->m.classes = e->classes;
 }
 
-static struct buf written(struct manifest *m)
-{
-    struct buf out = BUF_INIT(MANIFEST_LIMIT);
-    struct sheaf_error err = { 0 };
-
-    if (manifest_write(m, &out, &err) != SHEAF_OK)
-        fail_msg("manifest_write: %s", err.message);
-    return out;
-}
-
 static struct buf example_text(void)
 {
     struct example e;
 
     example_fill(&e);
-    return written(&e.m);
+    return manifest_text(&e.m);
 }
 
 static int parse(const void *text, size_t size)
@@ -116,7 +107,7 @@ static void everything_is_found_again(void **state)
 
     (void)state;
     example_fill(&e);
-    text = written(&e.m);
+    text = manifest_text(&e.m);
     assert_int_equal(manifest_parse((char *)text.data, text.size, &m, NULL), SHEAF_OK);
     assert_int_equal(m.container, SHEAF_RECORDIO);
     assert_int_equal(m.codec, SHEAF_CODEC_GZIP);
@@ -154,7 +145,7 @@ static void counts_are_found_again(void **state)
     e.m.class_samples = class_samples;
     for (int i = 0; i < 4; i++)
         assert_int_equal(tally_add(&e.m.fields, i < 3 ? &sample : &lacking, NULL), SHEAF_OK);
-    text = written(&e.m);
+    text = manifest_text(&e.m);
     assert_int_equal(manifest_parse((char *)text.data, text.size, &m, NULL), SHEAF_OK);
     assert_int_equal(m.class_samples[0], 4);
     assert_int_equal(m.class_samples[1], 0);
@@ -172,7 +163,7 @@ static void counts_are_found_again(void **state)
 static void the_bare_minimum_is_found_again(void **state)
 {
     struct manifest none = { .container = SHEAF_TFRECORD }, m;
-    struct buf text = written(&none);
+    struct buf text = manifest_text(&none);
 
     (void)state;
     assert_int_equal(manifest_parse((char *)text.data, text.size, &m, NULL), SHEAF_OK);
@@ -191,7 +182,7 @@ static void what_was_read_is_written_to_the_same_text(void **state)
 
     (void)state;
     assert_int_equal(manifest_parse((char *)text.data, text.size, &m, NULL), SHEAF_OK);
-    again = written(&m);
+    again = manifest_text(&m);
     assert_int_equal(again.size, text.size);
     assert_memory_equal(again.data, text.data, text.size);
     manifest_clear(&m);
@@ -249,7 +240,7 @@ static void the_fingerprint_is_of_the_sorted_compact_text(void **state)
         "\"shards\":[],\"sheaf\":1,\"single_member\":false}";
     const XXH128_hash_t hash = XXH3_128bits(canonical, sizeof(canonical) - 1);
     struct manifest m = { .container = SHEAF_WEBDATASET };
-    struct buf text = written(&m);
+    struct buf text = manifest_text(&m);
     char expected[33];
 
     (void)state;
@@ -285,7 +276,7 @@ static void ten_thousand_shards_are_no_problem(void **state)
         m.shards[i] = (struct manifest_shard){ .bytes = i, .raw_bytes = i, .xxh3 = HASH };
         assert_true(asprintf(&m.shards[i].name, "shard-%06zu.tfrecord", i) > 0);
     }
-    text = written(&m);
+    text = manifest_text(&m);
     assert_int_equal(parse(text.data, text.size), SHEAF_OK);
     manifest_clear(&m);
     buf_free(&text);
@@ -523,7 +514,7 @@ static void want_of_memory_changes_nothing_that_is_written(void **state)
     (void)state;
     example_fill(&e);
     e.m.options_json = many;
-    whole = written(&e.m);
+    whole = manifest_text(&e.m);
     for (malloc_fails_at = 1; code != SHEAF_OK || malloc_calls >= malloc_fails_at;
          malloc_fails_at++) {
         struct buf out = BUF_INIT(MANIFEST_LIMIT);
@@ -552,7 +543,7 @@ static void want_of_memory_is_not_damage(void **state)
 
     (void)state;
     example_fill(&e);
-    text = written(&e.m);
+    text = manifest_text(&e.m);
     for (malloc_fails_at = 1; code != SHEAF_OK || malloc_calls >= malloc_fails_at;
          malloc_fails_at++) {
         struct manifest m;

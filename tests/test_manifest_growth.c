@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "formats/manifest.h"
 #include "formats/manifest_growth.h"
+#include "tests/common_manifest.h"
 
 #define HASH "0123456789abcdef0123456789abcdef"
 #define BEFORE "fedcba9876543210fedcba9876543210"
@@ -43,16 +44,6 @@ static void example_fill(struct example *e)
     e->m.classes = e->classes;
 }
 
-static struct buf written(struct manifest *m)
-{
-    struct buf out = BUF_INIT(MANIFEST_LIMIT);
-    struct sheaf_error err = { 0 };
-
-    if (manifest_write(m, &out, &err) != SHEAF_OK)
-        fail_msg("manifest_write: %s", err.message);
-    return out;
-}
-
 static void one_that_has_grown(void **state)
 {
     struct manifest_growth growth = { .fingerprint = BEFORE, .shards = 1, .classes = 1,
@@ -66,7 +57,7 @@ static void one_that_has_grown(void **state)
     example_fill(&e);
     e.m.growths = &growth;
     e.m.growth_count = 1;
-    text = written(&e.m);
+    text = manifest_text(&e.m);
     assert_int_equal(manifest_parse((char *)text.data, text.size, &m, NULL), SHEAF_OK);
     assert_int_equal(m.growth_count, 1);
     assert_int_equal(m.growths[0].shards, 1);

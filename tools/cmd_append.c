@@ -85,8 +85,7 @@ static int cmd_append(const struct command *command, int argc, char **argv)
             S3_ROW(&choices.s3),
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "memory limit for buffers" },
-            { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &choices.jobs, .most = 1024,
-              .standard = "one per processor, at most 8", .meaning = "threads" },
+            JOBS_ROW(&choices),
             { .name = NULL },
         };
 

@@ -75,6 +75,10 @@ void say_few_shards(const struct sheaf_pack_options *options,
     { "seed", OPTION_NUMBER, "S", .number = &(o)->seed,                                         \
       .meaning = "seed of the shuffle and of the splits" }
 
+#define JOBS_ROW(c)                                                                             \
+    { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &(c)->jobs, .most = 1024,            \
+      .standard = "one per processor, at most 8", .meaning = "threads" }
+
 /* All: */
 #define PACK_ROWS(c, o)                                                                         \
     CONTAINER_ROW(&(c)->container),                                                             \

@@ -8,6 +8,7 @@ import random
 import re
 import sys
 import threading
+from unittest import mock
 
 import sheaf
 
@@ -40,6 +41,14 @@ def pack(dest, samples, **options):
                 packer.cut()
             packer.append(key, fields, labels=label)
     return dest
+
+
+def to_reach(server):
+    """What the environment says for a fake S3 server to be the one: mock.patch.dict()'s context."""
+    return mock.patch.dict(os.environ, {
+        "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ENDPOINT_URL": server.url, "AWS_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull})
 
 
 def flip(path, at):

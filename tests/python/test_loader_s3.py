@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 import sheaf
-from support import Case, pack, samples_of
+from support import Case, pack, samples_of, to_reach
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                                 "system"))
@@ -48,10 +48,7 @@ class FromS3(Case):
         cls.set = pack(os.path.join(cls.shared, "set"), samples_of(300, size=3000))
         cls.server = fake_s3.Server(1)
         cls.addClassCleanup(cls.server.stop)
-        environment = mock.patch.dict(os.environ, {
-            "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_ENDPOINT_URL": cls.server.url, "AWS_REGION": "us-east-1",
-            "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull})
+        environment = to_reach(cls.server)
         environment.start()
         cls.addClassCleanup(environment.stop)
 

@@ -11,7 +11,7 @@ from unittest import mock
 
 import making
 import sheaf
-from support import Case
+from support import Case, to_reach
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                                 "system"))
@@ -273,10 +273,7 @@ class S3Test(Case):
                     objects["tree/" + os.path.relpath(file.name, local)] = fake_s3.Object(file.read())
         options = {"transform": making.twice, "shard_size": "50kB", "version": "1"}
         sheaf.pack(local, self.path("local"), **options)
-        with mock.patch.dict(os.environ, {
-                "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-                "AWS_ENDPOINT_URL": server.url, "AWS_REGION": "us-east-1",
-                "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}):
+        with to_reach(server):
             server.percent = 5
             for start_method in ("fork", "forkserver"):
                 sheaf.pack("s3://bucket/tree/", "s3://bucket/set-%s/" % start_method, jobs=2,

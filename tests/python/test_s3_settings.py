@@ -4,10 +4,10 @@
 import concurrent.futures
 import os
 import sys
-from unittest import main, mock
+from unittest import main
 
 import sheaf
-from support import Case, samples_of
+from support import Case, samples_of, to_reach
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                                 "system"))
@@ -22,10 +22,7 @@ class Settings(Case):
     def share(cls):
         cls.server = fake_s3.Server(1)          # a process keeps to the first that it is told of
         cls.addClassCleanup(cls.server.stop)
-        environment = mock.patch.dict(os.environ, {
-            "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_ENDPOINT_URL": cls.server.url, "AWS_REGION": "us-east-1",
-            "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull})
+        environment = to_reach(cls.server)
         environment.start()
         cls.addClassCleanup(environment.stop)
 
