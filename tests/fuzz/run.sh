@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Runs every fuzz target in $BUILD/fuzz for $FUZZ_SECONDS (5) each, one on each processor.  Seeds are read from
 # tests/corpus/fuzz_<name>/, what is found goes to $BUILD/fuzz-corpus/fuzz_<name>/ and serves the
-# next run; an input that fails is kept in $BUILD/fuzz-findings/.
+# next run; an input that fails is kept in $BUILD/fuzz-findings/, and printed beside its cause, so that
+# a log alone is enough to repeat it.
 set -u
 : "${BUILD:?the build directory}"
 seconds=${FUZZ_SECONDS:-5}
@@ -10,6 +11,28 @@ findings=$BUILD/fuzz-findings
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 mkdir -p "$findings"
+# Names in stacks, where clang came without llvm-symbolizer.
+export ASAN_OPTIONS="allow_addr2line=1:print_legend=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+export UBSAN_OPTIONS="print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
+
+# Of a log, what is not libFuzzer's progress: the error, the sanitizer's stack and summary.  Where
+# memory ran out, a list of all that is allocated stands between them.
+cause_of() {        # LOG
+    sed -E -e '/^#[0-9]+\t/d' -e '/^\tNEW_FUNC\[/d' -e '/^(INFO|Base64|stat::|###### |"[^"]*" # Uses:)/d' "$1" |
+        awk 'NR <= 80 { print } NR > 80 { last[NR % 12] = $0 }
+             END { if (NR > 92) print "  [...]"
+                   for (i = NR - 11; i <= NR; i++) if (i > 80) print last[i % 12] }'
+}
+
+# gzip keeps what an input repeats from filling the log.
+input_of() {        # LOG
+    sed -n 's/.*Test unit written to //p' "$1" | while read -r input; do
+        [ -f "$input" ] || continue
+        echo "  alone:   $target $input"
+        echo "  which is, by base64 -d | gzip -d:"
+        gzip -9 -n <"$input" | base64 -w 110
+    done
+}
 
 fuzz_one() {        # TARGET
     target=$1
@@ -27,8 +50,8 @@ fuzz_one() {        # TARGET
         rm -f "$log"
     else
         echo failed >>"$results"
-        printf '  %-8s %s\n' FAIL "$name"
-        tail -n 60 "$log"
+        # Whole: another target may end in the meantime.
+        printf '%s\n' "$(printf '  %-8s %s\n' FAIL "$name"; cause_of "$log"; input_of "$log")"
     fi
 }
 
