@@ -51,9 +51,9 @@ static void set_plan(struct grow *g)
     p->label_base = m->label_base;
     p->fingerprint = m->fingerprint;
     p->first_shard = first_free(m, g->prefix);
-    p->first_sample = 0;
+    p->samples = 0;
     for (size_t i = 0; i < m->shard_count; i++)
-        p->first_sample += m->shards[i].samples;
+        p->samples += m->shards[i].samples;
     g->part = m->growth_count + 1;
 }
 

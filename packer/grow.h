@@ -25,6 +25,8 @@ struct grow {
 /* Takes what is needed from a manifest's text; `known` and its context are set.
  * SHEAF_ERR_UNSUPPORTED: it was not packed. */
 int grow_open(struct grow *grow, const char *text, size_t size, struct sheaf_error *err);
+/* Finds the number of the first new sample; the data set, as the struct has it, is in `dest`. */
+int grow_number(struct grow *grow, const char *dest, struct sheaf_error *err);
 /* Goes back to what the data set was before it grew last.  False: it never did. */
 bool grow_undo(struct grow *grow);
 /* Sets the options that are the data set's own.  SHEAF_ERR_ARGUMENT: others are not allowed. */

@@ -335,6 +335,8 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
     count_appended(&p->grow->manifest, &there);
     grow_undo(p->grow);
     if (code == SHEAF_OK)
+        code = grow_number(p->grow, p->dest, err);
+    if (code == SHEAF_OK)
         code = make_plan(p, sources, count, err);
     if (code == SHEAF_OK ? hash == NULL || strcmp(hash, p->plan.hash) != 0
                          : code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY)
@@ -387,6 +389,8 @@ static int append(struct pack *p, const char *manifest, const char *const *sourc
     code = grow_options(p->grow, &options, err);
     if (code == SHEAF_OK)
         code = pack_options_take(&options, &p->options, err);
+    if (code == SHEAF_OK)
+        code = grow_number(p->grow, p->dest, err);
     if (code == SHEAF_OK && p->options.resume)
         code = find_appended(p, manifest, sources, count, &found, &p->result, err);
     if (code == SHEAF_OK && !found)

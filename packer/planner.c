@@ -185,7 +185,7 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
     struct cutting cutting = { &p->sort.streams[s], SHEAF_OK, err };
     const struct plan_grow *grow = p->sort.grow;
     const uint64_t first_shard = grow == NULL ? 0 : grow->first_shard;
-    const uint64_t first_sample = grow == NULL ? 0 : grow->first_sample;
+    const uint64_t first_number = grow == NULL ? 0 : grow->first_number;
     uint64_t *starts = calloc(split->shard_count + (size_t)1, sizeof(*starts));
     int code = starts == NULL ? err_memory(err, split->shard_count * sizeof(*starts))
                               : samples_rewind(cutting.stream, err);
@@ -198,7 +198,7 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
     for (uint32_t k = 0; k < split->shard_count && code == SHEAF_OK; k++)
         plan->shards[split->shard + k] = (struct plan_shard){
             .split = s, .number = (uint32_t)(first_shard + k), .sample = split->sample + starts[k],
-            .first = first_sample + starts[k],
+            .first = first_number + starts[k],
             .sample_count = starts[k + 1] - starts[k],
         };
     free(starts);

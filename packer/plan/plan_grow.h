@@ -20,7 +20,8 @@ struct plan_grow {
     int label_base;
     const char *fingerprint;    /* of the data set */
     uint64_t first_shard;       /* the number in the name of the first new shard */
-    uint64_t first_sample;      /* and of its first sample */
+    uint64_t samples;           /* how many it has */
+    uint64_t first_number;      /* that of the first new sample, which its record may have */
     plan_known_fn *known;
     void *context;
 };

@@ -117,7 +117,7 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
         const struct plan_label *l = &plan->labels[i];
         const double number = l->value_count == 0 ? -1 : l->values[0] - grow->label_base;
 
-        if (l->class_name != NULL && grow->class_count == 0 && grow->first_sample != 0)
+        if (l->class_name != NULL && grow->class_count == 0 && grow->samples != 0)
             return err_set(err, SHEAF_ERR_UNSUPPORTED, "the samples have classes, such as \"%s\", "
                            "but the data set's labels have no names", l->class_name);
         if (l->class_name == NULL && grow->class_count != 0 &&

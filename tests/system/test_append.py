@@ -120,16 +120,44 @@ class Append(Case):
         sheaf("verify", self.dest)
         self.assertEqual(len(labels(self.dest)), 28)
 
-    def test_numbers_go_on_in_lists_and_indexes(self):
-        self.pack(container="recordio")
-        self.append()
+    def numbers(self):
+        """Those of all samples, as the lists and the indexes of the shards have them."""
         numbers = []
         for shard in support.shards_of(self.dest):
             for end in (".lst", ".idx"):
-                lines = read(os.path.join(self.dest, shard[:-4] + end)).decode().splitlines()
+                lines = read(os.path.join(self.dest, shard.split(".")[0] + end)).decode().splitlines()
                 numbers.append([int(line.split("\t")[0]) for line in lines])
         self.assertEqual(numbers[0::2], numbers[1::2])
-        self.assertEqual(sum(numbers[0::2], []), list(range(24)))
+        return sum(numbers[0::2], [])
+
+    def test_numbers_go_on_in_lists_and_indexes(self):
+        self.pack(container="recordio")
+        self.append()
+        self.assertEqual(self.numbers(), list(range(24)))
+
+    def test_numbers_follow_those_that_were_skipped(self):
+        """What was skipped keeps its number: new ones follow the highest, whoever has that."""
+        def with_bad(mark, *bad):
+            return make_tree(self.path(mark), {**files(("cat",), mark, 4),
+                                               **{"cat/%s.jpg" % name: b"" for name in bad}})
+        pack(with_bad("e", "a", "b", "f"), self.dest, "recordio", "gzip", "--shard-count", "2",
+             "--on-error", "skip")
+        before = self.numbers()
+        self.assertGreater(before[-1], 3)       # a bad one is not the last, with this seed
+        bad = with_bad("g", "c", "d", "e", "h")
+        sheaf("append", bad, self.dest, "--on-error", "skip", "--shard-count", "1")
+        sheaf("append", with_bad("i", "b"), self.dest, "--on-error", "skip")
+        after, now = tree_of(self.dest), self.numbers()
+        self.assertEqual(now[:4], before)
+        self.assertEqual(now, sorted(set(now)))
+        self.assertEqual(len(now), 12)
+        sheaf("append", self.path("i"), self.dest, "--on-error", "skip", "--resume")
+        self.assertEqual(tree_of(self.dest), after)
+        sheaf("verify", self.dest)
+        name, last = "shard-000003.lst", b"\n%d\t" % now[-1]
+        write(os.path.join(self.dest, name), after[name].replace(last, b"\nx%s" % last[2:]))
+        self.assert_error(sheaf("append", self.new, self.dest, status=1), name,
+                          "does not begin with the number of a sample")
 
     def test_what_is_written(self):
         """New shards, and at most a tenth more."""
