@@ -627,7 +627,7 @@ struct sheaf_pack_result {
     uint64_t samples;           /* packed (with dry_run: planned) */
     uint64_t payload_bytes;     /* of their fields */
     uint64_t stored_bytes;      /* of the shards */
-    uint64_t shards, shards_kept;       /* kept by resume */
+    uint64_t shards, shards_kept;   /* kept by resume; of a part: 0 and its own, if published */
     uint64_t skipped;           /* files, each in the report file; of sheaf_packer, samples */
     uint64_t multipart_records; /* RecordIO: records that contain the magic, stored in parts */
     uint64_t memory_peak_bytes; /* buffers and unacknowledged parts; <= memory_bytes */

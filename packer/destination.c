@@ -69,6 +69,16 @@ static bool is_of_plan(const struct output *o, const char *hash, const char *not
            (!o->compares_origin || note[0] == '\0' || strcmp(note, o->origin) == 0);
 }
 
+/* How many samples it had before it grew for the first time. */
+static uint64_t samples_at_first(const struct manifest *m)
+{
+    uint64_t samples = 0;
+
+    for (uint64_t i = 0; i < m->growths[0].shards; i++)
+        samples += m->shards[i].samples;
+    return samples;
+}
+
 /* Of a text that was got. */
 static int classify(const struct output *o, const char *directory, struct manifest_found *f,
                     struct sheaf_error *err)
@@ -82,12 +92,16 @@ static int classify(const struct output *o, const char *directory, struct manife
     code = parse(directory, MANIFEST_NAME, f->text, f->size, &f->manifest, &f->fault);
     if (code == SHEAF_OK && o->grow != NULL)
         code = manifest_growth_option(&f->manifest, "plan", &hash, &f->fault);
-    else if (code == SHEAF_OK && f->manifest.growth_count == 0)     /* else it is more */
+    else if (code == SHEAF_OK)
         code = manifest_option(&f->manifest, "plan", &hash, &f->fault);
     if (code != SHEAF_OK)
         f->kind = MANIFEST_UNREADABLE;
     else
         f->kind = is_of_plan(o, hash, f->note) ? MANIFEST_OF_PLAN : MANIFEST_OF_OTHER_PLAN;
+    if (f->kind == MANIFEST_OF_PLAN && o->grow == NULL && f->manifest.growth_count != 0) {
+        f->kind = MANIFEST_OF_OTHER_PLAN;       /* it is more */
+        f->grown_from = samples_at_first(&f->manifest);
+    }
     free(hash);
     return code == SHEAF_ERR_MEMORY ? err_memory(err, f->size) : SHEAF_OK;
 }
@@ -257,6 +271,11 @@ static int inspect_dataset(struct inspection *x, const char *directory, bool is_
         d->fault = f.fault;
     if (is_output)
         d->is_finished &= f.kind == MANIFEST_OF_PLAN;
+    if (is_output && f.grown_from != 0) {
+        d->grown_from = f.grown_from;
+        for (size_t i = 0; i < f.manifest.shard_count; i++)
+            d->samples += f.manifest.shards[i].samples;
+    }
     if (code == SHEAF_OK && is_output && f.kind == MANIFEST_OF_PLAN && x->asked & INSPECT_WHOLE)
         code = inspect_whole(x, directory, &f.manifest);
     manifest_found_free(&f);
@@ -480,6 +499,14 @@ int destination_result(const struct output *o, struct sheaf_pack_result *result,
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
+static int refuse_grown(const struct destination *d, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: the data set of this plan was published, and has "
+                   "grown since, from %llu to %llu samples: the plan is done (append to the data "
+                   "set, or replace it by a new plan)", d->dataset,
+                   (unsigned long long)d->grown_from, (unsigned long long)d->samples);
+}
+
 int destination_refuse(const struct output *o, const struct destination *d, unsigned what,
                        struct sheaf_error *err)
 {
@@ -489,10 +516,11 @@ int destination_refuse(const struct output *o, const struct destination *d, unsi
     if (what & REFUSE_FAULT && d->fault.code != SHEAF_OK)
         return err_because(err, err_set(err, d->fault.code, "%s", d->fault.message),
                            (enum sheaf_reason)d->fault.reason);
+    if (what & REFUSE_OTHER_DATASET && d->grown_from != 0)
+        return err_because(err, refuse_grown(d, err), SHEAF_REASON_DATASET);
     if (what & REFUSE_OTHER_DATASET && d->dataset != NULL && !d->is_finished)
         return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another "
-                                        "plan, or one that has grown since", d->dataset),
-                           SHEAF_REASON_DATASET);
+                                        "plan", d->dataset), SHEAF_REASON_DATASET);
     if (what & REFUSE_DATASET && d->dataset != NULL)
         return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: already holds a data set",
                                         d->dataset), SHEAF_REASON_DATASET);
@@ -515,6 +543,8 @@ int destination_refuse_other_run(const struct output *o, const struct destinatio
 int destination_refuse_no_run(const struct output *o, const struct destination *d,
                               struct sheaf_error *err)
 {
+    if (d->grown_from != 0)
+        return refuse_grown(d, err);
     if (d->claim == CLAIM_ABSENT && d->dataset != NULL)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: holds the data set of another plan, with other "
                        "options or of other files: nothing of this plan is there", d->dataset);
@@ -524,6 +554,9 @@ int destination_refuse_no_run(const struct output *o, const struct destination *
     if (d->claim == CLAIM_DAMAGED)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s/" PLAN_FILE ": the journal of an earlier run "
                        "is damaged", o->journal.directory);
+    if (d->holder.state == CLAIM_GROWS)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: another run appends to a data set that is "
+                       "there, or was interrupted (%s)", o->dest, d->holder.holder);
     if (d->claim == CLAIM_OF_OTHER_PLAN)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: is being packed by another plan, with other "
                        "options or other files (%s)", o->dest, d->holder.holder);

@@ -30,6 +30,8 @@ struct manifest_found {
     char *text;
     size_t size;
     struct manifest manifest;   /* as parsed; of the last two kinds */
+    uint64_t grown_from;        /* the samples that this plan's had, before others were appended:
+                                   MANIFEST_OF_OTHER_PLAN; 0: it is not this plan's */
     struct sheaf_error fault;
 };
 
@@ -78,6 +80,8 @@ struct destination {
     struct store_seen claim_seen;
     char *dataset;              /* a directory with a data set, of whatever plan; NULL: none */
     bool is_finished;           /* the data set of this very plan is there, in all splits */
+    uint64_t grown_from, samples;   /* this plan's was there, with so many samples, and has grown
+                                   to so many; 0: no */
     struct sheaf_error fault;   /* or of what is there something cannot be read, or is missing; code
                                    SHEAF_OK: nothing */
     bool has_leftovers;         /* of a run, in the journal's directory */

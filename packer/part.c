@@ -80,6 +80,8 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
         code = run_check_memory(&p->run, err);
     if (code == SHEAF_OK)
         code = output_join(&planned->output, parts, &finished, err);
+    if (code == SHEAF_OK && finished)
+        p->result.shards_kept = p->run.end - p->run.first;
     if (code != SHEAF_OK || finished)
         return code;
     code = pack_shards(p, err);

@@ -97,7 +97,7 @@ static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
     struct destination d = { .claim = CLAIM_ABSENT };
     int code = destination_inspect(output, INSPECT_CLAIM | INSPECT_DATASET, &d, err);
 
-    p->committed = code == SHEAF_OK && d.is_finished;
+    p->committed = code == SHEAF_OK && (d.is_finished || d.grown_from != 0);
     if (p->committed)
         for (size_t i = 0; i < p->planned.file.facts.plan.shard_count; i++)
             count_done(p, i);

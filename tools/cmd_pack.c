@@ -128,6 +128,10 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     detail_packing(&result);
     if (is_quiet())
         return STATUS_OK;
+    if (result.shards == 0 && result.shards_kept > 0) {
+        printf("part %u of %u: the data set is complete already\n", part, parts);
+        return STATUS_OK;
+    }
     printf("part %u of %u: %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " "
            "shard%s, %" PRIu64 " of them kept", part, parts, result.samples,
            plural(result.samples), result.payload_bytes, plural(result.payload_bytes),

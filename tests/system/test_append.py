@@ -373,7 +373,26 @@ class Append(Case):
         self.assertEqual(tree_of(self.dest), after)
         for words in (("pack", self.old, self.dest, "--format", "webdataset", "--shard-count",
                        "3", "--resume"),):
-            self.assert_error(sheaf(*words, status=1), "has grown since")
+            self.assert_error(sheaf(*words, status=1), "has grown since, from 12 to 24 samples",
+                              "--overwrite replaces it")
+        self.assertEqual(tree_of(self.dest), after)
+
+    def test_plan_of_what_has_grown(self):
+        plan = self.path("plan")
+        sheaf("plan", self.old, self.dest, "-o", plan, "--format", "webdataset", "--shard-count",
+              "3")
+        self.assert_error(sheaf("append", self.new, self.dest, status=1), "holds an unfinished run")
+        sheaf("pack", "--plan", plan)
+        self.assert_error(sheaf("append", self.new, self.dest, status=1), "holds an unfinished run")
+        sheaf("commit", plan)
+        self.assertEqual(sheaf("pack", "--plan", plan, "--part", "1/2").stdout,
+                         b"part 1 of 2: the data set is complete already\n")
+        self.append()
+        after = tree_of(self.dest)
+        for words in (("commit", plan), ("pack", "--plan", plan, "--part", "0/2")):
+            self.assert_error(sheaf(*words, status=1), "has grown since, from 12 to 24 samples",
+                              "append to the data set, or replace it by a new plan")
+        self.assertIn(b"committed", sheaf("info", plan).stdout)
         self.assertEqual(tree_of(self.dest), after)
 
     # ---- Damage ---------------------------------------------------------------------------------
