@@ -651,10 +651,10 @@ SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, cons
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
 /* Appends such samples to the data set `dataset`, in its way, as new shards (shard_bytes 0, the
- * default here: its own).  Known classes keep their numbers, new ones follow.  Who has it open goes
- * on; others see it as it was, or with all that is new; earlier positions are _CHANGED.  A key that
- * it has is a bad file's.  overwrite removes what an unfinished append has left; resume is OK, too,
- * if it grew by these files last.  _UNSUPPORTED: a view, foreign shards, labels that do not fit. */
+ * default here: its own).  Known classes keep numbers, new ones follow.  Readers go on; others see
+ * it as it was, or with all new ones; earlier positions are _CHANGED.  A key that it has is a bad
+ * file's; if all are skipped as such, OK without shards.  overwrite removes what an unfinished one
+ * has left; resume is OK, too, if it grew by these last.  _UNSUPPORTED: views, foreign shards. */
 SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);

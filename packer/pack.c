@@ -175,6 +175,16 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
     return code;
 }
 
+/* The data set has all of it.  What an interrupted run left is refused or removed all the same. */
+static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
+{
+    const int code = output_grow(&p->output, p->options.resume, p->options.overwrite, err);
+
+    if (code == SHEAF_OK)
+        output_abandon_grow(&p->output, false);
+    return code;
+}
+
 /* Of the plan, with what it says of labels and of where the files are. */
 static struct run run_of(struct pack *p)
 {
@@ -252,6 +262,8 @@ static int pack_sources(struct pack *p, const char *const *sources, size_t count
     code = run_check_memory(&all, err);
     if (p->options.dry_run)
         return end_dry_run(p, code, err);
+    if (code == SHEAF_OK && p->plan.sample_count == 0)
+        return grow_by_nothing(p, err);
     return code == SHEAF_OK ? pack_to_dest(p, &all, err) : code;
 }
 

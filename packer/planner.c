@@ -207,15 +207,16 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
 
 static int make_shards(struct planner *p, struct sheaf_error *err)
 {
-    const uint64_t first = p->sort.grow == NULL ? 0
-                                                : MIN(p->sort.grow->first_shard, SHARD_LIMIT);
+    const bool grows = p->sort.grow != NULL;
+    const uint64_t first = grows ? MIN(p->sort.grow->first_shard, SHARD_LIMIT) : 0;
     struct plan *plan = p->plan;
     int code = SHEAF_OK;
 
     for (uint32_t s = 0; s < plan->split_count; s++) {
         const struct sample_stream *stream = &p->sort.streams[s];
         struct plan_split *split = &plan->splits[s];
-        const uint64_t count = plan_shard_count(stream->payload_bytes, stream->count,
+        const uint64_t count = grows && stream->count == 0 ? 0 :
+                               plan_shard_count(stream->payload_bytes, stream->count,
                                                 p->options->shard_bytes, p->options->shard_count);
 
         if (count > SHARD_LIMIT - first)
@@ -245,7 +246,9 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
 
     if (code == SHEAF_OK)
         code = make_shards(p, err);
-    if (code == SHEAF_OK && p->plan->sample_count == 0)
+    /* A data set that has them all has nothing to grow by. */
+    if (code == SHEAF_OK && p->plan->sample_count == 0 &&
+        !(p->sort.grow != NULL && problems_are_known(p->problems)))
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found, %llu left "
                        "out by patterns)", p->name, (unsigned long long)p->files,
                        (unsigned long long)p->filtered);

@@ -46,7 +46,9 @@ static int append(char **sources, size_t count, struct sheaf_pack_options *optio
         return refuse(&error);
     if (options->dry_run && error.code != SHEAF_OK)
         (void)fail(&error);         /* as the run would; a dry run has done what it was asked for */
-    if (!options->dry_run && !is_quiet())
+    if (result.shards == 0)
+        say("nothing to append: the data set has all of these keys already");
+    else if (!options->dry_run && !is_quiet())
         print_result(&result);
     say_source(&result);
     say_few_shards(options, &result);

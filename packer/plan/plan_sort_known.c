@@ -50,7 +50,7 @@ static int leave_out(struct asking *a, const uint8_t *record, size_t size, struc
 
     for (uint64_t i = 0; i < files.file_count && code == SHEAF_OK; i++)
         code = problems_add(a->sort->problems, err, files.files[i].path, SHEAF_ERR_EXISTS,
-                            "the data set has a sample with this key already");
+                            IS_KNOWN);
     if (code == SHEAF_OK)
         a->sort->label_counts[sample.label]--;
     catalog_free(&files);

@@ -102,13 +102,27 @@ static int compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->reason, y->reason);
 }
 
-/* A file that is bad itself says more than those that were left out with it. */
+/* A file that is bad itself says more than those that were left out with it, and than those that
+ * the data set has. */
+static int rank_of(const struct problem *p)
+{
+    return strncmp(p->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0 ? 1 :
+           strcmp(p->reason, IS_KNOWN) == 0 ? 2 : 0;
+}
+
 static bool is_before(const struct problem *a, const struct problem *b)
 {
-    const bool a_left_out = strncmp(a->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0;
-    const bool b_left_out = strncmp(b->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0;
+    const int a_rank = rank_of(a), b_rank = rank_of(b);
 
-    return a_left_out != b_left_out ? b_left_out : compare(a, b) < 0;
+    return a_rank != b_rank ? a_rank < b_rank : compare(a, b) < 0;
+}
+
+bool problems_are_known(const struct problems *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (strcmp(p->items[i].reason, IS_KNOWN) != 0)
+            return false;
+    return p->count != 0;
 }
 
 /* The one to be named; there is one. */

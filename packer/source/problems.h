@@ -16,6 +16,8 @@
 #define CONVERTED_NAME "converted.tsv"
 /* How the reason begins where another file of the sample is the bad one. */
 #define LEFT_OUT "left out with another file of its sample"
+/* The whole reason where a data set that is to grow has the file's sample. */
+#define IS_KNOWN "the data set has a sample with this key already"
 
 struct problem {
     const char *path;           /* as in skipped.tsv: printable */
@@ -43,6 +45,9 @@ int problems_count_label(struct problems *p, bool has_label, const char *key, si
                          struct sheaf_error *err);
 /* Tells the result of the samples without a label, if others have one. */
 void problems_tell_labels(const struct problems *p, struct sheaf_pack_result *result);
+
+/* Whether there are bad files, all of them because their samples are in the data set. */
+bool problems_are_known(const struct problems *p);
 
 /* Notes a bad file: `path` (any bytes), an error code, and the reason.  Fails only for want of
  * memory. */

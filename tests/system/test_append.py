@@ -227,8 +227,25 @@ class Append(Case):
         self.assertIn(b"13 of 15 files packed, 2 files skipped", done.stdout)
         self.assertEqual(read(os.path.join(self.dest, "skipped-1.tsv")).count(b"\n"), 2)
         self.assertEqual(len(labels(self.dest)), 25)
+
+    def test_nothing_new(self):
+        """Done with nothing, but only if the data set has all of it; what was left is no less in
+        the way."""
+        before = self.pack()
+        for more in ((), ("--dry-run",), ("--resume",), ("--overwrite",)):
+            done = self.append("--on-error", "skip", *more, source=self.old)
+            self.assertEqual((done.stdout, done.stderr.count(b"skipped: ")), (b"", 12))
+            self.assertIn(b"nothing to append: the data set has all of these keys", done.stderr)
+            self.assertEqual(tree_of(self.dest), before)
+        self.assert_error(self.append("--dry-run", source=self.old, status=1), "this key already")
+        source = make_tree(self.path("source"), {**tree_of(self.old), "cat/new.jpg": b""})
+        done = self.append("--on-error", "skip", source=source, status=1)
+        self.assert_error(done, "no sample could be packed: 13 bad files, the first cat/new.jpg")
+        write(os.path.join(source, "cat", "nosuffix"), b"x")
+        os.unlink(os.path.join(source, "cat", "new.jpg"))
         done = self.append("--on-error", "skip", source=source, status=1)
         self.assert_error(done, "no file can be packed")
+        self.assertEqual(tree_of(self.dest), before)
 
     def test_options_that_are_not_given_again(self):
         """They are not taken from the data set, and that is said."""
@@ -352,7 +369,7 @@ class Append(Case):
         self.assert_error(self.append(status=1), "another run appends to it, or was interrupted",
                           "--resume continues it, --overwrite starts again")
         done = sheaf("append", self.old, self.dest, "--resume", "--on-error", "skip", status=1)
-        self.assert_error(done, "no file can be packed")
+        self.assert_error(done, "another plan")
         more = make_tree(self.path("more"), {"cat/more.bin": b"m"})
         self.assert_error(sheaf("append", more, self.dest, "--resume", status=1),
                           "another plan")
