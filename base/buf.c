@@ -50,9 +50,11 @@ int buf_grow(struct buf *b, size_t extra, struct sheaf_error *err)
     size_t wanted, capacity;
     uint8_t *grown;
 
-    if (extra > b->limit - MIN(b->size, b->limit))
+    if (extra > b->limit - MIN(b->size, b->limit)) {
+        b->is_full = true;
         return err_set(err, SHEAF_ERR_LIMIT, "%zu bytes and %zu more exceed the limit of %zu "
                                              "bytes", b->size, extra, b->limit);
+    }
     wanted = b->size + extra;
     capacity = MAX(b->capacity, 64);
     while (capacity < wanted)

@@ -21,6 +21,7 @@ struct buf {
     size_t capacity;
     size_t limit;       /* bytes; growing past it is SHEAF_ERR_LIMIT */
     bool is_mapped;     /* by buf_map: pages of its own, not malloc's */
+    bool is_full;       /* it was to grow past the limit, once */
 };
 
 #define BUF_INIT(most) { .limit = (most) }

@@ -19,6 +19,9 @@
 #include "packer/block.h"
 #include "packer/file_ahead.h"
 
+/* Of a block that has outgrown what it has: at least this much more. */
+#define MORE_BYTES 4096u
+
 int block_add_text(struct block *b, const char *text, size_t *offset, struct sheaf_error *err)
 {
     *offset = b->texts.size;
@@ -370,15 +373,19 @@ static int take_fetched(struct block *b, const struct plan_sample *s, size_t num
     return code == SHEAF_OK && *bad == NULL && s->has_cls ? take_cls(b, sample, err) : code;
 }
 
-/* A sample did not fit into the frames' buffer. */
-static void note_outgrown(struct block *b, const struct sheaf_sample *sample, int code,
-                          const struct sheaf_error *why)
+/* A sample did not fit into the frames' buffers; or it is none that the container takes, however
+ * large they are. */
+static void note_outgrown(struct block *b, const struct sheaf_sample *sample, int code)
 {
-    if (code != SHEAF_ERR_LIMIT || why->reason == SHEAF_REASON_MEMORY)
+    uint64_t bytes = 0;
+
+    if (code != SHEAF_ERR_LIMIT || !(b->raw.is_full || b->names.is_full || b->samples.is_full))
         return;
     b->outgrown = !b->at_worst || setup_converts(b->setup);
-    for (size_t i = 0; i < sample->field_count && setup_converts(b->setup); i++)
-        b->extra += b->extra + sample->fields[i].size;
+    for (size_t i = 0; i < sample->field_count; i++)
+        bytes += sample->fields[i].size;
+    if (setup_converts(b->setup))
+        b->extra += b->extra + bytes + MORE_BYTES;
 }
 
 /* One sample, or its problem.  `number`: files of the block before it. */
@@ -403,7 +410,7 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     code = (b->setup->take != NULL ? b->setup->take : block_add)(b, &sample, &found);
     if (code == SHEAF_OK)
         return SHEAF_OK;
-    note_outgrown(b, &sample, code, &found);
+    note_outgrown(b, &sample, code);
     if (b->outgrown || code == SHEAF_ERR_MEMORY || found.reason == SHEAF_REASON_MEMORY) {
         *err = found;
         return b->outgrown ? code : err_prefix(err, "%s: ", files[0].path);

@@ -206,6 +206,20 @@ class Archive(Case):
             self.assertEqual(found, 24 + len(odd))
 
 
+class Refused(Case):
+    def test_what_a_container_does_not_take(self):
+        """It is a bad file, as without these options; more memory would not help."""
+        make_tree(self.path("tree"), {"a.bin": b"a", "b.bin": b"b", "c.bin": b""})
+        write(self.path("tree/x.jsonl"), b"".join(
+            b'{"path": "%c.bin", "label": [%s, 0.5]}\n' % (name, label)
+            for name, label in zip(b"abc", (b"1", b"16777217", b"16777217"))))
+        for more in ([], ["--fix-images"], ["--resize", "9"]):
+            done = pack(self.path("tree/x.jsonl"), self.path("out"), "tfrecord", "none",
+                        "--on-error", "skip", "--overwrite", *more)
+            self.assertIn(b"packed 1 sample", done.stdout)
+            self.assertEqual(sorted(lines(self.path("out"), "skipped.tsv")), ["b.bin", "c.bin"])
+
+
 class Bombs(Case):
     def test_limits(self):
         """More pixels than anybody decodes are a bad file; more memory than there is, an error."""
