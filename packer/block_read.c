@@ -394,6 +394,7 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
 {
     const struct catalog_file *bad = NULL;
     const struct catalog_file *files = &b->plan->files[s->file];
+    const size_t conversions = b->conversions.size;
     struct sheaf_sample sample;
     struct sheaf_error found;
     int code = make_sample(b, s, &sample, err);
@@ -404,8 +405,10 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
              : read_files(b, ahead, s, &sample, &bad, &found, err);
     if (code != SHEAF_OK)
         return code;
-    if (bad != NULL)
+    if (bad != NULL) {
+        b->conversions.size = conversions;      /* nothing of it is there */
         return refuse(b, s, bad, &found, err);
+    }
     b->refused = NULL;
     code = (b->setup->take != NULL ? b->setup->take : block_add)(b, &sample, &found);
     if (code == SHEAF_OK)
@@ -418,6 +421,7 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     if (code == SHEAF_ERR_ARGUMENT)     /* the file's fault, not the caller's */
         found.code = SHEAF_ERR_UNSUPPORTED;
     bad = b->refused == NULL ? files : files + (b->refused - sample.fields);
+    b->conversions.size = conversions;
     return refuse(b, s, bad, &found, err);
 }
 

@@ -207,6 +207,19 @@ class Archive(Case):
 
 
 class Refused(Case):
+    def test_what_is_left_out_is_not_converted(self):
+        """An image that became another one, of a sample with a file that is bad."""
+        png = images.saved(images.photo(20, 10), "PNG")
+        for other, more in (("b.jpg", []), ("b.png", ["--check-images", "decode"])):
+            tree = make_tree(self.path(other), {"c/x.a.jpg": png, "c/x." + other: b"no image",
+                                                "c/y.jpg": png})
+            done = pack(tree, self.path("out"), "tfrecord", "none", "--on-error", "skip",
+                        "--overwrite", "--fix-images", *more)
+            self.assertIn(b", 1 image converted", done.stdout)
+            self.assertEqual(list(lines(self.path("out"), "converted.tsv")), ["c/y.jpg"])
+            self.assertEqual(sorted(lines(self.path("out"), "skipped.tsv")),
+                             ["c/x.a.jpg", "c/x." + other])
+
     def test_what_a_container_does_not_take(self):
         """It is a bad file, as without these options; more memory would not help."""
         make_tree(self.path("tree"), {"a.bin": b"a", "b.bin": b"b", "c.bin": b""})
