@@ -52,8 +52,9 @@ void fields_print_one(void *context, const struct sheaf_field_info *f, uint64_t 
            size_text((double)f->least_bytes, least), size_text((double)f->most_bytes, most),
            size_text((double)f->median_bytes, median));
     if (few_lack(f, samples))
-        printf("; missing in %s, first in %s", count_text(lacking, count),
-               f->lacking == NULL ? "?" : shown(f->lacking));
+        printf("; missing in %s", count_text(lacking, count));
+    if (few_lack(f, samples) && f->lacking != NULL)
+        printf(", first in %s", shown(f->lacking));
     putchar('\n');
 }
 
