@@ -217,8 +217,8 @@ int classes_renumber(const struct class_numbers *numbers, struct decode_scratch 
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "its labels (%zu, the first %.9g) are not one "
                        "class, so they cannot be mapped to the merged classes of the open data "
                        "sets", sample->label_count, *label);
-    own = *label - numbers->label_base;
-    if (own >= (double)numbers->count && numbers->rest_stays)
+    own = *label - numbers->first;
+    if ((own < 0 || own >= (double)numbers->count) && numbers->rest_stays)
         return SHEAF_OK;
     if (own < 0 || own >= (double)numbers->count)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "its label %.17g is not one of the %zu classes "

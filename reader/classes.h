@@ -38,8 +38,8 @@ int classes_rename(const struct class_list *lists, size_t count, class_name_fn *
 struct class_numbers {
     const uint32_t *map;
     size_t count;
-    bool rest_stays;            /* labels beyond the map are as they are */
-    int label_base, merged_base;
+    bool rest_stays;            /* labels that are not in the map are as they are */
+    int first, merged_base;     /* the map's first label; the number of the first merged class */
 };
 
 /* Gives a decoded sample the merged number of its class.  SHEAF_ERR_UNSUPPORTED for labels that

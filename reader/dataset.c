@@ -484,7 +484,7 @@ int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scrat
         .map = source->class_map,
         .count = source->class_map_count,
         .rest_stays = source->class_rest_stays,
-        .label_base = source->manifest.label_base,
+        .first = source->class_map_first,
         .merged_base = d->manifest.label_base,
     };
 

@@ -80,8 +80,9 @@ struct sheaf_dataset {
     uint64_t first_number, end_number;  /* its samples, in the union; also of one opened alone */
     size_t first_part;                  /* in the row of all sources' parts */
     uint32_t *class_map;                /* see classes.h; NULL: its labels stay; */
-    size_t class_map_count;             /* of labels; */
-    bool class_rest_stays;              /* labels beyond these stay */
+    size_t class_map_count;             /* of labels, */
+    int class_map_first;                /* from this on; */
+    bool class_rest_stays;              /* all other labels stay */
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
     uint64_t chosen;                    /* in a view: how many of its samples, */
     double share;                       /* their part of an epoch, */

@@ -175,6 +175,7 @@ static int merge_classes(struct sheaf_dataset *d, const struct union_options *op
     for (size_t i = 0; maps != NULL && i < d->source_count; i++) {
         d->sources[i]->class_map = maps[i];
         d->sources[i]->class_map_count = d->sources[i]->manifest.class_count;
+        d->sources[i]->class_map_first = d->sources[i]->manifest.label_base;
     }
     free(lists);
     free(maps);
@@ -211,6 +212,7 @@ static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struc
     for (size_t i = 0; i < count; i++)
         s->class_map[i] = (uint32_t)i;
     s->class_map_count = count;
+    s->class_map_first = s->manifest.label_base;
     s->class_rest_stays = true;
     d->renames_classes = true;
     return SHEAF_OK;
@@ -251,19 +253,16 @@ static int renumber_classes(struct sheaf_dataset *d, const struct union_options 
         return err_set(err, SHEAF_ERR_LIMIT, "\"classes\": a label above %u", CLASS_LABELS_MOST);
     for (size_t i = 0; i < d->source_count; i++) {
         struct sheaf_dataset *s = d->sources[i];
-        const uint64_t base = (uint64_t)s->manifest.label_base;
 
         s->class_map = calloc(end, sizeof(s->class_map[0]));
         if (s->class_map == NULL)
             return err_memory(err, end * sizeof(s->class_map[0]));
-        s->class_map_count = end - MIN(base, end);
+        s->class_map_count = end;
         s->class_rest_stays = true;
-        for (uint64_t label = base; label < end; label++)
-            s->class_map[label - base] = (uint32_t)label;
+        for (uint64_t label = 0; label < end; label++)
+            s->class_map[label] = (uint32_t)label;
         for (size_t c = 0; c < options->class_count; c++)
-            if (options->classes[c].from_number >= base)
-                s->class_map[options->classes[c].from_number - base] =
-                    (uint32_t)options->classes[c].to_number;
+            s->class_map[options->classes[c].from_number] = (uint32_t)options->classes[c].to_number;
     }
     return SHEAF_OK;
 }

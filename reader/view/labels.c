@@ -11,7 +11,7 @@
 static void renumber(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                      uint32_t *labels, uint64_t count)
 {
-    const uint32_t base = (uint32_t)source->manifest.label_base;
+    const uint32_t base = (uint32_t)source->class_map_first;
 
     for (uint64_t i = 0; i < count && source->class_map != NULL; i++) {
         if (labels[i] > base && labels[i] - 1 - base < source->class_map_count)

@@ -313,6 +313,18 @@ class Classes(ViewCase):
                                              "eel": {(None, 2)}})
         self.assertEqual(Info.info(view)["classes"], [])
 
+    def test_numbers_that_are_no_class(self):
+        """Labels below the first class are mapped, or stay."""
+        write(self.path("odd/x.jsonl"), b"".join(
+            b'{"path": "%d.txt", "label": %d}\n' % (label + 1, label) for label in range(-1, 4)))
+        for label in range(-1, 4):
+            write(self.path("odd/%d.txt" % (label + 1)), b"x")
+        pack(self.path("odd/x.jsonl"), self.path("odd-set"), "tfrecord", "none", "--label-base", 1)
+        self.sets = {**self.sets, "odd": self.path("odd-set")}
+        view = self.view([("odd", {})], classes={"0": 7, "2": 8})
+        self.assertEqual(self.labels(view), {"0": {(None, -1)}, "1": {(None, 7)}, "2": {(None, 1)},
+                                             "3": {(None, 8)}, "4": {(None, 3)}})
+
     def test_the_command(self):
         write(self.path("map.json"), b'{"cat": "pet", "dog": "pet"}')
         view = self.path("mapped.view")
