@@ -472,6 +472,9 @@ static void repeat_last(struct held *h)
     h->out[h->out_count] = h->out[h->out_count - 1];
     h->out_pieces[h->out_count] = h->out_pieces[h->out_count - 1];
     h->out[h->out_count].repeated = 1;
+    h->repeats++;
+    for (size_t i = 0; i < h->out[h->out_count].field_count; i++)
+        h->repeated_bytes += h->out[h->out_count].fields[i].size;
     h->out[h->out_count++].ordinal++;
 }
 

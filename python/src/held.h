@@ -50,6 +50,7 @@ struct held {
     uint64_t epoch;             /* the reader's */
     uint64_t place;             /* the next ordinal that it gives; UINT64_MAX: to be sought */
     uint64_t real;              /* its samples; behind them its last one is repeated */
+    uint64_t repeats, repeated_bytes;   /* how often that was done, and the fields' bytes */
     bool is_stream;             /* `real` is not known, UINT64_MAX, before its end */
     struct piece *first;
     size_t held_bytes;

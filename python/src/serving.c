@@ -337,6 +337,9 @@ static void note_stats(struct serving *s)
     struct sheaf_reader_stats stats;
 
     sheaf_reader_get_stats(s->held.reader, &stats, sizeof(stats));
+    stats.samples += s->held.repeats;       /* as a reader counts those that it repeats itself */
+    stats.repeated += s->held.repeats;
+    stats.payload_bytes += s->held.repeated_bytes;
     pthread_mutex_lock(&s->lock);
     s->locked.stats = stats;
     s->locked.failed = s->held.failed.code != 0;

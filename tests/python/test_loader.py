@@ -161,6 +161,9 @@ class LoaderTest(LoaderCase):
                                      decode=marked, elastic=4)
                 own = sum(loader, [])
                 self.assertEqual(len(loader), -(-len(own) // 8))
+                stats = loader.stats()
+                self.assertEqual((stats.samples, stats.repeated),
+                                 (len(own), sum(mark for _, mark in own)))
                 every += own
             self.assertEqual(len(every), count)
             self.assertEqual(sum(mark for _, mark in every), repeated)
