@@ -24,12 +24,12 @@
     X(PACK_REQUESTS,     "pack-requests",     128,    "",    "under way at once, packing")       \
     X(FSX_CREATE,        "fsx-create",        600,    "s",   "to make the file system")          \
     X(FSX_LEAST,         "fsx-least",         1.2e12, "B",   "the smallest file system")         \
-    X(FSX_RATE,          "fsx-rate",          200,    "B/s/MB", "throughput per capacity")      \
+    X(FSX_RATE,          "fsx-rate",          200,    "MB/s/TB", "throughput of its capacity")  \
     X(FSX_OPEN,          "fsx-open",          0.0005, "s",   "to open a file")                   \
     X(EFS_RATE,          "efs-rate",          300e6,  "B/s", "reads and writes")                 \
     X(EFS_OPEN,          "efs-open",          0.003,  "s",   "to open a file")                   \
-    X(GET_PRICE,         "get-price",         0.4,    "$/M", "GET requests")                     \
-    X(PUT_PRICE,         "put-price",         5,      "$/M", "PUT and LIST requests")            \
+    X(GET_PRICE,         "get-price",         0.4,    "$/million", "GET requests")               \
+    X(PUT_PRICE,         "put-price",         5,      "$/million", "PUT and LIST requests")      \
     X(FSX_PRICE,         "fsx-price",         0.14,   "$/GB/month", "capacity")                  \
     X(EFS_PRICE,         "efs-price",         0.30,   "$/GB/month", "stored data")              \
     X(INSTANCE_PRICE,    "instance-price",    0,      "$/h", "all instances; 0: not counted")

@@ -65,6 +65,11 @@ class Local(support.Case):
             self.assertIn(word, said)
         self.assertNotRegex(said, rb"\de[+]\d")
 
+    def test_constants_are_printed_as_people_write_them(self):
+        said = support.sheaf("advise", self.path("tree")).stdout.decode()
+        for line in ("fsx-rate 200 MB/s/TB ", "get-price 0.4 $/million ", "file-rate 200 MB/s "):
+            self.assertIn(line, " ".join(said.split()))
+
     def test_constants_of_bytes_take_units(self):
         plain, units = (self.advise(self.path("tree"), "--constant", "efs-rate=" + text)
                         for text in ("250000000", "250MB"))
