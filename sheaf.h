@@ -671,9 +671,9 @@ SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char
  * sheaf_convert_part), prepares the directory `dest` for it (as options->resume and
  * overwrite specify), and stores it at `plan`, a path or an s3:// URL.  Local paths are stored as
  * absolute paths and must mean the same on every machine.  Sorting uses temporary files, in TMPDIR,
- * or beside the plan, or in /var/tmp.  With dry_run `dest` stays as it is.  The result has the
- * planned samples, bytes and shards.  SHEAF_ERR_LIMIT: packing a sample needs more than
- * memory_bytes, or a shard of this size cannot be sent with it. */
+ * or beside the plan, or in /var/tmp.  With dry_run `dest` stays as it is.  The result has what is
+ * planned.  SHEAF_ERR_LIMIT: packing a sample needs more than memory_bytes, or a shard of this size
+ * cannot be sent with it.  _EXISTS: also, `plan` is another destination's, or something else. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);

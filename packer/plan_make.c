@@ -3,6 +3,7 @@
  * sheaf_plan_make: makes a plan, as sheaf_pack does, and stores it for others to pack. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -72,6 +73,45 @@ static int set_facts(struct making *m, struct buf *skipped, struct sheaf_error *
 }
 
 /* ---- The plan file --------------------------------------------------------------------------- */
+
+/* Two names of one destination. */
+static bool is_same_place(const char *a, const char *b)
+{
+    size_t a_size = strlen(a), b_size = strlen(b);
+    struct stat a_stat, b_stat;
+
+    while (a_size > 1 && a[a_size - 1] == '/')
+        a_size--;
+    while (b_size > 1 && b[b_size - 1] == '/')
+        b_size--;
+    if (a_size == b_size && memcmp(a, b, a_size) == 0)
+        return true;
+    return store_is_local(a) && store_is_local(b) && stat(a, &a_stat) == 0 &&
+           stat(b, &b_stat) == 0 && a_stat.st_dev == b_stat.st_dev &&
+           a_stat.st_ino == b_stat.st_ino;
+}
+
+/* Only a plan for the same destination is replaced: parts of another one may be under way. */
+static int refuse_replacing(const char *url, const char *dest, struct sheaf_error *err)
+{
+    struct plan_file there;
+    uint64_t bytes;
+    int code = store_size(url, &bytes, err);
+
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+    if (!plan_file_is(url))
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: exists, and is no plan: store the plan under "
+                       "another name", url);
+    code = plan_file_open(url, &there, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (!is_same_place(there.facts.dest, dest))
+        code = err_set(err, SHEAF_ERR_EXISTS, "%s: is the plan of %s: remove it, or store this one "
+                       "under another name", url, there.facts.dest);
+    plan_file_close(&there);
+    return code;
+}
 
 static int check_output(struct making *m, struct sheaf_error *err)
 {
@@ -185,6 +225,8 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
         code = err_set(&found, SHEAF_ERR_ARGUMENT, "no sources");
     if (code == SHEAF_OK)
         code = scopes_open(&scopes, m.dest, plan, m.options.s3, &found);
+    if (code == SHEAF_OK)
+        code = refuse_replacing(plan, m.dest, &found);
     if (code == SHEAF_OK && count == 1) {
         code = plan_convert(sources[0], m.dest, plan, &m.options, &m.result, &found);
         is_conversion = code != SHEAF_END;

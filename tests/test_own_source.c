@@ -124,7 +124,7 @@ static void a_place_beside_several_sources_is_none_of_them(void **state)
 
     (void)state;
     must(sheaf_plan_make(sources, 2, "files/out", "plan", &options, &result, &error));
-    assert_int_equal(sheaf_plan_make(sources, 2, "none/../files/b", "plan", &options, &result,
+    assert_int_equal(sheaf_plan_make(sources, 2, "none/../files/b", "other", &options, &result,
                                      &error), SHEAF_ERR_ARGUMENT);
 }
 

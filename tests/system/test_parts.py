@@ -205,6 +205,27 @@ class Parts:
         self.run_sheaf("commit", other)
         self.assert_error(self.run_sheaf("commit", plan, status=None))
 
+    def test_a_plan_is_not_lost_to_another(self):
+        """One of another destination, or what is no plan, is not replaced."""
+        source = make_tree(self.path("source"), image_tree(3, 4))
+        where = self.source_of(source)
+        many, elsewhere, plan = self.spot("many"), self.spot("elsewhere"), self.spot("plan")
+        self.plan(where, many, plan, "webdataset", "none", "--shard-count", "2")
+        words = ("plan", where, elsewhere, "-o", plan, "--format", "tfrecord")
+        for more in ((), ("--overwrite",), ("--resume",)):
+            self.assert_error(self.run_sheaf(*words, *more, status=None), "is the plan of ",
+                              os.path.basename(many), "under another name")
+        self.part(plan, 0, 1)
+        other = self.path("other")
+        write(other, b"not a plan")
+        self.assert_error(self.run_sheaf("plan", where, elsewhere, "-o", other, "--format",
+                                         "tfrecord", status=None), "is no plan")
+        self.assertEqual(read(other), b"not a plan")
+        again = self.run_sheaf("plan", where, many + "/", "-o", plan, "--format", "webdataset",
+                               "--shard-count", "2", "--resume")
+        self.assertIn(b"planned 12 samples", again.stdout)
+        self.run_sheaf("commit", plan)
+
     def test_plans_of_other_files_do_not_mix(self):
         """The same names and sizes elsewhere, or other bytes at the same place: one data set is
         never made of both."""
@@ -440,9 +461,11 @@ class Local(Parts, Case):
                 sheaf("commit", plan)
                 self.compare(one, many)
         self.assert_error(sheaf("pack", "--plan", plan, status=None), "plan of a conversion")
+        plan = self.path("plan-again")
         self.plan(origin, self.path("again"), plan, "tfrecord", "none")
         pack(source, origin, "recordio", "none", "--overwrite", "--on-error", "skip")
         self.assert_error(sheaf("convert", "--plan", plan, status=None), "has changed")
+        plan = self.path("plan-third")
         self.plan(source, self.path("third"), plan, "tfrecord", "none", "--on-error", "skip")
         self.assert_error(sheaf("convert", "--plan", plan, status=None), "plan of files")
 
