@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/hash_text.h"
+#include "formats/manifest_growth.h"
 #include "reader/view/selection.h"
 #include "store/store.h"
 
@@ -43,6 +44,25 @@ static void name_of(const void *data, size_t size, char name[48])
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
+/* The header is not that of the data set as it is. */
+static int refuse_other(const struct sheaf_dataset *d, const char *path, const char *data,
+                        size_t size, struct sheaf_error *err)
+{
+    char fingerprint[33] = "", header[HEADER_ROOM] = "";
+    uint64_t before;
+
+    memcpy(header, data, size < sizeof(header) ? size : sizeof(header) - 1);
+    if (sscanf(header, "sheaf_numbers 1 %32[0-9a-f] ", fingerprint) == 1 &&
+        manifest_grew_from(&d->manifest, fingerprint, sizeof(fingerprint) - 1, &before))
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set has grown since samples of it "
+                       "were chosen by number, from %" PRIu64 " to %" PRIu64 ": choose them again, "
+                       "and save the view again (%s was the choice)", d->url, before,
+                       dataset_samples(d), path);
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: these numbers were chosen of another data set "
+                   "than that with fingerprint %s: choose them again", path,
+                   d->manifest.fingerprint);
+}
+
 static int check_content(const struct sheaf_dataset *d, const char *path, const char *data,
                          size_t size, size_t *header_size, struct sheaf_error *err)
 {
@@ -55,9 +75,7 @@ static int check_content(const struct sheaf_dataset *d, const char *path, const 
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: its content has the name %s: it was changed",
                        path, name);
     if (size < *header_size || memcmp(data, header, *header_size) != 0)
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: these numbers were chosen of another data set "
-                       "than that with fingerprint %s: choose them again", path,
-                       d->manifest.fingerprint);
+        return refuse_other(d, path, data, size, err);
     if (size != *header_size + bytes_of(dataset_samples(d)))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: %zu bytes, expected %" PRIu64, path, size,
                        *header_size + bytes_of(dataset_samples(d)));

@@ -243,6 +243,24 @@ class Made(Case):
         with self.assertRaisesRegex(sheaf.NotFoundError, name):
             sheaf.Dataset(self.path("a.view"))
 
+    def test_numbers_of_what_has_grown_since(self):
+        for tree, names in (("tree", "abc"), ("more", "de")):
+            os.makedirs(self.path(tree + "/cat"))
+            for name in names:
+                with open(self.path("%s/cat/%s.txt" % (tree, name)), "wb") as file:
+                    file.write(name.encode())
+        sheaf.pack(self.path("tree"), self.path("grown"))
+        view = sheaf.View(self.path("grown"), where=lambda s: s.key > "cat/a")
+        view.save(self.path("a.view"))
+        sheaf.append(self.path("more"), self.path("grown"))
+        with self.assertRaisesRegex(sheaf.ChangedError, "grown: the data set has grown since "
+                                    "samples of it were chosen by number, from 3 to 5: choose "
+                                    "them again, and save the view again"):
+            sheaf.Dataset(self.path("a.view"))
+        sheaf.View(self.path("grown"), where=lambda s: s.key > "cat/a").save(
+            self.path("a.view"), overwrite=True)
+        self.assertEqual(len(self.keys(self.path("a.view"))), 4)
+
     def test_locate(self):
         view = sheaf.View([self.path("large"), self.path("small")], weights=[3, 1], samples=101)
         order = {"seed": 3, "lanes": 2, "shuffle_buffer": 8, "remainder": "keep"}
